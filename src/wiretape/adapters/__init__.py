@@ -1,0 +1,1 @@
+"""The only code that waits, listens or connects: thin translators."""

@@ -1,0 +1,1 @@
+"""Judges a run: tallies, causes, findings."""

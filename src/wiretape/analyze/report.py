@@ -1,0 +1,108 @@
+"""The printed shape of an analysis: what `wiretape stats --json` gives. Numbers come from the wire; null is unknown."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from wiretape.model.loop import CauseKind, LinkBasis
+
+
+class Report(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class UsageSum(Report):
+    """Tokens, summed over calls. A field is null when no call gives it; `unknown` counts the calls that do not."""
+
+    input: int | None = None
+    cached: int | None = None
+    cache_write: int | None = None
+    output: int | None = None
+    reasoning: int | None = None
+    unknown_calls: int = Field(0, description="calls of which the wire gave no usage at all")
+    unknown: dict[str, int] = Field(default_factory=dict, description="per field, the calls that do not give it")
+
+
+class CauseReport(Report):
+    """`why`, for programs."""
+
+    kind: CauseKind
+    call: int | None = None
+    tools: list[str] = Field(default_factory=list)
+    basis: LinkBasis | None = None
+
+
+class StepReport(Report):
+    call: int
+    exchange: int
+    agent: str
+    thread: int
+    model: str | None
+    requested_model: str | None
+    format: str
+    finish: str | None
+    status: int | None
+    ended: str | None
+    usage: UsageSum | None
+    hit_rate: float | None = Field(None, description="cached / input, null where either is unknown")
+    tool_calls: list[str]
+    first_token_ms: int | None = Field(None, description="from the request's start to the first content-bearing event")
+    duration_ms: int | None = None
+    at_ms: int
+    why: str
+    cause: CauseReport
+
+
+class TurnReport(Report):
+    turn: int
+    user: str
+    answer: str | None
+    calls: int
+    tool_calls: int
+    agents: int
+    usage: UsageSum
+    hit_rate: float | None = None
+    wall_ms: int | None = None
+    steps: list[StepReport]
+
+
+class GroupReport(Report):
+    """A tally over one agent or one model."""
+
+    name: str
+    calls: int
+    tool_calls: int
+    usage: UsageSum
+    hit_rate: float | None = None
+
+
+class AgentReport(GroupReport):
+    parent: str | None = None
+    started_by: int | None = Field(None, description="the call whose tool call started this agent")
+    started_tool: str | None = None
+    basis: LinkBasis | None = None
+
+
+class Finding(Report):
+    """Something worth a person's eye. `estimate` says that it is inferred, not read off the wire."""
+
+    kind: str
+    call: int | None
+    text: str
+    estimate: bool = False
+
+
+class StatsReport(Report):
+    calls: int
+    tool_calls: int
+    agents: int
+    usage: UsageSum
+    hit_rate: float | None = None
+    wall_ms: int | None = None
+    turns: list[TurnReport]
+    side_calls: list[StepReport] = Field(default_factory=list)
+    by_agent: list[AgentReport] = Field(default_factory=list)
+    by_model: list[GroupReport] = Field(default_factory=list)
+    findings: list[Finding] = Field(default_factory=list)
+    other_exchanges: int = Field(0, description="exchanges that are no model calls")
+    warnings: list[str] = Field(default_factory=list, description="what the reader of the tape had to say")

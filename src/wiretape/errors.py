@@ -1,0 +1,56 @@
+"""Every error that wiretape raises on purpose, on one page.
+
+    WiretapeError                     shown to a person as one clear line; the CLI exits with `exit_code`
+      UsageError                      what was asked for cannot be done as asked (a port in use, a bad option)
+      TapeError                       a tape cannot be read or written
+        NotATape                      the file is something else, or empty
+        TapeTooNew                    written by a newer wiretape
+        TapeDamaged                   a document inside is broken; names file and line
+        TapeUnwritable                no permission, disk full, no such directory
+      WireError                       bytes that are not what their format promises
+      MissError                       raised when a replay session closes with misses
+
+Each message names the culprit, the difference and the next step.
+"""
+
+from __future__ import annotations
+
+
+class WiretapeError(Exception):
+    """Base of all errors that a person may see."""
+
+    exit_code = 2
+
+
+class UsageError(WiretapeError):
+    """What was asked for cannot be done as asked."""
+
+
+class TapeError(WiretapeError):
+    """A tape cannot be read or written."""
+
+
+class NotATape(TapeError):
+    """The file is empty or is not a tape."""
+
+
+class TapeTooNew(TapeError):
+    """The tape was written by a newer version of wiretape."""
+
+
+class TapeDamaged(TapeError):
+    """A document inside the tape is broken."""
+
+
+class TapeUnwritable(TapeError):
+    """The tape cannot be written: no permission, no such directory, disk full."""
+
+
+class WireError(WiretapeError):
+    """Bytes that are not what their wire format promises."""
+
+
+class MissError(WiretapeError):
+    """A replay session closed with live requests that no recorded one answered."""
+
+    exit_code = 3

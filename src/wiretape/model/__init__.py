@@ -1,0 +1,1 @@
+"""Frozen values that every layer above speaks in: exchanges, calls, loops."""

@@ -1,0 +1,205 @@
+"""A model call: one inference, decoded into blocks, whatever the provider calls them.
+
+A call's *request* is the conversation so far; its *response* is what the model added. Both are messages made of
+blocks. Numbers are as the wire gave them, normalised: what the wire does not give is None, never 0.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from wiretape.model.http import Ended
+from wiretape.model.jsonvalue import Json, JsonObject
+
+Role: TypeAlias = str  # "system", "user", "assistant", "tool"; "developer" is decoded as "system"; others kept
+CallKind: TypeAlias = Literal["inference", "token_count", "embedding", "rerank", "moderation", "prewarm"]
+Finish: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "pause", "error"]
+ToolKind: TypeAlias = Literal["function", "custom", "server"]  # server: run by the provider, needs no result
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+    refusal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """What the model thought: readable text, opaque provider state (signature, encrypted content), or both."""
+
+    text: str
+    opaque: str | None = None
+    summary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """The model asks for a tool. `arguments` is the raw string (JSON for functions, maybe broken or cut short)."""
+
+    id: str | None
+    name: str
+    arguments: str
+    kind: ToolKind = "function"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answered. Pairs with a call by `id`, else by `name` and order (some dialects have no ids)."""
+
+    id: str | None
+    name: str | None
+    text: str
+    is_error: bool | None = None
+    parts: tuple[Json, ...] = ()  # parts that are not text, raw
+    kind: ToolKind = "function"
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """An image, audio, file or document. `raw` is the wire's own block."""
+
+    kind: str
+    raw: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A block of a type that wiretape does not know, kept whole."""
+
+    type: str
+    raw: Json
+
+
+Block: TypeAlias = Text | Reasoning | ToolCall | ToolResult | Media | Unknown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """One item of a conversation. Compared by identity: equal content is a question for `loop` and `replay`.
+
+    `block_paths[i]` is where block i stands inside the wire's own item, such as `.content[0].text` or `.output`;
+    appended to `CallRequest.path(n)` it names the place in the request body.
+    `extra` holds members of the wire's item that no block carries and that are part of the content (`phase`, `name`).
+    """
+
+    role: Role
+    blocks: tuple[Block, ...]
+    block_paths: tuple[str, ...] = ()
+    extra: tuple[tuple[str, Json], ...] = ()
+    cache_marked: bool = False  # an explicit cache marker stands in this item
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToolSpec:
+    name: str
+    description: str | None
+    schema: Json
+    kind: ToolKind
+    raw: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of a call. None: the wire did not say."""
+
+    input: int | None = None  # all of it, cached and cache-written included
+    cached: int | None = None  # read from the provider's prompt cache
+    cache_write: int | None = None
+    output: int | None = None  # reasoning included
+    reasoning: int | None = None
+    raw: JsonObject = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CallError:
+    """The provider's error. `phase`: before the stream, in the middle of it, or as its terminal event."""
+
+    status: int
+    type: str | None
+    code: str | None
+    message: str
+    phase: Literal["before_stream", "mid_stream", "terminal_event"] = "before_stream"
+    retryable: bool = False
+    retry_after_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallRequest:
+    """A decoded request.
+
+    `segments` says where messages stand in the body: ((0, "system"), (1, "messages")) means that message 0 is
+    `system` (element 0 if `system` is a list) and message 1 is `messages[0]`. See `path`.
+    `settings` holds every other top-level member (temperature, stream, thinking, …), as on the wire.
+    """
+
+    model: str | None
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    settings: JsonObject = field(default_factory=dict)
+    stream: bool = False
+    segments: tuple[tuple[int, str], ...] = ()
+    scalars: frozenset[str] = frozenset()  # segments whose value is one message, not a list of them
+    previous_response_id: str | None = None
+
+    def path(self, index: int) -> str:
+        """Where message `index` stands in the request body, such as `input[3]`."""
+        where = bisect_right(self.segments, index, key=lambda segment: segment[0]) - 1
+        if where < 0:
+            return f"[{index}]"
+        start, name = self.segments[where]
+        return name if name in self.scalars else f"{name}[{index - start}]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallResponse:
+    """A decoded response. `complete` is False when the stream was cut before its terminal event."""
+
+    status: int
+    model: str | None = None
+    id: str | None = None
+    messages: tuple[Message, ...] = ()
+    finish: Finish | None = None
+    raw_finish: str | None = None
+    usage: Usage | None = None
+    error: CallError | None = None
+    complete: bool = True
+    streamed: bool = False
+    first_token_at: int | None = None  # first content-bearing event of a stream
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelCall:
+    """One inference. `number` counts model calls from 1 in the order of their starts (0: not numbered yet)."""
+
+    number: int
+    exchange: int
+    format: str  # "openai.chat", …
+    request: CallRequest
+    response: CallResponse | None
+    at: int
+    ended_at: int | None
+    ended: Ended | None
+    kind: CallKind = "inference"
+    dialect: str | None = None  # a hint, such as "deepseek"; never decides how bytes are read
+    url: str = ""
+    headers: tuple[tuple[str, str], ...] = ()  # request headers that link calls (session and agent ids)
+
+    @property
+    def model(self) -> str | None:
+        """The model that answered, or the one asked for where the answer does not say."""
+        if self.response is not None and self.response.model:
+            return self.response.model
+        return self.request.model
+
+    @property
+    def usage(self) -> Usage | None:
+        return self.response.usage if self.response is not None else None
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls that the model asked for in this answer, those run by the provider included."""
+        if self.response is None:
+            return ()
+        return tuple(b for m in self.response.messages for b in m.blocks if isinstance(b, ToolCall))

@@ -1,0 +1,1 @@
+"""Turns values into something to look at: terminal, tables, pages."""

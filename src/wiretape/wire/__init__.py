@@ -1,0 +1,1 @@
+"""Bytes to blocks: one file per provider format. Nothing here reads, waits or logs."""

@@ -1,0 +1,97 @@
+"""What a wire format is: it bids for an exchange, and decodes it into a model call.
+
+Adding a format is one file with a class that satisfies `WireFormat`, and one line in `registry.py` (or an entry
+point in the group `wiretape.formats`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from wiretape.model.call import CallRequest, Message, ModelCall
+from wiretape.model.http import Exchange, Headers, Request
+from wiretape.model.jsonvalue import Json, JsonObject
+
+T = TypeVar("T")
+
+
+class Claim(IntEnum):
+    """How sure a format is that an exchange is its own. The highest bid wins; ties go to the earlier registered."""
+
+    NO = 0
+    RESPONSE = 1  # the response looks like it
+    BODY = 2  # the request's body looks like it
+    PATH = 3  # the path's tail is its own
+    CERTAIN = 4  # path and body agree
+
+
+class Memo:
+    """Remembers what was made of a raw JSON value, by the value's identity.
+
+    A tape's requests share the parts that did not change, as the same objects: with a memo, decoding a call costs
+    its new content only. The values are kept alive, so an identity is never reused.
+    """
+
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, int], tuple[Json, Any]] = {}
+
+    def of(self, kind: str, raw: Json, make: Callable[[Any], T]) -> T:
+        """`make(raw)`, made once per raw value and kind. `raw` must be a dict or list: small values share identity."""
+        key = (kind, id(raw))
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = (raw, make(raw))
+        made: T = found[1]
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Volatile:
+    """What legitimately changes between two equal runs (design 6, wire-format notes on volatile fields)."""
+
+    settings: frozenset[str] = frozenset()  # top-level members of the request body that never count
+    nested: frozenset[tuple[str, ...]] = field(default_factory=frozenset)  # deeper ones, as paths into `settings`
+
+
+class WireFormat(Protocol):
+    """How one provider API speaks."""
+
+    name: ClassVar[str]
+    volatile: ClassVar[Volatile]
+
+    def claims(self, request: Request) -> Claim:
+        """A bid from the request alone (path tail first, then body; host only as a hint)."""
+        ...
+
+    def claims_response(self, exchange: Exchange) -> Claim:
+        """A bid that may look at the response too: asked only when no format claims the request."""
+        ...
+
+    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
+        """The exchange as a model call, number 0. Never raises: what cannot be read becomes `Unknown` blocks."""
+        ...
+
+    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
+        """The request alone, for matching a live one."""
+        ...
+
+    def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
+        """An error in the provider's own shape, which its SDKs show to a person."""
+        ...
+
+
+def members(value: JsonObject, *known: str) -> tuple[tuple[str, Json], ...]:
+    """The members of a JSON object that are none of `known` and not null, for `Message.extra`."""
+    return tuple((k, v) for k, v in value.items() if k not in known and v is not None)
+
+
+def text_message(role: str, text: str, path: str = ".content") -> Message:
+    """A message of one text block."""
+    from wiretape.model.call import Text
+
+    return Message(role, (Text(text),), (path,))
