@@ -1,0 +1,75 @@
+"""Which answer fits a request: decided from the request alone, so any order of calls gets the right answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from wiretape.adapters.demo import answers
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One answer and the request that it belongs to."""
+
+    path: str  # how the request's path ends
+    speaker: str  # stands in the conversation's first message: who is asking
+    asks: str  # stands in the last message of the user
+    step: int  # how many tool results have come since then
+    answer: Json
+
+
+_RESPONSES, _CHAT = "/responses", "/chat/completions"
+
+SCENES = (
+    Scene(_RESPONSES, "你是个人助理主管", "产品评审会", 0, answers.SUPERVISOR_DELEGATES),
+    Scene(_RESPONSES, "你是日历助手", "产品评审会", 0, answers.CALENDAR_CREATES),
+    Scene(_RESPONSES, "你是日历助手", "产品评审会", 1, answers.CALENDAR_CONFIRMS),
+    Scene(_RESPONSES, "你是个人助理主管", "产品评审会", 1, answers.SUPERVISOR_ANSWERS),
+    Scene(_CHAT, "智能客服", "你是谁", 0, answers.SERVICE_INTRODUCES_ITSELF),
+    Scene(_CHAT, "智能客服", "动物园", 0, answers.ROUTE_ASKS_WEATHER),
+    Scene(_CHAT, "智能客服", "动物园", 1, answers.ROUTE_ASKS_BICYCLE),
+    Scene(_CHAT, "智能客服", "动物园", 2, answers.ROUTE_ANSWERS),
+    Scene(_CHAT, "智能客服", "天气", 0, answers.SERVICE_ASKS_WEATHER),
+    Scene(_CHAT, "智能客服", "天气", 1, answers.SERVICE_TELLS_WEATHER),
+    Scene(_CHAT, "自我介绍", "自我介绍", 0, answers.INTRODUCTION),
+    Scene(_CHAT, "几点", "几点", 0, answers.CLOCK_ASKS_TIME),
+    Scene(_CHAT, "几点", "几点", 1, answers.CLOCK_TELLS_TIME),
+)
+
+
+def answer_for(path: str, body: Json) -> Json | None:
+    """The script's answer to a request; None if the script has none."""
+    conversation: list[Json] = body.get("input") or body.get("messages") or []
+    if not conversation:
+        return None
+    asked_at = max((n for n, item in enumerate(conversation) if item.get("role") == "user"), default=0)
+    results = [item for item in conversation[asked_at:] if _is_result(item)]
+    speaker, asks = _text(conversation[0]), _text(conversation[asked_at])
+    for scene in SCENES:
+        if path.endswith(scene.path) and scene.step == len(results) and scene.speaker in speaker and scene.asks in asks:
+            answer: Json = _fill(scene.answer, _text(results[-1]) if results else "")
+            return answer
+    return None
+
+
+def _is_result(item: Json) -> bool:
+    return item.get("role") == "tool" or item.get("type") == "function_call_output"
+
+
+def _text(item: Json) -> str:
+    return str(item.get("content") or item.get("output") or "")
+
+
+def _fill(value: Any, result: str) -> Any:
+    match value:
+        case str():
+            return value.replace("{result}", result)
+        case dict():
+            return {key: _fill(member, result) for key, member in value.items()}
+        case list():
+            return [_fill(member, result) for member in value]
+        case _:
+            return value

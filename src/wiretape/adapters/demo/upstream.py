@@ -1,0 +1,111 @@
+"""The scripted upstream: a model provider on loopback that answers the demo's agents, and nobody else.
+
+`python -m wiretape.adapters.demo.upstream --port 8137` runs it until Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from wiretape.adapters.demo.script import answer_for
+from wiretape.adapters.demo.streaming import sse
+
+_GAP = 0.004  # seconds between two events of a streamed answer
+
+
+class Upstream(ThreadingHTTPServer):
+    """Answers on 127.0.0.1, each request in a thread of its own."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int = 0, delay: float = 0.0) -> None:
+        self.delay = delay  # seconds before an answer begins: models take time
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """An agent that hangs up is no error; anything else is."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Upstream
+    disable_nagle_algorithm = True
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        time.sleep(self.server.delay)
+        try:
+            request = json.loads(body)
+            answer = answer_for(self.path, request)
+        except (ValueError, AttributeError):
+            return self._refuse("the body is no request to a model")
+        if answer is None:
+            return self._refuse(f"the scripted upstream has no answer to this POST {self.path}")
+        if request.get("stream"):
+            return self._stream(sse(answer))
+        return self._send(200, answer)
+
+    def _refuse(self, reason: str) -> None:
+        self._send(400, {"error": {"message": reason, "type": "invalid_request_error", "code": "not_scripted"}})
+
+    def _send(self, status: int, value: dict[str, Any]) -> None:
+        data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, events: Iterator[bytes]) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for event in events:
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
+            time.sleep(_GAP)
+        self.wfile.write(b"0\r\n\r\n")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Stay silent: the programs around it speak."""
+
+
+@contextmanager
+def serve(port: int = 0, delay: float = 0.0) -> Iterator[Upstream]:
+    """A scripted upstream that is there inside the `with` and gone after it."""
+    upstream = Upstream(port, delay)
+    thread = threading.Thread(target=upstream.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield upstream
+    finally:
+        upstream.shutdown()
+        upstream.server_close()
+        thread.join()
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Answer the demo's agents as their models would.")
+    parser.add_argument("--port", type=int, default=0)
+    options = parser.parse_args(argv)
+    with serve(options.port) as upstream, suppress(KeyboardInterrupt):
+        print(f"DEEPSEEK_BASE_URL={upstream.url} OPENAI_BASE_URL={upstream.url}/v1", flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
