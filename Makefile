@@ -1,0 +1,51 @@
+# `make demo` shows what wiretape does, `make test` checks that it works. Nothing needs to be installed first but
+# Python: each target builds its environment in $(VENV) and refreshes it when pyproject.toml changes.
+#
+#   make test PYTHON=python3.12 VENV=.venv-3.12     another Python, an environment of its own
+#   make test TESTS=tests/unit                      some of the tests
+
+VENV ?= .venv
+PYTHON ?=
+JOBS ?= 2
+TESTS ?=
+
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test check bench captures clean
+
+help:
+	@echo "make demo       record, replay and explain a small agent"
+	@echo "make test       run the tests"
+	@echo "make check      formatting, lint, types and tests: what must pass before a commit"
+	@echo "make bench      measure, printed as ratios"
+	@echo "make captures   record captures/ anew"
+	@echo "make clean      remove what these made"
+
+venv:
+	@.ci/venv '$(VENV)' '$(PYTHON)'
+
+demo: venv
+	@$(BIN)/wiretape demo
+
+test: venv
+	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
+
+check: venv
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n $(JOBS)
+
+bench: venv
+	@for bench in tests/benchmarks/bench_*.py; do \
+		test -e "$$bench" || continue; \
+		echo "== $$bench"; $(BIN)/python "$$bench" || exit 1; \
+	done
+
+captures: venv
+	$(BIN)/python -m tests.support.make_captures
+
+clean:
+	rm -rf .venv .venv-ci-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
