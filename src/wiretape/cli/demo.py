@@ -1,0 +1,164 @@
+"""`wiretape demo`: record a small agent, take its models away, run it again from the tape, and explain the run.
+
+The commands that it runs are the ones that it prints; this module only narrates.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wiretape.errors import WiretapeError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+AGENT = "wiretape.adapters.demo.subagents"
+CAPTURE = "subagents.tape"
+_DELAY = 0.15  # seconds that the scripted models take to think
+
+
+class DemoFailed(WiretapeError):
+    """A step of the demo did not do what it is there to show."""
+
+    exit_code = 1
+
+
+@click.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to keep the tape (default: a new folder).")
+def command(output: Path | None) -> None:
+    """Record, replay and explain a small agent, from start to end.
+
+    The agent is a supervisor that hands a calendar request to a calendar agent. Its models are a scripted upstream
+    on this machine: no key, no network, less than a minute.
+    """
+    from wiretape.views.terminal import make_console
+
+    tape = output or Path(tempfile.mkdtemp(prefix="wiretape-demo-")) / CAPTURE
+    Demo(make_console(), tape).run()
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    console: Console
+    tape: Path
+
+    def run(self) -> None:
+        environment, recorded = self._record() if _can_record() else self._unpack()
+        replayed = self._replay(environment)
+        if recorded is not None:
+            self._compare(recorded, replayed)
+        self._explain()
+        self._next()
+
+    def _record(self) -> tuple[dict[str, str], str]:
+        from wiretape.adapters.demo.upstream import serve
+
+        self._title("1  record", "An agent runs, and everything it says to its models goes onto a tape.")
+        with serve(delay=_DELAY) as upstream:
+            self._say(f"Its models are a scripted upstream on {upstream.url}.")
+            port = upstream.server_port
+            environment = {**os.environ, "DEEPSEEK_BASE_URL": upstream.url}
+            output = self._wiretape(["record", "-o", str(self.tape), "--", *_agent()], environment)
+        self._title("2  the models are gone", "The upstream is closed. Nothing answers there any more:")
+        self._say(f"  connect to 127.0.0.1:{port}: {_knock(port)}")
+        return environment, output
+
+    def _unpack(self) -> tuple[dict[str, str], None]:
+        self._title("1  record", "Left out: recording needs mitmproxy, which needs Python 3.12 or later.")
+        self._say("To record:  pip install 'wiretape[proxy]'  on Python 3.12 or later.")
+        self._say("What follows uses a recording of the same agent that comes with wiretape.")
+        self._title("2  no models", "There is no model, no key and no network in what follows.")
+        self.tape.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(_packaged_capture(), self.tape)
+        return dict(os.environ), None
+
+    def _replay(self, environment: Mapping[str, str]) -> str:
+        self._title("3  replay", "The same program, unchanged, gets the recorded answers.")
+        return self._wiretape(["replay", str(self.tape), "--", *_agent()], environment)
+
+    def _compare(self, recorded: str, replayed: str) -> None:
+        if recorded != replayed:
+            raise DemoFailed(f"the replayed agent said something else\n  recorded  {recorded}\n  replayed  {replayed}")
+        self._say("The agent said the same, word for word, with no model to ask.", style="bold")
+
+    def _explain(self) -> None:
+        self._title("4  explain", "One sentence of the user took four model calls. Why?")
+        self._wiretape(["stats", str(self.tape)], os.environ)
+
+    def _next(self) -> None:
+        self._title("What to type next", "")
+        self._say("Look at what call 4 added to the conversation:")
+        self._say(f"  wiretape show {self.tape} 4")
+        if _can_record():
+            self._say("Record an agent of yours:")
+            self._say("  wiretape record -o my.tape -- python my_agent.py")
+        self._say("See a replay refuse what was never recorded (the calendar tool reports another title):")
+        self._say(f"  wiretape replay {self.tape} -- python -m {AGENT} --title 设计评审会")
+
+    def _title(self, title: str, says: str) -> None:
+        from rich.text import Text
+
+        self.console.print()
+        self.console.rule(Text(title, style="bold"), align="left")
+        if says:
+            self._say(says)
+
+    def _say(self, text: str, style: str | None = None) -> None:
+        self.console.print(text, style=style, soft_wrap=text.startswith("  "))
+
+    def _wiretape(self, arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+        """Run a command of ours and give what it printed, which is shown as it comes."""
+        shown = [Path(sys.executable).name if word == sys.executable else word for word in arguments]
+        self.console.print(f"$ wiretape {' '.join(shown)}", style="cyan", soft_wrap=True)
+        return _run([sys.executable, "-m", "wiretape", *arguments], environment)
+
+
+def _agent() -> list[str]:
+    return [sys.executable, "-m", AGENT]
+
+
+def _run(argv: Sequence[str], environment: Mapping[str, str]) -> str:
+    sys.stdout.flush()
+    said = []
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, env=dict(environment), encoding="utf-8") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            said.append(line)
+            click.echo(line, nl=False)
+    if process.returncode:
+        raise DemoFailed(f"`wiretape {argv[3]}` ended with exit code {process.returncode}")
+    return "".join(said)
+
+
+def _can_record() -> bool:
+    return importlib.util.find_spec("mitmproxy") is not None
+
+
+def _knock(port: int) -> str:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    raise DemoFailed(f"something still answers on port {port}")
+
+
+def _packaged_capture() -> Path:
+    """The capture inside the installed package; in a source tree, the one in captures/."""
+    package = Path(str(importlib.resources.files("wiretape")))
+    for folder in (package / "captures", package.parent.parent / "captures"):
+        if (folder / CAPTURE).is_file():
+            return folder / CAPTURE
+    raise DemoFailed(f"{CAPTURE} is missing from this installation of wiretape; install it again")

@@ -1,0 +1,43 @@
+"""The scripted upstream's choice of answers: from the request alone, whatever came before."""
+
+from __future__ import annotations
+
+from wiretape.adapters.demo import answers
+from wiretape.adapters.demo.script import answer_for
+
+SUPERVISOR = [
+    {"type": "message", "role": "system", "content": "你是个人助理主管。日程交给日历助手。"},
+    {"type": "message", "role": "user", "content": "帮我约产品评审会"},
+]
+CLOCK = [
+    {"role": "user", "content": "现在北京时间几点了？"},
+    {"role": "assistant", "content": "", "tool_calls": []},
+    {"role": "tool", "tool_call_id": "c", "content": "22:34:43"},
+]
+
+
+def test_a_user_message_gets_the_first_answer() -> None:
+    assert answer_for("/v1/responses", {"input": SUPERVISOR}) == answers.SUPERVISOR_DELEGATES
+
+
+def test_a_tool_result_gets_the_next_answer() -> None:
+    result = {"type": "function_call_output", "call_id": "c", "output": "done"}
+    assert answer_for("/responses", {"input": [*SUPERVISOR, result]}) == answers.SUPERVISOR_ANSWERS
+
+
+def test_tool_results_of_earlier_turns_do_not_count() -> None:
+    turns = [*CLOCK, {"role": "user", "content": "现在几点了？"}]
+    assert answer_for("/chat/completions", {"messages": turns}) == answers.CLOCK_ASKS_TIME
+
+
+def test_the_last_answer_tells_what_the_tool_said() -> None:
+    answer = answer_for("/chat/completions", {"messages": CLOCK})
+    assert answer is not None
+    assert answer["choices"][0]["message"]["content"] == "现在北京时间是22:34:43。"
+
+
+def test_what_is_not_in_the_script_has_no_answer() -> None:
+    unknown = [{"role": "user", "content": "write a poem"}]
+    assert answer_for("/chat/completions", {"messages": unknown}) is None
+    assert answer_for("/chat/completions", {"input": SUPERVISOR}) is None
+    assert answer_for("/responses", {}) is None
