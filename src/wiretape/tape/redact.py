@@ -1,0 +1,305 @@
+"""The Redactor: takes secrets out of everything that is written to a tape or its journal.
+
+This module puts the parts together: names that say "secret" (redact_names), what secrets look like (redact_shapes),
+values that were seen as credentials (redact_learned), JSON (redact_json), streams (redact_frames), and what is
+written instead (redact_placeholders).
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import unquote
+
+from wiretape.errors import UsageError
+from wiretape.model.jsonvalue import Json
+from wiretape.tape.redact_frames import redact_frames
+from wiretape.tape.redact_json import redact_json
+from wiretape.tape.redact_learned import Learned, worth_learning
+from wiretape.tape.redact_names import Keep, keep_header, secret_parameter
+from wiretape.tape.redact_placeholders import PLACEHOLDER, PLAIN, Placeholders, is_placeholder, matches
+from wiretape.tape.redact_shapes import SHAPES, Shape, Span, kind_of
+
+__all__ = ["Redactor", "is_placeholder", "matches"]
+
+_CLEAN_MOST = 4096  # remembered texts in which nothing was found
+_LONG = 512  # from this length on it pays to remember a text
+_LONGEST_SHAPE = 8192  # a private key
+_SCHEME = re.compile(r"(Bearer|Basic|Token|Bot|ApiKey|Key|DPoP|AWS4-HMAC-SHA256)(\s+)(?=\S)", re.IGNORECASE)
+_COOKIE_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "priority", "version"})
+_QUERY_VALUE = re.compile(r"([?&;])([^=&;#]+)=([^&;#]+)")
+_URL_USERINFO = re.compile(r"\A([a-zA-Z][a-zA-Z0-9+.-]*://)([^/?#@]+)@")
+
+
+def _compile(patterns: Sequence[str]) -> list[re.Pattern[str]]:
+    compiled = []
+    for pattern in patterns:
+        try:
+            compiled.append(re.compile(pattern))
+        except re.error as error:
+            raise UsageError(f"the redaction pattern {pattern!r} is not a regular expression: {error}") from None
+    return compiled
+
+
+class Redactor:
+    """Replaces secrets. One per tape; it remembers the credentials it saw, and says the same thing for the same one.
+
+    Two threads may use it: the one that forwards traffic (`learn`, `data`), and the one that writes the tape.
+    """
+
+    def __init__(self, patterns: Sequence[str] = ()) -> None:
+        self._patterns = _compile(patterns)
+        self._learned = Learned()
+        self._placeholders = Placeholders()
+        self._clean: set[int] = set()
+        self._clean_version = 0
+        self._wrote = False
+        self._late: dict[str, str] = {}
+
+    # What was seen and done
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of secrets that were replaced."""
+        return set(self._placeholders.counts)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many times a secret of each kind was replaced."""
+        return dict(self._placeholders.counts)
+
+    @property
+    def late(self) -> dict[str, str]:
+        """Secrets that were first seen after something had been written: secret -> kind. See `leaks`."""
+        return dict(self._late)
+
+    def leaks(self, written: bytes) -> set[str]:
+        """The kinds of late secrets that stand in bytes written before they were known."""
+        forms = self._learned.forms
+        return {kind for form, secret, kind in forms if secret in self._late and form.encode() in written}
+
+    @property
+    def longest_secret(self) -> int:
+        """How long a secret can be that is split over two chunks of raw bytes."""
+        return max(_LONGEST_SHAPE, self._learned.longest)
+
+    def resume(self, text: str) -> None:
+        """Number on after the placeholders in a tape that is continued or rewritten."""
+        self._placeholders.resume(text)
+
+    # Learning
+
+    def learn(self, headers: Iterable[tuple[str, str]], url: str) -> None:
+        """Remember the credentials in a message's headers and URL, so as to find them wherever else they occur."""
+        for name, value in headers:
+            name = name.lower()
+            if keep_header(name) is Keep.CREDENTIAL:
+                for secret in _header_secrets(name, value):
+                    self.learn_value(secret, kind_of(name), passing=name.startswith("set-cookie"))
+        if "?" in url or "@" in url:
+            for secret, kind in _url_secrets(url):
+                self.learn_value(secret, kind)
+
+    def learn_value(self, secret: str, kind: str, passing: bool = False) -> None:
+        """Remember one credential."""
+        if worth_learning(secret) and self._learned.add(secret, kind, passing) and self._wrote:
+            self._late[secret] = kind
+
+    # Redacting
+
+    def headers(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Headers with only the values that are on the allow list; every name stays."""
+        self._wrote = True
+        return [(name, self._header(name.lower(), value)) for name, value in pairs]
+
+    def _header(self, name: str, value: str) -> str:
+        keep = keep_header(name)
+        if keep is Keep.YES:
+            return self.text(value)
+        if keep is Keep.URL:
+            return self.url(value, every=True)
+        if PLACEHOLDER.search(value):
+            return value if not PLACEHOLDER.sub("", value).strip() or _SCHEME.match(value) else PLAIN
+        if keep is Keep.NO:
+            return PLAIN
+        return self._credential(name, value)
+
+    def _credential(self, name: str, value: str) -> str:
+        kind = kind_of(name)
+        if name.startswith("set-cookie"):
+            self._placeholders.count(kind)
+            return f"[redacted:{kind}]"
+        scheme = _SCHEME.match(value)
+        if scheme is None:
+            return self._placeholders.of(value, kind)
+        if scheme[1].upper().startswith("AWS4"):  # signed anew for every message
+            self._placeholders.count(kind)
+            return f"{scheme[1]} [redacted:{kind}]"
+        return value[: scheme.end()] + self._placeholders.of(value[scheme.end() :], kind)
+
+    def url(self, url: str, every: bool = False) -> str:
+        """A URL without its credentials; `every`: without any query value."""
+        self._wrote = True
+
+        def value(match: re.Match[str]) -> str:
+            name = unquote(match[2])
+            if "redacted" in match[3] and PLACEHOLDER.search(match[3]):
+                return match[0]
+            if every or secret_parameter(name):
+                return f"{match[1]}{match[2]}={self._placeholders.of(unquote(match[3]), kind_of(name))}"
+            return match[0]
+
+        def userinfo(match: re.Match[str]) -> str:
+            if PLACEHOLDER.fullmatch(match[2]):
+                return match[0]
+            given = self._placeholders.of(unquote(match[2].partition(":")[2] or match[2]), "url-password")
+            return f"{match[1]}{given.replace('[', '%5B').replace(']', '%5D')}@"
+
+        if "@" in url:
+            url = _URL_USERINFO.sub(userinfo, url)
+        if "?" in url:
+            head, mark, query = url.partition("?")
+            url = head + _QUERY_VALUE.sub(value, mark + query)
+        return self.text(url)
+
+    def text(self, text: str) -> str:
+        """A text without secrets; the very same object if there are none."""
+        self._wrote = True
+        while spans := list(self.spans(text)):
+            text = self._splice(text, spans)
+        return text
+
+    def data(self, data: bytes) -> bytes:
+        """Raw bytes without secrets; the very same object if there are none."""
+        if self._known_clean(data):
+            return data
+        text = data.decode("utf-8", "surrogateescape")
+        redacted = self.text(text)
+        if redacted is text:
+            self._remember_clean(data)
+            return data
+        return redacted.encode("utf-8", "surrogateescape")
+
+    def value(self, value: Json) -> Json:
+        """A JSON value without secrets; the very same object if there are none.
+
+        Parts may come alone: an element of a list, or the operations of a JSON patch, whose paths are looked at.
+        """
+        self._wrote = True
+        return redact_json(self, value)
+
+    def frames(self, frames: Sequence[bytes]) -> tuple[Sequence[bytes], tuple[int, ...]]:
+        """A stream's frames without secrets, whole or split over frames, and the numbers of rewritten frames."""
+        self._wrote = True
+        return redact_frames(self, frames)
+
+    # For the parts
+
+    def placeholder(self, secret: str, kind: str) -> str:
+        return self._placeholders.of(secret, kind)
+
+    def shapes(self, text: str | None = None) -> list[Shape]:
+        """The shapes of which a literal stands in the text."""
+        return [s for s in SHAPES if text is None or any(literal in text for literal in s.literals)]
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """Where secrets stand in a text: in order, not overlapping, and never in a placeholder."""
+        if "redacted" not in text:
+            yield from _merge(self._find(text))
+            return
+        at = 0
+        for match in PLACEHOLDER.finditer(text):
+            yield from _moved(_merge(self._find(text[at : match.start()])), at)
+            at = match.end()
+        yield from _moved(_merge(self._find(text[at:])), at)
+
+    def _find(self, text: str) -> list[Span]:
+        found = []
+        for form, secret, kind in self._learned.forms:
+            at = text.find(form)
+            while at >= 0:
+                found.append(Span(at, at + len(form), kind, secret, rank=0))
+                at = text.find(form, at + len(form))
+        for shape in self.shapes(text):
+            found += shape.find(text)
+        for pattern in self._patterns:
+            group = 1 if pattern.groups else 0
+            found += [Span(*m.span(group), "pattern", m[group], rank=3) for m in pattern.finditer(text) if m[group]]
+        return found
+
+    def _splice(self, text: str, spans: Sequence[Span]) -> str:
+        pieces, at = [], 0
+        for span in spans:
+            pieces += [text[at : span.start], self._placeholders.of(span.secret, span.kind)]
+            at = span.end
+        return "".join([*pieces, text[at:]])
+
+    def _known_clean(self, data: bytes) -> bool:
+        if self._clean_version != self._learned.version:
+            self._clean, self._clean_version = set(), self._learned.version
+        return len(data) >= _LONG and hash(data) in self._clean
+
+    def _remember_clean(self, data: bytes) -> None:
+        if len(data) >= _LONG:
+            if len(self._clean) >= _CLEAN_MOST:
+                self._clean = set()
+            self._clean.add(hash(data))
+
+
+def _merge(spans: list[Span]) -> list[Span]:
+    """Overlapping spans as one, named by the best known of them."""
+    merged: list[Span] = []
+    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
+        last = merged[-1] if merged else None
+        if last is None or span.start >= last.end:
+            merged.append(span)
+            continue
+        name = min(last, span, key=lambda s: s.rank)
+        merged[-1] = Span(last.start, max(last.end, span.end), name.kind, name.secret, name.rank)
+    return merged
+
+
+def _moved(spans: Iterable[Span], by: int) -> Iterator[Span]:
+    for span in spans:
+        yield Span(span.start + by, span.end + by, span.kind, span.secret, span.rank)
+
+
+def _header_secrets(name: str, value: str) -> Iterator[str]:
+    """The secrets in a credential header: what follows the scheme, each cookie's value, both halves of Basic."""
+    if "cookie" in name:
+        for part in value.split(";"):
+            key, _, cookie = part.strip().partition("=")
+            if key.lower() not in _COOKIE_ATTRIBUTES:
+                yield cookie.strip('"')
+        return
+    if name == "sec-websocket-protocol":
+        for protocol in value.split(","):
+            yield protocol.strip().rpartition(".")[2]
+        return
+    scheme = _SCHEME.match(value)
+    if scheme is None:
+        yield value
+        return
+    if not scheme[1].upper().startswith("AWS4"):
+        yield value[scheme.end() :]
+    if scheme[1].lower() == "basic":
+        yield from _basic_password(value[scheme.end() :])
+
+
+def _basic_password(encoded: str) -> Iterator[str]:
+    try:
+        yield b64decode(encoded).decode().partition(":")[2]
+    except ValueError:
+        return
+
+
+def _url_secrets(url: str) -> Iterator[tuple[str, str]]:
+    userinfo = _URL_USERINFO.match(url)
+    if userinfo:
+        yield unquote(userinfo[2].partition(":")[2] or userinfo[2]), "url-password"
+    _, mark, query = url.partition("?")
+    for match in _QUERY_VALUE.finditer(mark + query):
+        name = unquote(match[2])
+        if secret_parameter(name):
+            yield unquote(match[3]), kind_of(name)
