@@ -1,8 +1,13 @@
-"""Wires the commands together. Each command lives in the module of its name and is imported when it is asked for."""
+"""Wires the commands together. Each command lives in the module of its name and is imported when it is asked for.
+
+Whatever goes wrong leaves here as one clear line and an exit code; `WIRETAPE_DEBUG=1` shows the traceback instead.
+"""
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -25,6 +30,10 @@ COMMANDS: dict[str, str] = {
     "schema": "Print the JSON Schema of a tape's documents.",
 }
 
+EXIT_INTERNAL = 70  # a fault of wiretape's own (sysexits' EX_SOFTWARE): never to be taken for the program's code
+EXIT_INTERRUPTED = 130
+EXIT_PIPE_CLOSED = 141
+
 
 class LazyGroup(click.Group):
     """A group that imports a command's module only when that command is used."""
@@ -38,9 +47,29 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(f"wiretape.cli.{cmd_name}").command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        # Asked before click does: it looks for near names among commands that it has loaded, and these are lazy.
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            ctx.fail(unknown_command(name))
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def unknown_command(name: str) -> str:
+    """What to say to a mistyped command: the nearest ones, or that a tape's name came first."""
+    from difflib import get_close_matches
+
+    if name.endswith((".tape", ".tape.zst")):
+        return f"No such command '{name}'. To look at a tape: wiretape show {name}"
+    near = get_close_matches(name.lower(), COMMANDS)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"No such command '{name}'.{hint}"
 
 
 @click.group(
@@ -54,25 +83,68 @@ def app() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; every expected failure is one clear line on stderr, never a traceback."""
+    """Run the command line; every failure is one clear line on stderr and an exit code, never a traceback."""
+    _tolerate_narrow_encodings()
     try:
         result = app.main(args=list(argv) if argv is not None else None, prog_name="wiretape", standalone_mode=False)
+        sys.stdout.flush()  # here, where a closed pipe is still ours to handle
     except click.exceptions.Abort:
-        return 130
+        return EXIT_INTERRUPTED
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except WiretapeError as error:
+    except Exception as error:
+        return _failed(error)
+    return result if isinstance(result, int) else 0
+
+
+def _failed(error: Exception) -> int:
+    """Say what failed in one line, and give the exit code."""
+    if _is_closed_pipe(error):
+        # The reader of our pipe went away (`wiretape show … | head`): no one is left to tell.
+        _silence_stdout()
+        return EXIT_PIPE_CLOSED
+    if os.environ.get("WIRETAPE_DEBUG", "0") not in ("", "0"):
+        import traceback
+
+        traceback.print_exception(error)
+        return error.exit_code if isinstance(error, WiretapeError) else EXIT_INTERNAL
+    if isinstance(error, WiretapeError):
         click.echo(f"wiretape: {error}", err=True)
         return error.exit_code
-    except BrokenPipeError:
-        # The reader of our pipe went away (`wiretape show … | head`): no one is left to tell.
-        sys.stderr.close()
-        return 141
-    except OSError as error:
+    if isinstance(error, OSError):
         click.echo(f"wiretape: {error.filename or 'system'}: {error.strerror or error}", err=True)
         return 2
-    return result if isinstance(result, int) else 0
+    said = " ".join(str(error).split())
+    click.echo(
+        f"wiretape: internal error: {type(error).__name__}: {said} (WIRETAPE_DEBUG=1 shows the traceback)", err=True
+    )
+    return EXIT_INTERNAL
+
+
+def _is_closed_pipe(error: Exception) -> bool:
+    # Windows reports a closed pipe as EINVAL, on no file of a name.
+    return isinstance(error, BrokenPipeError) or (
+        isinstance(error, OSError) and sys.platform == "win32" and error.errno == errno.EINVAL and not error.filename
+    )
+
+
+def _silence_stdout() -> None:
+    """Point stdout nowhere, so that the interpreter's last flush does not fail as well."""
+    try:
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+        os.close(devnull)
+    except (OSError, ValueError):  # stdout is no file (a test's buffer), or closed already
+        return
+
+
+def _tolerate_narrow_encodings() -> None:
+    """A console that cannot print a character shows its escape; it never makes the command fail."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

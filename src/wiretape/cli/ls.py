@@ -1,0 +1,82 @@
+"""`wiretape ls`: the tapes under a directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wiretape.errors import UsageError, WiretapeError
+
+if TYPE_CHECKING:
+    from wiretape.views.list_view import TapeEntry
+
+SUFFIXES = (".tape", ".tape.zst")
+NEVER_INSIDE = {"node_modules", "__pycache__"}
+
+
+@click.command("ls")
+@click.argument("directory", metavar="[DIR]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(directory: str | None, as_json: bool) -> None:
+    """List the tapes under DIR (default: captures, or the current directory where there is none).
+
+    A tape that cannot be read is listed with what is wrong with it.
+    """
+    start = Path(directory) if directory is not None else default_directory()
+    if not start.exists():
+        raise UsageError(f"{start}: no such directory")
+    entries = [entry(path) for path in ([start] if start.is_file() else tapes_under(start))]
+    if as_json:
+        from wiretape.cli.tapes import print_json
+
+        print_json([one.model_dump(mode="json") for one in entries])
+        return
+    if not entries:
+        click.echo(f"no tapes under {start}; to make one: wiretape record -o captures/NAME.tape -- CMD", err=True)
+        return
+    from wiretape.views.list_view import list_view
+    from wiretape.views.terminal import make_console
+
+    make_console().print(list_view(entries))
+
+
+def default_directory() -> Path:
+    """`captures`, where recordings go, if there is one."""
+    captures = Path("captures")
+    return captures if captures.is_dir() else Path()
+
+
+def tapes_under(start: Path) -> Iterator[Path]:
+    """Every tape below, by name; hidden directories and those of packages are left out."""
+    for directory, names, files in os.walk(start):
+        names[:] = sorted(name for name in names if not name.startswith(".") and name not in NEVER_INSIDE)
+        yield from (Path(directory, name) for name in sorted(files) if name.endswith(SUFFIXES))
+
+
+def entry(path: Path) -> TapeEntry:
+    """What one tape holds, or what is wrong with it."""
+    from wiretape.cli.tapes import link, read
+    from wiretape.views.list_view import TapeEntry
+
+    name, size = str(path), 0
+    try:
+        size = path.stat().st_size
+        opened = link(name, read(name))
+    except (WiretapeError, OSError) as error:
+        return TapeEntry(path=name, bytes=size, problem=str(error).removeprefix(f"{name}: "))
+    header, run = opened.tape.header, opened.run
+    return TapeEntry(
+        path=name,
+        bytes=size,
+        started=header.started.isoformat(),
+        calls=len(run.steps),
+        turns=len(run.turns),
+        exchanges=len(opened.tape.exchanges),
+        models=sorted({step.call.model for step in run.steps if step.call.model}),
+        note=header.note,
+        warnings=list(opened.tape.warnings),
+    )

@@ -1,0 +1,134 @@
+"""`wiretape show`: a tape at a glance, one of its calls, or an exchange as it crossed the wire."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from wiretape.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretape.cli.tapes import Opened
+    from wiretape.model.http import Exchange
+    from wiretape.model.loop import Step
+
+
+@click.command("show")
+@click.argument("tape", metavar="TAPE")
+@click.argument("call", metavar="[CALL]", required=False)
+@click.option("--full", is_flag=True, help="Show the whole history and the tools, nothing shortened.")
+@click.option("--raw", is_flag=True, help="Write request and response as on the wire, bodies byte for byte.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(tape: str, call: str | None, full: bool, raw: bool, as_json: bool) -> None:
+    """Show a TAPE, or one of its calls.
+
+    CALL is the number of a model call (2), or an exchange (x3). Without CALL: where the tape comes from, and all its
+    exchanges. With CALL: what this call adds to its thread, not the whole history, and what the model answered.
+    """
+    if raw and (as_json or full):
+        raise UsageError(f"--raw writes an exchange as it is: it does not go with {'--json' if as_json else '--full'}")
+    if raw and call is None:
+        raise UsageError("--raw needs a CALL, such as: wiretape show TAPE 1 --raw")
+    from wiretape.cli.tapes import open_tape
+
+    opened = open_tape(tape)
+    if call is None:
+        _overview(opened, as_json)
+        return
+    exchange, steps = find(opened, call)
+    if raw:
+        _raw(exchange)
+    elif len(steps) == 1:
+        _call(opened, steps[0], full, as_json)
+    else:
+        _exchange(exchange, steps, full, as_json)
+
+
+def find(opened: Opened, call: str) -> tuple[Exchange, list[Step]]:
+    """The exchange that CALL names, and the model calls meant: one, or all that the exchange holds."""
+    exchanges = {exchange.number: exchange for exchange in opened.tape.exchanges}
+    digits = call[1:] if call[:1] in ("x", "X") else call
+    number = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None
+    if number is None:
+        raise UsageError(f"CALL is the number of a model call, such as 2, or an exchange, such as x3; not {call!r}")
+    if digits != call:
+        if number in exchanges:
+            return exchanges[number], [step for step in opened.run.steps if step.call.exchange == number]
+        raise UsageError(f"{opened.name} has no exchange x{number}; it has {_held(opened)}")
+    for step in opened.run.steps:
+        if step.call.number == number:
+            return exchanges[step.call.exchange], [step]
+    raise UsageError(f"{opened.name} has no call {number}; it has {_held(opened)}")
+
+
+def _held(opened: Opened) -> str:
+    """What can be asked for on this tape."""
+    calls, exchanges = opened.run.steps, opened.tape.exchanges
+    said = []
+    if calls:
+        last = calls[-1].call.number
+        said.append("call 1" if last == 1 else f"calls 1 to {last}")
+    else:
+        said.append("no model calls")
+    if exchanges:
+        first, final = exchanges[0].number, exchanges[-1].number
+        said.append(f"exchange x{first}" if first == final else f"exchanges x{first} to x{final}")
+    return " and ".join(said)
+
+
+def _overview(opened: Opened, as_json: bool) -> None:
+    tape, run = opened.tape, opened.run
+    if as_json:
+        from wiretape.cli.tapes import print_json
+        from wiretape.views.show_json import tape_json
+
+        print_json(tape_json(opened.name, tape.header, tape.exchanges, run))
+        return
+    from wiretape.views.tape_view import tape_view
+    from wiretape.views.terminal import make_console
+
+    make_console().print(tape_view(opened.name, tape.header, tape.exchanges, run))
+
+
+def _call(opened: Opened, step: Step, full: bool, as_json: bool) -> None:
+    from wiretape.analyze.why import why
+
+    said = why(step, opened.run)
+    if as_json:
+        from wiretape.cli.tapes import print_json
+        from wiretape.views.show_json import call_json
+
+        print_json(call_json(step, opened.run, said, full=full))
+        return
+    from wiretape.views.show_view import call_view
+    from wiretape.views.terminal import make_console
+
+    make_console().print(call_view(step, opened.run, said, full=full))
+
+
+def _exchange(exchange: Exchange, steps: list[Step], full: bool, as_json: bool) -> None:
+    if as_json:
+        from wiretape.cli.tapes import print_json
+        from wiretape.views.show_json import exchange_json
+
+        print_json(exchange_json(exchange) | {"calls": [step.call.number for step in steps]})
+        return
+    from wiretape.views.exchange_view import exchange_view
+    from wiretape.views.terminal import make_console
+
+    make_console().print(exchange_view(exchange, calls=tuple(step.call.number for step in steps), full=full))
+
+
+def _raw(exchange: Exchange) -> None:
+    """Bytes into a pipe or file; on a terminal, what it would obey is shown as escapes."""
+    from wiretape.cli.tapes import write_bytes
+    from wiretape.views.exchange_view import raw_exchange
+
+    data = raw_exchange(exchange)
+    if sys.stdout.isatty():
+        from wiretape.views.printable import visible
+
+        data = visible(data.decode(errors="backslashreplace")).encode()
+    write_bytes(data)

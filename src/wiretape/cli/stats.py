@@ -1,0 +1,37 @@
+"""`wiretape stats`: the analysis of a tape, turn by turn."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("stats")
+@click.argument("tapes", metavar="TAPE...", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the analysis as JSON (several tapes: a list).")
+def command(tapes: tuple[str, ...], as_json: bool) -> None:
+    """Count calls, tokens and cache hits for each user turn of a TAPE.
+
+    Each model call has a row: who made it, what it cost, what it asked for, and why it was made. Subagents stand
+    under the call that started them. A number that the wire does not give is "?", never 0.
+    """
+    from wiretape.analyze.stats import stats
+    from wiretape.cli.tapes import open_tape, print_json
+
+    opened = [open_tape(tape) for tape in tapes]
+    reports = [stats(one.run, one.tape.warnings) for one in opened]
+    if as_json:
+        documents = [report.model_dump(mode="json") for report in reports]
+        named = [{"tape": one.name, "stats": document} for one, document in zip(opened, documents, strict=True)]
+        print_json(documents[0] if len(documents) == 1 else named)
+        return
+    from rich.text import Text
+
+    from wiretape.views.printable import one_line
+    from wiretape.views.stats_view import stats_view
+    from wiretape.views.terminal import make_console
+
+    console = make_console()
+    for number, (one, report) in enumerate(zip(opened, reports, strict=True)):
+        if len(reports) > 1:
+            console.print(Text(("\n" if number else "") + f"== {one_line(one.name)}\n", style="bold"))
+        console.print(stats_view(report))

@@ -1,0 +1,90 @@
+"""Opens tapes for the commands that look: reading, decoding and linking them, and saying what the reader noticed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wiretape.errors import TapeError
+
+if TYPE_CHECKING:
+    from wiretape.model.loop import Run
+    from wiretape.tape.reader import Tape
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A tape, and what its calls make together."""
+
+    name: str
+    tape: Tape
+    run: Run
+
+
+def open_tape(path: str) -> Opened:
+    """Read and link a tape; warnings go to stderr. `-` reads standard input."""
+    opened = link(path, read(path))
+    for warning in opened.tape.warnings:
+        from wiretape.views.printable import one_line
+
+        print(f"wiretape: warning: {one_line(warning)}", file=sys.stderr)
+    return opened
+
+
+def read(path: str) -> Tape:
+    """The tape at a path, or on standard input."""
+    from wiretape.tape.reader import read_tape
+
+    if path != "-":
+        if Path(path).is_dir():
+            raise TapeError(f"{path} is a directory; to see the tapes in it: wiretape ls {path}")
+        return read_tape(path)
+    return _read_stdin()
+
+
+def _read_stdin() -> Tape:
+    """A tape needs a file (its journal stands beside it): spool what comes."""
+    from tempfile import TemporaryDirectory
+
+    from wiretape.tape.reader import read_tape
+
+    with TemporaryDirectory() as directory:
+        data = sys.stdin.buffer.read()
+        zst = data.startswith(b"\x28\xb5\x2f\xfd")
+        spool = Path(directory) / ("stdin.tape.zst" if zst else "stdin.tape")
+        spool.write_bytes(data)
+        try:
+            return read_tape(spool)
+        except TapeError as error:
+            raise type(error)(str(error).replace(str(spool), "standard input")) from error
+
+
+def link(name: str, tape: Tape) -> Opened:
+    """Decode a tape's exchanges and say which call continues which."""
+    from wiretape.loop.run import build_run
+    from wiretape.wire.registry import decode
+
+    calls = decode(tape.exchanges)
+    decoded = {call.exchange for call in calls}
+    others = [exchange.number for exchange in tape.exchanges if exchange.number not in decoded]
+    return Opened(name, tape, build_run(calls, others))
+
+
+def print_json(value: object) -> None:
+    """JSON on stdout: UTF-8 whatever the terminal speaks, nothing in it that a terminal would obey."""
+    from wiretape.views.printable import json_text
+
+    write_bytes(json_text(value).encode() + b"\n")
+
+
+def write_bytes(data: bytes) -> None:
+    """Bytes on stdout, after what was printed before them."""
+    sys.stdout.flush()
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:  # a test's text buffer
+        sys.stdout.write(data.decode(errors="backslashreplace"))
+        return
+    buffer.write(data)
+    buffer.flush()

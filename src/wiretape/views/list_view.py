@@ -1,0 +1,90 @@
+"""A directory's tapes as a table; a tape that cannot be read stands there with its problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from wiretape.views.figures import count, size
+from wiretape.views.printable import one_line
+from wiretape.views.prose import labelled
+from wiretape.views.rows import Column, fit, header_line, row_lines
+
+
+class TapeEntry(BaseModel):
+    """One tape of a listing, as `wiretape ls --json` prints it. Null: the tape could not be read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+    bytes: int
+    started: str | None = None
+    calls: int | None = None
+    turns: int | None = None
+    exchanges: int | None = None
+    models: list[str] = []
+    note: str | None = None
+    problem: str | None = None
+    warnings: list[str] = []
+
+
+def list_view(entries: Sequence[TapeEntry]) -> RenderableType:
+    """What `wiretape ls` shows."""
+    return _ListView(entries)
+
+
+COLUMNS = [
+    Column("tape", flexible=True, least=20),
+    Column("started"),
+    Column("turns", right=True),
+    Column("calls", right=True),
+    Column("exchanges", right=True),
+    Column("size", right=True),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _ListView:
+    entries: Sequence[TapeEntry]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = options.max_width
+        rows = [_row(entry) for entry in self.entries]
+        shape = fit(COLUMNS, rows, width)
+        yield header_line(COLUMNS, shape)
+        for entry, row in zip(self.entries, rows, strict=True):
+            yield from row_lines(COLUMNS, shape, row)
+            for said, style in _words(entry):
+                yield from labelled(console, "", Text(said, style=style), width, indent=2, label_width=0)
+        yield Text(_summary(self.entries), style="dim")
+
+
+def _row(entry: TapeEntry) -> list[Text]:
+    numbers = (entry.turns, entry.calls, entry.exchanges)
+    return [
+        Text(one_line(entry.path), style="red" if entry.problem else "bold"),
+        Text((entry.started or "")[:16].replace("T", " ")),
+        *(Text("" if number is None else f"{number:,}") for number in numbers),
+        Text(size(entry.bytes)),
+    ]
+
+
+def _words(entry: TapeEntry) -> Iterator[tuple[str, str]]:
+    """What stands under a tape's row."""
+    if entry.problem:
+        yield one_line(entry.problem), "red"
+    if entry.models:
+        yield one_line(", ".join(entry.models)), "cyan"
+    if entry.note:
+        yield one_line(entry.note), "dim"
+    for warning in entry.warnings:
+        yield one_line(warning), "yellow"
+
+
+def _summary(entries: Sequence[TapeEntry]) -> str:
+    broken = sum(1 for entry in entries if entry.problem)
+    return count(len(entries), "tape") + (f", {broken} of them unreadable" if broken else "")

@@ -1,0 +1,91 @@
+"""Rows of cells that line up, wide characters included.
+
+rich's own Table cannot put a sentence across all columns under a row, and sizes each table by itself: the turns of
+one report must share their columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.text import Text
+
+GAP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column's title and manners."""
+
+    title: str
+    right: bool = False  # numbers
+    flexible: bool = False  # gives way, and wraps its cells, where the width does not do
+    least: int = 8  # a flexible column is not made narrower than this
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How columns share a width. `fits` is False when even the narrowest they go is too wide."""
+
+    widths: tuple[int, ...]
+    gap: int
+    fits: bool
+
+
+def fit(columns: Sequence[Column], rows: Iterable[Sequence[Text]], width: int) -> Fit:
+    """Each column as wide as its widest cell; then narrower gaps, then flexible columns cut down, the widest first."""
+    widths = [cell_len(column.title) for column in columns]
+    for row in rows:
+        widths = [max(wide, cell.cell_len) for wide, cell in zip(widths, row, strict=True)]
+    gaps = len(widths) - 1
+    gap = GAP if sum(widths) + GAP * gaps <= width else 1
+    excess = sum(widths) + gap * gaps - width
+    while excess > 0:
+        give = [i for i, column in enumerate(columns) if column.flexible and widths[i] > column.least]
+        if not give:
+            break
+        widths[max(give, key=lambda i: widths[i])] -= 1
+        excess -= 1
+    return Fit(tuple(widths), gap, excess <= 0)
+
+
+def row_lines(columns: Sequence[Column], shape: Fit, row: Sequence[Text]) -> Iterator[Text]:
+    """One row as lines: a cell that is too wide for its column goes on in the line below."""
+    wrapped = [wrap_name(cell, wide) for cell, wide in zip(row, shape.widths, strict=True)]
+    for number in range(max(len(lines) for lines in wrapped)):
+        line = Text(no_wrap=True, overflow="fold")
+        for column, wide, lines in zip(columns, shape.widths, wrapped, strict=True):
+            cell = lines[number] if number < len(lines) else Text()
+            blank = " " * max(0, wide - cell.cell_len)
+            line.append_text(Text.assemble(blank, cell) if column.right else Text.assemble(cell, blank))
+            line.append(" " * shape.gap)
+        line.rstrip()
+        yield line
+
+
+_JOINT = re.compile(r"[-_./: ](?=[^-_./: ])")
+
+
+def wrap_name(name: Text, width: int) -> list[Text]:
+    """A name broken into lines at its own joints (`claude-sonnet-4-5-` / `20250929`), anywhere if it has none."""
+    lines, rest = [], name
+    while rest.cell_len > width:
+        fitting = next(i for i in range(len(rest.plain), 0, -1) if i == 1 or cell_len(rest.plain[:i]) <= width)
+        joints = [match.end() for match in _JOINT.finditer(rest.plain, 0, fitting + 1) if match.end() <= fitting]
+        # A joint in the indent of a tree, or so early that most of the line stays empty, is no good place.
+        at = joints[-1] if joints and joints[-1] > fitting // 2 else fitting
+        lines.append(rest[:at])
+        rest = rest[at:]
+    return [*lines, rest]
+
+
+def header_line(columns: Sequence[Column], shape: Fit, style: str = "dim") -> Text:
+    """The titles over their columns."""
+    cells = []
+    for column, wide in zip(columns, shape.widths, strict=True):
+        blank = " " * (wide - cell_len(column.title))
+        cells.append(blank + column.title if column.right else column.title + blank)
+    return Text((" " * shape.gap).join(cells).rstrip(), style=style, no_wrap=True, overflow="fold")

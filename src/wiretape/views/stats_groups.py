@@ -1,0 +1,73 @@
+"""The tallies of a report: by agent and by model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from wiretape.analyze.report import AgentReport, GroupReport
+from wiretape.views.figures import UNKNOWN, count, percent, short_sum
+from wiretape.views.printable import one_line
+from wiretape.views.prose import labelled
+from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.stats_steps import agent_cell
+
+FIELDS = ("input", "cached", "output", "reasoning")
+TITLES = ("calls", "tools", "in", "cached", "out", "reasoning", "hit rate")
+
+
+def groups(kind: str, reports: Sequence[GroupReport], console: Console, width: int) -> Iterator[Text]:
+    """One row per group; an agent also says who started it and how that is known."""
+    if not reports:
+        return
+    columns = [Column(f"By {kind}", flexible=True, least=12), *(Column(title, right=True) for title in TITLES)]
+    depths = _depths(reports)
+    rows = [_row(report, depths.get(report.name, 0)) for report in reports]
+    shape = fit(columns, rows, width)
+    yield Text()
+    yield header_line(columns, shape, style="bold") if shape.fits else Text(f"By {kind}", style="bold")
+    for report, row in zip(reports, rows, strict=True):
+        if shape.fits:
+            yield from row_lines(columns, shape, row)
+        else:
+            yield Text.assemble(row[0], ": ", _words(report))
+        if isinstance(report, AgentReport) and report.started_by is not None:
+            indent = 2 * depths[report.name]
+            yield from labelled(console, "", Text(_started(report), style="dim"), width, indent, label_width=0)
+
+
+def _row(report: GroupReport, depth: int) -> list[Text]:
+    cells = [agent_cell(report.name, depth), Text(str(report.calls)), Text(str(report.tool_calls))]
+    cells += [Text(short_sum(report.usage, field, report.calls)) for field in FIELDS]
+    return [*cells, Text(UNKNOWN if report.hit_rate is None else percent(report.hit_rate))]
+
+
+def _words(report: GroupReport) -> str:
+    """The row as a sentence, for a terminal too narrow for the table."""
+    sums = [f"{title} {short_sum(report.usage, f, report.calls)}" for title, f in zip(TITLES[2:6], FIELDS, strict=True)]
+    return " · ".join([count(report.calls, "call"), count(report.tool_calls, "tool call"), *sums])
+
+
+def _depths(reports: Sequence[GroupReport]) -> dict[str, int]:
+    """How deep each agent stands under its root. Parents come before their children."""
+    depths: dict[str, int] = {}
+    for report in reports:
+        if isinstance(report, AgentReport):
+            depths[report.name] = depths[report.parent] + 1 if report.parent in depths else 0
+    return depths
+
+
+_BASIS = {
+    "header": "a request header says so",
+    "id": "linked by an id",
+    "data_flow": "linked by the text that flows between them",
+    "order": "inferred from the order of calls",
+}
+
+
+def _started(agent: AgentReport) -> str:
+    tool = f"'s {one_line(agent.started_tool)}" if agent.started_tool else ""
+    basis = f"; {_BASIS[agent.basis]}" if agent.basis else ""
+    return f"started by call {agent.started_by}{tool}{basis}"

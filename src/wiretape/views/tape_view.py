@@ -1,0 +1,129 @@
+"""A tape at a glance: where it comes from, and its exchanges in order, calls and all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from wiretape.model.http import Exchange
+from wiretape.model.loop import Run, Step
+from wiretape.tape.documents import Header
+from wiretape.views.call_line import ending
+from wiretape.views.exchange_view import exchange_words
+from wiretape.views.figures import UNKNOWN, count, duration, tokens
+from wiretape.views.printable import clip, one_line
+from wiretape.views.prose import labelled
+from wiretape.views.rows import Column, Fit, fit, header_line, row_lines
+
+LABEL = 12
+INDENT = 4
+
+
+def tape_view(name: str, header: Header, exchanges: Sequence[Exchange], run: Run) -> RenderableType:
+    """What `wiretape show TAPE` shows."""
+    return _TapeView(name, header, exchanges, run)
+
+
+@dataclass(frozen=True, slots=True)
+class _TapeView:
+    name: str
+    header: Header
+    exchanges: Sequence[Exchange]
+    run: Run
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = options.max_width
+        yield Text(one_line(self.name), style="bold")
+        for label, said in _provenance(self.header):
+            yield from labelled(console, label, Text(said), width, label_width=LABEL)
+        yield from labelled(console, "holds", Text(self._holds()), width, label_width=LABEL)
+        if self.exchanges:
+            yield Text()
+            yield from _listing(self.exchanges, self.run, width)
+        if self.run.steps:
+            yield Text()
+            yield Text("One call: wiretape show TAPE CALL. Why each was made: wiretape stats TAPE.", style="dim")
+
+    def _holds(self) -> str:
+        run = self.run
+        said = [count(len(self.exchanges), "exchange"), count(len(run.steps), "model call")]
+        said += [count(len(run.turns), "turn"), count(len(run.agents), "agent")]
+        said += [count(len(run.side_calls), "side call")] if run.side_calls else []
+        return ", ".join(said)
+
+
+def _provenance(header: Header) -> Iterator[tuple[str, str]]:
+    yield "started", header.started.isoformat(sep=" ", timespec="seconds")
+    yield "recorder", one_line(header.recorder)
+    for label in ("note", "provenance", "parent"):
+        said = getattr(header, label, None)
+        if said:
+            yield label, one_line(said if isinstance(said, str) else str(said))
+    if header.redacted:
+        yield "redacted", one_line(", ".join(header.redacted))
+    if header.bypassed:
+        yield "bypassed", one_line(", ".join(header.bypassed)) + " (let through unrecorded)"
+
+
+COLUMNS = [
+    Column("", right=True),
+    Column("call", right=True),
+    Column("at", right=True),
+    Column("agent", flexible=True),
+    Column("model", flexible=True, least=10),
+    Column("in", right=True),
+    Column("out", right=True),
+    Column("finish", flexible=True),
+]
+
+
+def _listing(exchanges: Sequence[Exchange], run: Run, width: int) -> Iterator[Text]:
+    steps: dict[int, list[Step]] = {}
+    for step in run.steps:
+        steps.setdefault(step.call.exchange, []).append(step)
+    agents = {agent.number: agent.name for agent in run.agents}
+    side = {step.call.number for step in run.side_calls}
+    rows = {s.call.number: _call_row(s, agents, s.call.number in side) for s in run.steps}
+    shape = fit(COLUMNS, rows.values(), width)
+    if rows:
+        yield header_line(COLUMNS, shape)
+    for exchange in exchanges:
+        for step in steps.get(exchange.number, ()):
+            yield from row_lines(COLUMNS, shape, rows[step.call.number])
+            if step.call.tool_calls:
+                asked = "→ " + ", ".join(tool.name for tool in step.call.tool_calls)
+                yield Text(" " * _under_agent(shape) + clip(asked, width - _under_agent(shape)), style="magenta")
+        if exchange.number not in steps:
+            yield from _other(exchange, shape, width, bool(rows))
+
+
+def _under_agent(shape: Fit) -> int:
+    return sum(shape.widths[:3]) + 3 * shape.gap
+
+
+def _call_row(step: Step, agents: dict[int, str], side: bool) -> list[Text]:
+    call, usage = step.call, step.call.usage
+    finish, bad = ending(call)
+    return [
+        Text(f"x{call.exchange}", style="dim"),
+        Text(str(call.number), style="bold"),
+        Text(duration(call.at)),
+        Text("(side call)" if side else one_line(agents.get(step.agent, UNKNOWN)), style="dim" if side else ""),
+        Text(one_line(call.model or UNKNOWN)),
+        Text(tokens(usage.input if usage else None)),
+        Text(tokens(usage.output if usage else None)),
+        Text(finish, style="red" if bad else ""),
+    ]
+
+
+def _other(exchange: Exchange, shape: Fit, width: int, aligned: bool) -> Iterator[Text]:
+    """An exchange that is no model call: the line says so by having no call number."""
+    number = f"x{exchange.number}"
+    start = (
+        number.rjust(shape.widths[0]) + " " * (_under_agent(shape) - shape.widths[0]) if aligned else f"{number:>4}  "
+    )
+    yield Text(start + clip(f"{exchange.request.method} {exchange.request.url}", width - len(start)), style="dim")
+    yield Text(" " * len(start) + clip("→ " + exchange_words(exchange), width - len(start)), style="dim")

@@ -1,0 +1,271 @@
+"""Hand-made reports and calls for the views, and a console of fixed width to print them on."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console, RenderableType
+
+from wiretape.analyze.report import (
+    AgentReport,
+    CauseReport,
+    Finding,
+    GroupReport,
+    StatsReport,
+    StepReport,
+    TurnReport,
+    UsageSum,
+)
+from wiretape.model.call import (
+    Block,
+    CallError,
+    CallRequest,
+    CallResponse,
+    Finish,
+    Message,
+    ModelCall,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Usage,
+)
+from wiretape.model.http import Ended
+from wiretape.model.jsonvalue import JsonObject
+from wiretape.model.loop import Agent, Cause, CauseKind, Run, Step, Thread, Turn
+from wiretape.views.terminal import TapeConsole
+
+UNSAID = UsageSum(unknown_calls=1, unknown=dict.fromkeys(("input", "cached", "cache_write", "output", "reasoning"), 1))
+
+
+def plain_console(width: int = 80) -> Console:
+    return TapeConsole(file=io.StringIO(), width=width, color_system=None, markup=False, emoji=False, highlight=False)
+
+
+def shown(what: RenderableType, width: int = 80) -> str:
+    """What a person sees on a terminal of this width, without colour."""
+    console = plain_console(width)
+    console.print(what)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def step(
+    call: int,
+    agent: str = "root",
+    *,
+    kind: CauseKind = "turn_start",
+    cause_call: int | None = None,
+    cause_tools: tuple[str, ...] = (),
+    why: str = "first call of the turn",
+    tools: tuple[str, ...] = (),
+    usage: UsageSum | None = None,
+    finish: str | None = None,
+    status: int | None = 200,
+    ended: str | None = "complete",
+    model: str | None = "deepseek-flash",
+    duration_ms: int | None = 1200,
+    first_token_ms: int | None = None,
+) -> StepReport:
+    return StepReport(
+        call=call,
+        exchange=call,
+        agent=agent,
+        thread=0,
+        model=model,
+        requested_model=model,
+        format="openai.responses",
+        finish=finish or ("tool_calls" if tools else "stop"),
+        status=status,
+        ended=ended,
+        usage=usage,
+        tool_calls=list(tools),
+        duration_ms=duration_ms,
+        first_token_ms=first_token_ms,
+        at_ms=call * 1000,
+        why=why,
+        cause=CauseReport(kind=kind, call=cause_call, tools=list(cause_tools)),
+    )
+
+
+def subagents_report() -> StatsReport:
+    """One request that took four calls: two of the supervisor, two of the calendar agent, which gave no usage."""
+    first = UsageSum(input=347, output=75, reasoning=18, unknown={"cached": 1, "cache_write": 1})
+    last = UsageSum(input=462, cached=256, output=31, unknown={"cache_write": 1, "reasoning": 1})
+    usage = UsageSum(
+        input=809,
+        cached=256,
+        output=106,
+        reasoning=18,
+        unknown_calls=2,
+        unknown={"input": 2, "cached": 3, "cache_write": 4, "output": 2, "reasoning": 3},
+    )
+    steps = [
+        step(1, usage=first, tools=("schedule_event",), duration_ms=1746),
+        step(
+            2,
+            "schedule_event",
+            kind="subagent",
+            cause_call=1,
+            why="the first call of subagent schedule_event, started by call 1's schedule_event",
+            tools=("create_calendar_event",),
+            duration_ms=905,
+        ),
+        step(
+            3,
+            "schedule_event",
+            kind="tool_results",
+            cause_call=2,
+            why="to answer create_calendar_event, which call 2 asked for",
+            duration_ms=811,
+        ),
+        step(
+            4,
+            kind="tool_results",
+            cause_call=1,
+            why="to answer schedule_event, which call 1 asked for; a subagent's 2 calls made its result",
+            usage=last,
+            duration_ms=1203,
+        ),
+    ]
+    turn = TurnReport(
+        turn=1,
+        user="帮我约明天下午 3 点和张三开产品评审会，1 小时",
+        answer="已经帮你安排好了：明天（2025-06-11）下午 3 点和张三的产品评审会，时长 1 小时。",
+        calls=4,
+        tool_calls=2,
+        agents=2,
+        usage=usage,
+        hit_rate=256 / 462,
+        wall_ms=4801,
+        steps=steps,
+    )
+    root = UsageSum(input=809, cached=256, output=106, reasoning=18, unknown={"cached": 1, "reasoning": 1})
+    child = UsageSum(unknown_calls=2, unknown={"input": 2, "cached": 2, "output": 2, "reasoning": 2})
+    return StatsReport(
+        calls=4,
+        tool_calls=2,
+        agents=2,
+        usage=usage,
+        hit_rate=256 / 462,
+        wall_ms=4801,
+        turns=[turn],
+        by_agent=[
+            AgentReport(name="root", calls=2, tool_calls=1, usage=root, hit_rate=256 / 462),
+            AgentReport(
+                name="schedule_event",
+                calls=2,
+                tool_calls=1,
+                usage=child,
+                parent="root",
+                started_by=1,
+                started_tool="schedule_event",
+                basis="data_flow",
+            ),
+        ],
+        by_model=[GroupReport(name="deepseek-flash", calls=4, tool_calls=2, usage=usage, hit_rate=256 / 462)],
+        findings=[Finding(kind="cache_break", call=4, text="206 of 462 input tokens were not served by the cache")],
+        other_exchanges=1,
+    )
+
+
+def message(role: str, *blocks: Block) -> Message:
+    return Message(role, blocks)
+
+
+def model_call(
+    number: int,
+    sent: tuple[Message, ...],
+    answer: tuple[Message, ...] = (),
+    *,
+    exchange: int | None = None,
+    usage: Usage | None = None,
+    finish: Finish | None = "stop",
+    status: int = 200,
+    error: CallError | None = None,
+    complete: bool = True,
+    model: str | None = "deepseek-flash",
+    asked: str | None = "deepseek-v4-flash-vision-exp",
+    tools: tuple[str, ...] = (),
+    settings: JsonObject | None = None,
+    at: int = 0,
+    took: int | None = 1746,
+    ended: Ended | None = Ended.COMPLETE,
+    answered: bool = True,
+    first_token_at: int | None = None,
+) -> ModelCall:
+    specs = tuple(ToolSpec(name, f"Does {name}.", {"type": "object"}, "function", {}) for name in tools)
+    request = CallRequest(asked, sent, specs, settings or {}, segments=((0, "input"),))
+    response = CallResponse(
+        status,
+        model,
+        messages=answer,
+        finish=finish,
+        usage=usage,
+        error=error,
+        complete=complete,
+        first_token_at=first_token_at,
+    )
+    return ModelCall(
+        number,
+        number if exchange is None else exchange,
+        "openai.responses",
+        request,
+        response if answered else None,
+        at,
+        None if took is None else at + took,
+        ended,
+        url="https://api.deepseek.com/v1/responses",
+    )
+
+
+def subagents_run() -> Run:
+    """The supervisor asks a calendar agent, which creates an event: four calls, as a packet dump shows them."""
+    system = message("system", Text("你是个人助理主管。遇到日程类请求时，调用 schedule_event 交给日历助手。"))
+    user = message("user", Text("帮我约明天下午 3 点和张三开产品评审会，1 小时"))
+    arguments = '{"request": "帮我约明天下午 3 点和张三开产品评审会，时长 1 小时"}'
+    delegate = message(
+        "assistant",
+        Reasoning("The user wants to schedule a meeting. I should call schedule_event.", opaque="713dda7a-0"),
+        ToolCall("call_00_Fsa6", "schedule_event", arguments),
+    )
+    done = message("tool", ToolResult("call_00_Fsa6", None, "已为你创建「产品评审会」，时间：明天 15:00。"))
+    child_system = message("system", Text("你是日历助手。收到日程请求后，必须调用 create_calendar_event 创建事件。"))
+    child_user = message("user", Text("帮我约明天下午 3 点和张三开产品评审会，时长 1 小时"))
+    create = message("assistant", ToolCall("call_01", "create_calendar_event", '{"title": "产品评审会"}'))
+    created = message("tool", ToolResult("call_01", None, "OK: created '产品评审会' at 2025-06-11T15:00:00"))
+    first = Usage(input=347, output=75, reasoning=18)
+    last = Usage(input=462, cached=256, output=31)
+    tools = ("schedule_event",)
+    calls = (
+        model_call(1, (system, user), (delegate,), usage=first, finish="tool_calls", tools=tools, at=12),
+        model_call(2, (child_system, child_user), (create,), finish="tool_calls", model=None, at=1800, took=905),
+        model_call(
+            3,
+            (child_system, child_user, create, created),
+            (message("assistant", Text("已为你创建「产品评审会」，时间：明天 15:00。")),),
+            at=2750,
+            took=811,
+        ),
+        model_call(
+            4,
+            (system, user, delegate, done),
+            (message("assistant", Text("已经帮你安排好了：明天下午 3 点和张三的产品评审会，时长 1 小时。")),),
+            usage=last,
+            tools=tools,
+            at=3600,
+            took=1203,
+        ),
+    )
+    causes = (
+        Cause("turn_start"),
+        Cause("subagent", 1, ("schedule_event",), "data_flow"),
+        Cause("tool_results", 2, ("create_calendar_event",)),
+        Cause("tool_results", 1, ("schedule_event",)),
+    )
+    places = zip(calls, (0, 1, 1, 0), causes, (0, 0, 2, 2), strict=True)
+    steps = tuple(Step(call, who, who, 1, cause, new_from) for call, who, cause, new_from in places)
+    agents = (Agent(0, "root"), Agent(1, "schedule_event", 0, 1, "schedule_event", "data_flow"))
+    turn = Turn(1, "帮我约明天下午 3 点和张三开产品评审会，1 小时", steps, "已经帮你安排好了。")
+    return Run(steps, (turn,), agents, (Thread(0, 0, (1, 4)), Thread(1, 1, (2, 3))), ())
