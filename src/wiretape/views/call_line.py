@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wiretape.model.call import ModelCall, Usage
 from wiretape.views.figures import duration, tokens
-from wiretape.views.printable import clip, one_line
+from wiretape.views.printable import clip, name, one_line
 
 SEPARATOR = "  "
 
@@ -48,8 +48,8 @@ def _parts(call: ModelCall, agent: str | None) -> Iterable[_Part]:
     number = f"{call.number:>3}" if call.number else f"{'x' + str(call.exchange):>3}"
     yield _Part(Text(number, "bold"), _NUMBER)
     if agent is not None:
-        yield _Part(Text(one_line(agent)), _AGENT)
-    yield _Part(Text(one_line(call.model or host(call.url) or "unknown model"), "cyan"), _MODEL, 10)
+        yield _Part(Text(name(agent)), _AGENT)
+    yield _Part(Text(name(call.model or host(call.url) or "unknown model"), "cyan"), _MODEL, 10)
     if call.kind != "inference":
         yield _Part(Text(call.kind.replace("_", " "), "dim"), _FINISH)
     else:

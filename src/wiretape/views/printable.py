@@ -32,6 +32,14 @@ def one_line(text: str) -> str:
     return visible(" ".join(text.split()))
 
 
+LONGEST_NAME = 60
+
+
+def name(text: str) -> str:
+    """A name (a model's, an agent's, a tool's) for a table: a wire may claim any length."""
+    return clip(text, LONGEST_NAME)
+
+
 def clip(text: str, width: int) -> str:
     """One line of at most `width` cells; what does not fit ends in `…`. Wide characters count as two."""
     # A cell holds at least a quarter of a character in practice; no need to clean a megabyte to show a line.

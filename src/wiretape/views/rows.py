@@ -66,7 +66,7 @@ def row_lines(columns: Sequence[Column], shape: Fit, row: Sequence[Text]) -> Ite
         yield line
 
 
-_JOINT = re.compile(r"[-_./: ](?=[^-_./: ])")
+_JOINT = re.compile(r"[-_/:· ](?=[^-_/:· ])|\.(?=\D)")
 
 
 def wrap_name(name: Text, width: int) -> list[Text]:
@@ -79,7 +79,7 @@ def wrap_name(name: Text, width: int) -> list[Text]:
         at = joints[-1] if joints and joints[-1] > fitting // 2 else fitting
         lines.append(rest[:at])
         rest = rest[at:]
-    return [*lines, rest]
+    return [*lines, rest] if rest or not lines else lines
 
 
 def header_line(columns: Sequence[Column], shape: Fit, style: str = "dim") -> Text:

@@ -10,7 +10,7 @@ from rich.text import Text
 from wiretape.analyze.report import StatsReport, StepReport, UsageSum
 from wiretape.views.agent_tree import Placed, tree
 from wiretape.views.figures import UNKNOWN, duration, tokens
-from wiretape.views.printable import one_line
+from wiretape.views.printable import name, one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import Column, fit, header_line, row_lines
 from wiretape.views.usage_bar import BAR_WIDTH, usage_bar
@@ -50,7 +50,7 @@ class StepTable:
     def _cells(self, place: Placed) -> list[Text]:
         step = place.step
         cells = [Text(str(step.call), style="bold"), agent_cell(step.agent, place.depth)]
-        cells.append(Text(one_line(step.model or UNKNOWN)))
+        cells.append(Text(name(step.model or UNKNOWN)))
         usage = step.usage or NO_USAGE
         if not self._stacked:
             numbers = (usage.input, usage.cached, usage.output, usage.reasoning)
@@ -90,9 +90,9 @@ def usage_words(usage: UsageSum | None) -> str:
     return ", ".join(f"{name} {tokens(number)}" for name, number in numbers.items())
 
 
-def agent_cell(name: str, depth: int) -> Text:
+def agent_cell(agent: str, depth: int) -> Text:
     """An agent's name, hung under what started it."""
-    return Text.assemble(("  " * (depth - 1) + "└ " if depth else "", "dim"), one_line(name))
+    return Text.assemble(("  " * (depth - 1) + "└ " if depth else "", "dim"), name(agent))
 
 
 def finish_text(step: StepReport) -> Text:

@@ -14,7 +14,7 @@ from wiretape.tape.documents import Header
 from wiretape.views.call_line import ending
 from wiretape.views.exchange_view import exchange_words
 from wiretape.views.figures import UNKNOWN, count, duration, tokens
-from wiretape.views.printable import clip, one_line
+from wiretape.views.printable import clip, name, one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import Column, Fit, fit, header_line, row_lines
 
@@ -111,8 +111,8 @@ def _call_row(step: Step, agents: dict[int, str], side: bool) -> list[Text]:
         Text(f"x{call.exchange}", style="dim"),
         Text(str(call.number), style="bold"),
         Text(duration(call.at)),
-        Text("(side call)" if side else one_line(agents.get(step.agent, UNKNOWN)), style="dim" if side else ""),
-        Text(one_line(call.model or UNKNOWN)),
+        Text("(side call)" if side else name(agents.get(step.agent, UNKNOWN)), style="dim" if side else ""),
+        Text(name(call.model or UNKNOWN)),
         Text(tokens(usage.input if usage else None)),
         Text(tokens(usage.output if usage else None)),
         Text(finish, style="red" if bad else ""),

@@ -1,0 +1,69 @@
+"""Numbers as words: unknown is never 0."""
+
+from __future__ import annotations
+
+import pytest
+
+from wiretape.analyze.report import UsageSum
+from wiretape.views.figures import count, duration, long_sum, percent, short_sum, size, tokens
+
+
+def test_unknown_is_a_question_mark_and_zero_is_zero() -> None:
+    assert tokens(None) == "?"
+    assert tokens(0) == "0"
+    assert tokens(1234567) == "1,234,567"
+
+
+@pytest.mark.parametrize(
+    ("usage", "short", "long"),
+    [
+        (UsageSum(input=809, unknown_calls=2, unknown={"input": 2}), "809 +2?", "809 + 2 calls unknown"),
+        (UsageSum(input=809, unknown_calls=1), "809 +1?", "809 + 1 call unknown"),
+        (UsageSum(input=809, unknown_calls=0, unknown={"cached": 3}), "809", "809"),
+        (UsageSum(input=0, unknown_calls=0), "0", "0"),
+        (UsageSum(unknown_calls=4), "?", "unknown"),
+    ],
+)
+def test_sums_say_what_they_do_not_know(usage: UsageSum, short: str, long: str) -> None:
+    assert short_sum(usage, "input", 4) == short
+    assert long_sum(usage, "input", 4) == long
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [(None, "unknown"), (0.0, "0%"), (1.0, "100%"), (0.554, "55%"), (0.004, "<1%"), (0.9996, ">99%")],
+)
+def test_rates_are_not_rounded_into_none_or_all(rate: float | None, words: str) -> None:
+    assert percent(rate) == words
+
+
+@pytest.mark.parametrize(
+    ("ms", "words"),
+    [
+        (None, "?"),
+        (0, "0 ms"),
+        (999, "999 ms"),
+        (1000, "1.0 s"),
+        (59_949, "59.9 s"),
+        (59_950, "1m 00s"),
+        (61_000, "1m 01s"),
+        (3_599_999, "1h 00m"),
+        (7_260_000, "2h 01m"),
+    ],
+)
+def test_durations(ms: int | None, words: str) -> None:
+    assert duration(ms) == words
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (123_456, "123 kB"), (999_600, "1.0 MB"), (2_500_000_000, "2.5 GB")],
+)
+def test_sizes(number: int, words: str) -> None:
+    assert size(number) == words
+
+
+def test_count_agrees_with_its_noun() -> None:
+    assert count(1, "call") == "1 call"
+    assert count(0, "call") == "0 calls"
+    assert count(2, "entry", "entries") == "2 entries"
