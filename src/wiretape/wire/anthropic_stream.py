@@ -1,0 +1,162 @@
+"""An Anthropic stream, put together into the message that an unstreamed call would have given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire import usage
+from wiretape.wire.failures import has_error
+from wiretape.wire.lenient import UNREADABLE, is_empty, items, load, number, obj, string
+from wiretape.wire.payload import Event
+
+# Delta -> (member that grows, member of the delta that it grows by, block type where no start was seen).
+_GROWING = {
+    "text_delta": ("text", "text", "text"),
+    "thinking_delta": ("thinking", "thinking", "thinking"),
+    "input_json_delta": ("input", "partial_json", "tool_use"),
+}
+_BEARING_STARTS = ("text", "thinking", "")  # blocks of these types begin empty: their deltas bear the content
+
+
+class BlockPieces:
+    """One content block under way."""
+
+    __slots__ = ("block", "pieces")
+
+    def __init__(self, block: JsonObject) -> None:
+        self.block = dict(block)
+        self.pieces: dict[str, list[str]] = {}
+
+    def value(self) -> JsonObject:
+        block = self.block
+        for member, pieces in self.pieces.items():
+            text = "".join(pieces)
+            if member != "input":
+                block = {**block, member: (string(block.get(member)) or "") + text}
+            elif text:
+                parsed = load(text)
+                block = {**block, "input": text if parsed is UNREADABLE else parsed}
+        return block
+
+
+class AnthropicAssembly:
+    """Takes the events of one stream; `value` is the message so far."""
+
+    __slots__ = ("_abandoned", "_blocks", "_message", "_place", "_usage", "error", "finished", "first_ms", "strange")
+
+    def __init__(self) -> None:
+        self._message: JsonObject = {}
+        self._usage: JsonObject | None = None
+        self._blocks: list[BlockPieces] = []
+        self._place: dict[int, BlockPieces] = {}
+        self._abandoned: list[JsonObject] = []
+        self.error: Json = None
+        self.finished = False
+        self.first_ms: int | None = None
+        self.strange: list[Json] = []
+
+    def add(self, event: Event) -> None:
+        value = event.value
+        if not isinstance(value, dict):
+            self.strange.append(value)
+            return
+        kind = value.get("type")
+        kind = kind if isinstance(kind, str) else event.name
+        if kind == "content_block_delta":
+            self._delta(value, event.ms)
+        elif kind == "content_block_start":
+            self._start_block(value, event.ms)
+        elif kind == "message_start":
+            self._start_message(obj(value.get("message")))
+        elif kind == "message_delta":
+            self._end_message(value)
+        elif kind == "message_stop":
+            self.finished = True
+        elif kind == "error" or (kind not in ("ping", "content_block_stop") and has_error(value)):
+            self.error = value
+        elif kind == "message" and "content" in value:  # a plain message, framed as an event
+            self._start_message(value)
+            self.finished = True
+        elif kind not in ("ping", "content_block_stop", "keepalive", "keep-alive"):
+            self.strange.append(value)
+
+    def _start_message(self, message: JsonObject) -> None:
+        """A second start with another id: a gateway tried again, and what came before is no part of the answer."""
+        if self._message and message.get("id") != self._message.get("id"):
+            if self._blocks:
+                self._abandoned.append(self.value())
+            self._blocks, self._place, self._usage = [], {}, None
+            self.finished = False
+        elif self._message:  # the same start, sent twice
+            self._usage = usage.merge(self._usage, message.get("usage"))
+            return
+        self._message = message
+        self._usage = usage.merge(None, message.get("usage"))
+        for block in items(message.get("content")):
+            self._blocks.append(BlockPieces(obj(block)))
+
+    def _start_block(self, value: JsonObject, ms: int | None) -> None:
+        block = obj(value.get("content_block"))
+        pieces = BlockPieces(block)
+        self._blocks.append(pieces)
+        self._place[self._index(value)] = pieces
+        bears = block.get("type") not in _BEARING_STARTS or bool(string(block.get("text")))
+        if bears and self.first_ms is None:
+            self.first_ms = ms
+
+    @staticmethod
+    def _index(value: JsonObject) -> int:
+        return number(value.get("index")) or 0
+
+    def _delta(self, value: JsonObject, ms: int | None) -> None:
+        delta = obj(value.get("delta"))
+        kind = delta.get("type")
+        growing = _GROWING.get(kind) if isinstance(kind, str) else None
+        pieces = self._place.get(value.get("index", 0)) if isinstance(value.get("index", 0), int) else None
+        if pieces is None:
+            pieces = BlockPieces({"type": growing[2] if growing else "text"})
+            self._blocks.append(pieces)
+            self._place[self._index(value)] = pieces
+        if growing is None:
+            self._other_delta(pieces, delta, ms)
+            return
+        member, source, _ = growing
+        piece = delta.get(source)
+        if isinstance(piece, str) and piece:
+            known = pieces.pieces.get(member)
+            if known is None:
+                pieces.pieces[member] = [piece]
+            else:
+                known.append(piece)
+            if self.first_ms is None:
+                self.first_ms = ms
+
+    def _other_delta(self, pieces: BlockPieces, delta: JsonObject, ms: int | None) -> None:
+        block, kind = pieces.block, delta.get("type")
+        if kind == "citations_delta":
+            block["citations"] = [*items(block.get("citations")), delta.get("citation")]
+        elif kind == "signature_delta":
+            block["signature"] = delta.get("signature")
+        elif kind == "compaction_delta":
+            block.update({k: v for k, v in delta.items() if k != "type" and v is not None})
+            if self.first_ms is None:
+                self.first_ms = ms
+        elif not is_empty(delta):
+            block["deltas"] = [*items(block.get("deltas")), delta]
+
+    def _end_message(self, value: JsonObject) -> None:
+        """Cumulative: what it says overwrites what the start said; it is never added."""
+        changes: dict[str, Any] = {k: v for k, v in obj(value.get("delta")).items() if v is not None}
+        for key in ("context_management", "diagnostics", "input_transformations", "container"):
+            if value.get(key) is not None:
+                changes[key] = value[key]
+        self._message = {**self._message, **changes}
+        self._usage = usage.merge(self._usage, value.get("usage"))
+        if string(changes.get("stop_reason")):
+            self.finished = True
+
+    def value(self) -> JsonObject:
+        content = [pieces.value() for pieces in self._blocks]
+        message = {**self._message, "content": content, "usage": self._usage}
+        return {**message, "abandoned": self._abandoned} if self._abandoned else message

@@ -1,0 +1,107 @@
+"""Reading JSON that may be anything: the wrong type is read as absent, and nothing here raises.
+
+Only functions that look at a JSON value without knowing any provider may live here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import orjson
+
+from wiretape.model.http import Body, BytesBody, JsonBody, StreamBody, TextBody
+from wiretape.model.jsonvalue import Json, JsonObject
+
+_EMPTY: dict[str, Any] = {}
+
+
+class Unreadable:
+    """What `load` gives for bytes that are no JSON (None is a JSON value)."""
+
+
+UNREADABLE = Unreadable()
+
+
+def obj(value: Json) -> JsonObject:
+    """The value if it is an object, else an empty one. Never change it."""
+    return value if isinstance(value, dict) else _EMPTY
+
+
+def items(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def string(value: Json) -> str | None:
+    """A string that says something, else None."""
+    return value if isinstance(value, str) and value else None
+
+
+def number(value: Json) -> int | None:
+    """A whole number, else None (True is no number)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if math.isfinite(value) else None
+
+
+def first(*values: int | None) -> int | None:
+    return next((v for v in values if v is not None), None)
+
+
+def is_empty(value: Json) -> bool:
+    """Null, "", [], {}, or an object of nothing else: some servers spell every absent member as a zero value."""
+    if value is None or value in ("", [], {}):
+        return True
+    return isinstance(value, dict) and all(is_empty(v) for v in value.values())
+
+
+def dumps(value: Json) -> str:
+    """Compact JSON text. What orjson refuses (huge integers, lone surrogates, depth) the standard library spells."""
+    try:
+        return orjson.dumps(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        pass
+    try:
+        return json.dumps(value, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return repr(type(value))
+
+
+def load(data: bytes | str) -> Json | Unreadable:
+    """Parsed JSON, or UNREADABLE. NaN and lone surrogates are accepted: agents do send them."""
+    try:
+        return orjson.loads(data)
+    except (ValueError, TypeError):
+        pass
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return UNREADABLE
+
+
+def raw_bytes(body: Body | None) -> bytes:
+    """The body's bytes, whatever strange text it holds."""
+    match body:
+        case None:
+            return b""
+        case JsonBody():
+            return dumps(body.value).encode("utf-8", "surrogatepass")
+        case StreamBody():
+            return b"".join(body.frames)
+        case TextBody():
+            return body.text.encode("utf-8", "surrogatepass")
+        case BytesBody():
+            return body.data
+
+
+def body_json(body: Body | None) -> Json | Unreadable:
+    """The JSON value that a body holds, whatever shape it is stored in."""
+    if isinstance(body, JsonBody):
+        return body.value
+    data = raw_bytes(body).strip()
+    return load(data) if data[:1] in (b"{", b"[") else UNREADABLE
+
+
+def as_text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,169 @@
+"""The wire format `openai.chat`: Chat Completions, as OpenAI and everyone who imitates it speak it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from wiretape.model.call import CallError, CallKind, CallRequest, CallResponse, Message, ModelCall, ToolCall, Usage
+from wiretape.model.http import Exchange, Headers, Request, Response
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire import finish, recognition, usage
+from wiretape.wire.answers import leftovers, response_claim, text_response, token_time
+from wiretape.wire.base import Claim, Memo, Volatile
+from wiretape.wire.call_frame import (
+    came_whole,
+    frame_call,
+    json_error,
+    settings_of,
+    unknown_message,
+    unreadable_request,
+)
+from wiretape.wire.failures import call_error, has_error
+from wiretape.wire.lenient import body_json, items, number, obj, string
+from wiretape.wire.openai_chat_messages import chat_message, chat_tools, request_message
+from wiretape.wire.openai_chat_stream import ChatAssembly
+from wiretape.wire.payload import EventPayload, JsonPayload, TextPayload, read_payload
+
+_CARRIED = frozenset({"model", "messages", "tools", "functions"})
+_SHOWS_COMPLETION = frozenset({"choices", "usage", "object"})
+
+
+class OpenAIChat:
+    name: ClassVar[str] = "openai.chat"
+    volatile: ClassVar[Volatile] = Volatile(
+        settings=frozenset(
+            {"user", "safety_identifier", "prompt_cache_key", "session_id", "client_metadata", "metadata", "labels"}
+        ),
+        nested=frozenset({("stream_options", "include_obfuscation"), ("extra_body", "user")}),
+    )
+
+    def claims(self, request: Request) -> Claim:
+        if not recognition.is_post(request):
+            return Claim.NO
+        path = recognition.path_of(request.url)
+        if path.endswith(("/chat/completions", "/chat/completions/input_tokens")):
+            body = body_json(request.body)
+            return Claim.CERTAIN if isinstance(obj(body).get("messages"), list) else Claim.PATH
+        if recognition.is_other(request):
+            return Claim.NO
+        shown = recognition.body_format(body_json(request.body), request.headers)
+        return Claim.BODY if shown == self.name else Claim.NO
+
+    def claims_response(self, exchange: Exchange) -> Claim:
+        return response_claim(exchange, self.name)
+
+    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
+        request = self.decode_request(exchange.request, memo)
+        response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
+        kind: CallKind = "token_count" if exchange.request.url.endswith("/input_tokens") else "inference"
+        dialect = "doubao" if "model_meta" in request.settings else None
+        return frame_call(exchange, self.name, request, response, kind, dialect)
+
+    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
+        body = body_json(request.body)
+        return chat_request(body, memo) if isinstance(body, dict) else unreadable_request(request.body)
+
+    def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
+        return openai_error(status, message, code)
+
+
+def openai_error(status: int, message: str, code: str) -> tuple[Headers, bytes]:
+    kind = "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
+    return json_error({"error": {"message": message, "type": kind, "param": None, "code": code}})
+
+
+def chat_request(body: JsonObject, memo: Memo) -> CallRequest:
+    raw = body.get("messages")
+    if isinstance(raw, list):
+        messages = tuple(
+            memo.of("openai.chat", m, request_message) if isinstance(m, dict) else request_message(m) for m in raw
+        )
+    else:
+        messages = () if raw is None else (unknown_message("messages", raw, "unknown"),)
+    tools = body.get("tools") or body.get("functions")
+    meta = obj(body.get("model_meta"))
+    return CallRequest(
+        model=_model(body, meta),
+        messages=messages,
+        tools=memo.of("openai.chat.tools", tools, chat_tools) if isinstance(tools, list) else (),
+        settings=settings_of(body, _CARRIED),
+        stream=body.get("stream") is True or meta.get("stream") is True,
+        segments=((0, "messages"),),
+    )
+
+
+def _model(body: JsonObject, meta: JsonObject) -> str | None:
+    named = (body.get("model"), meta.get("model_name"), meta.get("name"), meta.get("id"))
+    return next((name for name in named if isinstance(name, str) and name), None)
+
+
+def decode_response(response: Response, whole: bool) -> CallResponse:
+    """Whatever came as an answer. `whole`: the exchange ended as it should."""
+    payload = read_payload(response)
+    match payload:
+        case JsonPayload(value=value):
+            return _completion(response, value)
+        case EventPayload():
+            return _stream(response, payload)
+        case TextPayload(text=text):
+            return text_response(response, text, whole)
+
+
+def _completion(response: Response, value: Json, cut: bool = False) -> CallResponse:
+    body = obj(value)
+    choices = [c for c in items(body.get("choices")) if isinstance(c, dict)]
+    failed = response.status >= 400 or has_error(value)
+    error = call_error(response.status, value, response.headers) if failed else None
+    messages = tuple(_choice_message(choice, n, cut) for n, choice in enumerate(choices))
+    if not failed and _SHOWS_COMPLETION.isdisjoint(body):
+        messages = (unknown_message("response", value),)
+    raw_finish = _raw_finish(choices[0]) if choices else None
+    has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages[:1] for b in m.blocks)
+    return CallResponse(
+        status=response.status,
+        model=string(body.get("model")),
+        id=string(body.get("id")),
+        messages=messages,
+        finish=finish.chat_finish(raw_finish, has_calls) if not cut or raw_finish else None,
+        raw_finish=raw_finish,
+        usage=_usage(body, choices),
+        error=error,
+    )
+
+
+def _choice_message(choice: JsonObject, position: int, cut: bool) -> Message:
+    index = number(choice.get("index"))
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        message = obj(choice.get("delta"))
+    return chat_message(message, cut=cut, choice=position if index is None else index)
+
+
+def _raw_finish(choice: JsonObject) -> str | None:
+    """`finish_reason`, else the `stop_reason` of dialects that call it so (vLLM's is a stop string beside it)."""
+    return string(choice.get("finish_reason")) or string(choice.get("stop_reason"))
+
+
+def _usage(body: JsonObject, choices: list[JsonObject]) -> Usage | None:
+    raw = body.get("usage") or obj(body.get("x_groq")).get("usage") or (choices[0].get("usage") if choices else None)
+    return usage.openai_usage(raw, body.get("timings"))
+
+
+def _stream(response: Response, payload: EventPayload) -> CallResponse:
+    assembly = ChatAssembly()
+    for event in payload.events:
+        assembly.add(event)
+    complete = payload.done or assembly.finished
+    decoded = _completion(response, assembly.value(), cut=not complete)
+    error: CallError | None = decoded.error
+    if assembly.error is not None:
+        error = call_error(response.status, assembly.error, response.headers, "mid_stream")
+    return replace(
+        decoded,
+        messages=decoded.messages + leftovers(payload, assembly.strange),
+        error=error,
+        complete=complete,
+        streamed=True,
+        first_token_at=token_time(response, assembly.first_ms),
+    )

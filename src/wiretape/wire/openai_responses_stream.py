@@ -1,0 +1,231 @@
+"""A Responses stream (SSE or WebSocket frames), put together into the response object it describes.
+
+Everything is keyed by `output_index`: ids change from event to event at some servers. `output_item.done` is the
+authority on an item; deltas only matter for items that the stream never closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.lenient import is_empty, items, number, obj, string
+from wiretape.wire.payload import Event
+
+_TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
+_LIFECYCLE = frozenset({"response.created", "response.in_progress", "response.queued"})
+# Kind of delta -> (item type to assume where it was never announced, where the text goes).
+_DELTAS: dict[str, tuple[str, str]] = {
+    "output_text": ("message", "content"),
+    "refusal": ("message", "content"),
+    "reasoning_text": ("reasoning", "content"),
+    "reasoning_summary_text": ("reasoning", "summary"),
+    "function_call_arguments": ("function_call", "arguments"),
+    "custom_tool_call_input": ("custom_tool_call", "input"),
+    "mcp_call_arguments": ("mcp_call", "arguments"),
+    "code_interpreter_call_code": ("code_interpreter_call", "code"),
+}
+_PARTS = {
+    "output_text": ("output_text", "text"),
+    "refusal": ("refusal", "refusal"),
+    "reasoning_text": ("reasoning_text", "text"),
+    "reasoning_summary_text": ("summary_text", "text"),
+}
+_CALLS = ("function_call", "custom_tool_call", "mcp_call", "web_search_call", "code_interpreter_call")
+
+
+class ItemPieces:
+    """One output item under way."""
+
+    __slots__ = ("_texts", "closed", "item")
+
+    def __init__(self, item: JsonObject) -> None:
+        self.item = item
+        self.closed = False
+        self._texts: dict[tuple[str, int], list[str]] = {}
+
+    def close(self, item: JsonObject) -> None:
+        self.item = item
+        self.closed = True
+
+    def append(self, kind: str, position: int, piece: str) -> None:
+        pieces = self._texts.get((kind, position))
+        if pieces is None:
+            self._texts[kind, position] = [piece]
+        else:
+            pieces.append(piece)
+
+    def replace(self, kind: str, position: int, text: str) -> None:
+        self._texts[kind, position] = [text]
+
+    def value(self) -> JsonObject:
+        """The item; one that was never closed shows what its deltas said, and that it is incomplete."""
+        if self.closed:
+            return self.item
+        item = {**self.item, "status": "incomplete"}
+        for (kind, position), pieces in sorted(self._texts.items()):
+            text = "".join(pieces)
+            _, member = _DELTAS.get(kind, ("", kind))
+            if kind not in _PARTS:
+                item[member] = text
+                continue
+            part_type, inner = _PARTS[kind]
+            parts = list(items(item.get(member)))
+            parts += [{"type": part_type, inner: ""} for _ in range(min(position, 999) + 1 - len(parts))]
+            parts[min(position, 999)] = {**obj(parts[min(position, 999)]), "type": part_type, inner: text}
+            item[member] = parts
+        return item
+
+
+class ResponseAssembly:
+    """Takes the events of one response; `value` is the response object so far."""
+
+    __slots__ = ("_index_of", "_items", "_response", "error", "finished", "first_ms", "strange", "terminal_error")
+
+    def __init__(self) -> None:
+        self._response: JsonObject = {}
+        self._items: dict[int, ItemPieces] = {}
+        self._index_of: dict[str, int] = {}
+        self.error: Json = None
+        self.terminal_error = False
+        self.finished = False
+        self.first_ms: int | None = None
+        self.strange: list[Json] = []
+
+    def add(self, event: Event) -> None:
+        value = event.value
+        if not isinstance(value, dict):
+            self.strange.append(value)
+            return
+        kind = value.get("type")
+        kind = kind if isinstance(kind, str) else event.name
+        if kind.endswith(".delta"):
+            self._add_delta(kind, value, event.ms)
+        elif kind in _TERMINAL:
+            self._finish(kind, value)
+        elif kind in _LIFECYCLE:
+            self._response = {**self._response, **obj(value.get("response"))}
+        elif kind in _HANDLERS:
+            _HANDLERS[kind](self, value, event.ms)
+        elif kind.endswith(".done"):
+            self._text_done(kind, value, event.ms)
+        elif kind == "error" or (not kind and not is_empty(value.get("error"))):
+            self.error = value
+            self.finished = True
+        elif not kind and value.get("object") == "response":  # a plain response, framed as an event
+            self._finish("", {"response": value})
+        elif not kind.startswith(("response.", "codex.")) and kind not in ("keepalive", "ping"):
+            self.strange.append(value)
+
+    def _finish(self, kind: str, value: JsonObject) -> None:
+        response = obj(value.get("response"))
+        self._response = {**self._response, **response}
+        self.finished = True
+        if kind == "response.failed":
+            self.terminal_error = True
+        if not string(response.get("status")) and kind:
+            self._response["status"] = kind.removeprefix("response.")
+
+    def _pieces(self, value: JsonObject, assumed: str) -> ItemPieces:
+        """The item that an event belongs to, made up where it was never announced."""
+        index, item_id = number(value.get("output_index")), string(value.get("item_id"))
+        if index is None:
+            index = self._index_of.get(item_id or "", max(self._items, default=0))
+        pieces = self._items.get(index)
+        if pieces is None:
+            pieces = self._items[index] = ItemPieces({"type": assumed})
+            if item_id:
+                self._index_of[item_id] = index
+        return pieces
+
+    def _add_delta(self, kind: str, value: JsonObject, ms: int | None) -> None:
+        delta = value.get("delta")
+        what = kind[9:-6] if kind.startswith("response.") else kind[:-6]
+        if not delta or what == "reasoning_summary":
+            return
+        if not isinstance(delta, str):
+            if what == "shell_call_output_content":
+                return  # the output item that follows repeats it
+            self.strange.append(value)
+            return
+        if self.first_ms is None:
+            self.first_ms = ms
+        position = value.get("content_index")
+        if position is None:
+            position = value.get("summary_index")
+        if what == "shell_call_command":
+            self._add_command(value, delta)
+        elif what in _DELTAS:
+            self._pieces(value, _DELTAS[what][0]).append(what, number(position) or 0, delta)
+        else:
+            self._pieces(value, what).append(what, 0, delta)
+
+    def _add_command(self, value: JsonObject, delta: str) -> None:
+        item = self._pieces(value, "shell_call").item
+        action = dict(obj(item.get("action")))
+        commands = [c if isinstance(c, str) else "" for c in items(action.get("commands"))]
+        index = min(number(value.get("command_index")) or 0, 999)
+        commands += [""] * (index + 1 - len(commands))
+        commands[index] += delta
+        self._items[next(i for i, p in self._items.items() if p.item is item)].item = {
+            **item,
+            "action": {**action, "commands": commands},
+        }
+
+    def _text_done(self, kind: str, value: JsonObject, ms: int | None) -> None:
+        """`.done` repeats the whole text: it stands in where deltas were missing."""
+        what = kind[9:-5] if kind.startswith("response.") else kind[:-5]
+        if what not in _DELTAS:
+            return
+        text = next((value[k] for k in ("text", "refusal", "arguments", "input", "code") if string(value.get(k))), None)
+        if text is None:
+            return
+        position = value.get("content_index", value.get("summary_index"))
+        pieces = self._pieces(value, _DELTAS[what][0])
+        if not pieces.closed:
+            pieces.replace(what, number(position) or 0, text)
+        if self.first_ms is None:
+            self.first_ms = ms
+
+    def item_added(self, value: JsonObject, ms: int | None) -> None:
+        item = value.get("item")
+        if not isinstance(item, dict):
+            return
+        pieces = self._announce(value, item)
+        if not pieces.closed:
+            pieces.item = item
+        if self.first_ms is None and item.get("type") in _CALLS:
+            self.first_ms = ms
+
+    def item_done(self, value: JsonObject, ms: int | None) -> None:
+        item = value.get("item")
+        if isinstance(item, dict):
+            self._announce(value, item).close(item)
+            if self.first_ms is None:
+                self.first_ms = ms
+
+    def _announce(self, value: JsonObject, item: JsonObject) -> ItemPieces:
+        index = number(value.get("output_index"))
+        if index is None:
+            known = self._index_of.get(string(item.get("id")) or "")
+            index = max(self._items, default=-1) + 1 if known is None else known
+        pieces = self._items.get(index)
+        if pieces is None:
+            pieces = self._items[index] = ItemPieces(item)
+        if string(item.get("id")):
+            self._index_of[item["id"]] = index
+        return pieces
+
+    def value(self) -> JsonObject:
+        output: dict[int, Any] = dict(enumerate(items(self._response.get("output"))))
+        for index, pieces in self._items.items():
+            if pieces.closed or index not in output:
+                output[index] = pieces.value()
+        return {**self._response, "output": [output[index] for index in sorted(output)]}
+
+
+_HANDLERS: dict[str, Callable[[ResponseAssembly, JsonObject, int | None], None]] = {
+    "response.output_item.added": ResponseAssembly.item_added,
+    "response.output_item.done": ResponseAssembly.item_done,
+}

@@ -1,0 +1,108 @@
+"""What a response's body is, decided by its bytes: one JSON value, a stream of JSON events, or plain text.
+
+Neither the request's `stream` nor the content type decides: proxies answer a stream request with JSON and a plain
+one with events, and label either wrongly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from wiretape.model.http import Body, JsonBody, Response, StreamBody
+from wiretape.model.jsonvalue import Json
+from wiretape.wire.lenient import UNREADABLE, Unreadable, as_text, load, raw_bytes
+from wiretape.wire.sse import NdjsonDecoder, SseDecoder
+
+_SSE_LINE = re.compile(rb"(?:data|event|id|retry)?:", re.IGNORECASE)
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+
+
+class Event(NamedTuple):
+    """One event of a stream. `ms`: after the response's headers; None where the tape has no times."""
+
+    name: str
+    value: Json
+    ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPayload:
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class EventPayload:
+    """`done`: a `[DONE]` was seen. `unreadable`: data that is no JSON (a torn last event, say)."""
+
+    events: list[Event]
+    done: bool = False
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextPayload:
+    """Something else: an HTML error page, JSON cut short, nothing."""
+
+    text: str
+
+
+Payload: TypeAlias = JsonPayload | EventPayload | TextPayload
+
+
+def read_payload(response: Response) -> Payload:
+    """Decide what the response is, and parse it."""
+    body = response.body
+    if isinstance(body, JsonBody):
+        return JsonPayload(body.value)
+    frames, times = _frames(body)
+    if isinstance(body, StreamBody) and body.binary:
+        return TextPayload(as_text(b"".join(frames)))
+    head = _head(frames)
+    if head[:1] in (b"{", b"["):
+        value = load(b"".join(frames).strip(_BLANK))
+        if not isinstance(value, Unreadable):
+            return JsonPayload(value)
+        if b"\n" not in b"".join(frames).strip():
+            return TextPayload(as_text(b"".join(frames)))
+        lines = _read(NdjsonDecoder(), frames, times)
+        return lines if lines.events else TextPayload(as_text(b"".join(frames)))
+    if _SSE_LINE.match(head) or (head and "event-stream" in response.headers.get("content-type", "")):
+        return _read(SseDecoder(), frames, times)
+    return TextPayload(as_text(b"".join(frames)))
+
+
+def _frames(body: Body | None) -> tuple[list[bytes], list[int | None]]:
+    if isinstance(body, StreamBody):
+        frames = list(body.frames)
+        times: list[int | None] = [*body.ms[: len(frames)]]
+        return frames, times + [None] * (len(frames) - len(times))
+    return [raw_bytes(body)], [None]
+
+
+def _head(frames: Iterable[bytes]) -> bytes:
+    head = b""
+    for frame in frames:
+        head = (head + frame).lstrip(_BLANK)
+        if len(head) >= 16:
+            break
+    return head
+
+
+def _read(decoder: SseDecoder | NdjsonDecoder, frames: list[bytes], times: list[int | None]) -> EventPayload:
+    events: list[Event] = []
+    unreadable: list[str] = []
+    done = False
+    last = times[-1] if times else None
+    for chunk, ms in [*zip(frames, times, strict=True), (None, last)]:
+        for name, data, _ in decoder.close() if chunk is None else decoder.feed(chunk):
+            value = load(data)
+            if value is not UNREADABLE:
+                events.append(Event(name, value, ms))
+            elif data.strip() == b"[DONE]":
+                done = True
+            elif data.strip():
+                unreadable.append(as_text(data))
+    return EventPayload(events, done, tuple(unreadable))

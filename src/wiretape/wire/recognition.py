@@ -1,0 +1,175 @@
+"""What a request or response gives away of its format: the path's tail, then the body, then the answer.
+
+The host only hints at a dialect: one host serves several formats.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from urllib.parse import unquote, urlsplit
+
+from wiretape.model.http import Headers, Request
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.lenient import items, obj
+
+# Paths that are something else, whatever their bodies look like.
+_OTHER = re.compile(
+    r"(?:/(?:embeddings?|embed|contextualizedembeddings|rerank|moderations|classifications|batches|decisions|systemone"
+    r"|fim/completions|infill|tokenize|detokenize|apply-template|invocations-log|count-tokens|control|cancel"
+    r"|api/chat|api/generate|v2/chat|converse|converse-stream|interactions|realtime|deferred-completion/[^/]+"
+    r"|assistants|runs|threads(?:/[^/]+(?:/.*)?)?|chat/completions/[^/]+/messages|conversations(?:/.*)?)"
+    r"|:(?:embedContent|batchEmbedContents|predict|countTokens|computeTokens|generateContent|streamGenerateContent))$"
+)
+_HOSTS = (
+    ("api.deepseek.com", "deepseek"),
+    ("openrouter.ai", "openrouter"),
+    ("api.groq.com", "groq"),
+    ("api.x.ai", "xai"),
+    ("api.mistral.ai", "mistral"),
+    ("api.moonshot.", "moonshot"),
+    ("api.kimi.com", "moonshot"),
+    ("api.z.ai", "zhipu"),
+    ("bigmodel.cn", "zhipu"),
+    ("dashscope", "qwen"),
+    ("volces.com", "ark"),
+    ("openai.azure.com", "azure"),
+    ("services.ai.azure.com", "azure"),
+    ("cognitiveservices.azure.com", "azure"),
+    ("databricks", "databricks"),
+    ("snowflakecomputing.com", "snowflake"),
+    ("perplexity.ai", "perplexity"),
+    ("together.xyz", "together"),
+    ("together.ai", "together"),
+    ("huggingface.co", "huggingface"),
+    ("cerebras.ai", "cerebras"),
+    ("fireworks.ai", "fireworks"),
+    ("deepinfra.com", "deepinfra"),
+    ("cloudflare.com", "cloudflare"),
+    ("generativelanguage.googleapis.com", "gemini"),
+    ("aiplatform.googleapis.com", "vertex"),
+    ("githubcopilot.com", "copilot"),
+    ("amazonaws.com", "bedrock"),
+    ("api.aws", "bedrock"),
+    ("chatgpt.com", "chatgpt"),
+    ("api.openai.com", "openai"),
+    ("api.anthropic.com", "anthropic"),
+)
+_RESPONSES_ITEMS = frozenset(
+    {"message", "reasoning", "function_call", "function_call_output", "item_reference", "compaction"}
+    | {"custom_tool_call", "custom_tool_call_output", "compaction_trigger", "local_shell_call_output"}
+)
+_RESPONSES_KEYS = frozenset({"instructions", "previous_response_id", "conversation", "reasoning", "store", "include"})
+_CONVERSE_KEYS = frozenset({"inferenceConfig", "toolConfig", "additionalModelRequestFields"})
+_CONVERSE_PARTS = ("text", "toolUse", "toolResult", "cachePoint", "reasoningContent")
+_ANTHROPIC_PARTS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
+_OPENAI_ONLY = frozenset(
+    {"frequency_penalty", "max_completion_tokens", "max_tokens", "n", "parallel_tool_calls", "presence_penalty"}
+    | {"reasoning_effort", "response_format", "seed", "stream_options", "temperature", "tool_choice", "top_p", "user"}
+)
+
+
+@lru_cache(1024)
+def path_of(url: str) -> str:
+    """The URL's path, without query, and without a slash at its end."""
+    try:
+        path = urlsplit(url).path
+    except ValueError:
+        path = url.partition("?")[0]
+    return unquote(path).rstrip("/")
+
+
+@lru_cache(1024)
+def host_dialect(url: str) -> str | None:
+    try:
+        host = urlsplit(url).netloc
+    except ValueError:
+        return None
+    # A reverse route carries the upstream's host as a path segment.
+    where = host if not host.startswith(("127.0.0.1", "localhost")) else url
+    return next((dialect for part, dialect in _HOSTS if part in where), None)
+
+
+def is_post(request: Request) -> bool:
+    return request.method.upper() == "POST"
+
+
+def is_other(request: Request) -> bool:
+    """A path that is known to be no conversation."""
+    return bool(_OTHER.search(path_of(request.url)))
+
+
+def body_format(body: Json, headers: Headers) -> str | None:
+    """The format that a request's body shows, by its keys; None where they show none."""
+    if not isinstance(body, dict) or "jsonrpc" in body:
+        return None
+    if "contents" in body or "contents" in obj(body.get("request")):
+        return "gemini.generate"
+    messages = body.get("messages")
+    if isinstance(messages, list):
+        return _messages_format(body, messages, headers)
+    if "input" in body and not ("questions" in body or "documents" in body):
+        return _input_format(body)
+    return None
+
+
+def _messages_format(body: JsonObject, messages: list[Json], headers: Headers) -> str | None:
+    if "anthropic_version" in body:
+        return "anthropic.messages"
+    if not messages or not all(isinstance(m, dict) and isinstance(m.get("role"), str) for m in messages):
+        return None
+    parts = [p for m in messages for p in items(m.get("content")) if isinstance(p, dict)]
+    if not _CONVERSE_KEYS.isdisjoint(body) or any(
+        "type" not in part and any(key in part for key in _CONVERSE_PARTS) for part in parts
+    ):
+        return "bedrock.converse"
+    if _is_anthropic(body, parts, headers):
+        return "anthropic.messages"
+    if _is_ollama(body, messages):
+        return "ollama.chat"
+    return "openai.chat" if "model" in body or "model_meta" in body else None
+
+
+def _is_anthropic(body: JsonObject, parts: list[JsonObject], headers: Headers) -> bool:
+    if "anthropic-version" in headers or "system" in body:
+        return True
+    if any("input_schema" in obj(tool) for tool in items(body.get("tools"))):
+        return True
+    return ("cache_control" in body and "max_tokens" in body) or any(p.get("type") in _ANTHROPIC_PARTS for p in parts)
+
+
+def _is_ollama(body: JsonObject, messages: list[JsonObject]) -> bool:
+    if not _OPENAI_ONLY.isdisjoint(body):
+        return False
+    if isinstance(body.get("options"), dict) or "keep_alive" in body or "think" in body:
+        return True
+    return any("tool_name" in m or isinstance(m.get("images"), list) for m in messages)
+
+
+def _input_format(body: JsonObject) -> str | None:
+    if body.get("type") == "response.create" or not _RESPONSES_KEYS.isdisjoint(body):
+        return "openai.responses"
+    if any("name" in obj(tool) for tool in items(body.get("tools"))) or "format" in obj(body.get("text")):
+        return "openai.responses"
+    for item in items(body.get("input")):
+        if obj(item).get("type") in _RESPONSES_ITEMS or "role" in obj(item):
+            return "openai.responses"
+    return None
+
+
+def response_format(value: Json) -> str | None:
+    """The format that a response body, or an event of a stream, shows."""
+    body = obj(value)
+    kind, name = body.get("type"), body.get("object")
+    if isinstance(name, str) and name.startswith("chat.completion"):
+        return "openai.chat"
+    choices = body.get("choices")
+    if isinstance(choices, list) and any("message" in obj(c) or "delta" in obj(c) for c in choices):
+        return "openai.chat"
+    if name in ("response", "response.compaction", "response.input_tokens"):
+        return "openai.responses"
+    if isinstance(kind, str) and kind.startswith("response."):
+        return "openai.responses"
+    if kind == "message_start" or (kind == "message" and "stop_reason" in body):
+        return "anthropic.messages"
+    return None

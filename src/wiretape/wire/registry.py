@@ -1,0 +1,136 @@
+"""Which formats there are, which of them an exchange speaks, and a tape's model calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from importlib.metadata import entry_points
+
+from wiretape.model.call import CallRequest, CallResponse, Message, ModelCall, Unknown
+from wiretape.model.http import Exchange, Request
+from wiretape.wire.anthropic_messages import AnthropicMessages
+from wiretape.wire.base import Claim, Memo, WireFormat
+from wiretape.wire.call_frame import frame_call, unreadable_request
+from wiretape.wire.openai_chat import OpenAIChat
+from wiretape.wire.openai_responses import OpenAIResponses
+
+GROUP = "wiretape.formats"
+
+
+class Registry:
+    """The formats, in order of preference. `problems` names the plugins that could not be used, and why."""
+
+    def __init__(self, formats: Sequence[WireFormat], problems: Sequence[str] = ()) -> None:
+        self.formats = tuple(formats)
+        self.problems = list(problems)
+
+    def named(self, name: str) -> WireFormat | None:
+        return next((f for f in self.formats if f.name == name), None)
+
+    def recognise_request(self, request: Request) -> WireFormat | None:
+        """The format that a request shows by itself, before there is an answer."""
+        best, bid = None, Claim.NO
+        for candidate in self.formats:
+            claim = self._claim(candidate, request)
+            if claim > bid:
+                best, bid = candidate, claim
+        return best
+
+    def recognise(self, exchange: Exchange) -> WireFormat | None:
+        """The format of an exchange; None if it is no model call."""
+        found = self.recognise_request(exchange.request)
+        if found is not None or exchange.response is None:
+            return found
+        return next((f for f in self.formats if self._claims_response(f, exchange)), None)
+
+    def calls_of(self, exchange: Exchange, memo: Memo) -> tuple[ModelCall, ...]:
+        """The model calls of one exchange, not numbered yet."""
+        found = self.recognise(exchange)
+        if found is None:
+            return ()
+        try:
+            return (found.decode(exchange, memo),)
+        except Exception as problem:
+            return (self._undecoded(found, exchange, problem),)
+
+    def _claim(self, candidate: WireFormat, request: Request) -> Claim:
+        try:
+            return candidate.claims(request)
+        except Exception as problem:
+            self._report(candidate, problem)
+            return Claim.NO
+
+    def _claims_response(self, candidate: WireFormat, exchange: Exchange) -> bool:
+        try:
+            return candidate.claims_response(exchange) > Claim.NO
+        except Exception as problem:
+            self._report(candidate, problem)
+            return False
+
+    def _undecoded(self, culprit: WireFormat, exchange: Exchange, problem: Exception) -> ModelCall:
+        """A format that breaks its promise (never raise) costs its own call only, and is named."""
+        said = self._report(culprit, problem)
+        request = unreadable_request(exchange.request.body)
+        response = None
+        if exchange.response is not None:
+            kept = Message("assistant", (Unknown("undecoded", said),), ("",))
+            response = CallResponse(exchange.response.status, messages=(kept,), complete=False)
+        return frame_call(exchange, culprit.name, CallRequest(None, request.messages), response)
+
+    def _report(self, culprit: WireFormat, problem: Exception) -> str:
+        said = f"wire format {culprit.name} failed: {type(problem).__name__}: {problem}"
+        if said not in self.problems:
+            self.problems.append(said)
+        return said
+
+
+def built_in() -> list[WireFormat]:
+    return [OpenAIChat(), OpenAIResponses(), AnthropicMessages()]
+
+
+def load_registry() -> Registry:
+    """The built-in formats and those of installed plugins. A broken plugin is named, and left out."""
+    formats, problems = built_in(), []
+    for point in entry_points(group=GROUP):
+        try:
+            loaded = point.load()
+            plugin = loaded() if isinstance(loaded, type) else loaded
+            missing = [m for m in _PROMISED if not hasattr(plugin, m)]
+            if missing:
+                problems.append(f"wire format plugin {point.name} ({point.value}) lacks {', '.join(missing)}")
+            else:
+                formats.append(plugin)
+        except Exception as problem:
+            problems.append(
+                f"wire format plugin {point.name} ({point.value}) cannot be loaded: {type(problem).__name__}: {problem}"
+            )
+    return Registry(formats, problems)
+
+
+_PROMISED = ("name", "volatile", "claims", "claims_response", "decode", "decode_request", "error")
+
+
+@lru_cache(1)
+def default_registry() -> Registry:
+    """The registry of this installation, loaded once."""
+    return load_registry()
+
+
+def recognise(exchange: Exchange) -> WireFormat | None:
+    return default_registry().recognise(exchange)
+
+
+def recognise_request(request: Request) -> WireFormat | None:
+    return default_registry().recognise_request(request)
+
+
+def decode(
+    exchanges: Iterable[Exchange], registry: Registry | None = None, memo: Memo | None = None
+) -> list[ModelCall]:
+    """Every model call of these exchanges, numbered from 1 by start."""
+    registry = registry or default_registry()
+    memo = memo if memo is not None else Memo()
+    calls = [call for exchange in exchanges for call in registry.calls_of(exchange, memo)]
+    calls.sort(key=lambda call: (call.at, call.exchange))
+    return [replace(call, number=number) for number, call in enumerate(calls, 1)]

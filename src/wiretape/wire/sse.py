@@ -1,0 +1,107 @@
+"""Server-sent events and newline-delimited JSON: bytes in, events out, split anywhere.
+
+Data stays bytes, so a chunk may end inside a character. Comments and unknown fields are skipped; an event that
+carries only a name is kept (its data is empty).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class SseEvent(NamedTuple):
+    """One event: its name (empty where the wire gives none), its data lines joined by a newline, its id."""
+
+    name: str
+    data: bytes
+    id: str | None = None
+
+    @property
+    def text(self) -> str:
+        return self.data.decode("utf-8", "replace")
+
+
+class SseDecoder:
+    """Feed it chunks as they come; `close` gives the last event, which may lack its blank line."""
+
+    __slots__ = ("_begun", "_buffer", "_data", "_id", "_name")
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._name = ""
+        self._data: list[bytes] = []
+        self._id: str | None = None
+        self._begun = False
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        """The events that this chunk completes."""
+        buffer = self._buffer + chunk if self._buffer else chunk
+        if not self._begun:
+            if len(buffer) < 3 and _BOM.startswith(buffer):
+                self._buffer = buffer
+                return []
+            self._begun = True
+            buffer = buffer.removeprefix(_BOM)
+        if buffer.endswith(b"\n"):
+            self._buffer = b""
+            return self._lines(buffer.splitlines())
+        lines = buffer.splitlines(keepends=True)
+        # A chunk that ends with "\r" may go on with "\n": that line's end is known with the next chunk only.
+        self._buffer = lines.pop() if lines else b""
+        return self._lines([line.rstrip(b"\r\n") for line in lines])
+
+    def close(self) -> list[SseEvent]:
+        """What is left at the end of the stream."""
+        rest, self._buffer = self._buffer, b""
+        events = self._lines(rest.splitlines())
+        if self._data or self._name:
+            events.append(self._dispatch())
+        return events
+
+    def _lines(self, lines: list[bytes]) -> list[SseEvent]:
+        events: list[SseEvent] = []
+        for line in lines:
+            if line.startswith(b"data:"):
+                self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+            elif not line:
+                if self._data or self._name:
+                    events.append(self._dispatch())
+            elif not line.startswith(b":"):
+                self._field(line)
+        return events
+
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"event":
+            self._name = value.decode("utf-8", "replace")
+        elif name == b"data":  # a line of the bare word
+            self._data.append(value)
+        elif name == b"id":
+            self._id = value.decode("utf-8", "replace")
+
+    def _dispatch(self) -> SseEvent:
+        data = self._data
+        event = SseEvent(self._name, data[0] if len(data) == 1 else b"\n".join(data), self._id)
+        self._name = ""
+        self._data = []
+        return event
+
+
+class NdjsonDecoder:
+    """One JSON text a line; blank lines are skipped. The same two methods as `SseDecoder`."""
+
+    __slots__ = ("_buffer",)
+
+    def __init__(self) -> None:
+        self._buffer = b""
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        *lines, self._buffer = (self._buffer + chunk).split(b"\n")
+        return [SseEvent("", line) for line in map(bytes.strip, lines) if line]
+
+    def close(self) -> list[SseEvent]:
+        rest, self._buffer = self._buffer.strip(), b""
+        return [SseEvent("", rest)] if rest else []
