@@ -1,0 +1,106 @@
+"""What deserves a person's eye. Each kind is one small function over a run; all are listed at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from wiretape.analyze.prefix import consecutive, prefix_breaks
+from wiretape.analyze.report import Finding
+from wiretape.loop.keys import canonical
+from wiretape.loop.threads import failed
+from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
+from wiretape.model.loop import Run, ToolUse
+
+
+def unanswered_tool_calls(run: Run) -> Iterable[Finding]:
+    """Tool calls whose result no later call carries."""
+    threads = {step.call.number: run.threads[step.thread] for step in run.steps}
+    calls = {step.call.number: step.call for step in run.steps}
+    for use in run.tool_uses:
+        number = use.call_number
+        if use.result is not None or use.call.kind == "server" or failed(calls[number]):
+            continue
+        later = next((call for call in threads[number].calls if call > number), None)
+        said = f"{use.call.name} from call {number} never got its result"
+        if later is not None:
+            yield Finding(kind="unanswered_tool_call", call=number, text=f"{said}: call {later} goes on without it")
+        else:
+            text = f"{said}: its thread ends there (a tool that ends the run, or a run that was cut short)"
+            yield Finding(kind="unanswered_tool_call", call=number, text=text, estimate=True)
+
+
+def repeated_tool_calls(run: Run) -> Iterable[Finding]:
+    """The same tool asked again with the same arguments, in one thread."""
+    threads = {step.call.number: step.thread for step in run.steps}
+    asked: dict[tuple[int, str, str], list[ToolUse]] = {}
+    for use in run.tool_uses:
+        key = (threads[use.call_number], use.call.name, canonical(use.call.arguments))
+        asked.setdefault(key, []).append(use)
+    for (_, name, _), uses in asked.items():
+        if len(uses) > 1:
+            calls = ", ".join(str(use.call_number) for use in uses)
+            results = {use.result.text for use in uses if use.result is not None}
+            outcome = "the results differ" if len(results) > 1 else "the results are the same"
+            text = f"{name} was asked for {len(uses)} times with the same arguments (calls {calls}); {outcome}"
+            yield Finding(kind="repeated_tool_call", call=uses[-1].call_number, text=text)
+
+
+def dropped_reasoning(run: Run) -> Iterable[Finding]:
+    """DeepSeek's thinking mode wants `reasoning_content` sent back with an answer that called tools."""
+    for before, call in consecutive(run):
+        if not _must_return_reasoning(before):
+            continue
+        place = _place_of(before.tool_calls[0], call)
+        if place is not None and not any(_carries_reasoning(message) for message in _neighbours(call, place)):
+            text = (
+                f"reasoning_content was dropped from {call.request.path(place)}: the answer of call {before.number} "
+                "had it, and a thinking-mode history with tool calls must carry it"
+            )
+            yield Finding(kind="dropped_reasoning", call=call.number, text=text)
+
+
+def _must_return_reasoning(call: ModelCall) -> bool:
+    deepseek = call.dialect == "deepseek" or "deepseek" in (call.model or "") or "deepseek" in call.url
+    if call.format != "openai.chat" or not deepseek or not call.tool_calls or call.response is None:
+        return False
+    return any(_reasons(message) for message in call.response.messages)
+
+
+def _reasons(message: Message) -> bool:
+    return any(isinstance(block, Reasoning) and block.text for block in message.blocks)
+
+
+def _carries_reasoning(message: Message) -> bool:
+    return any(isinstance(block, Reasoning) for block in message.blocks)  # an empty one will do
+
+
+def _place_of(tool: ToolCall, call: ModelCall) -> int | None:
+    """Index of the last message of a request that holds a tool call."""
+    for index in range(len(call.request.messages) - 1, -1, -1):
+        for block in call.request.messages[index].blocks:
+            if isinstance(block, ToolCall) and (block.id, block.name) == (tool.id, tool.name):
+                return index
+    return None
+
+
+def _neighbours(call: ModelCall, place: int) -> Iterable[Message]:
+    """The message at a place, and what the same answer said just before it."""
+    messages = call.request.messages
+    yield messages[place]
+    while place > 0 and messages[place - 1].role == "assistant":
+        place -= 1
+        yield messages[place]
+
+
+KINDS: tuple[Callable[[Run], Iterable[Finding]], ...] = (
+    prefix_breaks,
+    unanswered_tool_calls,
+    repeated_tool_calls,
+    dropped_reasoning,
+)
+
+
+def findings(run: Run) -> list[Finding]:
+    """All findings, in the order of the calls they are about."""
+    found = [finding for kind in KINDS for finding in kind(run)]
+    return sorted(found, key=lambda finding: finding.call or 0)

@@ -1,0 +1,172 @@
+"""Where a call's request stops being what the call before it in its thread had sent: there a prompt cache ends.
+
+Compared are the decoded requests: tools, then messages, in the order of the body. Cache markers do not count.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import orjson
+
+from wiretape.analyze.moved import moved
+from wiretape.analyze.report import Finding
+from wiretape.model.call import Block, CallRequest, Media, Message, ModelCall, Reasoning, Text, ToolCall, ToolResult
+from wiretape.model.jsonvalue import Json
+from wiretape.model.loop import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """The first difference between two requests: where, at which character, and what stood and stands there.
+
+    `character` counts from 0: so many characters are still the same. None where there is no text to compare.
+    """
+
+    path: str
+    what: str  # the kind of thing that changed: "a clock", "a uuid", "tools", …
+    before: str | None
+    after: str | None
+    character: int | None = None
+
+    def __str__(self) -> str:
+        where = self.path if self.character is None else f"{self.path}, character {self.character}"
+        if self.before is None:
+            return f"{where}: {self.what}: {self.after!r} is new" if self.after is not None else f"{where}: {self.what}"
+        if self.after is None:
+            return f"{where}: {self.what}: {self.before!r} is gone"
+        return f"{where}: {self.what}: {self.before!r} became {self.after!r}"
+
+
+def consecutive(run: Run) -> Iterator[tuple[ModelCall, ModelCall]]:
+    """Each call of a thread with the one before it."""
+    calls = {step.call.number: step.call for step in run.steps}
+    for thread in run.threads:
+        for before, after in zip(thread.calls, thread.calls[1:], strict=False):
+            yield calls[before], calls[after]
+
+
+def prefix_breaks(run: Run) -> Iterable[Finding]:
+    """Every call whose request does not begin with the whole request before it."""
+    for before, call in consecutive(run):
+        found = prefix_break(before.request, call.request)
+        if found is not None:
+            text = f"prefix breaks at {found} (compared with call {before.number})"
+            yield Finding(kind="prefix_break", call=call.number, text=text)
+
+
+def prefix_break(before: CallRequest, after: CallRequest) -> Break | None:
+    """The first place where `after` is not `before` continued; None if it is."""
+    if after.previous_response_id is not None:  # the provider holds the history
+        return None
+    return _tools(before, after) or _messages(before, after)
+
+
+def _tools(before: CallRequest, after: CallRequest) -> Break | None:
+    if before.tools == after.tools:  # the very same objects
+        return None
+    for index, (old, new) in enumerate(zip(before.tools, after.tools, strict=False)):
+        if old is not new and old.raw != new.raw:
+            if old.name != new.name:
+                return Break(f"tools[{index}]", "tools changed", old.name, new.name)
+            return _text_break(f"tools[{index}]", _spelled(old.raw), _spelled(new.raw), "tools changed")
+    if len(before.tools) == len(after.tools):
+        return None
+    shorter = min(len(before.tools), len(after.tools))
+    old_name = before.tools[shorter].name if len(before.tools) > shorter else None
+    new_name = after.tools[shorter].name if len(after.tools) > shorter else None
+    return Break(f"tools[{shorter}]", "tools changed", old_name, new_name)
+
+
+def _messages(before: CallRequest, after: CallRequest) -> Break | None:
+    old, new = before.messages, after.messages
+    common = min(len(old), len(new))
+    if old[:common] != new[:common]:  # identity first: unchanged messages are the very same objects
+        for index, same in enumerate(map(operator.is_, old, new)):
+            if not same and not _equal(old[index], new[index]):
+                return _message_break(before, after, index)
+    if len(new) < len(old):
+        return Break(before.path(common), "the history ends earlier", _shown(old[common]), None)
+    return None
+
+
+def _equal(a: Message, b: Message) -> bool:
+    return a.role == b.role and a.blocks == b.blocks and a.extra == b.extra
+
+
+def _message_break(before: CallRequest, after: CallRequest, index: int) -> Break:
+    old, new, path = before.messages[index], after.messages[index], after.path(index)
+    if old.role != new.role:
+        return Break(path, "another message", f"{old.role}: {_shown(old)}", f"{new.role}: {_shown(new)}")
+    for place, (one, other) in enumerate(zip(old.blocks, new.blocks, strict=False)):
+        if one != other:
+            return _block_break(path + _block_path(new, place), one, other)
+    if len(old.blocks) != len(new.blocks):
+        return _block_count_break(path, old, new)
+    return Break(path, "other members changed", _spelled(dict(old.extra)), _spelled(dict(new.extra)))
+
+
+def _block_count_break(path: str, old: Message, new: Message) -> Break:
+    shorter = min(len(old.blocks), len(new.blocks))
+    longer = old if len(old.blocks) > shorter else new
+    extra = longer.blocks[shorter]
+    place = path + _block_path(longer, shorter)
+    kind = "reasoning" if isinstance(extra, Reasoning) else "a block"
+    if longer is old:
+        return Break(place, kind, _cut(_content(extra)), None)
+    return Break(place, kind, None, _cut(_content(extra)))
+
+
+def _block_path(message: Message, place: int) -> str:
+    return message.block_paths[place] if place < len(message.block_paths) else ""
+
+
+def _block_break(path: str, old: Block, new: Block) -> Break:
+    if isinstance(old, Reasoning) and not isinstance(new, Reasoning):
+        return Break(path, "reasoning", _cut(old.text or "(opaque)"), None)
+    if type(old) is not type(new):
+        return Break(path, "another block", _cut(_content(old)), _cut(_content(new)))
+    if isinstance(old, ToolCall | ToolResult) and isinstance(new, ToolCall | ToolResult) and old.id != new.id:
+        same = replace(old, id=new.id) == new
+        if same:
+            return Break(path, "another id", str(old.id), str(new.id))
+    return _text_break(path, _content(old), _content(new))
+
+
+def _text_break(path: str, old: str, new: str, what: str | None = None) -> Break:
+    if old == new:
+        return Break(path, what or "other members changed", None, None)
+    change = moved(old, new)
+    return Break(path, what or change.kind, change.before, change.after, change.character)
+
+
+def _content(block: Block) -> str:
+    """What a block says, as one text."""
+    match block:
+        case Text() | Reasoning():
+            return block.text
+        case ToolCall():
+            return f"{block.name}({block.arguments})"
+        case ToolResult():
+            return block.text
+        case Media():
+            return _spelled(block.raw)
+        case _:
+            return _spelled(block.raw)
+
+
+def _spelled(value: Json) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except (TypeError, orjson.JSONEncodeError):
+        return repr(value)
+
+
+def _shown(message: Message) -> str:
+    return _cut(" ".join(_content(block) for block in message.blocks))
+
+
+def _cut(text: str, size: int = 60) -> str:
+    return text if len(text) <= size else text[: size - 1] + "…"

@@ -1,0 +1,129 @@
+"""Tallies of a run: per turn, per agent, per model, in total."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from wiretape.analyze.findings import findings
+from wiretape.analyze.report import (
+    AgentReport,
+    CauseReport,
+    GroupReport,
+    StatsReport,
+    StepReport,
+    TurnReport,
+)
+from wiretape.analyze.sums import call_usage, hit_rate, usage_sum
+from wiretape.analyze.why import why
+from wiretape.model.call import ModelCall
+from wiretape.model.loop import Run, Step, Turn
+
+
+def stats(run: Run, warnings: Sequence[str] = ()) -> StatsReport:
+    """Everything that can be counted in a run, and what deserves a look."""
+    calls = [step.call for step in run.steps]
+    return StatsReport(
+        calls=len(calls),
+        tool_calls=_tool_calls(calls),
+        agents=len(run.agents),
+        usage=usage_sum(calls),
+        hit_rate=hit_rate(calls),
+        wall_ms=wall_ms(calls),
+        turns=[_turn(turn, run) for turn in run.turns],
+        side_calls=[_step(step, run) for step in run.side_calls],
+        by_agent=_by_agent(run),
+        by_model=_by_model(run.steps),
+        findings=findings(run),
+        other_exchanges=len(run.other_exchanges),
+        warnings=list(warnings),
+    )
+
+
+def wall_ms(calls: Sequence[ModelCall]) -> int | None:
+    """From the first start to the last end; None while a call has no known end."""
+    ends = [call.ended_at for call in calls]
+    if not calls or None in ends:
+        return None
+    return max(end for end in ends if end is not None) - min(call.at for call in calls)
+
+
+def first_token_ms(call: ModelCall) -> int | None:
+    """From the request's start to the first content of its stream."""
+    first = call.response.first_token_at if call.response is not None else None
+    return first - call.at if first is not None else None
+
+
+def _tool_calls(calls: Iterable[ModelCall]) -> int:
+    return sum(len(call.tool_calls) for call in calls)
+
+
+def _turn(turn: Turn, run: Run) -> TurnReport:
+    calls = [step.call for step in turn.steps]
+    return TurnReport(
+        turn=turn.number,
+        user=turn.user,
+        answer=turn.answer,
+        calls=len(calls),
+        tool_calls=_tool_calls(calls),
+        agents=len({step.agent for step in turn.steps}),
+        usage=usage_sum(calls),
+        hit_rate=hit_rate(calls),
+        wall_ms=wall_ms(calls),
+        steps=[_step(step, run) for step in turn.steps],
+    )
+
+
+def _step(step: Step, run: Run) -> StepReport:
+    call, response, cause = step.call, step.call.response, step.cause
+    return StepReport(
+        call=call.number,
+        exchange=call.exchange,
+        agent=run.agents[step.agent].name,
+        thread=step.thread,
+        model=call.model,
+        requested_model=call.request.model,
+        format=call.format,
+        finish=response.finish if response is not None else None,
+        status=response.status if response is not None else None,
+        ended=call.ended,
+        usage=call_usage(call),
+        hit_rate=hit_rate((call,)),
+        tool_calls=[tool.name for tool in call.tool_calls],
+        first_token_ms=first_token_ms(call),
+        duration_ms=wall_ms((call,)),
+        at_ms=call.at,
+        why=why(step, run),
+        cause=CauseReport(kind=cause.kind, call=cause.call, tools=list(cause.tools), basis=cause.basis),
+    )
+
+
+def _by_agent(run: Run) -> list[AgentReport]:
+    calls: dict[int, list[ModelCall]] = {agent.number: [] for agent in run.agents}
+    for step in run.steps:
+        calls[step.agent].append(step.call)
+    return [
+        AgentReport(
+            name=agent.name,
+            calls=len(calls[agent.number]),
+            tool_calls=_tool_calls(calls[agent.number]),
+            usage=usage_sum(calls[agent.number]),
+            hit_rate=hit_rate(calls[agent.number]),
+            parent=run.agents[agent.parent].name if agent.parent is not None else None,
+            started_by=agent.started_by,
+            started_tool=agent.started_tool,
+            basis=agent.basis,
+        )
+        for agent in run.agents
+    ]
+
+
+def _by_model(steps: Iterable[Step]) -> list[GroupReport]:
+    calls: dict[str, list[ModelCall]] = {}
+    for step in steps:
+        calls.setdefault(step.call.model or "unknown", []).append(step.call)
+    return [
+        GroupReport(
+            name=name, calls=len(own), tool_calls=_tool_calls(own), usage=usage_sum(own), hit_rate=hit_rate(own)
+        )
+        for name, own in calls.items()
+    ]

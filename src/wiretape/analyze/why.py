@@ -1,0 +1,124 @@
+"""Says in one plain sentence why a model call was made."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import assert_never
+
+from wiretape.loop.threads import failed
+from wiretape.model.call import ModelCall
+from wiretape.model.http import Ended
+from wiretape.model.loop import Cause, LinkBasis, Run, Step
+
+
+def why(step: Step, run: Run) -> str:
+    """Why a call was made, so that a person can follow a turn from call to call."""
+    cause = step.cause
+    match cause.kind:
+        case "turn_start":
+            return _turn_start(step, run)
+        case "tool_results":
+            return _tool_results(cause)
+        case "subagent":
+            return _subagent(step, run)
+        case "retry":
+            return _retry(cause, run)
+        case "continuation":
+            return _continuation(cause, run)
+        case "side_call":
+            return _side_call(cause)
+        case "unknown":
+            return "unknown" + _detail(cause)
+        case _:
+            assert_never(cause.kind)
+
+
+def _turn_start(step: Step, run: Run) -> str:
+    said = "first call of the turn: the user's message"
+    thread = run.threads[step.thread]
+    if thread.from_call is not None and thread.calls[0] == step.call.number:
+        said += f", going another way from call {thread.from_call}"
+    return said + _detail(step.cause)
+
+
+def _tool_results(cause: Cause) -> str:
+    if cause.call is None:
+        return "answers tool calls that are not on the tape" + _detail(cause)
+    if not cause.tools:
+        return f"brings back tool results after call {cause.call}" + _detail(cause)
+    return f"answers {_names(cause.tools)} from call {cause.call}" + _detail(cause)
+
+
+def _subagent(step: Step, run: Run) -> str:
+    cause, agent = step.cause, run.agents[step.agent]
+    start = "unknown call" if cause.call is None else f"call {cause.call}"
+    by = f" ({_names(cause.tools)})" if cause.tools and cause.tools != (agent.name,) else ""
+    first = agent.started_by == cause.call and cause.detail is None
+    said = (
+        f"first call of subagent {agent.name}, started by" if first else f"next call of subagent {agent.name}, asked by"
+    )
+    return f"{said} {start}{by}{_inferred(cause.basis)}" + _detail(cause)
+
+
+def _retry(cause: Cause, run: Run) -> str:
+    return f"retry of call {cause.call} after {_failure(_call(run, cause.call))}" + _detail(cause)
+
+
+def _continuation(cause: Cause, run: Run) -> str:
+    if cause.call is None:
+        return "goes on" + _detail(cause)
+    call = _call(run, cause.call)
+    finish = call.response.finish if call is not None and call.response is not None else None
+    reason = {"length": ", which was cut at its length limit", "pause": ", which the provider paused"}.get(
+        finish or "", ""
+    )
+    return f"continues after call {cause.call}{reason}" + _detail(cause)
+
+
+def _side_call(cause: Cause) -> str:
+    beside = f", beside call {cause.call}" if cause.call is not None else ""
+    return f"side call{beside}" + _detail(cause)
+
+
+def _call(run: Run, number: int | None) -> ModelCall | None:
+    if number is None:
+        return None
+    place = bisect_left(run.steps, number, key=lambda step: step.call.number)
+    found = run.steps[place].call if place < len(run.steps) else None
+    return found if found is not None and found.number == number else None
+
+
+def _failure(call: ModelCall | None) -> str:
+    """What went wrong with a call, in a word or two."""
+    if call is None or not failed(call):
+        return "an answer"
+    response = call.response
+    if response is not None and response.status >= 400:
+        return str(response.status)
+    if response is not None and response.error is not None:
+        return response.error.code or response.error.type or "an error"
+    return _ENDS.get(call.ended, "an answer that was cut")
+
+
+_ENDS: dict[Ended | None, str] = {
+    Ended.CLIENT_CLOSED: "the client hung up",
+    Ended.UPSTREAM_CLOSED: "the upstream broke off",
+    Ended.UPSTREAM_UNREACHABLE: "the upstream could not be reached",
+    Ended.TIMEOUT: "a timeout",
+}
+
+
+def _inferred(basis: LinkBasis | None) -> str:
+    return {"data_flow": " (inferred from what flowed between them)", "order": " (inferred from their order)"}.get(
+        basis or "", ""
+    )
+
+
+def _names(tools: tuple[str, ...]) -> str:
+    """Tool names, a repeated one counted, in the order they were asked for."""
+    counted = [name if tools.count(name) == 1 else f"{name} ×{tools.count(name)}" for name in dict.fromkeys(tools)]
+    return counted[0] if len(counted) == 1 else ", ".join(counted[:-1]) + f" and {counted[-1]}"
+
+
+def _detail(cause: Cause) -> str:
+    return f" ({cause.detail})" if cause.detail else ""

@@ -1,0 +1,213 @@
+"""Who speaks in a thread, and who started it: headers first, then what flows between calls, else a root agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wiretape.loop.dataflow import Tasks, carried, overlap
+from wiretape.loop.evidence import Identity
+from wiretape.loop.sidecalls import Aside
+from wiretape.loop.speaker import same_speaker
+from wiretape.loop.threads import Link, Strand
+from wiretape.loop.tools import Asked
+from wiretape.loop.words import after_answer, answer_text, user_words
+from wiretape.model.call import ModelCall
+from wiretape.model.loop import Agent, LinkBasis
+
+# Tools that start agents, as known clients name them: used only to choose where a header already proves a child.
+_STARTERS = frozenset({"Agent", "Task", "task", "agent", "subagent", "subagent_fork", "spawn_agent", "invoke_agent"})
+_ANSWER = 8  # an answer must be so long to be recognised in a tool's result
+
+
+@dataclass(slots=True, eq=False)
+class Speaker:
+    """An agent while its threads are being found."""
+
+    first_call: ModelCall
+    parent: Speaker | None = None
+    use: Asked | None = None  # the tool call that started it
+    started_by: int | None = None
+    basis: LinkBasis | None = None
+    name: str | None = None
+    threads: list[int] = field(default_factory=list)
+    number: int = -1
+
+
+class Casting:
+    """Gives every thread its speaker. Threads come in the order of their first calls."""
+
+    def __init__(
+        self,
+        calls: Mapping[int, ModelCall],
+        links: Mapping[int, Link],
+        identities: Mapping[int, Identity],
+        strands: Sequence[Strand],
+        asked: Sequence[Asked],
+        aside: Mapping[int, Aside],
+    ) -> None:
+        self._calls, self._links, self._identities = calls, links, identities
+        self._strands, self._asked, self._aside = strands, asked, aside
+        self.by_thread: dict[int, Speaker] = {}
+        self.linked: set[int] = set()  # calls that looked like side calls but are another agent's child
+        self._by_identity: dict[tuple[str | None, str | None], Speaker] = {}
+        self.speakers: list[Speaker] = []
+        self._tasks = Tasks()
+        self._fed = 0
+
+    def cast(self) -> None:
+        """Fill `by_thread` and `speakers`. Threads of side calls get no speaker."""
+        for strand in self._strands:
+            first = self._calls[strand.calls[0]]
+            self._feed(first.number)
+            speaker = self._speaker(strand, first)
+            if speaker is None:
+                continue
+            speaker.threads.append(strand.number)
+            self.by_thread[strand.number] = speaker
+            key = self._identities[first.number].key
+            if key is not None:
+                self._by_identity.setdefault(key, speaker)
+
+    def _feed(self, number: int) -> None:
+        while self._fed < len(self._asked) and self._asked[self._fed].call_number < number:
+            self._tasks.add(self._asked[self._fed])
+            self._fed += 1
+
+    def _speaker(self, strand: Strand, first: ModelCall) -> Speaker | None:
+        who = self._identities[first.number]
+        if first.number in self._aside:
+            return self._seeming_aside(strand, first, who)
+        if who.key in self._by_identity and who.key is not None and (who.agent or who.parent):
+            return self._by_identity[who.key]
+        return (
+            self._by_header(first, who)
+            or self._by_task(strand, first, who)
+            or self._same_agent(strand, first, who)
+            or self._by_result(strand, first, who)
+            or self._root(first, who)
+        )
+
+    def _seeming_aside(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
+        """What looks like a side call is a subagent all the same if something links it to a tool call."""
+        speaker = self._by_header(first, who)
+        if speaker is None and not self._aside[first.number].plain:
+            speaker = self._by_task(strand, first, who) or self._by_result(strand, first, who)
+        if speaker is not None:
+            self.linked.add(first.number)
+        return speaker
+
+    # -- evidence, best first --------------------------------------------------------------------------------------
+
+    def _by_header(self, first: ModelCall, who: Identity) -> Speaker | None:
+        """The client names the parent, or the child's own id stands in what started it."""
+        parent = self._parent(who)
+        if parent is not None:
+            use = self._starter(parent, first)
+            return self._child(first, parent, use, "header", who.name)
+        if who.session is None or who.key in self._by_identity or not self._by_identity:
+            return None
+        use = next((u for u in self._asked if u.call_number < first.number and _names(u, who.session)), None)
+        return self._child(first, self.by_thread[use.thread], use, "header", who.name) if use else None
+
+    def _parent(self, who: Identity) -> Speaker | None:
+        if who.parent is not None:
+            candidates = [(who.session, who.parent), (who.parent, None), (None, who.parent)]
+        elif who.agent is not None:
+            candidates = [(who.session, None)]
+        else:
+            return None
+        return next((self._by_identity[key] for key in candidates if key in self._by_identity), None)
+
+    def _starter(self, parent: Speaker, first: ModelCall) -> Asked | None:
+        """Which of the parent's tool calls started a child that is known to be its own."""
+        use = self._tasks.started_by(tasks(first), first.number, first.at)
+        if use is not None and self.by_thread[use.thread] is parent:
+            return use
+        at_work = [u for u in self._tasks.open_at(first.number) if self.by_thread[u.thread] is parent]
+        free = [u for u in reversed(at_work) if u.agent is None]
+        named = [u for u in free if u.call.name in _STARTERS]
+        return next(iter(named), free[0] if len(free) == 1 else None)
+
+    def _by_task(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
+        """The first message stands in the arguments of a tool call that was open when the thread began."""
+        if strand.from_call is not None and self._links[first.number].relation == "compaction":
+            return None
+        use = self._tasks.started_by(tasks(first), first.number, first.at)
+        if use is None:
+            return None
+        return self._child(first, self.by_thread[use.thread], use, "data_flow", who.name)
+
+    def _same_agent(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
+        """A fork or a compaction, a thread with the same client id, or a new conversation of the same speaker."""
+        if strand.from_call is not None:
+            origin = self.by_thread[self._links[strand.from_call].thread]
+            if self._identities[strand.from_call].key == who.key:
+                return origin
+        if who.key is not None:
+            return self._by_identity.get(who.key)
+        return None
+
+    def _by_result(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
+        """The thread's last answer stands in the result of a tool call that was open all the while."""
+        last = self._calls[strand.calls[-1]]
+        answer = (answer_text(last.response.messages) or "").strip() if last.response is not None else ""
+        if len(answer) < _ANSWER:
+            return None
+        for use in reversed(self._tasks.open_at(first.number)):
+            if use.agent is None and use.result is not None and (use.at is None or use.at <= first.at):
+                came_after = use.result_call is not None and use.result_call > last.number
+                if came_after and any(overlap(answer, value) for value in carried(use.result.text)):
+                    return self._child(first, self.by_thread[use.thread], use, "data_flow", who.name)
+        return None
+
+    def _root(self, first: ModelCall, who: Identity) -> Speaker:
+        if who.key is None:
+            for speaker in self.speakers:
+                known = self._identities[speaker.first_call.number].key
+                if speaker.parent is None and known is None and same_speaker(speaker.first_call, first):
+                    return speaker
+        return self._add(Speaker(first, name=None))
+
+    def _child(
+        self, first: ModelCall, parent: Speaker, use: Asked | None, basis: LinkBasis, name: str | None
+    ) -> Speaker:
+        started_by = use.call_number if use is not None else self._latest_before(parent, first.number)
+        return self._add(Speaker(first, parent, use, started_by, basis, name))
+
+    def _latest_before(self, parent: Speaker, number: int) -> int | None:
+        earlier = [call for thread in parent.threads for call in self._strands[thread].calls if call < number]
+        return max(earlier, default=None)
+
+    def _add(self, speaker: Speaker) -> Speaker:
+        speaker.number = len(self.speakers)
+        if speaker.use is not None and speaker.use.agent is None:
+            speaker.use.agent = speaker.number
+        self.speakers.append(speaker)
+        return speaker
+
+
+def tasks(first: ModelCall) -> tuple[str, ...]:
+    """The texts that a thread was started with: what the user's messages say after the last answer."""
+    messages = first.request.messages
+    said = [words for message in messages[after_answer(messages) :] if (words := user_words(message))]
+    return tuple(dict.fromkeys((*reversed(said), "\n".join(said)))) if said else ()
+
+
+def _names(use: Asked, session: str) -> bool:
+    """Whether a tool's result names a session: `started subagent <id>`."""
+    return use.result is not None and len(session) >= _ANSWER and session in use.result.text
+
+
+def named(speakers: Sequence[Speaker]) -> tuple[Agent, ...]:
+    """The agents, with names that are all different."""
+    taken: dict[str, int] = {}
+    agents: list[Agent] = []
+    for speaker in speakers:
+        tool = speaker.use.call.name if speaker.use is not None else None
+        base = "root" if speaker.parent is None else speaker.name or tool or "subagent"
+        taken[base] = taken.get(base, 0) + 1
+        name = base if taken[base] == 1 else f"{base} #{taken[base]}"
+        parent = speaker.parent.number if speaker.parent is not None else None
+        agents.append(Agent(speaker.number, name, parent, speaker.started_by, tool, speaker.basis))
+    return tuple(agents)

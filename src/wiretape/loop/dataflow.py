@@ -1,0 +1,99 @@
+"""What flows between agents: a task in a tool call's arguments, an answer in a tool's result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import orjson
+
+from wiretape.loop.keys import canonical
+from wiretape.loop.tools import Asked
+from wiretape.model.jsonvalue import Json
+
+_WHOLE = 8  # a closed tool call must have carried at least so many characters to be taken for the start of an agent
+_PART = 20  # a text this long counts when it is only part of another
+_OPEN = 200  # open tool calls looked at, latest first
+
+
+def strings(value: Json) -> Iterator[str]:
+    """All string values in a JSON value, stripped."""
+    match value:
+        case str():
+            if said := value.strip():
+                yield said
+        case dict():
+            for member in value.values():
+                yield from strings(member)
+        case list():
+            for element in value:
+                yield from strings(element)
+        case _:
+            return
+
+
+def parsed(text: str) -> Json:
+    """The JSON value that a text spells, or the text itself."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+def carried(text: str) -> tuple[str, ...]:
+    """What a tool's arguments or result carry: the whole text, and every string inside if it is JSON."""
+    return tuple(dict.fromkeys((text.strip(), *strings(parsed(text)))))
+
+
+def overlap(value: str, text: str) -> int:
+    """Characters of one that stand in the other, if that is enough to mean something; else 0."""
+    short, long = (value, text) if len(value) <= len(text) else (text, value)
+    if len(short) < _PART and 2 * len(short) < len(long):
+        return 0
+    return len(short) if short and short in long else 0
+
+
+class Tasks:
+    """Tool calls by what their arguments carry, for the calls up to a moment."""
+
+    def __init__(self) -> None:
+        self._by_value: dict[str, list[Asked]] = {}
+        self._open: list[Asked] = []
+        self._values: dict[int, tuple[str, ...]] = {}
+
+    def add(self, use: Asked) -> None:
+        values = self._values[id(use)] = (*carried(use.call.arguments), canonical(use.call.arguments))
+        for value in values:
+            self._by_value.setdefault(value, []).append(use)
+        self._open.append(use)
+
+    def open_at(self, number: int) -> list[Asked]:
+        """The tools at work when call `number` started, latest first, as many as are worth looking at."""
+        self._open = [use for use in self._open if use.is_open(number)]
+        return self._open[: -_OPEN - 1 : -1]
+
+    def started_by(self, texts: Sequence[str], number: int, at: int) -> Asked | None:
+        """The tool call whose arguments carry one of these texts: whole before part, at work before done."""
+        possible = [use for use in self.open_at(number) if use.at is None or use.at <= at]
+        ranked = [
+            (use.agent is not None, -size, use.call_number, use.index, use)
+            for use in possible
+            if (size := self._size(use, texts))
+        ]
+        if ranked:
+            return min(ranked, key=lambda rank: rank[:4])[4]
+        return next((use for text in texts if len(text) >= _WHOLE for use in self._done(text, number, at)), None)
+
+    def _size(self, use: Asked, texts: Sequence[str]) -> int:
+        """How much of the texts a tool call carries; a whole text counts for more than any part."""
+        values = self._values[id(use)]
+        if any(text in values or canonical(text) in values for text in texts):
+            return 1 << 30
+        return max((overlap(value, text) for value in values for text in texts), default=0)
+
+    def _done(self, text: str, number: int, at: int) -> list[Asked]:
+        """Tool calls that carried a text and got a result before: tools that only set off an agent."""
+        return [
+            use
+            for use in self._by_value.get(text, ())
+            if use.agent is None and use.call_number < number and (use.at is None or use.at <= at)
+        ]

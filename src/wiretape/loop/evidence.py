@@ -1,0 +1,81 @@
+"""What a client itself says about who makes a call: session, agent and parent ids in request headers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import orjson
+
+from wiretape.model.call import ModelCall
+from wiretape.model.jsonvalue import Json
+
+# (header of one's own session or thread, header of the parent's)
+_SESSIONS = (
+    ("thread-id", "x-codex-parent-thread-id"),
+    ("x-session-id", "x-parent-session-id"),
+    ("x-deepseek-harness-session-id", "x-deepseek-harness-parent-session-id"),
+    ("x-claude-code-session-id", ""),
+    ("session-id", ""),
+)
+_CODEX = "x-codex-turn-metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who makes a call, as the client says. `agent` is set for subagents that share their parent's session."""
+
+    session: str | None = None
+    agent: str | None = None
+    parent: str | None = None  # the parent's session or agent id
+    name: str | None = None
+    subagent: bool = False  # the client says so
+
+    @property
+    def key(self) -> tuple[str | None, str | None] | None:
+        """Equal for calls of one agent; None when the client says nothing."""
+        return (self.session, self.agent) if self.session or self.agent else None
+
+
+NOBODY = Identity()
+
+
+def identity(call: ModelCall) -> Identity:
+    """Read a call's linking headers."""
+    if not call.headers:
+        return NOBODY
+    headers = dict(call.headers)
+    agent = headers.get("x-claude-code-agent-id")
+    if agent:
+        session = headers.get("x-claude-code-session-id")
+        return Identity(session, agent, headers.get("x-claude-code-parent-agent-id"), subagent=True)
+    codex = _metadata(headers.get(_CODEX))
+    for own, parents in _SESSIONS:
+        if session := headers.get(own):
+            parent = headers.get(parents) or _string(codex, "parent_thread_id")
+            return Identity(session, None, parent, _string(codex, "agent_name"), _is_subagent(parent, codex))
+    session = _string(codex, "thread_id") or _string(codex, "session_id")
+    parent = _string(codex, "parent_thread_id")
+    return Identity(session, None, parent, _string(codex, "agent_name"), _is_subagent(parent, codex))
+
+
+def _is_subagent(parent: str | None, codex: Json) -> bool:
+    return bool(parent) or "subagent" in (_string(codex, "thread_source") or "")
+
+
+def _metadata(text: str | None) -> Json:
+    try:
+        value = orjson.loads(text) if text else {}
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _string(value: Json, name: str) -> str | None:
+    found = value.get(name)
+    return found if isinstance(found, str) and found else None
+
+
+def retry_count(call: ModelCall) -> int:
+    """What an SDK says about how often it tried before."""
+    value = next((v for name, v in call.headers if name == "x-stainless-retry-count"), "0")
+    return int(value) if value.isascii() and value.isdigit() else 0

@@ -1,0 +1,95 @@
+"""What counts as the same content when two histories are compared.
+
+Clients resend history with small liberties: ids, cache markers, reasoning left out, arguments spelled anew, a string
+where a list of one part was. A message is reduced to *atoms* that survive all of it; equal atoms get equal numbers.
+System text is left out: it holds clocks, and is compared by `speaker`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import orjson
+
+from wiretape.loop.words import words
+from wiretape.model.call import Block, Media, Message, Reasoning, Text, ToolCall, ToolResult, Unknown
+from wiretape.model.jsonvalue import Json
+
+Atom: TypeAlias = tuple[str, ...]
+
+
+def canonical(arguments: str) -> str:
+    """Tool arguments, spelled one way: compared as JSON where they are JSON."""
+    try:
+        return spelled(orjson.loads(arguments))
+    except orjson.JSONDecodeError:
+        return arguments.strip()
+
+
+def spelled(value: Json) -> str:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except (TypeError, orjson.JSONEncodeError):  # integers beyond 64 bits
+        return repr(value)
+
+
+class Keys:
+    """Numbers for what messages say; each message object is read once."""
+
+    __slots__ = ("_atoms", "_seen")
+
+    def __init__(self) -> None:
+        self._atoms: dict[Atom, int] = {}
+        self._seen: dict[int, tuple[Message, tuple[int, ...]]] = {}
+
+    def of(self, message: Message) -> tuple[int, ...]:
+        """The numbers of a message's atoms; none for what is not compared."""
+        found = self._seen.get(id(message))
+        if found is None:
+            numbers = tuple(self._number(atom) for atom in atoms(message))
+            found = self._seen[id(message)] = (message, numbers)
+        return found[1]
+
+    def of_all(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
+        return tuple(number for message in messages for number in self.of(message))
+
+    def _number(self, atom: Atom) -> int:
+        return self._atoms.setdefault(atom, len(self._atoms))
+
+
+def atoms(message: Message) -> Iterator[Atom]:
+    """The parts of a message that must be equal for two histories to be the same; neighbouring texts are one."""
+    if message.role == "system":
+        return
+    texts: list[str] = []
+    for block in message.blocks:
+        if isinstance(block, Text):
+            texts.append(block.text)
+            continue
+        atom = _atom(block)
+        if atom is not None:
+            yield from _text(message.role, texts)
+            texts = []
+            yield atom
+    yield from _text(message.role, texts)
+
+
+def _text(role: str, texts: list[str]) -> Iterator[Atom]:
+    said = "".join(texts).strip() if role == "assistant" else words("\n".join(texts))
+    if said:
+        yield ("text", role, said)
+
+
+def _atom(block: Block) -> Atom | None:
+    match block:
+        case ToolCall():
+            return ("call", block.name, canonical(block.arguments))
+        case ToolResult():
+            return ("result", block.text.strip(), *(spelled(part) for part in block.parts))
+        case Media():
+            return ("media", block.kind, spelled({k: v for k, v in block.raw.items() if k != "cache_control"}))
+        case Unknown():
+            return ("unknown", block.type)
+        case Reasoning() | Text():
+            return None

@@ -1,0 +1,104 @@
+"""Calls outside the loop: titles, summaries, routers, token counts. When unsure, a call is not one of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wiretape.loop.dataflow import overlap
+from wiretape.loop.evidence import Identity
+from wiretape.loop.speaker import same_system, system_text
+from wiretape.loop.threads import Link, Strand, failed
+from wiretape.loop.words import last_words, user_words
+from wiretape.model.call import ModelCall
+
+_BESIDE = 8  # a side call starts so close (in calls) to the call it stands beside
+_PURPOSES = (
+    ("title", re.compile(r"\btitles?\b|标题|\btopic\b", re.IGNORECASE)),
+    ("summary", re.compile(r"\bsummar(?:y|ize|ise)\b|总结|摘要", re.IGNORECASE)),
+    ("router", re.compile(r"\brout(?:e|er|ing)\b|\bclassif(?:y|ier)\b|complexity", re.IGNORECASE)),
+    ("suggestion", re.compile(r"\bsuggest(?:ion|ions)?\b|\bfollow-?ups?\b", re.IGNORECASE)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A side call: the call it stands beside, and what it seems to be for. `plain`: it says so itself."""
+
+    beside: int | None
+    detail: str
+    plain: bool = False
+
+
+def purpose(call: ModelCall) -> str | None:
+    """What a call without tools seems to be for, by its own words."""
+    said = system_text(call.request)[:2000] or "\n".join(user_words(m) for m in call.request.messages)[:2000]
+    return next((name for name, pattern in _PURPOSES if pattern.search(said)), None)
+
+
+def asides(
+    calls: Sequence[ModelCall],
+    links: Mapping[int, Link],
+    identities: Mapping[int, Identity],
+    strands: Sequence[Strand],
+) -> dict[int, Aside]:
+    """Call number -> what makes it a side call. Calls of other kinds are always aside."""
+    found = {call.number: Aside(_nearest(call, calls, identities), _KINDS[call.kind], True) for call in calls
+             if call.kind != "inference"}  # fmt: skip
+    place = {call.number: index for index, call in enumerate(calls)}
+    for strand in strands:
+        index = place[strand.calls[0]]
+        call = calls[index]
+        if len(strand.calls) > 1 or links[call.number].relation != "first" or call.request.tools or call.tool_calls:
+            continue
+        near = [
+            c for c in calls[max(0, index - _BESIDE) : index + _BESIDE + 1] if c.request.tools and c.kind == "inference"
+        ]
+        main = next((c for c in _closest(near, call) if _stands_beside(call, c, identities)), None)
+        if main is not None:
+            named = purpose(call)
+            detail = named if named is not None else "one request without tools"
+            found[call.number] = Aside(main.number, detail, named == "title")
+    return found
+
+
+_KINDS = {
+    "token_count": "token count",
+    "embedding": "embedding",
+    "rerank": "rerank",
+    "moderation": "moderation",
+    "prewarm": "prewarm",
+}
+
+
+def _closest(near: Sequence[ModelCall], call: ModelCall) -> list[ModelCall]:
+    return sorted(near, key=lambda other: abs(other.number - call.number))
+
+
+def _nearest(call: ModelCall, calls: Sequence[ModelCall], identities: Mapping[int, Identity]) -> int | None:
+    """The inference that a call of another kind belongs to: the last before it, else the first after it."""
+    key = identities[call.number].key
+    akin = [c.number for c in calls if c.kind == "inference" and identities[c.number].key == key]
+    before = [number for number in akin if number < call.number]
+    return before[-1] if before else next(iter(akin), None)
+
+
+def _stands_beside(call: ModelCall, main: ModelCall, identities: Mapping[int, Identity]) -> bool:
+    """Whether a lone call without tools accompanies a call of an agent that has some."""
+    if same_system(call.request, main.request) and system_text(call.request):
+        return False
+    ours, theirs = identities[call.number].key, identities[main.number].key
+    if ours is not None and ours == theirs:
+        return True
+    if ours is not None and theirs is not None:
+        return False
+    asked = last_words(main.request.messages)
+    return bool(asked) and any(_about(asked, user_words(message), call) for message in call.request.messages)
+
+
+def _about(asked: str, said: str, call: ModelCall) -> bool:
+    """Whether a side call's message is about what the user asked."""
+    if purpose(call) is not None and asked in said:
+        return True
+    return said != "" and len(said) >= len(asked) and overlap(asked, said) > 0 and not failed(call)

@@ -1,0 +1,60 @@
+"""Whether two calls are made by the same speaker: system prompts compared loosely, then the tools on offer."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+
+from wiretape.model.call import CallRequest, Message, ModelCall, Text
+
+
+def system_of(request: CallRequest) -> tuple[Message, ...]:
+    """The system messages that open a request."""
+    return tuple(takewhile(lambda message: message.role == "system", request.messages))
+
+
+def system_text(request: CallRequest) -> str:
+    return "\n".join(
+        block.text for message in system_of(request) for block in message.blocks if isinstance(block, Text)
+    ).strip()
+
+
+def tool_names(request: CallRequest) -> frozenset[str]:
+    return frozenset(tool.name for tool in request.tools)
+
+
+def same_system(a: CallRequest, b: CallRequest) -> bool:
+    """Whether two system prompts are one prompt: equal but for something that moved inside, such as a clock."""
+    if system_of(a) == system_of(b):  # the very same messages
+        return True
+    one, other = system_text(a), system_text(b)
+    if one == other:
+        return True
+    longer = max(len(one), len(other))
+    return 2 * shared(one, other) >= longer
+
+
+def shared(a: str, b: str) -> int:
+    """How many characters two texts share at their start and end."""
+    start = common_prefix(a, b)
+    rest_a, rest_b = a[start:], b[start:]
+    return start + common_prefix(rest_a[::-1], rest_b[::-1])
+
+
+def common_prefix(a: str, b: str) -> int:
+    """Length of the common start, found by halving: comparing slices is far faster than characters."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def same_speaker(a: ModelCall, b: ModelCall) -> bool:
+    """Whether one agent may have made both calls: same prompt, or at least the same tools."""
+    if same_system(a.request, b.request):
+        return True
+    tools = tool_names(a.request)
+    return bool(tools) and tools == tool_names(b.request)

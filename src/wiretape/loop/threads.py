@@ -1,0 +1,252 @@
+"""Which call continues which. Calls are taken in the order of their starts; when they ended does not count.
+
+Evidence, best first: ids (`previous_response_id` and its like), the same history, ids of tool results, the same last
+answer (a history that was trimmed), a request whose answer was edited. What continues a call that was continued
+before is a fork: a new thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from wiretape.loop.evidence import Identity, identity, retry_count
+from wiretape.loop.histories import Histories, Mark, Path
+from wiretape.loop.keys import Keys
+from wiretape.loop.speaker import same_speaker, same_system
+from wiretape.loop.words import after_answer, answer_text, user_words
+from wiretape.model.call import Message, ModelCall, ToolResult
+from wiretape.model.http import Ended
+
+Relation: TypeAlias = Literal["first", "continues", "retry", "fork", "compaction"]
+_SUMMARY = 40  # characters that an answer must have to be recognised inside a later first message
+_LATEST = 100  # threads whose last answer is looked for there
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How a call stands to the calls before it. `parent` is a call number; `twin` asked the very same before."""
+
+    relation: Relation
+    parent: int | None = None
+    new_from: int = 0
+    thread: int = 0
+    by_id: bool = False
+    twin: int | None = None
+    detail: str | None = None
+
+
+@dataclass(slots=True)
+class Strand:
+    """A thread while it is being put together."""
+
+    number: int
+    calls: list[int] = field(default_factory=list)
+    from_call: int | None = None
+
+
+def failed(call: ModelCall) -> bool:
+    """Whether a call gave no whole answer: an error, a cut, nothing at all."""
+    response = call.response
+    if response is None or response.error is not None or response.status >= 400 or not response.complete:
+        return True
+    return call.ended not in (None, Ended.COMPLETE)
+
+
+def _answer_before(messages: tuple[Message, ...], end: int) -> tuple[Message, ...]:
+    """The neighbouring assistant messages that end just before index `end`."""
+    start = end
+    while start and messages[start - 1].role == "assistant":
+        start -= 1
+    return messages[start:end]
+
+
+class Weaver:
+    """Takes model calls in order of start and lays them into threads."""
+
+    def __init__(self, calls: Iterable[ModelCall] = ()) -> None:
+        self.links: dict[int, Link] = {}
+        self.strands: list[Strand] = []
+        self.identities: dict[int, Identity] = {}
+        self._calls: dict[int, ModelCall] = {}
+        self._keys = Keys()
+        self._histories = Histories(self._keys)
+        self._next: dict[int, int] = {}  # call -> the call that continues or retries it in its thread
+        self._ends: dict[int, int] = {}  # call -> node after its answer
+        self._by_response: dict[str, int] = {}
+        self._by_tool_id: dict[str, int] = {}
+        self._by_answer: dict[tuple[int, ...], int] = {}
+        for call in calls:
+            self.add(call)
+
+    def add(self, call: ModelCall) -> Link | None:
+        """Place one call. Calls that are no inferences stand outside of threads."""
+        self._calls[call.number] = call
+        self.identities[call.number] = identity(call)
+        if call.kind != "inference":
+            self._remember_id(call)
+            if call.kind == "prewarm":
+                self._ends[call.number] = self._histories.walk(call).end
+            return None
+        previous = self._previous(call)
+        path = self._histories.walk(call, self._ends.get(previous, 0) if previous is not None else 0)
+        link = self._place(call, path, previous)
+        self._commit(call, link, path)
+        return self.links[call.number]
+
+    # -- finding the call before ---------------------------------------------------------------------------------
+
+    def _place(self, call: ModelCall, path: Path, previous: int | None) -> Link:
+        if previous is not None and previous in self.links:
+            return self._continue(previous, 0, by_id=True)
+        retried = self._retried(call, path)
+        if retried is not None:
+            return Link("retry", retried, self.links[retried].new_from)
+        return (
+            self._by_history(call, path)
+            or self._by_tool_results(call)
+            or self._by_last_answer(call)
+            or self._by_request(call, path)
+            or self._forked(call, path)
+            or self._compacted(call)
+            or Link("first")
+        )
+
+    def _previous(self, call: ModelCall) -> int | None:
+        thread = call.request.settings.get("thread")
+        named = thread.get("previous_message_id") if isinstance(thread, dict) else None
+        wanted = call.request.previous_response_id or named
+        return self._by_response.get(wanted) if isinstance(wanted, str) else None
+
+    def _continue(self, parent: int, new_from: int, *, by_id: bool = False, detail: str | None = None) -> Link:
+        relation: Relation = "fork" if parent in self._next else "continues"
+        return Link(relation, parent, new_from, by_id=by_id, detail=detail)
+
+    def _akin(self, number: int, call: ModelCall) -> bool:
+        """Whether the client's own ids allow both calls to be of one thread."""
+        return self.identities[number].key == self.identities[call.number].key
+
+    def _retried(self, call: ModelCall, path: Path) -> int | None:
+        same = [
+            number
+            for number in self._histories.requests_at(path.end)
+            if number not in self._next
+            and self._akin(number, call)
+            and same_system(self._calls[number].request, call.request)
+            and len(self._calls[number].request.messages) == len(call.request.messages)
+        ]
+        # A call that started before the other had failed is its sibling, not its retry.
+        lost = [n for n in same if failed(self._calls[n]) and (self._calls[n].ended_at or 0) <= call.at]
+        if lost:
+            return lost[0]
+        return same[-1] if same and retry_count(call) else None
+
+    def _by_history(self, call: ModelCall, path: Path) -> Link | None:
+        """The deepest earlier answer on the request's path, by the same speaker."""
+        for mark in reversed(path.marks):
+            fits = [n for n in mark.answer_of if self._akin(n, call) and same_speaker(self._calls[n], call)]
+            if fits:
+                return self._continue(self._best(fits, call), mark.index)
+        return None
+
+    def _best(self, numbers: Sequence[int], call: ModelCall) -> int:
+        """Among calls with equal histories: not yet continued, same prompt, earliest; else the latest, to fork from."""
+        free = [n for n in numbers if n not in self._next]
+        exact = [n for n in free if same_system(self._calls[n].request, call.request)]
+        return (exact or free or [numbers[-1]])[0]
+
+    def _by_tool_results(self, call: ModelCall) -> Link | None:
+        """History was rewritten, but the results answer an open call's tools by id."""
+        start = after_answer(call.request.messages)
+        for message in call.request.messages[start:]:
+            for block in message.blocks:
+                asked = self._by_tool_id.get(block.id or "") if isinstance(block, ToolResult) else None
+                if asked is not None and asked not in self._next and self._akin(asked, call):
+                    return Link("continues", asked, start, by_id=True, detail="its history was rewritten")
+        return None
+
+    def _by_last_answer(self, call: ModelCall) -> Link | None:
+        """History was trimmed, but its last answer is one that the same speaker got."""
+        start = after_answer(call.request.messages)
+        answer = self._keys.of_all(_answer_before(call.request.messages, start))
+        found = self._by_answer.get(answer) if answer else None
+        if found is None or found in self._next or not self._akin(found, call):
+            return None
+        if not same_system(self._calls[found].request, call.request):
+            return None
+        return Link("continues", found, start, detail="its history was rewritten")
+
+    def _by_request(self, call: ModelCall, path: Path) -> Link | None:
+        """An earlier request is the start of this one, but what follows is not the answer that was recorded."""
+        for mark in reversed(path.marks):
+            for number in reversed(mark.request_of):
+                if self._went_on(number, mark, call):
+                    lost = failed(self._calls[number])
+                    return Link("continues", number, mark.index, detail=None if lost else "its answer was changed")
+        return None
+
+    def _went_on(self, number: int, mark: Mark, call: ModelCall) -> bool:
+        messages = call.request.messages
+        if number in self._next or not self._akin(number, call) or not same_speaker(self._calls[number], call):
+            return False
+        if mark.index >= len(messages):
+            return False
+        return messages[mark.index].role == "assistant" or failed(self._calls[number])
+
+    def _forked(self, call: ModelCall, path: Path) -> Link | None:
+        origin = self._histories.recorded_at(path.known)
+        return Link("fork", origin, path.known_index) if origin is not None else None
+
+    def _compacted(self, call: ModelCall) -> Link | None:
+        """The first message holds the last answer of a thread of the same speaker: its history was summed up."""
+        opening = "\n".join(user_words(message) for message in call.request.messages)
+        for strand in reversed(self.strands[-_LATEST:]):
+            earlier = self._calls[strand.calls[-1]]
+            summary = (answer_text(earlier.response.messages) or "").strip() if earlier.response else ""
+            if len(summary) < _SUMMARY or summary not in opening or not self._akin(earlier.number, call):
+                continue
+            if same_speaker(earlier, call):
+                return Link("compaction", earlier.number)
+        return None
+
+    # -- remembering -----------------------------------------------------------------------------------------------
+
+    def _commit(self, call: ModelCall, link: Link, path: Path) -> None:
+        twins = [n for n in self._histories.requests_at(path.end) if self._akin(n, call)]
+        strand = self._strand(call, link)
+        strand.calls.append(call.number)
+        self.links[call.number] = Link(
+            link.relation,
+            link.parent,
+            link.new_from,
+            strand.number,
+            link.by_id,
+            twins[-1] if twins and link.relation in ("first", "fork") else None,
+            link.detail,
+        )
+        self._ends[call.number] = self._histories.record(call.number, call, path)
+        self._remember_id(call)
+        self._remember_answer(call)
+
+    def _strand(self, call: ModelCall, link: Link) -> Strand:
+        if link.parent is not None and link.relation in ("continues", "retry"):
+            self._next[link.parent] = call.number
+            return self.strands[self.links[link.parent].thread]
+        strand = Strand(len(self.strands), from_call=link.parent)
+        self.strands.append(strand)
+        return strand
+
+    def _remember_id(self, call: ModelCall) -> None:
+        if call.response is not None and call.response.id:
+            self._by_response[call.response.id] = call.number
+
+    def _remember_answer(self, call: ModelCall) -> None:
+        if call.response is None:
+            return
+        for tool in call.tool_calls:
+            if tool.id:
+                self._by_tool_id[tool.id] = call.number
+        answer = self._keys.of_all(call.response.messages)
+        if answer and not failed(call):
+            self._by_answer[answer] = call.number
