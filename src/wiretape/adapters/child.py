@@ -1,0 +1,137 @@
+"""Runs a program as a child: its variables, its signals, its exit code. Knows nothing of recording or replay."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from wiretape.errors import UsageError
+
+NOT_FOUND = 127
+NOT_EXECUTABLE = 126
+# A terminal sends these to the whole foreground process group: the child has them already.
+_FROM_TERMINAL = ("SIGINT", "SIGQUIT")
+_PASSED_ON = (*_FROM_TERMINAL, "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGBREAK")
+
+
+class CommandNotFound(UsageError):
+    """The program to run does not exist."""
+
+    exit_code = NOT_FOUND
+
+
+class CommandNotExecutable(UsageError):
+    """The program to run exists and cannot be run."""
+
+    exit_code = NOT_EXECUTABLE
+
+
+def proxy_variables(port: int) -> dict[str, str]:
+    """Variables that lead every request of a child, loopback included, through a proxy on 127.0.0.1:port.
+
+    Both spellings: curl reads only lower-case `http_proxy`. NO_PROXY is emptied, or loopback would go around.
+    """
+    url = f"http://127.0.0.1:{port}"
+    variables = {}
+    for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"):
+        variables[name] = variables[name.lower()] = url
+    variables["NO_PROXY"] = variables["no_proxy"] = ""
+    variables["NODE_USE_ENV_PROXY"] = "1"
+    return variables
+
+
+def find_command(argv: Sequence[str], environ: Mapping[str, str]) -> str:
+    """Where the program stands, or an error that says what is wrong with its name. Asked before anything is written."""
+    name = argv[0]
+    found = shutil.which(name, path=environ.get("PATH"))
+    if found is not None:
+        return found
+    if os.path.dirname(name) and os.path.exists(name):
+        what = "is a directory" if os.path.isdir(name) else "is not executable (chmod +x it?)"
+        raise CommandNotExecutable(f"cannot run {name}: it {what}")
+    where = "there is no such file" if os.path.dirname(name) else "no program of that name is on the PATH"
+    raise CommandNotFound(f"cannot run {name}: {where}")
+
+
+def run_child(argv: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run a program to its end and return its exit code: 128 + n where signal n ended it.
+
+    Signals sent to this process are passed on to it; this process ends only after it.
+    """
+    program = find_command(argv, environ)
+    with _signals_passed_on() as child:
+        try:
+            child.process = subprocess.Popen([argv[0], *argv[1:]], executable=program, env=dict(environ))
+        except FileNotFoundError as error:  # the interpreter that its first line names
+            raise CommandNotFound(f"cannot run {argv[0]}: the interpreter in its first line was not found") from error
+        except OSError as error:
+            raise CommandNotExecutable(f"cannot run {argv[0]}: {error.strerror or error}") from error
+        child.catch_up()
+        code = child.process.wait()
+    return 128 - code if code < 0 else code
+
+
+class _Child:
+    """The running child and the signals that came before it ran."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self._early: list[int] = []
+        self._terminal_seen = False
+
+    def pass_on(self, number: int, frame: FrameType | None = None) -> None:
+        if self.process is None:
+            self._early.append(number)
+        elif not self._terminal_sent_it_too(number):
+            with suppress(OSError):  # it has just ended, or runs as someone else: its exit code will tell
+                self.process.send_signal(number)
+
+    def catch_up(self) -> None:
+        for number in self._early:
+            self.pass_on(number)
+        self._early.clear()
+
+    def _terminal_sent_it_too(self, number: int) -> bool:
+        """Ctrl-C reached the child as well, if it was a Ctrl-C. A second one is passed on whatever sent it."""
+        if signal.Signals(number).name not in _FROM_TERMINAL or self._terminal_seen or not _in_foreground():
+            return False
+        self._terminal_seen = True
+        return True
+
+
+def _in_foreground() -> bool:
+    """Whether this process group owns the terminal, so that its keys signal the child directly."""
+    if sys.platform == "win32":
+        return True
+    for stream in (0, 1, 2):
+        try:
+            return os.tcgetpgrp(stream) == os.getpgrp()
+        except OSError:
+            continue
+    return False
+
+
+@contextmanager
+def _signals_passed_on() -> Iterator[_Child]:
+    child = _Child()
+    if threading.current_thread() is not threading.main_thread():
+        yield child  # only the main thread may set handlers
+        return
+    previous = {}
+    for name in _PASSED_ON:
+        number = getattr(signal, name, None)
+        # A signal that is ignored (nohup) stays ignored, for the child too.
+        if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None):
+            previous[number] = signal.signal(number, child.pass_on)
+    try:
+        yield child
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,123 @@
+"""Which hosts are recorded: known model providers, loopback, and what the user adds. Nothing is resolved."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+# Hosts that serve models, as globs. A host that is missing costs a user one `--host`; one that is wrong records
+# what nobody asked for: keep to hosts that serve little else.
+KNOWN_PROVIDERS: tuple[str, ...] = (
+    # OpenAI, Azure, GitHub
+    "api.openai.com",
+    "*.api.openai.com",
+    "chatgpt.com",
+    "*.openai.azure.com",
+    "*.services.ai.azure.com",
+    "*.cognitiveservices.azure.com",
+    "*.models.ai.azure.com",
+    "models.inference.ai.azure.com",
+    "models.github.ai",
+    "*.githubcopilot.com",
+    # Anthropic
+    "api.anthropic.com",
+    # Google
+    "generativelanguage.googleapis.com",
+    "aiplatform.googleapis.com",
+    "*-aiplatform.googleapis.com",
+    "cloudcode-pa.googleapis.com",
+    # Amazon
+    "bedrock-runtime.*.amazonaws.com",
+    "bedrock-runtime-fips.*.amazonaws.com",
+    "bedrock-mantle.*.api.aws",
+    # DeepSeek and other Chinese providers
+    "api.deepseek.com",
+    "api.moonshot.cn",
+    "api.moonshot.ai",
+    "api.kimi.com",
+    "open.bigmodel.cn",
+    "api.z.ai",
+    "dashscope.aliyuncs.com",
+    "dashscope-*.aliyuncs.com",
+    "ark.*.volces.com",
+    "ark.*.bytepluses.com",
+    "api.minimax.chat",
+    "api.minimax.io",
+    "api.minimaxi.com",
+    "qianfan.baidubce.com",
+    "api.hunyuan.cloud.tencent.com",
+    "api.siliconflow.cn",
+    "api.siliconflow.com",
+    "api.stepfun.com",
+    "api.lingyiwanwu.com",
+    # others
+    "api.mistral.ai",
+    "codestral.mistral.ai",
+    "api.x.ai",
+    "*.api.x.ai",
+    "api.groq.com",
+    "api.cohere.com",
+    "api.cohere.ai",
+    "api.ai21.com",
+    "api.cerebras.ai",
+    "api.sambanova.ai",
+    "api.together.xyz",
+    "api.together.ai",
+    "api.fireworks.ai",
+    "api.deepinfra.com",
+    "api.perplexity.ai",
+    "api.novita.ai",
+    "api.hyperbolic.xyz",
+    "api.studio.nebius.com",
+    "api.studio.nebius.ai",
+    "api.tokenfactory.nebius.com",
+    "api.venice.ai",
+    "api.voyageai.com",
+    "api.jina.ai",
+    "inference.baseten.co",
+    "integrate.api.nvidia.com",
+    "ollama.com",
+    # gateways
+    "openrouter.ai",
+    "gateway.ai.cloudflare.com",
+    "ai-gateway.vercel.sh",
+    "router.huggingface.co",
+    "api-inference.huggingface.co",
+    "*.endpoints.huggingface.cloud",
+)
+
+
+@lru_cache(maxsize=1024)
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address (no port, brackets allowed) is this machine, by its spelling alone."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return address.is_loopback
+
+
+@lru_cache(maxsize=1024)
+def is_known_provider(host: str) -> bool:
+    """Whether a host is one of the model providers that wiretape knows."""
+    name = host.rstrip(".").lower()
+    return any(fnmatchcase(name, glob) for glob in KNOWN_PROVIDERS)
+
+
+class Hosts:
+    """Decides whether a host is recorded. `extra` are globs over the host, or over host:port where they have a port."""
+
+    def __init__(self, extra: Sequence[str] = (), everything: bool = False) -> None:
+        self._extra = tuple(glob.strip().rstrip(".").lower() for glob in extra)
+        self._everything = everything
+
+    def recorded(self, host: str, port: int) -> bool:
+        if self._everything or is_loopback(host) or is_known_provider(host):
+            return True
+        name = host.strip("[]").rstrip(".").lower()
+        return any(fnmatchcase(name, glob) or fnmatchcase(f"{name}:{port}", glob) for glob in self._extra)

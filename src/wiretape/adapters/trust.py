@@ -1,0 +1,143 @@
+"""What makes clients trust the recorder's certificates: where its private CA lives, and the variables that name it.
+
+Most variables *replace* a client's trusted certificates, so they get a bundle of what the user had there before and
+our CA; a few *add* to them. The CA itself is made by the recorder (mitmproxy); nothing here needs it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import ssl
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from wiretape.errors import UsageError
+
+# Variables that replace the trusted set, in the order in which a user's own value is looked for.
+REPLACING = (
+    "SSL_CERT_FILE",  # OpenSSL, Python's ssl, httpx, Go, Rust, Bun
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "AWS_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "CODEX_CA_CERTIFICATE",
+)
+ADDING = ("NODE_EXTRA_CA_CERTS", "DENO_CERT")
+_SYSTEM_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+_LOCK_PATIENCE_S = 30.0
+
+
+def state_directory(environ: Mapping[str, str]) -> Path:
+    """Where wiretape keeps its CA, made if need be, readable by its user alone."""
+    if environ.get("XDG_STATE_HOME"):
+        base = Path(environ["XDG_STATE_HOME"])
+    elif sys.platform == "win32" and environ.get("LOCALAPPDATA"):
+        base = Path(environ["LOCALAPPDATA"])
+    else:
+        base = Path(environ.get("HOME") or os.path.expanduser("~")) / ".local" / "state"
+    directory = base / "wiretape"
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(directory, os.W_OK):
+            raise PermissionError(13, "Permission denied")
+    except OSError as error:
+        raise UsageError(
+            f"cannot keep the recorder's certificates in {directory}: {error.strerror}\n"
+            "  set XDG_STATE_HOME to a directory that can be written"
+        ) from error
+    return directory
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the directory's lock: makers of a CA must not race, or each would trust another's certificate."""
+    with open(directory / "lock", "a+b") as handle:
+        deadline = time.monotonic() + _LOCK_PATIENCE_S
+        while not _try_lock(handle.fileno()):
+            if time.monotonic() > deadline:
+                raise UsageError(f"another wiretape has held {directory / 'lock'} for {_LOCK_PATIENCE_S:.0f} s")
+            time.sleep(0.02)
+        yield  # closing the file gives the lock back
+
+
+def trust_variables(environ: Mapping[str, str], ca: Path, directory: Path) -> dict[str, str]:
+    """Every variable that makes a client trust `ca`, beside what it trusted before. Bundles go to `directory`."""
+    ours = ca.read_bytes()
+    variables = {}
+    for name in REPLACING:
+        before = _contents([environ.get(name)]) or _contents([environ.get("SSL_CERT_FILE")]) or _default_bundle()
+        variables[name] = str(_bundle([before, ours], directory))
+    for name in ADDING:
+        variables[name] = str(_bundle([_contents([environ.get(name)]), ours], directory))
+    return variables
+
+
+def upstream_bundle(environ: Mapping[str, str], directory: Path) -> Path:
+    """The certificates that upstreams are checked against: whatever some client of this user would have trusted."""
+    parts = [_contents([environ.get(name)]) for name in (*REPLACING, *ADDING)]
+    if not _contents([environ.get("SSL_CERT_FILE")]):
+        parts.insert(0, _default_bundle())
+    return _bundle(list(dict.fromkeys(parts)), directory)
+
+
+def _contents(paths: Iterable[str | None]) -> bytes:
+    """The first of these files that can be read; a variable that names a missing file counts as not set."""
+    for path in paths:
+        if not path:
+            continue
+        try:
+            return Path(path).read_bytes()
+        except OSError:
+            continue
+    return b""
+
+
+def _default_bundle() -> bytes:
+    """What clients trust when no variable is set: the system's certificates and certifi's, which Python clients use."""
+    paths = ssl.get_default_verify_paths()
+    parts = [_contents([paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES])]
+    try:
+        import certifi
+    except ImportError:
+        pass
+    else:
+        parts.append(_contents([certifi.where()]))
+    return b"\n".join(parts)
+
+
+def _bundle(parts: Iterable[bytes], directory: Path) -> Path:
+    """A file with these certificates, named by its content: written once, and never changed under a reader."""
+    data = b"\n".join(part.rstrip() + b"\n" for part in parts if part.strip())
+    path = directory / f"bundle-{hashlib.sha256(data).hexdigest()[:16]}.pem"
+    if not path.exists():
+        handle, name = tempfile.mkstemp(dir=directory)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(name, path)
+    return path
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,138 @@
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wiretape.adapters.routes import (
+    DEFAULT_BASE_URLS,
+    base_url_hosts,
+    base_url_problem,
+    base_url_variables,
+    route_path,
+    route_url,
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "url"),
+    [
+        ("/api.deepseek.com/v1/x?y=1", "https://api.deepseek.com/v1/x?y=1"),
+        ("/api.deepseek.com/chat/completions", "https://api.deepseek.com/chat/completions"),
+        ("/API.DeepSeek.com/v1", "https://api.deepseek.com/v1"),
+        ("/127.0.0.1:9000/v1/chat/completions", "http://127.0.0.1:9000/v1/chat/completions"),
+        ("/localhost:11434/api/chat", "http://localhost:11434/api/chat"),
+        ("/localhost/api/chat", "http://localhost/api/chat"),
+        ("/[::1]:8080/v1", "http://[::1]:8080/v1"),
+        ("/127.0.0.1:443/v1", "https://127.0.0.1:443/v1"),
+        ("/models.internal:8443/v1", "https://models.internal:8443/v1"),
+        ("/models:8443/v1", "https://models:8443/v1"),
+        ("/10.1.2.3/v1", "https://10.1.2.3/v1"),
+        ("/http:models.internal:8080/v1", "http://models.internal:8080/v1"),
+        ("/https:127.0.0.1:9000/v1", "https://127.0.0.1:9000/v1"),
+        ("/http:gpu/v1", "http://gpu/v1"),
+        ("/http%3Amodels.internal%3A8080/v1/a%2Fb?q=%20", "http://models.internal:8080/v1/a%2Fb?q=%20"),
+        ("/api.x.ai", "https://api.x.ai/"),
+        ("/api.x.ai?a=b", "https://api.x.ai/?a=b"),
+        ("/api.x.ai//v1//x", "https://api.x.ai//v1//x"),
+    ],
+)
+def test_the_first_segment_names_the_host(target: str, url: str) -> None:
+    assert route_url(target) == url
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/",
+        "/v1/chat/completions",
+        "/v1.1/models",
+        "/chat",
+        "/?x=api.x.ai/v1",
+        "/user@api.x.ai/v1",
+        "/..//v1",
+        "/a b.com/v1",
+        "/api.x.ai:0/v1",
+        "/api.x.ai:99999/v1",
+        "/.com/v1",
+    ],
+)
+def test_a_path_without_a_host_leads_nowhere(target: str) -> None:
+    assert route_url(target) is None
+
+
+def test_requests_that_name_no_host_go_upstream() -> None:
+    upstream = "https://api.deepseek.com/beta/"
+    assert route_url("/chat/completions?a=1", upstream) == "https://api.deepseek.com/beta/chat/completions?a=1"
+    assert route_url("/v1/models", "http://127.0.0.1:9000") == "http://127.0.0.1:9000/v1/models"
+    assert route_url("/", "http://127.0.0.1:9000") == "http://127.0.0.1:9000/"
+    assert route_url("/openapi.json", upstream) == "https://api.deepseek.com/beta/openapi.json"
+    assert route_url("/api.openai.com/v1/x", upstream) == "https://api.openai.com/v1/x"
+
+
+HOSTS = st.sampled_from(["api.x.ai", "localhost", "127.0.0.1", "[::1]", "gpu", "models.internal", "v1.1", "10.0.0.7"])
+PATHS = st.text(alphabet=string.ascii_letters + string.digits + "/._-~%", max_size=20).map(lambda s: f"/{s}")
+
+
+@given(st.sampled_from(["http", "https"]), HOSTS, st.none() | st.integers(1, 65535), PATHS)
+def test_route_path_is_the_inverse(scheme: str, host: str, port: int | None, path: str) -> None:
+    url = f"{scheme}://{host}" + (f":{port}" if port else "") + path
+    routed = route_url(route_path(url))
+    assert routed is not None
+    default = {"http": ":80", "https": ":443"}[scheme]
+    assert routed in (url, url.replace(f"{host}{default}", host, 1))
+
+
+def test_each_default_carries_the_path_that_its_clients_expect() -> None:
+    variables = base_url_variables({}, 8080)
+    assert variables["OPENAI_BASE_URL"] == "http://127.0.0.1:8080/api.openai.com/v1"
+    assert variables["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:8080/api.anthropic.com"
+    assert variables["DEEPSEEK_BASE_URL"] == "http://127.0.0.1:8080/api.deepseek.com"
+    assert variables["GOOGLE_GEMINI_BASE_URL"] == "http://127.0.0.1:8080/generativelanguage.googleapis.com"
+    assert variables["OPENROUTER_BASE_URL"] == "http://127.0.0.1:8080/openrouter.ai/api/v1"
+    assert set(variables) == set(DEFAULT_BASE_URLS)
+
+
+def test_the_users_own_value_goes_before_the_default() -> None:
+    environ = {
+        "OPENAI_BASE_URL": "https://llm.corp.example/openai/v1",
+        "DEEPSEEK_BASE_URL": "http://127.0.0.1:9000",
+        "AZURE_OPENAI_ENDPOINT": "https://mine.openai.azure.com/",
+        "ARK_BASE_URL": "http://gpu.corp.example:8000/api/v3",
+    }
+    variables = base_url_variables(environ, 8080)
+    assert variables["OPENAI_BASE_URL"] == "http://127.0.0.1:8080/llm.corp.example/openai/v1"
+    assert variables["DEEPSEEK_BASE_URL"] == "http://127.0.0.1:8080/127.0.0.1:9000"
+    assert variables["AZURE_OPENAI_ENDPOINT"] == "http://127.0.0.1:8080/mine.openai.azure.com/"
+    assert variables["ARK_BASE_URL"] == "http://127.0.0.1:8080/http:gpu.corp.example:8000/api/v3"
+    assert base_url_hosts(environ) == {"llm.corp.example", "127.0.0.1", "mine.openai.azure.com", "gpu.corp.example"}
+
+
+def test_an_unlisted_variable_counts_only_if_it_names_a_provider() -> None:
+    environ = {
+        "MYAPP_LLM_BASE_URL": "https://api.deepseek.com/v1",
+        "APP_BASE_URL": "http://localhost:3000",
+        "SHOP_API_URL": "https://shop.example/api",
+        "OPENAI_BASE_URL": "not a url",
+    }
+    variables = base_url_variables(environ, 8080)
+    assert variables["MYAPP_LLM_BASE_URL"] == "http://127.0.0.1:8080/api.deepseek.com/v1"
+    assert "APP_BASE_URL" not in variables
+    assert "SHOP_API_URL" not in variables
+    assert variables["OPENAI_BASE_URL"] == "http://127.0.0.1:8080/api.openai.com/v1"
+
+
+def test_a_value_that_leads_to_us_already_stays() -> None:
+    own = "http://127.0.0.1:8080/api.deepseek.com"
+    assert base_url_variables({"DEEPSEEK_BASE_URL": own}, 8080)["DEEPSEEK_BASE_URL"] == own
+
+
+@pytest.mark.parametrize(
+    "url", ["api.x.ai", "ftp://x.ai", "https://", "https://u@x.ai", "https://x.ai?a=b", "https://x:y/"]
+)
+def test_a_bad_upstream_is_named(url: str) -> None:
+    assert base_url_problem(url)
+
+
+def test_a_good_upstream_is_no_problem() -> None:
+    assert base_url_problem("https://api.deepseek.com/v1") is None
