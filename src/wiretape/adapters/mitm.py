@@ -1,0 +1,173 @@
+"""Runs the recording proxy: mitmproxy, in this process, on a thread of its own, listening on 127.0.0.1 only."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mitmproxy import options
+from mitmproxy.addons import core, next_layer, proxyserver, tlsconfig, upstream_auth
+from mitmproxy.certs import CertStore
+from mitmproxy.master import Master
+
+from wiretape.adapters.mitm_addon import RecordingAddon
+from wiretape.adapters.mitm_via import UpstreamProxy
+from wiretape.adapters.trust import locked
+from wiretape.errors import UsageError
+
+_NEVER_S = 30 * 24 * 3600  # a stream may be silent for longer than mitmproxy's ten minutes
+_DRAIN_S = 1.0  # what ends by itself when its client has gone gets this long to end
+
+
+def ensure_ca(directory: Path) -> Path:
+    """The private CA's certificate in `directory`, made on first use."""
+    with locked(directory):
+        CertStore.from_store(directory, "mitmproxy", 2048)
+    return directory / "mitmproxy-ca-cert.pem"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxySettings:
+    """`confdir` holds the CA; `upstream_ca` are the certificates that upstreams are checked against."""
+
+    confdir: Path
+    upstream_ca: Path | None = None
+    port: int = 0  # 0: any free one
+    via: UpstreamProxy | None = None
+    verbose: bool = False
+
+
+class RecordingProxy:
+    """The proxy, from `start` to `stop`. The addon's methods all run on its thread."""
+
+    def __init__(self, addon: RecordingAddon, settings: ProxySettings) -> None:
+        self.port = 0
+        self._addon = addon
+        self._settings = settings
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._master: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="wiretape-proxy", daemon=True)
+
+    def start(self) -> int:
+        """Listen; return the port."""
+        _quieten(self._settings.verbose)
+        self._thread.start()
+        self._ready.wait()
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
+        return self.port
+
+    def stop(self) -> None:
+        """Take no new connection, let what is ending end, then cut what is left."""
+        if self._loop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._master.should_exit.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        listener = free_port(self._settings.port)
+        self.port = self._addon.own_port = listener
+        self._master = Master(self._options(listener))
+        servers = proxyserver.Proxyserver()
+        self._master.addons.add(
+            self._addon.gate,
+            core.Core(),
+            servers,
+            next_layer.NextLayer(),
+            tlsconfig.TlsConfig(),
+            upstream_auth.UpstreamAuth(),
+            _Started(servers, self._ready, self._port_taken),
+            self._addon,
+        )
+        self._master.options.update(**self._addon_options())
+        await self._master.run()
+        await servers.servers.update([])
+        await self._drain()
+
+    def _options(self, port: int) -> options.Options:
+        via = self._settings.via
+        mode = via.mode if via is not None else "regular"
+        return options.Options(
+            confdir=str(self._settings.confdir),
+            mode=[f"{mode}@127.0.0.1:{port}"],
+            ssl_verify_upstream_trusted_ca=str(self._settings.upstream_ca) if self._settings.upstream_ca else None,
+            tcp_timeout=_NEVER_S,
+        )
+
+    def _addon_options(self) -> dict[str, Any]:
+        """Options that exist only once their addons do."""
+        changed: dict[str, Any] = {"connection_strategy": "lazy"}
+        if self._settings.via is not None and self._settings.via.auth is not None:
+            changed["upstream_auth"] = self._settings.via.auth
+        return changed
+
+    def _port_taken(self) -> None:
+        self._failure = port_taken(self._settings.port)
+        self._master.should_exit.set()
+
+    async def _drain(self) -> None:
+        deadline = asyncio.get_running_loop().time() + _DRAIN_S
+        while self._addon.open and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.005)
+        self._addon.stop()
+
+
+class _Started:
+    """Tells the waiting thread that the proxy listens, or that it does not."""
+
+    def __init__(self, servers: Any, ready: threading.Event, failed: Any) -> None:
+        self._servers = servers
+        self._ready = ready
+        self._failed = failed
+
+    def running(self) -> None:
+        if not self._servers.listen_addrs():
+            self._failed()
+        self._ready.set()
+
+
+def port_taken(port: int) -> UsageError:
+    return UsageError(f"port {port} on 127.0.0.1 is in use: choose another with --port, or none for any free one")
+
+
+def free_port(port: int) -> int:
+    """The port to listen on: asked for or free. Found out here, where there is an exception to say so."""
+    with socket.socket() as probe:
+        if os.name == "posix":
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise port_taken(port) from error
+        number: int = probe.getsockname()[1]
+        return number
+
+
+def _quieten(verbose: bool) -> None:
+    """mitmproxy's own log: only on request, on stderr."""
+    log = logging.getLogger("mitmproxy")
+    log.propagate = False
+    if verbose and not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("mitmproxy: %(message)s"))
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
+    elif not log.handlers:
+        log.addHandler(logging.NullHandler())

@@ -1,0 +1,271 @@
+"""The mitmproxy addon: translates its hooks into calls of the recorder, and sends path routes where they lead.
+
+No logic of recording lives here. Nothing that fails here may harm the traffic: every call of the recorder is wrapped,
+and the data that passes through a tee is returned whatever happens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from mitmproxy import http, tls
+
+from wiretape.adapters.hosts import Hosts, is_loopback
+from wiretape.adapters.mitm_gate import Gate
+from wiretape.adapters.mitm_via import UpstreamProxy
+from wiretape.adapters.routes import route_url
+from wiretape.model.http import Ended, Sender
+
+# A request up to this size is held until it is whole: if its upstream cannot be reached, its body is still on the
+# tape. A larger one, or one of unknown size, flows through as it comes.
+HELD_REQUEST_BYTES = 4 * 1024 * 1024
+_CLIENT_CANCELS = ("CANCEL", "NO_ERROR")  # how clients reset an HTTP/2 stream; upstreams give other reasons
+_RECORDED = "wiretape"  # flow.metadata: the exchange's number
+
+
+class RecordingDoor(Protocol):
+    """What the addon needs of a recorder."""
+
+    def begin(self, method: str, url: str, http: str | None, headers: Iterable[tuple[str, str]]) -> int: ...
+    def request_data(self, x: int, data: bytes) -> None: ...
+    def request_end(self, x: int) -> None: ...
+    def response(self, x: int, status: int, headers: Iterable[tuple[str, str]]) -> None: ...
+    def response_data(self, x: int, data: bytes) -> None: ...
+    def end(self, x: int, ended: Ended, trailers: Iterable[tuple[str, str]] | None = None) -> None: ...
+    def message(self, x: int, sender: Sender, data: str | bytes) -> None: ...
+    def close_ws(self, x: int, code: int, reason: str, sender: Sender | None) -> None: ...
+    def bypassed(self, host: str) -> None: ...
+
+
+class RecordingAddon:
+    """One per proxy, with its gate. `own_port`: the proxy's; None: it has no path routes (a user's mitmproxy)."""
+
+    def __init__(
+        self,
+        recorder: RecordingDoor,
+        hosts: Hosts,
+        on_trouble: Callable[[str], None],
+        *,
+        upstream: str | None = None,
+        via: UpstreamProxy | None = None,
+    ) -> None:
+        self.own_port: int | None = None
+        self.gate = Gate(hosts, self._bypassed, via)
+        self.open: set[int] = set()  # exchanges that have not ended
+        self.unrouted: set[str] = set()  # requests to our own port that lead nowhere
+        self.distrusted: set[str] = set()  # hosts for which a client refused our certificate
+        self._recorder = recorder
+        self._on_trouble = on_trouble
+        self._upstream = upstream
+        self._via = via
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Record nothing any more: what is still open ends as the recorder says. Traffic flows on."""
+        self._stopped = True
+
+    # connections
+
+    def tls_clienthello(self, data: tls.ClientHelloData) -> None:
+        """Speak TLS with the upstream first, so that the client is offered the protocols that the upstream has.
+
+        The connection itself is opened only now: with mitmproxy's eager strategy a host that cannot be reached would
+        be refused before there is a request to record.
+        """
+        data.establish_server_tls_first = bool(data.context.server.tls)
+
+    def tls_failed_client(self, data: tls.TlsData) -> None:
+        server = data.context.server
+        host = data.context.client.sni or (server.address[0] if server.address else None)
+        if host and host not in self.distrusted:
+            self.distrusted.add(host)
+            self._on_trouble(f"the client did not accept wiretape's certificate for {host}: {data.conn.error}")
+
+    # requests
+
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        if flow.error or flow.response or not self._find_way(flow):
+            return
+        request = flow.request
+        if self._via is not None:
+            self._via.direct(flow)
+        if not (flow.metadata.get("routed") or self.gate.is_recorded(request.host, request.port)):
+            request.stream = True
+            return
+        _drop_what_breaks_recording(request)
+        x = self._safely(self._recorder.begin, request.method, request.url, _version(request), _pairs(request.headers))
+        if x is None:
+            request.stream = True
+            return
+        self.open.add(x)
+        flow.metadata[_RECORDED] = x
+        if not _is_held(request):
+            request.stream = self._tee(self._recorder.request_data, x)
+
+    def _find_way(self, flow: http.HTTPFlow) -> bool:
+        """Send a request to our own port where its path leads; answer it here if it leads nowhere."""
+        request = flow.request
+        if self.own_port is None:
+            return True
+        if request.port == self.own_port and is_loopback(request.host):
+            url = route_url(request.path, self._upstream)
+            if url is None:
+                self.unrouted.add(f"{request.method} {request.path.partition('?')[0]}")
+                flow.response = _refusal(404, _no_route(request.path, self.own_port))
+                return False
+            request.url = url
+            flow.metadata["routed"] = True
+        elif self.gate.speaks_as_to_a_server(flow.client_conn):
+            # A page in a browser may point a name of its own at 127.0.0.1: never forward for such a name.
+            flow.response = _refusal(403, f"wiretape: this port is not {request.host}: the Host header is refused")
+            return False
+        return True
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        x = flow.metadata.get(_RECORDED)
+        if x is not None:
+            if not flow.request.stream and flow.request.raw_content:
+                self._safely(self._recorder.request_data, x, flow.request.raw_content)
+            self._safely(self._recorder.request_end, x)
+
+    # responses
+
+    def responseheaders(self, flow: http.HTTPFlow) -> None:
+        x = flow.metadata.get(_RECORDED)
+        response = flow.response
+        if response is None:
+            return
+        if x is None:
+            response.stream = True
+            return
+        self._safely(self._recorder.response, x, response.status_code, _pairs(response.headers))
+        response.stream = self._tee(self._recorder.response_data, x)
+
+    def response(self, flow: http.HTTPFlow) -> None:
+        if flow.websocket is None and flow.response is not None:
+            trailers = flow.response.trailers
+            self._end(flow, Ended.COMPLETE, _pairs(trailers) if trailers else None)
+
+    def error(self, flow: http.HTTPFlow) -> None:
+        ended = _ended(flow)
+        if flow.metadata.get(_RECORDED) is not None and ended is Ended.UPSTREAM_UNREACHABLE and not self._stopped:
+            reason = flow.error.msg if flow.error else "unknown"
+            self._on_trouble(f"{flow.request.host}:{flow.request.port} could not be reached: {reason}")
+        self._end(flow, ended)
+        if ended is not Ended.CLIENT_CLOSED and flow.response is None and flow.killable:
+            # Without a recorder the client would see its connection fail: let it see that, not a page of ours.
+            flow.kill()
+
+    def websocket_message(self, flow: http.HTTPFlow) -> None:
+        assert flow.websocket is not None
+        message = flow.websocket.messages[-1]
+        del flow.websocket.messages[:-1]  # they would pile up for as long as the connection lasts
+        x = flow.metadata.get(_RECORDED)
+        if x is not None:
+            data = message.text if message.is_text else message.content
+            self._safely(self._recorder.message, x, "client" if message.from_client else "server", data)
+
+    def websocket_end(self, flow: http.HTTPFlow) -> None:
+        x = flow.metadata.get(_RECORDED)
+        end = flow.websocket
+        if x is None or end is None:
+            return
+        sender: Sender = "client" if end.closed_by_client else "server"
+        if end.close_code in (None, 1006):  # no close frame: the connection just ended
+            self._end(flow, Ended.CLIENT_CLOSED if end.closed_by_client else Ended.UPSTREAM_CLOSED)
+            return
+        self._safely(self._recorder.close_ws, x, end.close_code, end.close_reason or "", sender)
+        self._end(flow, Ended.COMPLETE)
+
+    # the recorder's side
+
+    def _end(self, flow: http.HTTPFlow, ended: Ended, trailers: list[tuple[str, str]] | None = None) -> None:
+        x = flow.metadata.get(_RECORDED)
+        if x in self.open and not self._stopped:
+            self.open.discard(x)
+            self._safely(self._recorder.end, x, ended, trailers)
+
+    def _bypassed(self, host: str) -> None:
+        self._safely(self._recorder.bypassed, host)
+
+    def _tee(self, record: Callable[[int, bytes], None], x: int) -> Callable[[bytes], bytes]:
+        def tee(data: bytes) -> bytes:
+            if data:
+                self._safely(record, x, data)
+            return data  # always: what a tee does not return never reaches the other side
+
+        return tee
+
+    def _safely(self, record: Callable[..., Any], *values: Any) -> Any:
+        """Call the recorder; whatever goes wrong there, traffic flows on and the person is told."""
+        if self._stopped:
+            return None
+        try:
+            return record(*values)
+        except Exception as error:
+            self._on_trouble(f"recording failed: {type(error).__name__}: {error}")
+            return None
+
+
+def _ended(flow: http.HTTPFlow) -> Ended:
+    """Who ended a flow that broke. mitmproxy words a reset HTTP/2 stream alike for both sides: its reason tells."""
+    message = flow.error.msg if flow.error else ""
+    server = flow.server_conn
+    if message.startswith("Client disconnected"):
+        return Ended.CLIENT_CLOSED
+    if message.startswith("stream reset by client"):
+        return Ended.CLIENT_CLOSED if any(reason in message for reason in _CLIENT_CANCELS) else Ended.UPSTREAM_CLOSED
+    if flow.response is None and (server.error or server.timestamp_tcp_setup is None):
+        return Ended.UPSTREAM_UNREACHABLE
+    return Ended.UPSTREAM_CLOSED
+
+
+def _is_held(request: http.Request) -> bool:
+    if "transfer-encoding" in request.headers:
+        return False
+    length = request.headers.get("content-length")
+    if length is None:
+        # Over HTTP/1 there is no body; over HTTP/2 there may be one of any size.
+        return not request.is_http2
+    return length.isdigit() and int(length) <= HELD_REQUEST_BYTES
+
+
+def _drop_what_breaks_recording(request: http.Request) -> None:
+    """What was said to a proxy only, and two offers that mitmproxy cannot keep.
+
+    Those are upgrades to h2c, and compressed WebSockets: a ping between fragments of one would kill the connection.
+    """
+    request.headers.pop("proxy-connection", None)
+    request.headers.pop("sec-websocket-extensions", None)
+    if request.headers.get("upgrade", "").lower() == "h2c":
+        for name in ("upgrade", "http2-settings", "connection"):
+            request.headers.pop(name, None)
+
+
+def _version(message: http.Message) -> str:
+    return "2" if message.is_http2 else message.http_version.removeprefix("HTTP/")
+
+
+def _pairs(headers: http.Headers) -> list[tuple[str, str]]:
+    return [(_text(name), _text(value)) for name, value in headers.fields]
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+def _refusal(status: int, message: str) -> http.Response:
+    body = json.dumps({"error": {"type": "wiretape", "message": message}})
+    return http.Response.make(status, body, {"content-type": "application/json", "x-should-retry": "false"})
+
+
+def _no_route(path: str, port: int) -> str:
+    return (
+        f"wiretape: {path.partition('?')[0]} names no host. Use http://127.0.0.1:{port}/HOST/PATH as the base URL, "
+        "or say with --upstream URL where such requests go"
+    )

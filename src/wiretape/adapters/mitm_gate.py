@@ -1,0 +1,64 @@
+"""Decides what becomes of a connection, before mitmproxy does: whether its TLS is opened, and how it speaks to us.
+
+Its hook must run before mitmproxy's own `next_layer`, so it is an addon of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mitmproxy.proxy import layer, layers
+from mitmproxy.proxy.layers.http import HTTPMode
+
+from wiretape.adapters.hosts import Hosts
+from wiretape.adapters.mitm_via import UpstreamProxy
+
+_ENOUGH = 16  # bytes that tell the method and how its target begins
+
+
+class Gate:
+    """`on_bypass` hears once of each host that is let through unrecorded."""
+
+    def __init__(self, hosts: Hosts, on_bypass: Callable[[str], None], via: UpstreamProxy | None = None) -> None:
+        self._hosts = hosts
+        self._on_bypass = on_bypass
+        self._via = via
+        self._passed: set[str] = set()
+        self._origin_form: set[str] = set()  # client connections that speak to us as to a server
+
+    def is_recorded(self, host: str, port: int) -> bool:
+        if self._hosts.recorded(host, port):
+            return True
+        if host not in self._passed:
+            self._passed.add(host)
+            self._on_bypass(host)
+        return False
+
+    def speaks_as_to_a_server(self, client: Any) -> bool:
+        return client.id in self._origin_form
+
+    def next_layer(self, nextlayer: layer.NextLayer) -> None:
+        context = nextlayer.context
+        if len(context.layers) == 1:
+            self._first_bytes(nextlayer)
+        elif self._asks_to_pass(context):
+            nextlayer.layer = layers.TCPLayer(context, ignore=True)
+
+    def _asks_to_pass(self, context: Any) -> bool:
+        """Whether this is the inside of a CONNECT to a host that is not recorded: it is passed on untouched."""
+        address = context.server.address
+        if not address or isinstance(context.layers[-1], layers.ClientTLSLayer):
+            return False
+        return not self.is_recorded(*address[:2])
+
+    def client_disconnected(self, client: Any) -> None:
+        self._origin_form.discard(client.id)
+
+    def _first_bytes(self, nextlayer: layer.NextLayer) -> None:
+        data = nextlayer.data_client()
+        method, space, target = data[:_ENOUGH].partition(b" ")
+        if space and target.startswith((b"/", b"*")):
+            self._origin_form.add(nextlayer.context.client.id)
+        elif method == b"CONNECT" and self._via is not None and self._via.goes_around(data):
+            nextlayer.layer = layers.HttpLayer(nextlayer.context, HTTPMode.regular)

@@ -1,0 +1,71 @@
+"""One recording: a recorder, the proxy in front of it, and the variables that lead a program there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from urllib.parse import urlsplit
+
+from wiretape.adapters.child import proxy_variables
+from wiretape.adapters.hosts import Hosts
+from wiretape.adapters.mitm import ProxySettings, RecordingProxy, ensure_ca
+from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
+from wiretape.adapters.mitm_via import upstream_proxy
+from wiretape.adapters.routes import base_url_hosts, base_url_variables
+from wiretape.adapters.trust import state_directory, trust_variables, upstream_bundle
+
+
+class Recording:
+    """Listens from `start` to `stop`; the recorder belongs to the caller, who closes it after `stop`."""
+
+    def __init__(
+        self,
+        recorder: RecordingDoor,
+        environ: Mapping[str, str],
+        on_trouble: Callable[[str], None],
+        *,
+        hosts: Sequence[str] = (),
+        everything: bool = False,
+        upstream: str | None = None,
+        port: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        self._environ = environ
+        via, problem = upstream_proxy(environ)
+        if problem is not None:
+            on_trouble(problem)
+        self._state = state_directory(environ)
+        self._ca = ensure_ca(self._state)
+        named = base_url_hosts(environ) | ({urlsplit(upstream).hostname or ""} if upstream else set())
+        self.addon = RecordingAddon(
+            recorder, Hosts([*hosts, *named], everything), on_trouble, upstream=upstream, via=via
+        )
+        settings = ProxySettings(self._state, upstream_bundle(environ, self._state), port, via, verbose)
+        self._proxy = RecordingProxy(self.addon, settings)
+
+    @property
+    def port(self) -> int:
+        return self._proxy.port
+
+    def start(self) -> int:
+        return self._proxy.start()
+
+    def stop(self) -> None:
+        self._proxy.stop()
+
+    def __enter__(self) -> Recording:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def variables(self) -> dict[str, str]:
+        """What the program's environment gets: proxies, base URLs, certificates."""
+        return {
+            **proxy_variables(self.port),
+            **base_url_variables(self._environ, self.port),
+            **trust_variables(self._environ, self._ca, self._state),
+        }

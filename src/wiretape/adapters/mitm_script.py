@@ -1,0 +1,91 @@
+"""wiretape inside a mitmproxy that someone runs already.
+
+    mitmweb -s "$(python -m wiretape.adapters.mitm_script)" --set wiretape_tape=agent.tape
+
+The module prints its own path when it is run, and is a mitmproxy script when it is loaded as one. Modes, certificates
+and routes are mitmproxy's own there; there are no path routes.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mitmproxy import ctx, exceptions
+
+from wiretape.adapters.hosts import Hosts
+from wiretape.adapters.mitm_addon import RecordingAddon
+from wiretape.adapters.settings import load_settings
+from wiretape.errors import WiretapeError
+from wiretape.tape.recorder import Recorder
+from wiretape.tape.redact import Redactor
+
+_log = logging.getLogger(__name__)
+
+
+class TapeScript:
+    """Adds wiretape's options, and the recording addon once mitmproxy runs."""
+
+    def __init__(self) -> None:
+        self._recorder: Recorder | None = None
+        self._addon: RecordingAddon | None = None
+
+    def load(self, loader: Any) -> None:
+        loader.add_option("wiretape_tape", str, "", "Record model calls to this tape.")
+        loader.add_option("wiretape_hosts", Sequence[str], [], "Record these hosts, too (globs).")
+        loader.add_option("wiretape_all", bool, False, "Record every host.")
+        loader.add_option("wiretape_append", bool, False, "Go on with a tape that exists.")
+        loader.add_option("wiretape_note", str, "", "A note in the tape's header.")
+
+    def running(self) -> None:
+        options = ctx.options
+        if not options.wiretape_tape:
+            raise exceptions.OptionsError("wiretape: say where to record: --set wiretape_tape=NAME.tape")
+        tape = Path(options.wiretape_tape).expanduser()
+        if tape.exists() and not options.wiretape_append:
+            raise exceptions.OptionsError(
+                f"wiretape: {tape} exists already: --set wiretape_append=true goes on with it"
+            )
+        try:
+            self._start(tape)
+        except WiretapeError as error:
+            raise exceptions.OptionsError(f"wiretape: {error}") from error
+
+    def _start(self, tape: Path) -> None:
+        options = ctx.options
+        settings = load_settings(Path.cwd())
+        self._recorder = Recorder(
+            tape,
+            clock=time.monotonic,
+            started=datetime.now(UTC),
+            redactor=Redactor(settings.redact),
+            note=options.wiretape_note or None,
+            on_trouble=_trouble,
+            append=options.wiretape_append,
+        )
+        hosts = Hosts([*options.wiretape_hosts, *settings.hosts], options.wiretape_all)
+        self._addon = RecordingAddon(self._recorder, hosts, _trouble)
+        options.update(tcp_timeout=max(options.tcp_timeout, 24 * 3600))
+        ctx.master.addons.add(self._addon)
+        # Whether TLS is opened must be decided before mitmproxy's own addon decides it.
+        ctx.master.addons.chain.insert(0, self._addon.gate)
+
+    def done(self) -> None:
+        if self._addon is not None and self._recorder is not None:
+            self._addon.stop()  # what breaks from here on was ended by us
+            summary = self._recorder.close()
+            _log.info("wiretape: %d exchanges recorded", summary.exchanges)
+
+
+def _trouble(text: str) -> None:
+    _log.warning("wiretape: %s", text)
+
+
+addons = [TapeScript()]
+
+if __name__ == "__main__":
+    print(Path(__file__).resolve())

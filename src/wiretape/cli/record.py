@@ -1,0 +1,218 @@
+"""`wiretape record`: run a program with the recording proxy in front of its models, and say what was recorded."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wiretape.errors import TapeUnwritable, UsageError
+
+if TYPE_CHECKING:
+    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.cli.record_report import LiveReport
+    from wiretape.tape.recorder import Recorder
+
+_STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for."""
+
+    tape: Path
+    hosts: tuple[str, ...]
+    everything: bool
+    upstream: str | None
+    port: int
+    note: str | None
+    provenance: str | None
+    append: bool
+    force: bool
+    verbose: bool
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("-o", "--output", "tape", type=click.Path(path_type=Path), required=True, help="The tape to write.")
+@click.option("--host", "hosts", metavar="GLOB", multiple=True, help="Record this host, too (api.example.com, *.corp).")
+@click.option("--all", "everything", is_flag=True, help="Record every host.")
+@click.option("--upstream", metavar="URL", help="Where requests to the base URL go that name no host.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Listen on this port (default: any free one).")
+@click.option("--note", metavar="TEXT", help="A note in the tape's header.")
+@click.option("--provenance", metavar="TEXT", help="Where the recorded content comes from, in the tape's header.")
+@click.option("--append", is_flag=True, help="Go on with a tape that exists.")
+@click.option("--force", is_flag=True, help="Replace a tape that exists.")
+@click.option("-v", "--verbose", is_flag=True, help="Show what the proxy does.")
+@click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def command(ctx: click.Context, /, cmd: tuple[str, ...], port: int | None, **asked: object) -> None:
+    """Run CMD and record what it sends to models.
+
+    CMD finds the recorder through its environment: base-URL variables, proxy variables, and the certificates that
+    go with them. Known model providers and this machine are recorded; other hosts pass untouched.
+
+    Without CMD the recorder runs until Ctrl-C, and prints the lines that lead another shell to it.
+    """
+    options = Options(port=port or 0, **asked)  # type: ignore[arg-type]
+    ctx.exit(_record(options, list(cmd)))
+
+
+def _record(options: Options, argv: Sequence[str]) -> int:
+    _need_mitmproxy()
+    _check(options, argv)
+    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.settings import load_settings
+    from wiretape.cli.record_report import LiveReport
+
+    settings = load_settings(Path.cwd())
+    report = LiveReport(options.tape, running=bool(argv))
+    recorder = _recorder(options, settings.redact, report)
+    try:
+        recording = Recording(
+            recorder,
+            os.environ,
+            report.trouble,
+            hosts=[*options.hosts, *settings.hosts],
+            everything=options.everything,
+            upstream=options.upstream,
+            port=options.port,
+            verbose=options.verbose,
+        )
+        code = _run(recording, argv, report)
+    finally:
+        with _held_signals():
+            summary = recorder.close()
+    with _held_signals():
+        report.summary(summary, recording.addon.unrouted)
+    return code
+
+
+def _run(recording: Recording, argv: Sequence[str], report: LiveReport) -> int:
+    """Until the program ends, or until Ctrl-C where there is none."""
+    from wiretape.adapters.child import run_child
+
+    with recording:
+        variables = recording.variables()
+        if argv:
+            return run_child(argv, {**os.environ, **variables})
+        with _stop_signal() as stop:
+            report.listening(recording.port)
+            _print_exports(variables)
+            stop.wait()
+    return 0
+
+
+def _need_mitmproxy() -> None:
+    version = tuple(sys.version_info[:2])
+    if version < (3, 12):
+        here = ".".join(map(str, version))
+        raise UsageError(
+            f"recording needs Python 3.12 or later, and this is {here} (everything else works here)\n"
+            "  install for a newer Python: uv tool install --python 3.13 'wiretape[proxy]'"
+        )
+    from importlib.util import find_spec
+
+    if find_spec("mitmproxy") is None:
+        raise UsageError("recording needs mitmproxy, which is not installed\n  pip install 'wiretape[proxy]'")
+
+
+def _check(options: Options, argv: Sequence[str]) -> None:
+    """Everything that can be known to fail fails here, before a tape is touched."""
+    from wiretape.adapters.child import find_command
+    from wiretape.adapters.mitm import free_port
+    from wiretape.adapters.routes import base_url_problem
+
+    problem = base_url_problem(options.upstream) if options.upstream is not None else None
+    if problem is not None:
+        raise UsageError(f"--upstream {options.upstream} {problem}")
+    if options.append and options.force:
+        raise UsageError("--append goes on with a tape and --force replaces it: give one of them")
+    if argv:
+        find_command(argv, os.environ)
+    free_port(options.port)
+    _check_tape(options)
+
+
+def _check_tape(options: Options) -> None:
+    tape = options.tape
+    if tape.is_dir():
+        raise TapeUnwritable(f"{tape} is a directory: name a tape in it, such as {tape / 'agent.tape'}")
+    if not tape.parent.is_dir():
+        raise TapeUnwritable(f"cannot write {tape}: there is no directory {tape.parent}")
+    if tape.suffix == ".zst":
+        raise UsageError(f"{tape}: a tape grows as text; record to {tape.with_suffix('')} and compress it afterwards")
+    if (tape.exists() or _journal(tape).exists()) and not (options.append or options.force):
+        raise UsageError(
+            f"{tape} exists already, and nothing was recorded\n  --append goes on with it, --force replaces it"
+        )
+
+
+def _recorder(options: Options, patterns: Sequence[str], report: LiveReport) -> Recorder:
+    from wiretape.tape.recorder import Recorder
+    from wiretape.tape.redact import Redactor
+
+    redactor = Redactor(patterns)
+    if options.force:
+        for path in (options.tape, _journal(options.tape)):
+            path.unlink(missing_ok=True)
+    return Recorder(
+        options.tape,
+        clock=time.monotonic,
+        started=datetime.now(UTC),
+        redactor=redactor,
+        note=options.note,
+        provenance=options.provenance,
+        on_exchange=report.exchange,
+        on_trouble=report.trouble,
+        append=options.append,
+    )
+
+
+def _journal(tape: Path) -> Path:
+    return tape.with_name(f"{tape.name}.journal")
+
+
+def _print_exports(variables: Mapping[str, str]) -> None:
+    for name, value in variables.items():
+        click.echo(f"export {name}={shlex.quote(value)}")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _stop_signal() -> Iterator[threading.Event]:
+    """An event that the first SIGINT, SIGTERM or SIGHUP sets."""
+    stop = threading.Event()
+    with _handling(lambda number, frame: stop.set()):
+        yield stop
+
+
+@contextmanager
+def _held_signals() -> Iterator[None]:
+    """While the tape is finished no signal cuts in: it takes a moment only."""
+    with _handling(lambda number, frame: None):
+        yield
+
+
+@contextmanager
+def _handling(handler: object) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
+    previous = {number: signal.signal(number, handler) for number in numbers}  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for number, before in previous.items():
+            signal.signal(number, before)

@@ -1,0 +1,127 @@
+"""What `wiretape record` tells a person on stderr: a line per call, what went wrong, a summary, and help."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wiretape.views.call_line import call_line
+from wiretape.views.printable import one_line
+from wiretape.views.terminal import make_console
+from wiretape.wire.base import Memo
+from wiretape.wire.registry import decode, default_registry
+
+if TYPE_CHECKING:
+    from wiretape.model.call import ModelCall
+    from wiretape.model.http import Exchange
+    from wiretape.tape.recorder import RecorderSummary
+
+_PREFIX = "wiretape "
+_MEMO_CALLS = 200  # a memo keeps what it has seen alive: start a new one from time to time
+
+
+class LiveReport:
+    """Printed while the program runs (from the recorder's threads), and once at the end."""
+
+    def __init__(self, tape: Path, running: bool) -> None:
+        self._tape = tape
+        self._running = running
+        self._console = make_console(stderr=True)
+        self._registry = default_registry()
+        self._memo = Memo()
+        self._lock = threading.Lock()
+        self._troubles: dict[str, int] = {}
+        self.calls = 0
+
+    def exchange(self, exchange: Exchange) -> None:
+        """A line for each model call of an exchange that has ended."""
+        calls = decode([exchange], self._registry, self._memo)
+        for call in calls:
+            self._line(call)
+        if self.calls // _MEMO_CALLS != (self.calls + len(calls)) // _MEMO_CALLS:
+            self._memo = Memo()
+        self.calls += len(calls)
+
+    def trouble(self, text: str) -> None:
+        """Something went wrong in recording: told at once, the same thing only once, and again at the end."""
+        with self._lock:
+            seen = self._troubles.get(text, 0)
+            self._troubles[text] = seen + 1
+        if not seen:
+            self._say(f"warning: {one_line(text)}", "yellow")
+
+    def listening(self, port: int) -> None:
+        self._say(f"recording to {self._tape} on 127.0.0.1:{port} until Ctrl-C. In the shell of your agent:")
+
+    def summary(self, summary: RecorderSummary, unrouted: Iterable[str]) -> None:
+        self._console.print()
+        others = self._statistics()
+        exchanges = _count(summary.exchanges, "exchange")
+        self._say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
+        for text, count in self._troubles.items():
+            self._say(f"warning: {one_line(text)}" + (f" ({count} times)" if count > 1 else ""), "yellow")
+        if summary.incomplete:
+            self._say(f"{self._tape} IS INCOMPLETE: see the warnings above", "bold red")
+        bypassed = sorted(summary.bypassed)
+        if bypassed:
+            self._say(f"passed through unrecorded: {', '.join(bypassed)}")
+        for request in sorted(unrouted):
+            self._say(f"answered 404: {request} names no host; --upstream URL says where such requests go", "yellow")
+        if self.calls == 0:
+            self._no_calls(bypassed)
+        else:
+            self._say(f"next: wiretape show {self._tape}")
+
+    def _statistics(self) -> int:
+        """The table that `wiretape stats` prints; how many exchanges are no model calls."""
+        if not self.calls:
+            return 0
+        from wiretape.analyze.stats import stats
+        from wiretape.cli.tapes import link, read
+        from wiretape.views.stats_view import stats_view
+
+        opened = link(str(self._tape), read(str(self._tape)))
+        self._console.print(stats_view(stats(opened.run, opened.tape.warnings)))
+        return len(opened.run.other_exchanges)
+
+    def _no_calls(self, bypassed: Sequence[str]) -> None:
+        self._say("NO MODEL CALL WAS SEEN", "bold red")
+        for line in _help(bypassed, self._running):
+            self._console.print(f"  {line}", soft_wrap=True)
+
+    def _line(self, call: ModelCall) -> None:
+        line = call_line(call, max(20, self._console.width - len(_PREFIX)))
+        with self._lock:
+            self._console.print(_PREFIX, end="", style="dim")
+            self._console.print(line)
+
+    def _say(self, text: str, style: str | None = None) -> None:
+        with self._lock:
+            self._console.print(f"{_PREFIX}{text}", style=style, soft_wrap=True)
+
+
+def _help(bypassed: Sequence[str], running: bool) -> list[str]:
+    """Why a recording may have stayed empty, the likeliest first."""
+    lines = []
+    if bypassed:
+        options = " ".join(f"--host {host}" for host in bypassed)
+        lines += ["Does one of the hosts above serve the model? Record it:", f"  wiretape record {options} …"]
+    if not running:
+        lines += ["Were the lines above pasted into the shell that ran the agent?"]
+    lines += [
+        "Otherwise the program did not come by. What to check:",
+        "- Does it have a base URL in its code or its configuration file? Point that at the recorder:",
+        "    http://127.0.0.1:PORT/HOST/PATH, with --port to choose the port",
+        "- Does it ignore HTTPS_PROXY? Node's fetch needs Node 22.21 or later for it (NODE_USE_ENV_PROXY=1 is set);",
+        "    aiohttp needs trust_env=True.",
+        "- Did it talk to its model at all? Does the work run in another process that was started before,",
+        "    or in a container that has its own environment?",
+        "- Did it refuse the certificate? Then a warning above names the host.",
+    ]
+    return lines
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
