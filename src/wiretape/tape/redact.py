@@ -19,7 +19,8 @@ from wiretape.tape.redact_json import redact_json
 from wiretape.tape.redact_learned import Learned, worth_learning
 from wiretape.tape.redact_names import Keep, keep_header, secret_parameter
 from wiretape.tape.redact_placeholders import PLACEHOLDER, PLAIN, Placeholders, is_placeholder, matches
-from wiretape.tape.redact_shapes import SHAPES, Shape, Span, kind_of
+from wiretape.tape.redact_search import Care, Search
+from wiretape.tape.redact_shapes import Span, kind_of
 
 __all__ = ["Redactor", "is_placeholder", "matches"]
 
@@ -54,6 +55,8 @@ class Redactor:
         self._placeholders = Placeholders()
         self._clean: set[int] = set()
         self._clean_version = 0
+        self._search = Search((), self._patterns)
+        self._search_version = 0
         self._wrote = False
         self._late: dict[str, str] = {}
 
@@ -166,18 +169,17 @@ class Redactor:
     def text(self, text: str) -> str:
         """A text without secrets; the very same object if there are none."""
         self._wrote = True
-        while spans := list(self.spans(text)):
-            text = self._splice(text, spans)
-        return text
+        return self.redacted(text, self.search())
 
     def data(self, data: bytes) -> bytes:
         """Raw bytes without secrets; the very same object if there are none."""
-        if self._known_clean(data):
+        self._wrote = True
+        if self.known_clean(data):
             return data
         text = data.decode("utf-8", "surrogateescape")
-        redacted = self.text(text)
+        redacted = self.redacted(text, self.search())
         if redacted is text:
-            self._remember_clean(data)
+            self.remember_clean(data)
             return data
         return redacted.encode("utf-8", "surrogateescape")
 
@@ -196,37 +198,21 @@ class Redactor:
 
     # For the parts
 
+    def search(self) -> Search:
+        """What is looked for now."""
+        version = self._learned.version
+        if self._search_version != version:
+            self._search, self._search_version = Search(self._learned.forms, self._patterns), version
+        return self._search
+
     def placeholder(self, secret: str, kind: str) -> str:
         return self._placeholders.of(secret, kind)
 
-    def shapes(self, text: str | None = None) -> list[Shape]:
-        """The shapes of which a literal stands in the text."""
-        return [s for s in SHAPES if text is None or any(literal in text for literal in s.literals)]
-
-    def spans(self, text: str) -> Iterator[Span]:
-        """Where secrets stand in a text: in order, not overlapping, and never in a placeholder."""
-        if "redacted" not in text:
-            yield from _merge(self._find(text))
-            return
-        at = 0
-        for match in PLACEHOLDER.finditer(text):
-            yield from _moved(_merge(self._find(text[at : match.start()])), at)
-            at = match.end()
-        yield from _moved(_merge(self._find(text[at:])), at)
-
-    def _find(self, text: str) -> list[Span]:
-        found = []
-        for form, secret, kind in self._learned.forms:
-            at = text.find(form)
-            while at >= 0:
-                found.append(Span(at, at + len(form), kind, secret, rank=0))
-                at = text.find(form, at + len(form))
-        for shape in self.shapes(text):
-            found += shape.find(text)
-        for pattern in self._patterns:
-            group = 1 if pattern.groups else 0
-            found += [Span(*m.span(group), "pattern", m[group], rank=3) for m in pattern.finditer(text) if m[group]]
-        return found
+    def redacted(self, text: str, search: Search, care: Care = Care.ALL) -> str:
+        """The text without what the search finds; the very same object if that is nothing."""
+        while spans := search.spans(text, care):  # again: what a secret touched may be one, too, now that it is gone
+            text = self._splice(text, spans)
+        return text
 
     def _splice(self, text: str, spans: Sequence[Span]) -> str:
         pieces, at = [], 0
@@ -235,34 +221,17 @@ class Redactor:
             at = span.end
         return "".join([*pieces, text[at:]])
 
-    def _known_clean(self, data: bytes) -> bool:
+    def known_clean(self, data: bytes, what: str = "raw") -> bool:
+        """Whether nothing was found in these bytes before. A hash of 64 bits, keyed by the process, stands for them."""
         if self._clean_version != self._learned.version:
             self._clean, self._clean_version = set(), self._learned.version
-        return len(data) >= _LONG and hash(data) in self._clean
+        return len(data) >= _LONG and hash((what, data)) in self._clean
 
-    def _remember_clean(self, data: bytes) -> None:
+    def remember_clean(self, data: bytes, what: str = "raw") -> None:
         if len(data) >= _LONG:
             if len(self._clean) >= _CLEAN_MOST:
                 self._clean = set()
-            self._clean.add(hash(data))
-
-
-def _merge(spans: list[Span]) -> list[Span]:
-    """Overlapping spans as one, named by the best known of them."""
-    merged: list[Span] = []
-    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
-        last = merged[-1] if merged else None
-        if last is None or span.start >= last.end:
-            merged.append(span)
-            continue
-        name = min(last, span, key=lambda s: s.rank)
-        merged[-1] = Span(last.start, max(last.end, span.end), name.kind, name.secret, name.rank)
-    return merged
-
-
-def _moved(spans: Iterable[Span], by: int) -> Iterator[Span]:
-    for span in spans:
-        yield Span(span.start + by, span.end + by, span.kind, span.secret, span.rank)
+            self._clean.add(hash((what, data)))
 
 
 def _header_secrets(name: str, value: str) -> Iterator[str]:

@@ -1,15 +1,256 @@
-"""Takes secrets out of a stream, also where one is split over frames."""
+"""Takes secrets out of a stream, also where one is split over frames.
+
+The strings of all frames that stand at the same place of the frames' JSON (a message's text deltas, a tool call's
+arguments) are joined, searched, and cut again: the placeholder goes where the secret began.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from bisect import bisect_right
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import orjson
+
+from wiretape.model.jsonvalue import Json
+from wiretape.tape.redact_json import is_secret
+from wiretape.tape.redact_names import Member, member
+from wiretape.tape.redact_search import Care, Search, care_for
+from wiretape.tape.redact_shapes import Span, kind_of
 
 if TYPE_CHECKING:
     from wiretape.tape.redact import Redactor
 
+Place: TypeAlias = tuple[str | int, ...]
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# Deltas of several things may be interleaved: these members tell them apart.
+_NUMBERS = frozenset({"index", "output_index", "content_index", "summary_index", "contentBlockIndex"})
+
+
+class Leaf(NamedTuple):
+    """One string of a frame's JSON: the `ordinal`-th string in it, names counted too."""
+
+    frame: int
+    ordinal: int
+    text: str
+
+
+@dataclass(slots=True)
+class Channel:
+    """All strings at one place."""
+
+    name: str
+    leaves: list[Leaf] = field(default_factory=list)
+
+
+class Payload(NamedTuple):
+    """Where a frame's JSON, or its plain text, stands in it."""
+
+    text: str  # the whole frame
+    start: int
+    end: int
+
 
 def redact_frames(redactor: Redactor, frames: Sequence[bytes]) -> tuple[Sequence[bytes], tuple[int, ...]]:
-    made = [redactor.data(frame) for frame in frames]
-    rewritten = tuple(i for i, (a, b) in enumerate(zip(made, frames, strict=True)) if a is not b)
-    return (made, rewritten) if rewritten else (frames, ())
+    """The frames without secrets (the very same object if there are none), and the numbers of those rewritten."""
+    whole = b"".join(frames)
+    if redactor.known_clean(whole, "frames"):
+        return frames, ()
+    made = _Stream(redactor, list(frames)).redacted()
+    rewritten = tuple(i for i, (a, b) in enumerate(zip(made, frames, strict=True)) if a != b)
+    if not rewritten:
+        redactor.remember_clean(whole, "frames")
+        return frames, ()
+    return made, rewritten
+
+
+class _Stream:
+    """One stream being redacted."""
+
+    def __init__(self, redactor: Redactor, frames: list[bytes]) -> None:
+        self._redactor = redactor
+        self._frames = frames
+        self._payloads: dict[int, Payload] = {}
+        self._channels: dict[Place, Channel] = {}
+        self._new: dict[int, dict[int, str]] = {}  # frame -> ordinal -> new text; ordinal -1: the payload is plain text
+        self._clean_rests: set[str] = set()
+
+    def redacted(self) -> list[bytes]:
+        for i, frame in enumerate(self._frames):
+            self._read(i, frame)
+        self._learn()
+        search = self._redactor.search()
+        for channel in self._channels.values():
+            self._redact_channel(channel, search)
+        made = [
+            self._rewritten(i) if i in self._new and i in self._payloads else frame
+            for i, frame in enumerate(self._frames)
+        ]
+        return [self._rest(i, frame, search) for i, frame in enumerate(made)]
+
+    # Reading
+
+    def _read(self, i: int, frame: bytes) -> None:
+        payload = _payload(frame.decode("utf-8", "surrogateescape"))
+        if payload is None:
+            return
+        self._payloads[i] = payload
+        body = payload.text[payload.start : payload.end]
+        try:
+            value = orjson.loads(body)
+        except (orjson.JSONDecodeError, UnicodeEncodeError):
+            self._channel(("",), "").append(Leaf(i, -1, body))
+            return
+        root = (value["type"],) if isinstance(value, dict) and isinstance(value.get("type"), str) else ()
+        value = value if isinstance(value, dict | list) else [value]
+        if self._walk(i, value, root, "", 0) != _strings_in(body):
+            del self._payloads[i]  # a name stands twice: what the first one says is lost here, so search it all
+
+    def _walk(self, frame: int, value: Json, place: Place, name: str, ordinal: int) -> int:
+        """Note the strings in a dict or list, from the `ordinal`-th on; returns the number of the next string."""
+        if isinstance(value, list):
+            members = [(i, part, name) for i, part in enumerate(value)]
+        else:
+            if not _NUMBERS.isdisjoint(value):
+                place = (*place, *(n for key in _NUMBERS if isinstance(n := value.get(key), int)))
+            members = [(key, part, key) for key, part in value.items()]
+        for step, part, inner in members:
+            if step is inner:
+                ordinal += 1
+            if isinstance(part, str):
+                self._channel((*place, step), inner).append(Leaf(frame, ordinal, part))
+                ordinal += 1
+            elif isinstance(part, dict | list):
+                ordinal = self._walk(frame, part, (*place, step), inner, ordinal)
+        return ordinal
+
+    def _channel(self, place: Place, name: str) -> list[Leaf]:
+        channel = self._channels.get(place)
+        if channel is None:
+            channel = self._channels[place] = Channel(name)
+        return channel.leaves
+
+    def _learn(self) -> None:
+        for channel in self._channels.values():
+            for leaf in channel.leaves if member(channel.name) in (Member.SECRET, Member.MAYBE) else ():
+                if is_secret(channel.name, leaf.text):
+                    self._redactor.learn_value(leaf.text, kind_of(channel.name))
+
+    # Searching
+
+    def _redact_channel(self, channel: Channel, search: Search) -> None:
+        leaves = channel.leaves
+        says = member(channel.name)
+        if says in (Member.SECRET, Member.MAYBE, Member.LINK) or all(leaf.text == leaves[0].text for leaf in leaves):
+            made: dict[str, str] = {}  # not parts of one text, each stands for itself
+            for leaf in leaves:
+                if leaf.text not in made:
+                    made[leaf.text] = self._alone(leaf.text, channel.name, search)
+                self._note(leaf, made[leaf.text])
+            return
+        care = Care.KNOWN if says is Member.OPAQUE else Care.ALL
+        texts = [leaf.text for leaf in leaves]
+        while spans := search.spans("".join(texts), care):
+            texts = _cut(texts, spans, self._redactor)
+        for leaf, text in zip(leaves, texts, strict=True):
+            self._note(leaf, text)
+
+    def _alone(self, text: str, name: str, search: Search) -> str:
+        if is_secret(name, text):
+            return self._redactor.placeholder(text, kind_of(name))
+        return self._redactor.redacted(text, search, care_for(member(name), text))
+
+    def _note(self, leaf: Leaf, text: str) -> None:
+        if text != leaf.text:
+            self._new.setdefault(leaf.frame, {})[leaf.ordinal] = text
+
+    # Writing
+
+    def _rewritten(self, i: int) -> bytes:
+        payload, new = self._payloads[i], self._new[i]
+        body = payload.text[payload.start : payload.end]
+        body = new[-1] if -1 in new else _with_strings(body, new)
+        return (payload.text[: payload.start] + body + payload.text[payload.end :]).encode("utf-8", "surrogateescape")
+
+    def _rest(self, i: int, frame: bytes, search: Search) -> bytes:
+        """What is no string of the frame's JSON: event names, comments, member names, or all of it."""
+        text = frame.decode("utf-8", "surrogateescape")
+        payload = _payload(text) if i in self._payloads else None
+        if payload is None:
+            return self._redactor.redacted(text, search).encode("utf-8", "surrogateescape")
+        rest = text[: payload.start] + text[payload.end :]
+        if rest not in self._clean_rests and search.spans(rest):
+            return self._redactor.redacted(text, search).encode("utf-8", "surrogateescape")
+        self._clean_rests.add(rest)
+        known = self._redactor.redacted(text, search, Care.KNOWN)
+        return frame if known is text else known.encode("utf-8", "surrogateescape")
+
+
+def _payload(text: str) -> Payload | None:
+    """A frame's payload: its only `data:` line, or the line that it is (NDJSON). None: search the frame as it is."""
+    at = 0 if text.startswith("data:") else text.find("\ndata:") + 1
+    if at or text.startswith("data:"):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        return (
+            None
+            if "\ndata:" in text[end:] or "\r" in text[at : end - 1]
+            else Payload(text, *_stripped(text, at + 5, end))
+        )
+    if text.lstrip()[:1] in ("{", "["):
+        return Payload(text, *_stripped(text, 0, len(text)))
+    return None
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    while end > start and text[end - 1] in "\r\n \t":
+        end -= 1
+    while start < end and text[start] in "\r\n \t":
+        start += 1
+    return start, end
+
+
+def _cut(texts: list[str], spans: Sequence[Span], redactor: Redactor) -> list[str]:
+    """The texts without what the spans of their joined text cover; each placeholder stands where its span began."""
+    ends = list(accumulate(len(text) for text in texts))
+    pieces: list[list[str]] = [[] for _ in texts]
+    at = 0
+    for span in spans:
+        _spread(texts, ends, pieces, at, span.start)
+        pieces[bisect_right(ends, span.start)].append(redactor.placeholder(span.secret, span.kind))
+        at = span.end
+    _spread(texts, ends, pieces, at, ends[-1])
+    return ["".join(parts) for parts in pieces]
+
+
+def _spread(texts: list[str], ends: list[int], pieces: list[list[str]], start: int, end: int) -> None:
+    """Give each text its part of start:end of the joined text."""
+    i = bisect_right(ends, start)
+    while start < end:
+        begin = ends[i] - len(texts[i])
+        stop = min(end, ends[i])
+        if stop > start:
+            pieces[i].append(texts[i][start - begin : stop - begin])
+        start, i = max(start, stop), i + 1
+
+
+def _with_strings(body: str, new: dict[int, str]) -> str:
+    """A JSON text with some of its strings replaced, the rest spelled as it was."""
+    tokens = list(_STRING.finditer(body))
+    pieces, at = [], 0
+    for ordinal in sorted(new):
+        token = tokens[ordinal]
+        pieces += [body[at : token.start()], json.dumps(new[ordinal], ensure_ascii=body.isascii())]
+        at = token.end()
+    return "".join([*pieces, body[at:]])
+
+
+def _strings_in(body: str) -> int:
+    """How many strings are written in a JSON text, names too."""
+    if "\\" not in body:
+        return body.count('"') // 2
+    return sum(1 for _ in _STRING.finditer(body))

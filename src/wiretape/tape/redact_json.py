@@ -5,92 +5,157 @@ What did not change is the very same object afterwards, so that what requests sh
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+import orjson
 
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape.redact_names import SCHEMA_MEMBERS, Keep, Member, keep_header, member
-from wiretape.tape.redact_placeholders import is_placeholder
+from wiretape.tape.redact_placeholders import PLACEHOLDER, is_placeholder
+from wiretape.tape.redact_search import Search, care_for
 from wiretape.tape.redact_shapes import kind_of, looks_secret
 
 if TYPE_CHECKING:
     from wiretape.tape.redact import Redactor
 
-_HEADER_MEMBERS = frozenset({"headers", "http_headers", "httpHeaders", "extra_headers", "custom_headers"})
-_SERVER_MEMBERS = ("server_url", "url", "server_label", "authorization_token")
+_HEADERS = frozenset({"headers", "http_headers", "httpHeaders", "extra_headers", "custom_headers"})
+_SERVER_MEMBERS = ("server_url", "server_label", "url", "authorization_token")  # beside `headers`: a hosted MCP server
 
 
 def redact_json(redactor: Redactor, value: Json) -> Json:
-    learn(redactor, value, "")
-    return rewrite(redactor, value, "")
-
-
-def learn(redactor: Redactor, value: Json, name: str) -> None:
-    """Remember the values of all credential-named members, so that they are found elsewhere in the same value too."""
-    if isinstance(value, dict):
-        for key, part in member_values(value, name):
-            if isinstance(part, str):
-                if is_secret(key, part) and not any(c.isspace() for c in part):
-                    redactor.learn_value(part, kind_of(key))
-            elif isinstance(part, dict | list):
-                learn(redactor, part, key)
-    elif isinstance(value, list):
-        for part in value:
-            if isinstance(part, dict | list):
-                learn(redactor, part, name)
-            elif isinstance(part, str) and is_secret(name, part) and not any(c.isspace() for c in part):
-                redactor.learn_value(part, kind_of(name))
-
-
-def member_values(value: JsonObject, name: str) -> list[tuple[str, Json]]:
-    """An object's members by the name that counts: that of the path, for the value of a JSON patch operation."""
-    if "op" in value and isinstance(path := value.get("path"), str) and "value" in value:
-        names = [part for part in path.split("/") if part and not part.isdigit() and part != "-"]
-        return [(names[-1] if key == "value" and names else key, part) for key, part in value.items()]
-    return list(value.items())
+    """The value without secrets; the very same object if there are none."""
+    if isinstance(value, str):
+        return redactor.text(value)
+    if not isinstance(value, dict | list):
+        return value
+    try:
+        spelled = orjson.dumps(value)
+    except orjson.JSONEncodeError:  # integers and characters that it does not take
+        learn(redactor, value)
+        return _Rewriting(redactor, redactor.search()).of(value)
+    if redactor.known_clean(spelled, "json"):
+        return value
+    named = learn(redactor, value)
+    search = redactor.search().narrowed(spelled)
+    redacted = value
+    if named or search is not None:
+        redacted = _Rewriting(redactor, search or Search((), (), ())).of(value)
+    if redacted is value:
+        redactor.remember_clean(spelled, "json")
+    return redacted
 
 
 def is_secret(name: str, value: str) -> bool:
     """Whether a string is a credential because of its member's name."""
     says = member(name)
-    if says is Member.PLAIN or not value or is_placeholder(value):
+    if says is not Member.SECRET and says is not Member.MAYBE:
         return False
-    return says is Member.SECRET or (says is Member.MAYBE and looks_secret(value))
+    if not value or PLACEHOLDER.search(value):
+        return False
+    return says is Member.SECRET or looks_secret(value)
 
 
-def rewrite(redactor: Redactor, value: Json, name: str) -> Json:
-    """The value without secrets; itself if there are none. `name`: the member that it stands in."""
+def learn(redactor: Redactor, value: Json, name: str = "") -> bool:
+    """Remember the values of credential-named members, so as to find them elsewhere too; whether there are any."""
+    found = False
     if isinstance(value, str):
-        return rewrite_string(redactor, value, name)
-    if isinstance(value, list):
-        if name in ("dependentRequired", "required"):
-            name = ""
-        parts = [rewrite(redactor, part, name) for part in value]
-        return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
-    if isinstance(value, dict):
-        return rewrite_object(redactor, value, name)
-    return value
+        if is_secret(name, value):
+            found = True
+            if not any(c.isspace() for c in value):
+                redactor.learn_value(value, kind_of(name))
+    elif isinstance(value, list):
+        for part in value:
+            if isinstance(part, str | dict | list):
+                found |= learn(redactor, part, name)
+    elif isinstance(value, dict):
+        server = _is_server(value)
+        for key, part in value.items():
+            if isinstance(part, str):
+                counts = _patched_name(value) if key == "value" else key
+                found |= member(counts) is not Member.PLAIN and learn(redactor, part, counts)
+            elif isinstance(part, dict | list):
+                found |= _learn_part(redactor, value, key, part)
+                found |= server and key in _HEADERS
+    return found
 
 
-def rewrite_string(redactor: Redactor, value: str, name: str) -> str:
-    if is_secret(name, value):
-        return redactor.placeholder(value, kind_of(name))
-    return redactor.text(value)
+def _learn_part(redactor: Redactor, whole: JsonObject, key: str, part: Json) -> bool:
+    if key in SCHEMA_MEMBERS and isinstance(part, dict):
+        found = [learn(redactor, inner, k if isinstance(inner, str) else "") for k, inner in part.items()]
+        return any(found)  # all of them are learnt from
+    return learn(redactor, part, _patched_name(whole) if key == "value" else key)
 
 
-def rewrite_object(redactor: Redactor, value: JsonObject, name: str) -> JsonObject:
-    schema = name in SCHEMA_MEMBERS
-    server = name in _HEADER_MEMBERS
-    made: JsonObject = {}
-    changed = False
-    for (key, old), counts in zip(value.items(), member_values(value, name), strict=True):
-        inner = counts[0]
-        if server and isinstance(old, str) and keep_header(key.lower()) is not Keep.YES and not is_placeholder(old):
-            new: Json = redactor.placeholder(old, kind_of(key))
-        elif schema and not isinstance(old, str):
-            new = rewrite(redactor, old, "")
-        else:
-            new = rewrite(redactor, old, inner)
-        key_now = redactor.text(key)
-        changed |= new is not old or key_now is not key
-        made[key_now] = new
-    return made if changed else value
+def _patched_name(value: JsonObject) -> str:
+    """The name that counts for `value`: in a JSON patch operation, the one that its path ends with."""
+    path = value.get("path")
+    if "op" not in value or not isinstance(path, str):
+        return "value"
+    return next((part for part in reversed(path.split("/")) if part and not part.isdigit() and part != "-"), "value")
+
+
+def _is_server(value: JsonObject) -> bool:
+    return any(name in value for name in _SERVER_MEMBERS)
+
+
+class _Rewriting:
+    """One walk over a value with what may be found in it."""
+
+    def __init__(self, redactor: Redactor, search: Search) -> None:
+        self._redactor = redactor
+        self._search = search
+
+    def of(self, value: Json, name: str = "") -> Json:
+        """The value without secrets; itself if there are none. `name`: of the member that it stands in."""
+        if isinstance(value, str):
+            return self._string(value, name)
+        if isinstance(value, list):
+            parts = [self.of(part, name) for part in value]
+            return value if all(map(_same, parts, value)) else parts
+        if isinstance(value, dict):
+            return self._object(value)
+        return value
+
+    def _string(self, value: str, name: str) -> str:
+        if is_secret(name, value):
+            return self._redactor.placeholder(value, kind_of(name))
+        return self._redactor.redacted(value, self._search, care_for(member(name), value))
+
+    def _object(self, value: JsonObject) -> JsonObject:
+        made, changed = {}, False
+        for key, old, new in self._members(value):
+            key_now = self._redactor.redacted(key, self._search) if len(key) > 7 else key
+            changed |= new is not old or key_now is not key
+            made[key_now] = new
+        return made if changed else value
+
+    def _members(self, value: JsonObject) -> Iterator[tuple[str, Json, Json]]:
+        server = _is_server(value)
+        for key, part in value.items():
+            if key in SCHEMA_MEMBERS and isinstance(part, dict):
+                yield key, part, self._schema(part)
+            elif server and key in _HEADERS and isinstance(part, dict):
+                yield key, part, self._headers(part)
+            else:
+                yield key, part, self.of(part, _patched_name(value) if key == "value" else key)
+
+    def _schema(self, value: JsonObject) -> JsonObject:
+        """Properties of a JSON Schema: their names say nothing about secrets, unless the value is no definition."""
+        made = {key: self.of(part, key if isinstance(part, str) else "") for key, part in value.items()}
+        return value if all(map(_same, made.values(), value.values())) else made
+
+    def _headers(self, value: JsonObject) -> JsonObject:
+        """The headers that a hosted tool is called with: the allow list of headers counts."""
+        made = {key: self._header(key, part) for key, part in value.items()}
+        return value if all(map(_same, made.values(), value.values())) else made
+
+    def _header(self, name: str, value: Json) -> Json:
+        keep = keep_header(name.lower())
+        if not isinstance(value, str) or keep is Keep.YES:
+            return self.of(value, name)
+        return value if is_placeholder(value) or not value else self._redactor.placeholder(value, kind_of(name))
+
+
+def _same(a: object, b: object) -> bool:
+    return a is b

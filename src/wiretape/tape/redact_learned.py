@@ -12,14 +12,13 @@ SHORTEST = 16  # shorter values are replaced where they stand as credentials, bu
 _MOST = 128  # remembered at a time: a client has a few, a server that sets a new cookie each time must not slow us
 _MOST_PASSING = 32
 
-_DUMMY_WORDS = frozenset(
-    """
+_DUMMY_WORDS = """
     sk pk ant proj api key apikey test tests testing dummy fake mock mocked example sample placeholder changeme change
     me my your here the a an no not none null nil empty unused ignored ignore needed required token secret password
     bearer local localhost lm studio ollama llama vllm anything any some value insert todo xxx redacted demo default
     user foo bar baz replace with this replay wiretape for openai anthropic google gemini deepseek mistral
-    """.split()
-)
+    """
+_DUMMIES = frozenset(_DUMMY_WORDS.split())
 _RUNS = ("01234567890123456789", "abcdefghijklmnopqrstuvwxyz", "0123456789abcdef0123456789abcdef")
 _WORDS = re.compile(r"[a-z]+|[0-9]+")
 
@@ -32,10 +31,10 @@ def is_dummy(value: str) -> bool:
 
 
 def _is_dummy_token(token: str) -> bool:
-    if token in _DUMMY_WORDS or len(set(token)) == 1 or any(token in run for run in _RUNS):
+    if token in _DUMMIES or len(set(token)) == 1 or any(token in run for run in _RUNS):
         return True
     return all(
-        word in _DUMMY_WORDS or len(set(word)) == 1 or (word.isdigit() and (len(word) <= 4 or word in _RUNS[0]))
+        word in _DUMMIES or len(set(word)) == 1 or (word.isdigit() and (len(word) <= 4 or word in _RUNS[0]))
         for word in _WORDS.findall(token)
     )
 

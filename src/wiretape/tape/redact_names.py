@@ -20,7 +20,11 @@ class Keep(Enum):
     NO = "replaced"
 
 
-_KEPT = frozenset(
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_KEPT = _words(
     """
     accept accept-charset accept-encoding accept-language content-type content-encoding content-length content-language
     transfer-encoding connection keep-alive upgrade host origin date server via age vary cache-control pragma expires
@@ -45,7 +49,7 @@ _KEPT = frozenset(
     www-authenticate sec-websocket-version sec-websocket-extensions
     x-litellm-call-id x-litellm-model-id x-litellm-version x-litellm-attempted-retries x-litellm-attempted-fallbacks
     x-goog-request-params x-goog-user-project-number
-    """.split()
+    """
 )
 _KEPT_PREFIXES = (
     "x-stainless-",
@@ -61,13 +65,13 @@ _KEPT_PREFIXES = (
     "sec-ch-ua",
 )
 _URLS = frozenset({"location", "content-location", "referer"})
-_CREDENTIAL_HEADERS = frozenset(
+_CREDENTIAL_HEADERS = _words(
     """
     authorization proxy-authorization x-authorization x-forwarded-authorization authentication x-auth api-key x-api-key
     x-goog-api-key x-goog-iam-authorization-token ocp-apim-subscription-key cookie cookie2 set-cookie set-cookie2
     x-amz-security-token chatgpt-account-id openai-organization openai-project mcp-session-id sec-websocket-protocol
     x-goog-user-project x-serverless-authorization cf-access-client-id cf-access-client-secret dpop
-    """.split()
+    """
 )
 _CREDENTIAL_HEADER_WORDS = ("token", "secret", "password", "passwd", "apikey", "api-key", "api_key", "credential")
 _CREDENTIAL_HEADER_ENDS = ("-auth", "-key", "_key", "-authorization", "-jwt", "-signature")
@@ -95,26 +99,29 @@ class Member(Enum):
     """What a JSON member's name says about its value."""
 
     PLAIN = "nothing"
-    SECRET = "a credential"  # noqa: S105
+    SECRET = "a credential"
     MAYBE = "a credential, if it looks like one"
     LINK = "an id that links things"
     OPAQUE = "provider state or media: bytes that only their maker reads"
 
 
-_SECRET_ENDS = (
-    "apikey authorization authorizationtoken accesstoken refreshtoken idtoken authtoken bearertoken sessiontoken "
-    "securitytoken apitoken usertoken bottoken oauthtoken personalaccesstoken githubtoken gitlabtoken hftoken jwttoken "
-    "secret secretkey secretaccesskey accesskey accesskeyid privatekey signingkey encryptionkey masterkey servicekey "
-    "subscriptionkey accountkey password passwd passphrase setcookie clientassertion"
-).split()
+_SECRET_ENDS = _words(
+    """
+    apikey authorization authorizationtoken accesstoken refreshtoken idtoken authtoken bearertoken sessiontoken
+    securitytoken apitoken usertoken bottoken oauthtoken personalaccesstoken githubtoken gitlabtoken hftoken jwttoken
+    secret secretkey secretaccesskey accesskey accesskeyid privatekey signingkey encryptionkey masterkey servicekey
+    subscriptionkey accountkey password passwd passphrase setcookie clientassertion
+    """
+)
+_ENDS = tuple(_SECRET_ENDS)
 _SECRETS = frozenset({*_SECRET_ENDS, "cookie", "cookies", "pwd", "jwt", "mcpsessionid", "chatgptaccountid"})
 _MAYBE = frozenset({"token", "auth", "credential", "credentials", "bearer", "pass", "apitokens", "sessionkey"})
 # Provider state that ends like a credential and must come back as it was given.
-_OPAQUE = frozenset(
+_OPAQUE = _words(
     """
     encryptedcontent signature thoughtsignature reasoningopaque encryptedindex fallbackcredittoken continuationtoken
     redactedcontent xcodexturnstate b64json filedata imagedata requeststate encryptedstdout
-    """.split()
+    """
 )
 _LINKS = frozenset({"id", "ids", "uuid", "guid", "ref", "parent", "progresstoken", "nextpagetoken", "pagetoken"})
 _FOLD = re.compile(r"[^a-z0-9]+")
@@ -128,7 +135,7 @@ def member(name: str) -> Member:
     folded = _FOLD.sub("", name.lower())
     if folded in _OPAQUE:
         return Member.OPAQUE
-    if folded in _SECRETS or (folded.endswith(tuple(_SECRET_ENDS)) and not folded.startswith(("max", "num", "min"))):
+    if folded in _SECRETS or (folded.endswith(_ENDS) and not folded.startswith(("max", "num", "min"))):
         return Member.SECRET
     if folded in _MAYBE:
         return Member.MAYBE
@@ -141,18 +148,12 @@ def member(name: str) -> Member:
 SCHEMA_MEMBERS = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentRequired", "dependentSchemas", "dependencies"}
 )
-# How names of credentials end, as a cheap first look at a text: any spelling of them holds one of these.
-MEMBER_TAILS = (
-    "key", "Key", "KEY", "keyId", "key_id", "KeyId", "KEY_ID", "oken", "OKEN", "ecret", "ECRET", "assword", "ASSWORD",
-    "asswd", "assphrase", "orization", "ssertion", "ookie", "redentials", "jwt", "pwd", "auth", "session-id",
-)  # fmt: skip
-
-_PARAMETERS = frozenset(
+_PARAMETERS = _words(
     """
     key apikey token accesstoken refreshtoken idtoken authtoken auth authorization sig signature xamzsignature
     xamzsecuritytoken xamzcredential xgoogsignature xgoogcredential clientsecret clientassertion secret password passwd
     pwd jwt sessiontoken subscriptionkey awsaccesskeyid codeverifier subjecttoken actortoken devicecode
-    """.split()
+    """
 )
 _GRANT_PARAMETERS = frozenset({"code", "assertion", "username"})
 

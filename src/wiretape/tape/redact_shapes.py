@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from wiretape.tape.redact_learned import is_dummy
-from wiretape.tape.redact_names import MEMBER_TAILS, Member, member, secret_parameter
+from wiretape.tape.redact_names import Member, member, secret_parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,12 @@ Finder = Callable[[str], Iterator[Span]]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A kind of secret: literals of which one must be there, and what finds it then."""
+    """A kind of secret: a literal that must be there, and what finds it then."""
 
     kind: str
-    literals: tuple[str, ...]
+    literal: str
     find: Finder
+    in_json: Callable[[str], bool]  # whether it may be found in the strings of a JSON text
 
 
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=")
@@ -61,7 +62,7 @@ def _key(kind: str, literal: str, rest: str) -> Shape:
             if _random_looking(secret) and not is_dummy(secret):
                 yield Span(start, end, kind, secret)
 
-    return Shape(kind, (literal,), find)
+    return Shape(kind, literal, find, lambda text: literal in text)
 
 
 _TAIL = r"(?![A-Za-z0-9+/=_-])"
@@ -94,9 +95,9 @@ KEYS = (
     ),
 )
 
-_MEMBER_VALUE = re.compile(r'":? ?')
-_NAME_BEFORE = re.compile(r'([A-Za-z0-9_.-]{2,64})(\\*)"\Z')
-_AFTER_NAME = re.compile(r'\s*:\s*(\\*)"')
+# A member's name ends, a string begins; `" :` is what few encoders write, and is looked for apart.
+_VALUE_BEGINS = (('":', re.compile(r'":\s*(\\*)"')), ('" :', re.compile(r'" :\s*(\\*)"')))
+_LONGEST_NAME = 72
 
 
 def _value_end(text: str, start: int, quote: str) -> int:
@@ -115,29 +116,28 @@ def _value_end(text: str, start: int, quote: str) -> int:
 
 def find_members(text: str) -> Iterator[Span]:
     """Values of credential-named members of JSON inside a text, escaped however often; the JSON may be cut short."""
-    at = text.find('":')
-    spaced = text.find('" :') if at < 0 else -1
-    at = at if at >= 0 else spaced
-    while at >= 0:
-        name = _NAME_BEFORE.search(text, max(0, at - 72), at + 1)
-        after = _AFTER_NAME.match(text, at + 1)
-        if name and after:
-            span = _member_span(text, name[1], after)
-            if span:
-                yield span
-        at = text.find('":', at + 1)
+    for literal, pattern in _VALUE_BEGINS:
+        if literal in text:
+            for match in pattern.finditer(text):
+                name = _name_before(text, match.start())
+                if member(name) in (Member.SECRET, Member.MAYBE) and (span := _member_span(text, name, match)):
+                    yield span
 
 
-def _member_span(text: str, name: str, after: re.Match[str]) -> Span | None:
-    says = member(name)
-    if says not in (Member.SECRET, Member.MAYBE):
-        return None
-    start = after.end()
-    end = _value_end(text, start, after[1] + '"')
+def _name_before(text: str, end: int) -> str:
+    """The member's name whose closing quote, escaped or not, stands at `end`."""
+    while end and text[end - 1] == "\\":
+        end -= 1
+    return text[text.rfind('"', max(0, end - _LONGEST_NAME), end) + 1 : end]
+
+
+def _member_span(text: str, name: str, begins: re.Match[str]) -> Span | None:
+    start = begins.end()
+    end = _value_end(text, start, begins[1] + '"')
     value = text[start:end]
-    if says is Member.MAYBE and not looks_secret(value):
+    if not value or (member(name) is Member.MAYBE and not looks_secret(value)):
         return None
-    return Span(start, end, kind_of(name), value, rank=2) if value else None
+    return Span(start, end, kind_of(name), value, rank=2)
 
 
 def looks_secret(value: str) -> bool:
@@ -152,19 +152,25 @@ def kind_of(name: str) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-")[:40] or "secret"
 
 
-_PARAMETER = re.compile(r"=([^&\s\"'<>#\\]{8,})")
-_PARAMETER_NAME = re.compile(r"(?:^|[?&;])([A-Za-z0-9_.%-]{2,64})\Z")
+_PARAMETER = re.compile(r"([A-Za-z0-9_.%-]{2,64})=([^&\s\"'<>#\\;]{8,})")
 
 
 def find_parameters(text: str) -> Iterator[Span]:
     """Credential parameters of URLs in a text, or of a form that is the text."""
     grant = "grant_type=" in text
-    for match in _PARAMETER.finditer(text):
-        name = _PARAMETER_NAME.search(text, max(0, match.start() - 66), match.start())
-        if name and name.start() and text[name.start()] not in "?&;":
-            continue
-        if name and secret_parameter(name[1], grant):
-            yield Span(*match.span(1), kind_of(name[1]), match[1], rank=2)
+    for at in _parameter_starts(text):
+        match = _PARAMETER.match(text, at)
+        if match and secret_parameter(match[1], grant):
+            yield Span(*match.span(2), kind_of(match[1]), match[2], rank=2)
+
+
+def _parameter_starts(text: str) -> Iterator[int]:
+    yield 0
+    for mark in "?&":
+        at = text.find(mark)
+        while at >= 0:
+            yield at + (5 if text.startswith("amp;", at + 1) else 1)
+            at = text.find(mark, at + 1)
 
 
 _USERINFO = re.compile(r"://([^\s/?#@\"'\\:<>]*):([^\s/?#@\"'\\<>]+)@")
@@ -176,11 +182,22 @@ def find_userinfo(text: str) -> Iterator[Span]:
         yield Span(*match.span(2), "url-password", match[2], rank=2)
 
 
-MEMBERS = Shape("member", tuple(f"{tail}{q}" for tail in MEMBER_TAILS for q in ('"', "\\")), find_members)
-PARAMETERS = Shape(
-    "parameter",
-    ("key=", "Key=", "oken=", "sig=", "ignature=", "ecret=", "assword=", "grant_type=", "redential=", "auth="),
-    find_parameters,
-)
-USERINFO = Shape("url-password", ("://",), find_userinfo)
+def _members_in_json(text: str) -> bool:
+    """Whether credential-named members may stand in JSON inside a JSON text's strings: their quotes are escaped."""
+    for literal in ('\\":', '\\" :'):
+        at = text.find(literal)
+        while at >= 0:
+            if member(_name_before(text, at)) in (Member.SECRET, Member.MAYBE):
+                return True
+            at = text.find(literal, at + 1)
+    return False
+
+
+MEMBERS = Shape("member", '"', find_members, _members_in_json)
+PARAMETERS = Shape("parameter", "=", find_parameters, lambda text: "grant_type=" in text or _any(find_parameters, text))
+USERINFO = Shape("url-password", "://", find_userinfo, lambda text: _any(find_userinfo, text))
 SHAPES = (*KEYS, MEMBERS, PARAMETERS, USERINFO)
+
+
+def _any(find: Finder, text: str) -> bool:
+    return next(find(text), None) is not None
