@@ -92,11 +92,21 @@ def _neighbours(call: ModelCall, place: int) -> Iterable[Message]:
         yield messages[place]
 
 
+def changed_models(run: Run) -> Iterable[Finding]:
+    """Another model in the middle of a thread: it shares no cache with the one before."""
+    for before, call in consecutive(run):
+        old, new = before.request.model, call.request.model
+        if old is not None and new is not None and old != new:
+            text = f"the model asked for changed from {old} (call {before.number}) to {new}"
+            yield Finding(kind="model_changed", call=call.number, text=text)
+
+
 KINDS: tuple[Callable[[Run], Iterable[Finding]], ...] = (
     prefix_breaks,
     unanswered_tool_calls,
     repeated_tool_calls,
     dropped_reasoning,
+    changed_models,
 )
 
 

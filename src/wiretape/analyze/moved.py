@@ -33,6 +33,28 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
+class Break:
+    """The first difference between two requests: where, at which character, and what stood and stands there.
+
+    `character` counts from 0: so many characters are still the same. None where there is no text to compare.
+    """
+
+    path: str
+    what: str  # the kind of thing that changed: "a clock", "a uuid", "tools", …
+    before: str | None
+    after: str | None
+    character: int | None = None
+
+    def __str__(self) -> str:
+        where = self.path if self.character is None else f"{self.path}, character {self.character}"
+        if self.before is None:
+            return f"{where}: {self.what}: {self.after!r} is new" if self.after is not None else f"{where}: {self.what}"
+        if self.after is None:
+            return f"{where}: {self.what}: {self.before!r} is gone"
+        return f"{where}: {self.what}: {self.before!r} became {self.after!r}"
+
+
+@dataclass(frozen=True, slots=True)
 class Moved:
     """`character` counts from 0, at the first one that differs; `before` and `after` may begin earlier."""
 

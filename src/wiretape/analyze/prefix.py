@@ -7,37 +7,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import orjson
-
-from wiretape.analyze.moved import moved
+from wiretape.analyze.moved import Break, moved
 from wiretape.analyze.report import Finding
+from wiretape.analyze.tools_changed import spelled, tools_break
 from wiretape.model.call import Block, CallRequest, Media, Message, ModelCall, Reasoning, Text, ToolCall, ToolResult
-from wiretape.model.jsonvalue import Json
 from wiretape.model.loop import Run
-
-
-@dataclass(frozen=True, slots=True)
-class Break:
-    """The first difference between two requests: where, at which character, and what stood and stands there.
-
-    `character` counts from 0: so many characters are still the same. None where there is no text to compare.
-    """
-
-    path: str
-    what: str  # the kind of thing that changed: "a clock", "a uuid", "tools", …
-    before: str | None
-    after: str | None
-    character: int | None = None
-
-    def __str__(self) -> str:
-        where = self.path if self.character is None else f"{self.path}, character {self.character}"
-        if self.before is None:
-            return f"{where}: {self.what}: {self.after!r} is new" if self.after is not None else f"{where}: {self.what}"
-        if self.after is None:
-            return f"{where}: {self.what}: {self.before!r} is gone"
-        return f"{where}: {self.what}: {self.before!r} became {self.after!r}"
 
 
 def consecutive(run: Run) -> Iterator[tuple[ModelCall, ModelCall]]:
@@ -51,36 +27,19 @@ def consecutive(run: Run) -> Iterator[tuple[ModelCall, ModelCall]]:
 def prefix_breaks(run: Run) -> Iterable[Finding]:
     """Every call whose request does not begin with the whole request before it."""
     for before, call in consecutive(run):
-        found = prefix_break(before.request, call.request)
-        if found is not None:
+        for found in breaks(before.request, call.request):
             text = f"prefix breaks at {found} (compared with call {before.number})"
             yield Finding(kind="prefix_break", call=call.number, text=text)
 
 
-def prefix_break(before: CallRequest, after: CallRequest) -> Break | None:
-    """The first place where `after` is not `before` continued; None if it is."""
+def breaks(before: CallRequest, after: CallRequest) -> list[Break]:
+    """The first place in tools, and the first in messages, where `after` is not `before` continued."""
     if after.previous_response_id is not None:  # the provider holds the history
-        return None
-    return _tools(before, after) or _messages(before, after)
+        return []
+    return [found for found in (tools_break(before, after), messages_break(before, after)) if found is not None]
 
 
-def _tools(before: CallRequest, after: CallRequest) -> Break | None:
-    if before.tools == after.tools:  # the very same objects
-        return None
-    for index, (old, new) in enumerate(zip(before.tools, after.tools, strict=False)):
-        if old is not new and old.raw != new.raw:
-            if old.name != new.name:
-                return Break(f"tools[{index}]", "tools changed", old.name, new.name)
-            return _text_break(f"tools[{index}]", _spelled(old.raw), _spelled(new.raw), "tools changed")
-    if len(before.tools) == len(after.tools):
-        return None
-    shorter = min(len(before.tools), len(after.tools))
-    old_name = before.tools[shorter].name if len(before.tools) > shorter else None
-    new_name = after.tools[shorter].name if len(after.tools) > shorter else None
-    return Break(f"tools[{shorter}]", "tools changed", old_name, new_name)
-
-
-def _messages(before: CallRequest, after: CallRequest) -> Break | None:
+def messages_break(before: CallRequest, after: CallRequest) -> Break | None:
     old, new = before.messages, after.messages
     common = min(len(old), len(new))
     if old[:common] != new[:common]:  # identity first: unchanged messages are the very same objects
@@ -105,7 +64,7 @@ def _message_break(before: CallRequest, after: CallRequest, index: int) -> Break
             return _block_break(path + _block_path(new, place), one, other)
     if len(old.blocks) != len(new.blocks):
         return _block_count_break(path, old, new)
-    return Break(path, "other members changed", _spelled(dict(old.extra)), _spelled(dict(new.extra)))
+    return Break(path, "other members changed", spelled(dict(old.extra)), spelled(dict(new.extra)))
 
 
 def _block_count_break(path: str, old: Message, new: Message) -> Break:
@@ -135,11 +94,11 @@ def _block_break(path: str, old: Block, new: Block) -> Break:
     return _text_break(path, _content(old), _content(new))
 
 
-def _text_break(path: str, old: str, new: str, what: str | None = None) -> Break:
+def _text_break(path: str, old: str, new: str) -> Break:
     if old == new:
-        return Break(path, what or "other members changed", None, None)
+        return Break(path, "other members changed", None, None)
     change = moved(old, new)
-    return Break(path, what or change.kind, change.before, change.after, change.character)
+    return Break(path, change.kind, change.before, change.after, change.character)
 
 
 def _content(block: Block) -> str:
@@ -152,16 +111,9 @@ def _content(block: Block) -> str:
         case ToolResult():
             return block.text
         case Media():
-            return _spelled(block.raw)
+            return spelled(block.raw)
         case _:
-            return _spelled(block.raw)
-
-
-def _spelled(value: Json) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except (TypeError, orjson.JSONEncodeError):
-        return repr(value)
+            return spelled(block.raw)
 
 
 def _shown(message: Message) -> str:
