@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json
+from wiretape.tape.redact_chunks import LONGEST, unfinished
 from wiretape.tape.redact_frames import redact_frames
 from wiretape.tape.redact_json import redact_json
 from wiretape.tape.redact_learned import Learned, worth_learning
@@ -26,7 +27,6 @@ __all__ = ["Redactor", "is_placeholder", "matches"]
 
 _CLEAN_MOST = 4096  # remembered texts in which nothing was found
 _LONG = 512  # from this length on it pays to remember a text
-_LONGEST_SHAPE = 8192  # a private key
 _SCHEME = re.compile(r"(Bearer|Basic|Token|Bot|ApiKey|Key|DPoP|AWS4-HMAC-SHA256)(\s+)(?=\S)", re.IGNORECASE)
 _COOKIE_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "priority", "version"})
 _QUERY_VALUE = re.compile(r"([?&;])([^=&;#]+)=([^&;#]+)")
@@ -85,7 +85,11 @@ class Redactor:
     @property
     def longest_secret(self) -> int:
         """How long a secret can be that is split over two chunks of raw bytes."""
-        return max(_LONGEST_SHAPE, self._learned.longest)
+        return max(LONGEST, self._learned.longest)
+
+    def unfinished(self, data: bytes) -> int:
+        """How many bytes at the end of a chunk may begin a secret that goes on in the next: hold these back."""
+        return unfinished(data, [form for form, _, _ in self._learned.forms])
 
     def resume(self, text: str) -> None:
         """Number on after the placeholders in a tape that is continued or rewritten."""
@@ -177,7 +181,9 @@ class Redactor:
         if self.known_clean(data):
             return data
         text = data.decode("utf-8", "surrogateescape")
-        redacted = self.redacted(text, self.search())
+        search, redacted = self.search(), text
+        while spans := search.raw_spans(redacted):
+            redacted = self._splice(redacted, spans)
         if redacted is text:
             self.remember_clean(data)
             return data

@@ -113,19 +113,21 @@ class _Stream:
     def _walk(self, frame: int, value: Json, place: Place, name: str, ordinal: int) -> int:
         """Note the strings in a dict or list, from the `ordinal`-th on; returns the number of the next string."""
         if isinstance(value, list):
-            members = [(i, part, name) for i, part in enumerate(value)]
-        else:
-            if not _NUMBERS.isdisjoint(value):
-                place = (*place, *(n for key in _NUMBERS if isinstance(n := value.get(key), int)))
-            members = [(key, part, key) for key, part in value.items()]
-        for step, part, inner in members:
-            if step is inner:
-                ordinal += 1
-            if isinstance(part, str):
-                self._channel((*place, step), inner).append(Leaf(frame, ordinal, part))
-                ordinal += 1
-            elif isinstance(part, dict | list):
-                ordinal = self._walk(frame, part, (*place, step), inner, ordinal)
+            for i, part in enumerate(value):
+                ordinal = self._part(frame, part, (*place, i), name, ordinal)
+            return ordinal
+        if not _NUMBERS.isdisjoint(value):
+            place = (*place, *(n for key in _NUMBERS if isinstance(n := value.get(key), int)))
+        for key, part in value.items():
+            ordinal = self._part(frame, part, (*place, key), key, ordinal + 1)
+        return ordinal
+
+    def _part(self, frame: int, part: Json, place: Place, name: str, ordinal: int) -> int:
+        if isinstance(part, str):
+            self._channel(place, name).append(Leaf(frame, ordinal, part))
+            return ordinal + 1
+        if isinstance(part, dict | list):
+            return self._walk(frame, part, place, name, ordinal)
         return ordinal
 
     def _channel(self, place: Place, name: str) -> list[Leaf]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
-from wiretape.tape.redact_names import Member
+from wiretape.tape.redact_names import Member, member
 from wiretape.tape.redact_placeholders import PLACEHOLDER
 from wiretape.tape.redact_shapes import KEYS, SHAPES, Shape, Span
 
@@ -73,6 +73,11 @@ class Search:
             at = match.end()
         return [*found, *_moved(_merge(self._find(text[at:], care)), at)]
 
+    def raw_spans(self, text: str) -> list[Span]:
+        """Where secrets stand in raw bytes, which may be any part of a JSON text: ids and provider state are spared."""
+        spans = self.spans(text)
+        return [span for span in spans if span.rank == 0 or _replaceable(text, span)] if spans else spans
+
     def _find(self, text: str, care: Care) -> list[Span]:
         found: list[Span] = []
         for form, secret, kind in self._forms:
@@ -87,6 +92,37 @@ class Search:
             for pattern in self._patterns:
                 found += _matches(pattern, text)
         return found
+
+
+_RUN = re.compile(r"[A-Za-z0-9+/_-]*")
+_STRUCTURE = frozenset('"\\\n\r{}[]')
+
+
+def _replaceable(text: str, span: Span) -> bool:
+    """Whether a secret in raw JSON may be replaced where it stands, judged by the string around it."""
+    begin = text.rfind('"', 0, span.start) + 1
+    if span.kind == "pattern" and not _STRUCTURE.isdisjoint(text[span.start : span.end]):
+        return False  # it would break the JSON: the tape's own document is searched string by string
+    if span.kind == "pattern" and _is_bare(text, span):
+        return False
+    name = _NAME.search(text, max(0, begin - 80), begin)
+    care = care_for(member(name[1]), "") if name else Care.ALL
+    if care is Care.KNOWN or (care is Care.KEYS and span.rank != 1):
+        return False
+    run = _RUN.match(text, begin)
+    return run is None or run.end() - begin < _OPAQUE_FROM or run.end() < span.start
+
+
+def _is_bare(text: str, span: Span) -> bool:
+    """Whether it stands as a JSON number, which a placeholder cannot replace."""
+    return text[span.start - 1 : span.start] in (":", ",", "[", " ") and text[span.end : span.end + 1] in (
+        ",",
+        "}",
+        "]",
+    )
+
+
+_NAME = re.compile(r'"([^"\\]{1,64})\\*"\s*:\s*\\*"\Z')
 
 
 def _occurrences(text: str, form: str, secret: str, kind: str) -> Iterator[Span]:

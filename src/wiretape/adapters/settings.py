@@ -1,0 +1,78 @@
+"""Reads `[tool.wiretape]` of the nearest pyproject.toml: what a project wants redacted, masked and recorded."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from wiretape.errors import UsageError
+
+
+def _regular_expression(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_regular_expression)]
+
+
+class Settings(BaseModel):
+    """`[tool.wiretape]`. Every list is empty by default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    redact: list[Pattern] = []
+    """Regular expressions whose matches never reach a tape (of one with a group, only what the group matches)."""
+    mask: list[Pattern] = []
+    """Regular expressions whose matches do not count when a replay compares texts."""
+    hosts: list[str] = []
+    """Hosts to record besides those that are known to serve models."""
+
+
+def load_settings(start: Path) -> Settings:
+    """The settings that hold in a directory: those of the pyproject.toml there, or in the nearest parent that has one.
+
+    As other tools do, only the nearest one is looked at, with or without a `[tool.wiretape]`.
+    """
+    start = start.resolve()
+    for directory in (start, *start.parents):
+        path = directory / "pyproject.toml"
+        if path.is_file():
+            return _settings_of(path)
+    return Settings()
+
+
+def _settings_of(path: Path) -> Settings:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is not UTF-8, as TOML must be") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: is not valid TOML: {error}") from None
+    tool = document.get("tool")
+    table: Any = tool.get("wiretape", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: tool.wiretape must be a table: [tool.wiretape]")
+    try:
+        return Settings.model_validate(table)
+    except ValidationError as error:
+        raise UsageError(f"{path}: [tool.wiretape]: {_first_fault(error)}") from None
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors()[0]
+    key = str(fault["loc"][0])
+    if fault["type"] == "extra_forbidden":
+        return f"unknown key {key!r}; known keys: {', '.join(sorted(Settings.model_fields))}"
+    if fault["type"] == "value_error":
+        return f"{key}: {fault['ctx']['error']}"
+    return f'{key} must be a list of strings, such as {key} = ["…"]'
