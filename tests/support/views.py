@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import UTC, datetime
 
 from rich.console import Console, RenderableType
 
@@ -31,9 +32,10 @@ from wiretape.model.call import (
     ToolSpec,
     Usage,
 )
-from wiretape.model.http import Ended
+from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
 from wiretape.model.jsonvalue import JsonObject
 from wiretape.model.loop import Agent, Cause, CauseKind, Run, Step, Thread, Turn
+from wiretape.tape.documents import Header
 from wiretape.views.terminal import TapeConsole
 
 UNSAID = UsageSum(unknown_calls=1, unknown=dict.fromkeys(("input", "cached", "cache_write", "output", "reasoning"), 1))
@@ -269,3 +271,142 @@ def subagents_run() -> Run:
     agents = (Agent(0, "root"), Agent(1, "schedule_event", 0, 1, "schedule_event", "data_flow"))
     turn = Turn(1, "帮我约明天下午 3 点和张三开产品评审会，1 小时", steps, "已经帮你安排好了。")
     return Run(steps, (turn,), agents, (Thread(0, 0, (1, 4)), Thread(1, 1, (2, 3))), ())
+
+
+def header() -> Header:
+    return Header(
+        started=datetime(2026, 2, 28, 7, 5, 30, tzinfo=UTC),
+        recorder="wiretape 0.1.0",
+        note="个人助理主管 and its calendar agent",
+        provenance="rebuilt from a packet dump; calls 2 and 3 are abridged there",
+        redacted=["credential header"],
+        bypassed=["registry.example.com"],
+    )
+
+
+def subagents_exchanges() -> list[Exchange]:
+    """The four calls of `subagents_run`, and a request for the list of models."""
+    calls = [step.call for step in subagents_run().steps]
+    exchanges = [
+        Exchange(call.exchange, call.at, Request("POST", call.url), Response(200), Ended.COMPLETE, call.ended_at)
+        for call in calls
+    ]
+    url = "https://api.deepseek.com/v1/models?after=" + "deepseek-v4-flash-vision-exp" * 3
+    models = Response(
+        200, Headers([("content-type", "application/json")]), body=JsonBody({"data": [{"id": "deepseek-flash"}]})
+    )
+    request = Request("GET", url, Headers([("accept", "*/*"), ("authorization", "«secret 1»")]))
+    return [*exchanges, Exchange(5, 4900, request, models, Ended.COMPLETE, 5000)]
+
+
+def hard_report() -> StatsReport:
+    """What breaks tables: long names, wide characters, big numbers, escapes, markup, failures, two turns."""
+    big = UsageSum(input=1_234_567, cached=1_200_000, output=12_345, reasoning=9_876, unknown_calls=0)
+    model = "claude-sonnet-4-5-20250929"
+    first = [
+        step(98, model=model, usage=big, tools=("mojitianqi-DayWeather", "gaodedetu-plan_bicycle"), first_token_ms=412),
+        step(
+            99,
+            "general-purpose",
+            kind="subagent",
+            cause_call=98,
+            model="豆包·1.6·极致速度·250828",
+            why="first call of subagent general-purpose, started by call 98 (inferred from their order)",
+            status=429,
+            finish=None,
+        ),
+        step(100, "general-purpose", kind="retry", cause_call=99, why="retry of call 99 after 429", usage=big),
+        step(
+            101,
+            "explorer",
+            kind="subagent",
+            cause_call=100,
+            why="first call of subagent explorer, started by call 100",
+            status=None,
+            ended="upstream_unreachable",
+            model=None,
+            duration_ms=None,
+        ),
+        step(
+            102,
+            kind="tool_results",
+            cause_call=98,
+            why="answers [bold]\x1b[31mx[/]",
+            ended="client_closed",
+            model=model,
+        ),
+    ]
+    usage = UsageSum(
+        input=2_469_134,
+        cached=2_400_000,
+        output=24_690,
+        reasoning=19_752,
+        cache_write=4_096,
+        unknown_calls=3,
+        unknown={"input": 3, "cached": 3, "output": 3, "reasoning": 3, "cache_write": 3},
+    )
+    turns = [
+        TurnReport(
+            turn=1,
+            user="我在成都南站，明天要去成都动物园。如果明天下雨，请帮我规划一下驾驶路线。\n如果明天不下雨，给我规划一下骑行路线。"
+            * 3,
+            answer=None,
+            calls=5,
+            tool_calls=2,
+            agents=3,
+            usage=usage,
+            hit_rate=0.972,
+            wall_ms=None,
+            steps=first,
+        ),
+        TurnReport(
+            turn=2,
+            user="",
+            answer="[/bold] 不客气",
+            calls=1,
+            tool_calls=0,
+            agents=1,
+            usage=big,
+            hit_rate=0.999,
+            wall_ms=61_000,
+            steps=[step(103, model=model, usage=big, duration_ms=61_000, first_token_ms=1500)],
+        ),
+    ]
+    names = (("root", None, None), ("general-purpose", "root", 98), ("explorer", "general-purpose", 100))
+    return StatsReport(
+        calls=6,
+        tool_calls=2,
+        agents=3,
+        usage=usage,
+        hit_rate=0.972,
+        turns=turns,
+        side_calls=[step(104, kind="side_call", why="side call (title), beside call 103", model="haiku")],
+        by_agent=[
+            AgentReport(
+                name=name,
+                parent=parent,
+                started_by=call,
+                started_tool="Agent" if call else None,
+                basis="order" if call else None,
+                calls=2,
+                tool_calls=2,
+                usage=usage,
+                hit_rate=0.972,
+            )
+            for name, parent, call in names
+        ],
+        by_model=[
+            GroupReport(name=name, calls=2, tool_calls=2, usage=usage) for name in (model, "豆包·1.6·极致速度·250828")
+        ],
+        findings=[
+            Finding(
+                kind="prefix_break",
+                call=102,
+                text="the cache broke at messages[0], character 4: a clock, '2026年02月28日 15时05分30秒' became "
+                "'2026年02月28日 15时23分47秒'",
+                estimate=True,
+            ),
+            Finding(kind="unanswered_tool_call", call=None, text="a tool call never got its result"),
+        ],
+        other_exchanges=3,
+    )

@@ -55,9 +55,14 @@ class _ListView:
         width = options.max_width
         rows = [_row(entry) for entry in self.entries]
         shape = fit(COLUMNS, rows, width)
-        yield header_line(COLUMNS, shape)
+        if shape.fits:
+            yield header_line(COLUMNS, shape)
         for entry, row in zip(self.entries, rows, strict=True):
-            yield from row_lines(COLUMNS, shape, row)
+            if shape.fits:
+                yield from row_lines(COLUMNS, shape, row)
+            else:
+                yield from labelled(console, "", row[0], width, label_width=0)
+                yield from labelled(console, "", Text(_numbers(entry)), width, indent=2, label_width=0)
             for said, style in _words(entry):
                 yield from labelled(console, "", Text(said, style=style), width, indent=2, label_width=0)
         yield Text(_summary(self.entries), style="dim")
@@ -71,6 +76,12 @@ def _row(entry: TapeEntry) -> list[Text]:
         *(Text("" if number is None else f"{number:,}") for number in numbers),
         Text(size(entry.bytes)),
     ]
+
+
+def _numbers(entry: TapeEntry) -> str:
+    """The row as a sentence, for a terminal too narrow for the table."""
+    numbers = (("turn", entry.turns), ("call", entry.calls), ("exchange", entry.exchanges))
+    return ", ".join([*(count(n, noun) for noun, n in numbers if n is not None), size(entry.bytes)])
 
 
 def _words(entry: TapeEntry) -> Iterator[tuple[str, str]]:

