@@ -1,0 +1,165 @@
+"""The proxy port of a replay: refuses every tunnel, so that nothing reaches a real server.
+
+Three ways lead on: plain-HTTP requests go to the replay server, hosts that the person named with --pass are tunnelled
+or forwarded, and what asks for the replay server itself gets there. Everything refused is listed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
+
+from wiretape.adapters.routes import route_path
+from wiretape.replay.session import ReplaySession
+
+_MOST_HEAD = 64 * 1024
+_CHUNK = 64 * 1024
+_HOP_BY_HOP = (b"connection:", b"proxy-connection:", b"proxy-authorization:", b"keep-alive:")
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The first lines of a proxied request."""
+
+    method: str
+    target: str
+    version: str
+    lines: tuple[bytes, ...]  # header lines
+
+    def as_sent_to(self, target: str) -> bytes:
+        """The head in origin form. One request for each connection: the next may be meant for another host."""
+        kept = [line for line in self.lines if not line.lower().startswith(_HOP_BY_HOP)]
+        first = f"{self.method} {target} {self.version}".encode("latin-1")
+        return b"\r\n".join([first, *kept, b"connection: close", b"", b""])
+
+
+class Gate:
+    """Decides for each connection, and moves its bytes."""
+
+    def __init__(self, session: ReplaySession, server_port: int, let_through: Sequence[str] = ()) -> None:
+        self._session = session
+        self._server_port = server_port
+        self._globs = [glob.lower() for glob in let_through]
+
+    async def serve(self, listening: socket.socket, stop: asyncio.Event) -> None:
+        server = await asyncio.start_server(self._connection, sock=listening, limit=_MOST_HEAD)
+        async with server:
+            await stop.wait()
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await _read_head(reader)
+            if head is not None:
+                await self._lead(head, reader, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+            pass  # whoever speaks no HTTP, or hangs up, needs no answer
+        finally:
+            with suppress(OSError):
+                writer.close()
+                await writer.wait_closed()
+
+    async def _lead(self, head: _Head, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if head.method == "CONNECT":
+            host, _, port = head.target.rpartition(":")
+            await self._tunnel(host.strip("[]").lower(), int(port), reader, writer)
+            return
+        if not head.target.lower().startswith("http://"):
+            await self._to_server(head, head.target, reader, writer)
+            return
+        parts = urlsplit(head.target)
+        host, port_number = (parts.hostname or "").lower(), parts.port or 80
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        if port_number == self._server_port and host in ("127.0.0.1", "localhost"):
+            await self._to_server(head, path, reader, writer)
+        elif self._passes(host, port_number):
+            self._session.let_through(f"{host}:{port_number}")
+            await self._join(host, port_number, head.as_sent_to(path), reader, writer)
+        else:
+            await self._to_server(head, route_path(head.target), reader, writer)
+
+    async def _to_server(
+        self, head: _Head, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        await self._join("127.0.0.1", self._server_port, head.as_sent_to(target), reader, writer)
+
+    async def _tunnel(self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self._passes(host, port):
+            note = self._why_refused(host)
+            self._session.refused(f"CONNECT {host}:{port}", note)
+            await _refuse(writer, 403, f"wiretape replay opens no connection to {host}:{port}: {note}")
+            return
+        self._session.let_through(f"{host}:{port}")
+        await self._join(host, port, None, reader, writer)
+
+    def _why_refused(self, host: str) -> str:
+        if self._session.knows_host(host):
+            return "it is on the tape, but TLS is not opened here; point the program's base URL at the replay server"
+        return f"only hosts named by --pass are let through (--pass {host})"
+
+    def _passes(self, host: str, port: int) -> bool:
+        return any(fnmatchcase(name, glob) for glob in self._globs for name in (host, f"{host}:{port}"))
+
+    async def _join(
+        self,
+        host: str,
+        port: int,
+        first: bytes | None,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        """Connect and move bytes both ways until one side ends. Without `first`, a tunnel is announced."""
+        try:
+            there_reader, there_writer = await asyncio.open_connection(host, port)
+        except OSError as error:
+            await _refuse(writer, 502, f"wiretape replay could not reach {host}:{port}: {error.strerror or error}")
+            return
+        try:
+            if first is None:
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                there_writer.write(first)
+            up = asyncio.ensure_future(_pump(reader, there_writer))
+            down = asyncio.ensure_future(_pump(there_reader, writer))
+            # When the client goes, the other side must learn of it; when the server ends, so does the connection.
+            await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
+            if not down.done() and first is None:
+                await asyncio.wait({down}, timeout=1)
+            for task in (up, down):
+                task.cancel()
+            await asyncio.gather(up, down, return_exceptions=True)
+        finally:
+            with suppress(OSError):
+                there_writer.close()
+
+
+async def _read_head(reader: asyncio.StreamReader) -> _Head | None:
+    try:
+        raw = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return None
+    first, *lines = raw.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    method, target, version = first.decode("latin-1").split(" ", 2)
+    return _Head(method.upper(), target, version, tuple(lines))
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await source.read(_CHUNK):
+            sink.write(data)
+            await sink.drain()
+
+
+async def _refuse(writer: asyncio.StreamWriter, status: int, why: str) -> None:
+    reason = {403: "Forbidden", 502: "Bad Gateway"}[status]
+    body = f"{why}\n".encode()
+    writer.write(
+        f"HTTP/1.1 {status} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\nx-should-retry: false\r\n"
+        f"content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode()
+        + body
+    )
+    await writer.drain()

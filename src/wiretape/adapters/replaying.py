@@ -1,0 +1,102 @@
+"""A running replay: the server and the gate on two loopback ports, in a thread of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+
+from wiretape.adapters.child import proxy_variables
+from wiretape.adapters.gate import Gate
+from wiretape.adapters.routes import base_url_variables
+from wiretape.adapters.server import ReplayApp, listen, serve
+from wiretape.replay.session import ReplaySession
+from wiretape.replay.values import Outcome
+
+# SDKs refuse to start without a key. Set only for providers that the tape has heard, and only where the user has none:
+# some programs choose their provider by the keys they find.
+_KEYS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("api.openai.com", ("OPENAI_API_KEY",)),
+    ("api.anthropic.com", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")),
+    ("api.deepseek.com", ("DEEPSEEK_API_KEY",)),
+    ("generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    ("openrouter.ai", ("OPENROUTER_API_KEY",)),
+    ("api.mistral.ai", ("MISTRAL_API_KEY",)),
+    ("api.groq.com", ("GROQ_API_KEY",)),
+    ("api.x.ai", ("XAI_API_KEY",)),
+    ("api.cerebras.ai", ("CEREBRAS_API_KEY",)),
+    ("api.together.xyz", ("TOGETHER_API_KEY",)),
+    ("api.cohere.com", ("CO_API_KEY",)),
+    ("api.moonshot.cn", ("MOONSHOT_API_KEY",)),
+    ("dashscope.aliyuncs.com", ("DASHSCOPE_API_KEY",)),
+    ("ark.cn-beijing.volces.com", ("ARK_API_KEY",)),
+)
+_KEYS_OF_FORMATS = {
+    "openai.chat": ("OPENAI_API_KEY",),
+    "openai.responses": ("OPENAI_API_KEY",),
+    "anthropic.messages": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+}
+DUMMY_KEY = "sk-wiretape-replay"
+
+
+class Replaying:
+    """`with Replaying(session) as replaying:` serves until the block ends."""
+
+    def __init__(
+        self,
+        session: ReplaySession,
+        *,
+        port: int = 0,
+        pace: float = 0,
+        let_through: Sequence[str] = (),
+        on_outcome: Callable[[Outcome], None] | None = None,
+    ) -> None:
+        self._session = session
+        self._app = ReplayApp(session, pace, on_outcome=on_outcome)
+        self._listening = listen(port)
+        self._gate_listening = listen()
+        self.port: int = self._listening.getsockname()[1]
+        self.gate_port: int = self._gate_listening.getsockname()[1]
+        self._gate = Gate(session, self.port, let_through)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="wiretape-replay", daemon=True)
+
+    def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """What leads a child here: base URLs to the server, proxies to the gate, keys so that SDKs start."""
+        return {
+            **base_url_variables(environ, self.port),
+            **proxy_variables(self.gate_port),
+            **dummy_keys(environ, self._session),
+        }
+
+    def __enter__(self) -> Replaying:
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._ready.set()  # both sockets listen already: early connections wait in their queues
+        await asyncio.gather(
+            serve(self._app, self._listening, self._stop), self._gate.serve(self._gate_listening, self._stop)
+        )
+
+
+def dummy_keys(environ: Mapping[str, str], session: ReplaySession) -> dict[str, str]:
+    """Keys of the providers on the tape that the user has not set: the first of each row, if none of it is there."""
+    rows = [names for host, names in _KEYS if session.knows_host(host)]
+    rows += [_KEYS_OF_FORMATS[name] for name in session.formats if name in _KEYS_OF_FORMATS]
+    return {names[0]: DUMMY_KEY for names in rows if not any(environ.get(name) for name in names)}

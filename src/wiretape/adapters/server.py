@@ -1,0 +1,182 @@
+"""The replay server: a lean ASGI app on a loopback port, and uvicorn to run it. Holds no matching of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+from wiretape.adapters.routes import route_url
+from wiretape.errors import UsageError
+from wiretape.model.http import Headers
+from wiretape.replay.playback import Playback, playback
+from wiretape.replay.session import ReplaySession
+from wiretape.replay.values import LiveRequest, Outcome
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+TRANSPORT = "wiretape.transport"
+LINGER_SECONDS = 2.0  # how long a client that hung up in the recording is given to do so again
+
+
+class ReplayApp:
+    """Answers HTTP requests from a session. `on_outcome` is told what became of each, after the answer was sent."""
+
+    def __init__(
+        self,
+        session: ReplaySession,
+        pace: float = 0,
+        upstream: str | None = None,
+        on_outcome: Callable[[Outcome], None] | None = None,
+    ) -> None:
+        self._session = session
+        self._pace = pace
+        self._upstream = upstream
+        self._on_outcome = on_outcome
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        body = await _body(receive)
+        if body is None:
+            return  # the client went away before it had sent everything
+        outcome = self._session.answer(self._request(scope, body))
+        try:
+            await _Sending(scope, receive, send).play(playback(outcome, self._pace))
+        finally:
+            if self._on_outcome is not None:
+                self._on_outcome(outcome)
+
+    def _request(self, scope: Scope, body: bytes) -> LiveRequest:
+        target = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
+        if scope["query_string"]:
+            target += "?" + scope["query_string"].decode("latin-1")
+        headers = Headers((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"])
+        # A target that names no host may be meant for any recorded one.
+        return LiveRequest(scope["method"], route_url(target, self._upstream) or target, headers, body)
+
+
+async def _body(receive: Receive) -> bytes | None:
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+class _ClientGone(Exception):
+    """The client hung up: nothing more is to be sent."""
+
+
+class _Sending:
+    """Sends one playback. Pauses end at once when the client goes."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._gone: asyncio.Task[None] | None = None
+
+    async def play(self, shown: Playback) -> None:
+        try:
+            await self._pause(shown.pause)
+            if shown.status is not None:
+                await self._answer(shown, shown.status)
+            if shown.linger:
+                await self._pause(LINGER_SECONDS * 1000)
+        except _ClientGone:
+            return
+        finally:
+            if self._gone is not None:
+                self._gone.cancel()
+        if shown.cut:
+            self._close()
+
+    async def _answer(self, shown: Playback, status: int) -> None:
+        headers = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in shown.headers]
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        for piece in shown.pieces:
+            await self._pause(piece.pause)
+            if piece.data:
+                await self._send({"type": "http.response.body", "body": piece.data, "more_body": True})
+        if not shown.cut:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _pause(self, milliseconds: float) -> None:
+        if milliseconds <= 0:
+            return
+        if self._gone is None:
+            self._gone = asyncio.ensure_future(self._wait_until_gone())
+        await asyncio.wait({self._gone}, timeout=milliseconds / 1000)
+        if self._gone.done():
+            raise _ClientGone
+
+    async def _wait_until_gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    def _close(self) -> None:
+        """End the connection without ending the answer; what was written before is still delivered."""
+        transport: asyncio.Transport | None = self._scope.get(TRANSPORT)
+        if transport is not None:
+            transport.close()
+
+
+def listen(port: int = 0) -> socket.socket:
+    """A listening socket on 127.0.0.1; port 0 takes any that is free."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+    except OSError as error:
+        listening.close()
+        raise UsageError(
+            f"cannot listen on port {port}: {error.strerror or error}\n  take another one with --port, or leave it out"
+        ) from None
+    listening.listen(512)
+    return listening
+
+
+async def serve(app: ReplayApp, listening: socket.socket, stop: asyncio.Event) -> None:
+    """Serve until `stop` is set; connections that are still open then are closed."""
+    import uvicorn
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    class Protocol(HttpToolsProtocol):
+        """Hands its transport to the app: a recorded cut must be cut here, too."""
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            scope: Any = self.scope
+            scope[TRANSPORT] = self.transport
+
+    for name in ("uvicorn.error", "uvicorn.access", "uvicorn.asgi"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # an answer cut on purpose is no error
+    config = uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    with suppress(asyncio.CancelledError):
+        await serving
+    stopping.cancel()

@@ -1,0 +1,128 @@
+"""When are two JSON values the same? Types are strict, but 1 = 1.0; key order and spelling do not count.
+
+Values are numbered: equal values have the same number (their *class*), so that a conversation is a short row of
+integers. What was numbered once is remembered by identity: an unchanged message costs a dictionary lookup.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from hashlib import blake2b
+
+import orjson
+
+from wiretape.model.jsonvalue import Json
+from wiretape.tape.redact_placeholders import PLACEHOLDER, matches
+
+UNKNOWN = -1  # the class of a live value that was not recorded
+
+_EXPONENT = re.compile(rb"\de\d\d")
+_BIGGEST = float(2**63)
+
+
+def canonical(value: Json) -> bytes:
+    """Bytes that are equal exactly when two JSON values are."""
+    try:
+        raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        if b".0" in raw or _EXPONENT.search(raw):
+            raw = orjson.dumps(_whole(value), option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # a lone surrogate, or an integer beyond 64 bits
+        raw = json.dumps(_whole(value), sort_keys=True, separators=(",", ":")).encode()
+    return raw
+
+
+def _whole(value: Json) -> Json:
+    """The value with floats that are whole numbers spelled as integers."""
+    match value:
+        case float() if value.is_integer() and abs(value) < _BIGGEST:
+            return int(value)
+        case list():
+            return [_whole(item) for item in value]
+        case dict():
+            return {key: _whole(item) for key, item in value.items()}
+    return value
+
+
+def same(recorded: Json, live: Json) -> bool:
+    """Equal as JSON values, a placeholder in the recorded one matching anything."""
+    match recorded:
+        case str():
+            return isinstance(live, str) and (recorded == live or matches(recorded, live))
+        case dict():
+            return (
+                isinstance(live, dict)
+                and recorded.keys() == live.keys()
+                and all(same(item, live[key]) for key, item in recorded.items())
+            )
+        case list():
+            return isinstance(live, list) and len(recorded) == len(live) and all(map(same, recorded, live))
+        case bool() | None:
+            return recorded is live
+    return isinstance(live, int | float) and not isinstance(live, bool) and bool(recorded == live)
+
+
+def strings(value: Json) -> Iterator[str]:
+    """Every string inside a JSON value."""
+    match value:
+        case str():
+            yield value
+        case list():
+            for item in value:
+                yield from strings(item)
+        case dict():
+            for item in value.values():
+                yield from strings(item)
+
+
+_TOKEN = re.compile(PLACEHOLDER.pattern.encode())
+
+
+def _tokens(raw: bytes) -> tuple[bytes, bool]:
+    """The bytes with all placeholders alike, and whether there are any."""
+    if b"redacted" not in raw:
+        return raw, False
+    made, count = _TOKEN.subn(b"[redacted]", raw)
+    return made, count > 0
+
+
+class Classes:
+    """Numbers values: equal ones alike. Recorded values are learnt, live ones are looked up."""
+
+    __slots__ = ("_by_digest", "_memo", "_wild")
+
+    def __init__(self) -> None:
+        self._by_digest: dict[bytes, int] = {}
+        self._wild: list[tuple[Json, int]] = []  # recorded values with placeholders
+        self._memo: dict[int, tuple[Json, int]] = {}
+
+    def learn(self, value: Json, keep: bool = True) -> int:
+        """The class of a recorded value. `keep`: remember it by identity, because it will come again."""
+        known = self._memo.get(id(value))
+        if known is not None and known[0] is value:
+            return known[1]
+        raw, wild = _tokens(canonical(value))
+        digest = blake2b(raw, digest_size=16).digest()
+        found = self._by_digest.get(digest)
+        if found is None:
+            found = self._by_digest[digest] = len(self._by_digest)
+            if wild:
+                self._wild.append((value, found))
+        return self._remember(value, found) if keep else found
+
+    def find(self, value: Json, keep: bool = True) -> int:
+        """The class of a live value, or UNKNOWN."""
+        known = self._memo.get(id(value))
+        if known is not None and known[0] is value:
+            return known[1]
+        raw, _ = _tokens(canonical(value))
+        found = self._by_digest.get(blake2b(raw, digest_size=16).digest())
+        if found is None:
+            found = next((number for recorded, number in self._wild if same(recorded, value)), UNKNOWN)
+        return self._remember(value, found) if keep else found
+
+    def _remember(self, value: Json, number: int) -> int:
+        if isinstance(value, dict | list):  # small values share their identity with others
+            self._memo[id(value)] = (value, number)
+        return number

@@ -1,0 +1,85 @@
+"""Where two JSON values differ, as paths with both values: comparisons return reasons, not booleans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wiretape.model.jsonvalue import Json
+from wiretape.replay.canonical import same
+from wiretape.replay.values import ABSENT, Difference
+
+
+def differences(recorded: Json, live: Json, where: str = "") -> Iterator[Difference]:
+    """The smallest parts that differ, in the order of the recorded value; parts on one side only come whole."""
+    if isinstance(recorded, dict) and isinstance(live, dict):
+        yield from _of_objects(recorded, live, where)
+    elif isinstance(recorded, list) and isinstance(live, list):
+        yield from _of_lists(recorded, live, where)
+    elif not same(recorded, live):
+        yield Difference(where or "body", recorded, live)
+
+
+def _of_objects(recorded: dict[str, Json], live: dict[str, Json], where: str) -> Iterator[Difference]:
+    for key, value in recorded.items():
+        if key in live:
+            yield from differences(value, live[key], member(where, key))
+        else:
+            yield Difference(member(where, key), value, ABSENT)
+    for key, value in live.items():
+        if key not in recorded:
+            yield Difference(member(where, key), ABSENT, value)
+
+
+def _of_lists(recorded: list[Json], live: list[Json], where: str) -> Iterator[Difference]:
+    for index, (one, other) in enumerate(zip(recorded, live, strict=False)):
+        if one is not other:
+            yield from differences(one, other, f"{where}[{index}]")
+    common = min(len(recorded), len(live))
+    for index, value in enumerate(recorded[common:], common):
+        yield Difference(f"{where}[{index}]", value, ABSENT)
+    for index, value in enumerate(live[common:], common):
+        yield Difference(f"{where}[{index}]", ABSENT, value)
+
+
+class Differences:
+    """Differences of whole bodies, where what was compared before is not compared again: drift stays in a history."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], tuple[Json, Json, tuple[Difference, ...]]] = {}
+
+    def between(self, recorded: Json, live: Json) -> Iterator[Difference]:
+        if not isinstance(recorded, dict) or not isinstance(live, dict):
+            yield from differences(recorded, live)
+            return
+        for key, value in recorded.items():
+            if key in live and isinstance(value, list) and isinstance(live[key], list):
+                yield from self._of_lists(value, live[key], key)
+            elif key in live:
+                yield from differences(value, live[key], key)
+        for key in recorded.keys() ^ live.keys():
+            yield Difference(key, recorded.get(key, ABSENT), live.get(key, ABSENT))
+
+    def _of_lists(self, recorded: list[Json], live: list[Json], where: str) -> Iterator[Difference]:
+        if len(recorded) != len(live):
+            yield from differences(recorded, live, where)
+            return
+        for index, (one, other) in enumerate(zip(recorded, live, strict=True)):
+            here = f"{where}[{index}]"
+            known = self._known.get((id(one), id(other)))
+            if known is None:
+                found = tuple(differences(one, other, here))
+                if isinstance(one, dict) and isinstance(other, dict):  # small values share their identity
+                    self._known[id(one), id(other)] = (one, other, found)
+                yield from found
+            elif known[2]:
+                # A part that moved is compared again, for its path.
+                yield from known[2] if known[2][0].where.startswith(here) else differences(one, other, here)
+
+
+def member(where: str, key: str) -> str:
+    """The path of an object's member, as a person writes it."""
+    if not key.replace("_", "a").replace("-", "a").isalnum():
+        return f'{where}["{key}"]'
+    return f"{where}.{key}" if where else key

@@ -1,0 +1,185 @@
+"""What is left of a request when everything is taken out that legitimately changes between two equal runs.
+
+A message becomes a *shape*: a JSON template without ids, cache markers and opaque provider state, and the ids that it
+mentioned, in order. Ids count by first appearance only: the same id again must stand where it stood again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+import orjson
+
+from wiretape.model.call import (
+    Block,
+    CallRequest,
+    Media,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Unknown,
+)
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.base import Volatile
+
+# Members of wire blocks that never count: where the cache was marked, what only the provider can read, stray positions.
+_DROPPED: Final = frozenset(
+    {
+        "cache_control",
+        "cachePoint",
+        "signature",
+        "thoughtSignature",
+        "thought_signature",
+        "encrypted_content",
+        "encrypted_index",
+        "obfuscation",
+    }
+)
+_STRAY_MEMBERS: Final = frozenset({"index", "status"})  # what clients copy from a stream into the history
+# Members that hold an id which the next request mentions again.
+_IDS: Final = frozenset(
+    {"id", "call_id", "tool_call_id", "tool_use_id", "toolUseId", "item_id", "approval_request_id", "message_id"}
+)
+_NONCE: Final = re.compile(r"^x-anthropic-billing-header:.*", re.DOTALL)  # a text block that Claude Code puts first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """A message, what may change taken out. `template` is JSON; `ids` are those it mentions, in order."""
+
+    template: Json
+    ids: tuple[str, ...]
+
+
+def message_shape(message: Message) -> Shape:
+    ids: list[str] = []
+    blocks = [_block(block, ids) for block in message.blocks]
+    extra: JsonObject = {}
+    for key, value in message.extra:
+        name = key.rpartition(".")[2]
+        if name not in _DROPPED and name not in _STRAY_MEMBERS and not _is_id(name, value, ids):
+            extra[key] = _strip(value, ids)
+    return Shape([message.role, blocks, extra], tuple(ids))
+
+
+def tool_template(tool: ToolSpec) -> Json:
+    return [
+        tool.name,
+        tool.kind,
+        {key: value for key, value in tool.raw.items() if key not in _DROPPED and value is not None},
+    ]
+
+
+def settings_template(request: CallRequest, volatile: Volatile) -> JsonObject:
+    """The settings without the volatile ones."""
+    kept: JsonObject = {
+        key: value for key, value in request.settings.items() if key not in volatile.settings and key not in _DROPPED
+    }
+    for path in volatile.nested:
+        if path and path[0] in kept:
+            kept[path[0]] = _without(kept[path[0]], path[1:])
+    return {key: loose(value) for key, value in kept.items() if value is not None and value != {}}
+
+
+def loose(value: Json) -> Json:
+    """Any other JSON value: cache markers dropped, JSON inside strings read."""
+    match value:
+        case str():
+            return text_template(value)
+        case list():
+            return [loose(item) for item in value]
+        case dict():
+            return {key: loose(item) for key, item in value.items() if key != "cache_control"}
+    return value
+
+
+def counts(where: str, volatile: Volatile) -> bool:
+    """Whether what stands at this path of a body is compared at all."""
+    names = [part.partition("[")[0] for part in where.split(".")]
+    if names[0] in volatile.settings or tuple(names) in volatile.nested:
+        return False
+    return names[-1] not in _DROPPED and names[-1] not in _IDS
+
+
+def text_template(text: str) -> Json:
+    """The text, or what it says where it is JSON: clients spell the same arguments differently."""
+    bare = text.strip()
+    if bare[:1] in ("{", "[") and bare[-1:] in ("}", "]"):
+        try:
+            return {"json": orjson.loads(bare)}
+        except ValueError:
+            return text
+    return text
+
+
+def _block(block: Block, ids: list[str]) -> Json:
+    match block:
+        case Text(text=text, refusal=refusal):
+            return [
+                "text",
+                _NONCE.sub("x-anthropic-billing-header", text) if text[:2] == "x-" else text_template(text),
+                refusal,
+            ]
+        case Reasoning(text=text, summary=summary):
+            return ["reasoning", text, summary]
+        case ToolCall(id=name, name=tool, arguments=arguments, kind=kind):
+            _mention(name, ids)
+            return ["call", name is not None, tool, text_template(arguments), kind]
+        case ToolResult(id=name, name=tool, text=text, is_error=is_error, parts=parts, kind=kind):
+            _mention(name, ids)
+            return [
+                "result",
+                name is not None,
+                tool,
+                text_template(text),
+                bool(is_error),
+                _strip(list(parts), ids),
+                kind,
+            ]
+        case Media(kind=kind, raw=raw):
+            return ["media", kind, _strip(raw, ids)]
+        case Unknown(type=kind, raw=raw):
+            return ["unknown", kind, _strip(raw, ids)]
+        case _:
+            assert_never(block)
+
+
+def _mention(name: str | None, ids: list[str]) -> None:
+    if name:
+        ids.append(name)
+
+
+def _is_id(key: str, value: Json, ids: list[str]) -> bool:
+    if key in _IDS and isinstance(value, str):
+        ids.append(value)
+        return True
+    return False
+
+
+def _strip(value: Json, ids: list[str]) -> Json:
+    """The JSON value without what is dropped, its ids noted, JSON inside strings read."""
+    match value:
+        case str():
+            return text_template(value)
+        case list():
+            return [_strip(item, ids) for item in value]
+        case dict():
+            return {
+                key: _strip(item, ids)
+                for key, item in value.items()
+                if key not in _DROPPED and not _is_id(key, item, ids)
+            }
+    return value
+
+
+def _without(value: Json, path: tuple[str, ...]) -> Json:
+    if not isinstance(value, dict) or not path or path[0] not in value:
+        return value
+    if len(path) == 1:
+        return {key: item for key, item in value.items() if key != path[0]}
+    return {**value, path[0]: _without(value[path[0]], path[1:])}

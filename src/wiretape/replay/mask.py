@@ -1,0 +1,115 @@
+"""Masks what differs between two equal runs: dates, times, epochs, uuids, hex ids, temporary paths.
+
+Masking is the expensive step of matching: it is applied to the blocks that differ, and to each of them once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from wiretape.errors import UsageError
+from wiretape.model.jsonvalue import Json
+
+_CLOCK = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?"
+_ZONE = r"(?:Z\b|\s?[+-]\d\d:?\d\d(?!\d)|\s?(?:UTC|GMT)(?:[+-]\d{1,4}(?::\d\d)?)?)"
+_MONTH = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
+    r"|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)(?:[a-z]{0,5}day)?"
+_HAN_DAY = r"[((]?(?:星期|周|礼拜)[一二三四五六日天][))]?"
+_HAN_CLOCK = r"(?:上午|下午|晚上|凌晨|早上|中午)?\s?\d{1,2}\s?[时点時]\s?(?:\d{1,2}\s?分)?\s?(?:\d{1,2}\s?秒)?"
+_AMPM = r"(?:\s?[AaPp]\.?[Mm]\b\.?)?"
+_TIME_AFTER = rf"(?:,?[T\s]\s?(?:at\s)?{_CLOCK}{_AMPM}{_ZONE}?)?"
+
+# One expression for all that begins with a digit or a hex letter: one pass over the text, however many kinds.
+_DIGIT_LED: Final = re.compile(
+    r"(?<![0-9A-Za-z])(?:(?=\d)(?:"
+    rf"(?P<han>\d{{4}}\s?年\s?\d{{1,2}}\s?月(?:\s?\d{{1,2}}\s?[日号])?(?:\s*{_HAN_DAY})?"
+    rf"(?:\s*(?:{_HAN_CLOCK}|{_CLOCK}))?(?:\s*{_HAN_DAY})?)"
+    rf"|(?P<hantime>\d{{1,2}}\s?[时点時]\s?\d{{1,2}}\s?分(?:\s?\d{{1,2}}\s?秒)?"
+    rf"|\d{{1,2}}月\d{{1,2}}[日号](?:\s*{_HAN_DAY})?)"
+    rf"|(?P<date>\d{{4}}(?:-\d{{1,2}}-|/\d{{1,2}}/|\.\d{{1,2}}\.)\d{{1,2}}(?!\d)"
+    rf"(?:\s*{_HAN_DAY}|\s\(?{_DAY}\)?)?{_TIME_AFTER}(?:\s*{_HAN_DAY}|\s\(?{_DAY}\)?)?"
+    rf"|\d{{1,2}}/\d{{1,2}}/\d{{4}}(?!\d){_TIME_AFTER}"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?[\s-]{_MONTH}\.?,?[\s-]\d{{4}}(?!\d){_TIME_AFTER}"
+    r"|\d{8}T\d{6}Z?)"
+    rf"|(?P<time>{_CLOCK}{_AMPM}{_ZONE}?(?![\d:]))"
+    r"|(?P<epoch>(?:1[4-9]|2\d)\d{8}(?:\.\d+|\d{3}(?:\.\d+|\d{3}(?:\d{3})?)?)?(?![0-9A-Za-z]))"
+    r")"
+    r"|(?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})(?![0-9A-Za-z])"
+    r"|(?P<hex>(?:0x)?(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])"
+    r"|(?=[A-F]*\d)(?=\d*[A-F])[0-9A-F]{8,}(?![0-9A-Za-z]))"
+    r")"
+)
+# What begins with a letter is led by literals, so that the search skips most of the text.
+_MONTH_LED: Final = re.compile(
+    rf"{_MONTH}\.?\s\d{{1,2}}(?:st|nd|rd|th)?,?\s(?:{_CLOCK}\s(?:[A-Z]{{3,4}}\s)?)?\d{{4}}(?!\d)"
+    rf"{_TIME_AFTER}(?:\s\([^)\n]{{3,40}}\))?"
+)
+_DAY_BEFORE: Final = re.compile(rf"(?:{_DAY},?\s(?:the\s)?|{_HAN_DAY}[,，]?\s?)$")
+_LABEL: Final = re.compile(
+    r"(?:call|toolu|tooluse|msg|resp|req|chatcmpl|fc|rs|gen|run|sess|session|thread|item)"
+    r"[_-](?=[0-9A-Za-z_-]*\d)[0-9A-Za-z_-]{8,}"
+)
+_TEMPORARY: Final = re.compile(
+    r"/tmp/(?:pytest-of-[^/\s\"'<>]+/pytest-\d+|tmp[^/\s\"'<>\\)\]]*|(?=[^/\s]*\d)[^/\s\"'<>\\)\]]+)"
+    r"|/var/folders/[^/\s]+/[^/\s]+/T/[^/\s\"'<>\\)\]]+"
+    r"|\\Temp\\[^\\\s\"'<>]+"
+)
+_EPOCH_SPANS: Final = ((1_400_000_000, 3_000_000_000), (1_400_000_000_000, 3_000_000_000_000))
+_WORDS: Final = {"han": "date", "hantime": "time"}
+
+
+def _word(match: re.Match[str]) -> str:
+    kind = match.lastgroup or ""
+    return f"<{_WORDS.get(kind, kind)}>"
+
+
+def _without_days(text: str) -> str:
+    """The text without the weekdays that stand right before a date."""
+    *before, last = text.split("<date>")
+    return "<date>".join([part[:-16] + _DAY_BEFORE.sub("", part[-16:]) for part in before] + [last])
+
+
+class Masker:
+    """Replaces what may differ by a word for its kind. `patterns`: the user's own regular expressions."""
+
+    __slots__ = ("_patterns",)
+
+    def __init__(self, patterns: Sequence[str] = ()) -> None:
+        self._patterns = [_compiled(pattern) for pattern in patterns]
+
+    def text(self, text: str) -> str:
+        for pattern in self._patterns:
+            text = pattern.sub("<masked>", text)
+        if "/tmp/" in text or "/var/folders/" in text or "\\Temp\\" in text:
+            text = _TEMPORARY.sub("<path>", text)
+        if "_" in text or "-" in text:
+            text = _LABEL.sub("<id>", text)
+        text = _DIGIT_LED.sub(_word, _MONTH_LED.sub("<date>", text))
+        return _without_days(text) if "<date>" in text else text
+
+    def value(self, value: Json) -> Json:
+        """The JSON value with every string masked, and numbers that are epochs."""
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self.value(item) for item in value]
+            case dict():
+                return {key: self.value(item) for key, item in value.items()}
+            case int() | float() if any(low < value < high for low, high in _EPOCH_SPANS):
+                return "<epoch>"
+        return value
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise UsageError(
+            f"mask = [{pattern!r}] is no regular expression: {error}\n  mend it in [tool.wiretape]"
+        ) from None

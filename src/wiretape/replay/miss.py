@@ -1,0 +1,155 @@
+"""What a miss says: which recorded call came nearest, where the live request leaves it, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from wiretape.model.http import Headers
+from wiretape.model.loop import Run
+from wiretape.replay.compare import differences
+from wiretape.replay.excerpt import excerpts
+from wiretape.replay.index import CallIndex, Place, Probe
+from wiretape.replay.loosen import counts, loose
+from wiretape.replay.mask import Masker
+from wiretape.replay.recorded import Recorded
+from wiretape.replay.values import Difference, Miss, MissReason
+
+_SHOWN = 3  # differences written out; the rest are counted
+_LOOKED_AT = 50  # candidates whose difference is taken in full
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The recorded call that a missed request is most like, and what sets them apart."""
+
+    recorded: Recorded
+    differences: tuple[Difference, ...]
+    begins_alike: bool
+
+
+def nearest_call(
+    probe: Probe, place: Place, index: CallIndex, recorded: Sequence[Recorded], played: bytearray, masker: Masker
+) -> Nearest | None:
+    """None where no call of this format and path was recorded at all."""
+    if place.way is None or probe.format is None:
+        return None
+    orders = index.nearest(place.way)
+    if not orders:
+        return None
+    length = len(place.way.items)
+
+    def rank(order: int) -> tuple[bool, int, int]:
+        call = index.length(order)
+        return bool(played[order]), abs(call - length), order
+
+    found = []
+    for order in sorted(orders, key=rank)[:_LOOKED_AT]:
+        apart = tuple(significant(recorded[order], probe, masker))
+        found.append((len(apart), order, apart))
+        if place.way.depth:
+            break  # they begin alike: the first in rank is what the live call stands for
+    _, order, apart = min(found, key=lambda item: item[:2])
+    return Nearest(recorded[order], apart, begins_alike=place.way.depth > 0)
+
+
+def significant(recorded: Recorded, probe: Probe, masker: Masker) -> list[Difference]:
+    """The differences that made it a miss; all of them if none stands out."""
+    assert probe.format is not None
+    every = list(differences(recorded.probe.value, probe.value))
+    chosen = [apart for apart in every if not is_minor(apart, probe) and not _only_masked(apart, masker)]
+    return chosen or every
+
+
+def is_minor(apart: Difference, probe: Probe) -> bool:
+    """Whether only spelling, an id or something volatile differs: what tier normalized does not look at."""
+    if probe.format is not None and not counts(apart.where, probe.format.volatile):
+        return True
+    return bool(loose(apart.recorded) == loose(apart.live))
+
+
+def _only_masked(apart: Difference, masker: Masker) -> bool:
+    return bool(masker.value(loose(apart.recorded)) == masker.value(loose(apart.live)))
+
+
+def miss(
+    number: int,
+    probe: Probe,
+    reason: MissReason,
+    nearest: Nearest | None,
+    tapes: str,
+    label: Callable[[Recorded], str],
+    note: str = "",
+) -> Miss:
+    """The whole answer to a request that nothing answers, in the provider's own error shape."""
+    what = probe.address.what
+    named = label(nearest.recorded) if nearest is not None and reason != "never recorded" else ""
+    lines = [f"no call on {tapes} answers {what}{f' ({named})' if named else ''}"]
+    lines += _story(reason, nearest, note)
+    lines.append(_mend(reason, tapes))
+    message = "\n".join(lines)
+    headers, body = _error(probe, message)
+    return Miss(
+        number=number,
+        what=what,
+        reason=reason,
+        message=message,
+        nearest=nearest.recorded.reference if nearest is not None else None,
+        differences=nearest.differences if nearest is not None and reason == "diverged" else (),
+        headers=Headers([*headers.pairs(), ("x-should-retry", "false")]),
+        body=body,
+    )
+
+
+def _error(probe: Probe, message: str) -> tuple[Headers, bytes]:
+    if probe.format is not None:
+        return probe.format.error(400, message, "wiretape_miss")
+    body = orjson.dumps({"error": {"message": message, "type": "invalid_request_error", "code": "wiretape_miss"}})
+    return Headers([("content-type", "application/json")]), body
+
+
+def thread_labels(run: Run) -> dict[int, str]:
+    """Exchange number -> `call 3 of thread "calendar"`."""
+    names = {agent.number: agent.name for agent in run.agents}
+    exchanges = {step.call.number: step.call.exchange for step in run.steps}
+    return {
+        exchanges[number]: f'call {position} of thread "{names[thread.agent]}"'
+        for thread in run.threads
+        for position, number in enumerate(thread.calls, 1)
+        if number in exchanges and thread.agent in names
+    }
+
+
+def _story(reason: MissReason, nearest: Nearest | None, note: str) -> list[str]:
+    if reason == "not playable":
+        return [f"  {note}"]
+    if nearest is None:
+        return ["  it was never recorded: the tape has no call like it"]
+    if reason == "already played":
+        return [f"  {nearest.recorded.reference} would, but it was already played"]
+    where = nearest.differences[0].where if nearest.differences else "its body"
+    if reason == "diverged":
+        lines = [f"  it diverges from {nearest.recorded.reference} at {where}"]
+    else:
+        lines = [
+            f"  it was never recorded; the nearest, {nearest.recorded.reference}, differs from its start at {where}"
+        ]
+    for position, apart in enumerate(nearest.differences[:_SHOWN]):
+        if position:
+            lines.append(f"  and at {apart.where}")
+        recorded, live = excerpts(apart)
+        lines += [f"    recorded  {recorded}", f"    live      {live}"]
+    if len(nearest.differences) > _SHOWN:
+        lines.append(f"  and at {len(nearest.differences) - _SHOWN} more places")
+    return lines
+
+
+def _mend(reason: MissReason, tapes: str) -> str:
+    if reason == "already played":
+        return f"  to give recorded answers again: wiretape replay {tapes} --repeat -- …"
+    tape = tapes.split(", ")[0]
+    if reason == "diverged":
+        return f"  if the change is intended: wiretape record -o {tape} --force -- …"
+    return f"  to record it: wiretape record -o {tape} --force -- …"

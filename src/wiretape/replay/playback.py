@@ -1,0 +1,129 @@
+"""How an outcome is sent: status, headers, the pieces of the body with their pauses, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import orjson
+
+from wiretape.model.http import Ended, Exchange, Headers, StreamBody, body_bytes
+from wiretape.replay.values import Answer, Miss, Outcome, Stray
+from wiretape.tape.redact_placeholders import PLACEHOLDER
+
+# Headers of one connection, and those that described bytes which are sent in another way now.
+_NOT_SENT: Final = frozenset(
+    {
+        "connection",
+        "content-encoding",
+        "content-length",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes to send as one chunk, after a pause of so many milliseconds."""
+
+    pause: float
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Playback:
+    """What a door sends. `status` is None where nothing was ever answered: the connection is closed.
+
+    `pieces` are sent each for itself where `streamed`; else they are one body with a content-length. `cut`: after them
+    the connection is closed without a proper end. `linger`: the client is given time to hang up itself before that.
+    """
+
+    status: int | None
+    headers: Sequence[tuple[str, str]]
+    pieces: Sequence[Piece]
+    pause: float = 0  # before the headers, in milliseconds
+    streamed: bool = False
+    cut: bool = False
+    linger: bool = False
+
+
+def playback(outcome: Outcome, pace: float = 0) -> Playback:
+    """What to send. `pace`: 0 at once, 1 as recorded, 2 twice as slow."""
+    match outcome:
+        case Answer(exchange=exchange):
+            return _recorded(exchange, pace)
+        case Miss(status=status, headers=headers, body=body):
+            return _whole(status, headers.pairs(), body)
+        case Stray(what=what, note=note):
+            message = f"wiretape replay: {what} is not on the tape{f' ({note})' if note else ''}"
+            body = orjson.dumps({"error": {"message": message, "type": "not_found_error", "code": "not_recorded"}})
+            return _whole(404, [("content-type", "application/json"), ("x-should-retry", "false")], body)
+
+
+def lost_body(exchange: Exchange) -> int:
+    """How many bytes of a recorded answer are missing although it ended well; such an answer is never played."""
+    response = exchange.response
+    if response is None or response.body is not None or exchange.ended is not Ended.COMPLETE:
+        return 0
+    if exchange.request.method == "HEAD" or response.status in (204, 304) or response.status < 200:
+        return 0
+    length = response.headers.get("content-length", "0")
+    return int(length) if length.isdecimal() else 0
+
+
+def _whole(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> Playback:
+    kept = [(name, value) for name, value in headers if name not in _NOT_SENT]
+    return Playback(status, [*kept, ("content-length", str(len(body)))], [Piece(0, body)])
+
+
+def _recorded(exchange: Exchange, pace: float) -> Playback:
+    response = exchange.response
+    cut = exchange.ended is not Ended.COMPLETE
+    linger = exchange.ended is Ended.CLIENT_CLOSED
+    if response is None:
+        gone = exchange.ended_at if exchange.ended_at is not None else exchange.at
+        return Playback(None, (), (), max(0, gone - exchange.at) * pace, cut=True, linger=linger)
+    pause = max(0, response.headers_at - exchange.at) * pace
+    headers = _headers(response.headers)
+    body = response.body
+    if isinstance(body, StreamBody):
+        pieces = list(_pieces(body, pace))
+        return Playback(response.status, headers, pieces, pause, streamed=True, cut=cut, linger=linger)
+    data = body_bytes(body)
+    if cut:
+        return Playback(response.status, headers, [Piece(0, data)], pause, streamed=True, cut=True, linger=linger)
+    if not _may_have_body(exchange.request.method, response.status):
+        length = response.headers.get("content-length")
+        kept = [("content-length", length)] if length and response.status >= 200 and response.status != 204 else []
+        return Playback(response.status, [*headers, *kept], (), pause)
+    return Playback(response.status, [*headers, ("content-length", str(len(data)))], [Piece(0, data)], pause)
+
+
+def _may_have_body(method: str, status: int) -> bool:
+    return method != "HEAD" and status >= 200 and status not in (204, 304)
+
+
+def _headers(headers: Headers) -> list[tuple[str, str]]:
+    return [
+        (name, value)
+        for name, value in headers.pairs()
+        if name not in _NOT_SENT and not name.startswith(":") and not PLACEHOLDER.search(value)
+    ]
+
+
+def _pieces(body: StreamBody, pace: float) -> Iterator[Piece]:
+    frames = iter(body.frames)
+    if not pace or not body.ms:
+        yield from (Piece(0, frame) for frame in frames)
+        return
+    pauses = [body.ms[0], *(max(0, after - before) for before, after in pairwise(body.ms))]
+    yield from (Piece(pause * pace, frame) for pause, frame in zip(pauses, frames, strict=False))
+    yield from (Piece(0, frame) for frame in frames)

@@ -1,0 +1,94 @@
+"""Recorded exchanges, made ready to be compared: addresses and bodies taken apart, model calls numbered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import orjson
+
+from wiretape.model.http import Body, BytesBody, Exchange, JsonBody, body_bytes
+from wiretape.model.jsonvalue import Json
+from wiretape.replay.index import Probe
+from wiretape.replay.values import Reference, address
+from wiretape.wire.registry import Registry
+
+if TYPE_CHECKING:
+    from wiretape.tape.reader import Tape
+
+_BOUNDARY = re.compile(rb"\A--([^\r\n]{8,200})\r?\n")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recorded:
+    """A recorded HTTP exchange that can answer."""
+
+    order: int
+    tape: int
+    reference: Reference
+    exchange: Exchange
+    probe: Probe  # its format is recognised from the request alone, as a live one's is
+
+
+def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[Recorded], list[Exchange]]:
+    """The exchanges of all tapes in order, and apart from them the WebSocket connections."""
+    recorded: list[Recorded] = []
+    sockets: list[Exchange] = []
+    for position, tape in enumerate(tapes):
+        calls = 0
+        for exchange in tape.exchanges:
+            number = None
+            if registry.recognise(exchange) is not None:
+                number = calls = calls + 1
+            if exchange.messages or (exchange.response is not None and exchange.response.status == 101):
+                sockets.append(exchange)
+                continue
+            where = address(exchange.request.method, exchange.request.url)
+            recorded.append(
+                Recorded(
+                    order=len(recorded),
+                    tape=position,
+                    reference=Reference(str(tape.path or "tape"), exchange.number, number, where.what),
+                    exchange=exchange,
+                    probe=Probe(
+                        address=where,
+                        value=plain(body_value(exchange.request.body)),
+                        format=registry.recognise_request(exchange.request),
+                        request=exchange.request,
+                    ),
+                )
+            )
+    return recorded, sockets
+
+
+def body_value(body: Body | None) -> Json:
+    """A request's body as a JSON value where it is one, else as bytes; None for an empty one."""
+    match body:
+        case JsonBody(value=value):
+            return value
+        case None:
+            return None
+    data = body_bytes(body)
+    try:
+        return orjson.loads(data)
+    except ValueError:
+        return data or None
+
+
+def plain(value: Json) -> Json:
+    """A body value as JSON, so that it can be compared: bytes become text, a multipart boundary its name."""
+    if not isinstance(value, bytes):
+        return value
+    boundary = _BOUNDARY.match(value)
+    if boundary is not None:
+        value = value.replace(boundary[1], b"boundary")
+    return {"bytes": value.decode("utf-8", "surrogateescape")}
+
+
+def live_body(data: bytes, value: Json) -> Body | None:
+    """A live request's body, whose JSON value was parsed before."""
+    if isinstance(value, bytes):
+        return BytesBody(value)
+    return JsonBody(value) if data else None

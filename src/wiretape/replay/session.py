@@ -1,0 +1,260 @@
+"""Which recorded answer does a live request get? One session stands behind every door; it never waits or connects.
+
+Tiers are tried strictest first. The indexes of looser tiers are built when they are first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import orjson
+
+from wiretape.loop.run import build_run
+from wiretape.model.call import ModelCall
+from wiretape.model.http import Exchange, Request
+from wiretape.model.jsonvalue import Json
+from wiretape.replay.compare import Differences
+from wiretape.replay.drift import Drifts
+from wiretape.replay.index import CallIndex, ExactIndex, Index, Probe
+from wiretape.replay.levels import Level, Shapes
+from wiretape.replay.mask import Masker
+from wiretape.replay.miss import Nearest, is_minor, miss, nearest_call, thread_labels
+from wiretape.replay.playback import lost_body
+from wiretape.replay.recorded import Recorded, live_body, plain, recorded_exchanges
+from wiretape.replay.report import ReplayReport, build_report
+from wiretape.replay.values import (
+    Answer,
+    Difference,
+    LiveRequest,
+    Miss,
+    MissReason,
+    Outcome,
+    ReplayOptions,
+    Stray,
+    Tier,
+    address,
+)
+from wiretape.tape.codings import CodingError, decoder_for
+from wiretape.tape.sharing import BodyParser
+from wiretape.tape.spelling import NotCarried
+from wiretape.wire.base import Memo
+from wiretape.wire.registry import Registry, decode, default_registry
+
+if TYPE_CHECKING:
+    from wiretape.tape.reader import Tape
+
+
+def plain_bytes(data: bytes, encoding: str) -> bytes:
+    """A live body without its content-encoding; as it came, where nobody can undo that."""
+    decoder = decoder_for(encoding)
+    if decoder is None:
+        return data
+    try:
+        return decoder.feed(data)
+    except CodingError:
+        return data
+
+
+class ReplaySession:
+    """Answers live requests from tapes: each recorded answer once, in its order, to whoever asks what it answered."""
+
+    def __init__(
+        self,
+        tapes: Sequence[Tape],
+        options: ReplayOptions | None = None,
+        registry: Registry | None = None,
+        names: Sequence[str] = (),
+    ) -> None:
+        """`names`: what to call the tapes in messages, if not by their paths."""
+        self.options = options or ReplayOptions()
+        self.tapes = tuple(tapes)
+        self.names = ", ".join(names or [str(tape.path or "the tape") for tape in tapes])
+        self._registry = registry or default_registry()
+        self._recorded, self._sockets = recorded_exchanges(tapes, self._registry)
+        self._played = bytearray(len(self._recorded))
+        self._masker = Masker(self.options.mask)
+        self._parser = BodyParser()
+        self._memo = Memo()
+        self._shapes = Shapes()
+        self._number = 0
+        self._outcomes: list[Outcome] = []
+        self._differences = Differences()
+        self.drifts = Drifts()
+        self.passed: dict[str, int] = {}
+        self._exact  # noqa: B018  built now: it is asked by every request
+
+    def answer(self, request: LiveRequest) -> Outcome:
+        """The recorded answer to a live request, or why there is none."""
+        self._number += 1
+        outcome = self._answer(request)
+        self._outcomes.append(outcome)
+        return outcome
+
+    def refused(self, what: str, note: str) -> Stray:
+        """A connection that the proxy port refused."""
+        self._number += 1
+        stray = Stray(self._number, what, note)
+        self._outcomes.append(stray)
+        return stray
+
+    def let_through(self, host: str) -> None:
+        """A connection to a host that the person let through."""
+        self.passed[host] = self.passed.get(host, 0) + 1
+
+    def knows_host(self, host: str) -> bool:
+        """Whether anything from this host (with or without its port) is on the tape."""
+        return any(
+            host in (there := recorded.probe.address.host, there.partition(":")[0]) for recorded in self._recorded
+        )
+
+    @property
+    def formats(self) -> set[str]:
+        """The wire formats on the tape."""
+        return {recorded.probe.format.name for recorded in self._recorded if recorded.probe.format is not None}
+
+    def call_of(self, answer: Answer) -> ModelCall | None:
+        """The recorded model call that was played, for a person to see; None for other answers."""
+        calls = self._registry.calls_of(answer.exchange, self._memo)
+        return replace(calls[0], number=answer.reference.call or 0) if calls else None
+
+    @property
+    def misses(self) -> list[Miss]:
+        return [outcome for outcome in self._outcomes if isinstance(outcome, Miss)]
+
+    def report(self) -> ReplayReport:
+        """What happened so far."""
+        left = [r.reference for r in self._recorded if not self._played[r.order]]
+        return build_report(self.names, self._outcomes, self.drifts, self.passed, left, len(self._sockets))
+
+    # -- matching -----------------------------------------------------------------------------------------------------
+
+    def _answer(self, request: LiveRequest) -> Outcome:
+        probe = self._probe(request)
+        for tier, index in self._tiers():
+            place = index.place(probe)
+            found = index.shelf.peek(place.key, probe.address.host, probe.strict)
+            if found is not None:
+                return self._give(self._recorded[found], probe, tier)
+        return self._without_unplayed(probe)
+
+    def _probe(self, request: LiveRequest) -> Probe:
+        where = address(request.method, request.url)
+        data = plain_bytes(request.body, request.headers.get("content-encoding", ""))
+        value = self._value(data)
+        made = Request(where.method, request.url, request.headers, live_body(data, value))
+        return Probe(where, plain(value), self._registry.recognise_request(made), made)
+
+    def _value(self, data: bytes) -> Json:
+        try:
+            return self._parser.parse(data).value
+        except NotCarried:
+            pass
+        try:
+            return orjson.loads(data)
+        except ValueError:
+            return data or None
+
+    def _without_unplayed(self, probe: Probe) -> Outcome:
+        for tier, index in self._tiers():
+            found = index.shelf.last_played(index.place(probe).key, probe.address.host, probe.strict)
+            if found is not None:
+                if self.options.repeat:
+                    return self._give(self._recorded[found], probe, tier, repeated=True)
+                return self._nothing(probe, already=self._recorded[found])
+        return self._nothing(probe)
+
+    def _give(self, recorded: Recorded, probe: Probe, tier: Tier, repeated: bool = False) -> Outcome:
+        lost = lost_body(recorded.exchange)
+        if lost:
+            note = f"{recorded.reference} would, but the tape has lost its answer's body ({lost} bytes)"
+            return self._nothing(probe, note=note)
+        self._played[recorded.order] = True
+        apart: tuple[Difference, ...] = ()
+        if tier is not Tier.EXACT:
+            apart = tuple(self._differences.between(recorded.probe.value, probe.value))
+        answer = Answer(self._number, recorded.reference, recorded.exchange, tier, apart, repeated)
+        self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
+        return answer
+
+    def _nothing(self, probe: Probe, already: Recorded | None = None, note: str = "") -> Miss | Stray:
+        if probe.format is None:
+            socket = self._socket_at(probe)
+            if socket is None:
+                note = note or (f"{already.reference} was already played" if already is not None else "")
+                return Stray(self._number, probe.address.what, note)
+            note = f"x{socket.number} was recorded as a WebSocket, which is not replayed yet"
+        return self._miss(probe, already, note)
+
+    def _miss(self, probe: Probe, already: Recorded | None, note: str) -> Miss:
+        nearest = None
+        reason: MissReason = "never recorded"
+        if note:
+            reason = "not playable"
+        elif already is not None:
+            reason, nearest = "already played", Nearest(already, (), True)
+        else:
+            loosest = self._masked if self.options.tier is Tier.MASKED else self._normalized
+            nearest = nearest_call(probe, loosest.place(probe), loosest, self._recorded, self._played, self._masker)
+            if nearest is not None and nearest.begins_alike:
+                reason = "diverged"
+        return miss(self._number, probe, reason, nearest, self.names, self._label, note)
+
+    def _socket_at(self, probe: Probe) -> Exchange | None:
+        if probe.address.method != "GET" or "upgrade" not in probe.request.headers:
+            return None
+        return next((x for x in self._sockets if address("GET", x.request.url).path == probe.address.path), None)
+
+    # -- the tiers ---------------------------------------------------------------------------------------------------
+
+    def _tiers(self) -> Iterator[tuple[Tier, Index]]:
+        """The indexes that are allowed, strictest first; each is built when it is first asked for."""
+        for tier in Tier:
+            if tier <= self.options.tier:
+                yield tier, self._index(tier)
+
+    def _index(self, tier: Tier) -> Index:
+        match tier:
+            case Tier.EXACT:
+                return self._exact
+            case Tier.NORMALIZED:
+                return self._normalized
+            case Tier.MASKED:
+                return self._masked
+
+    @cached_property
+    def _exact(self) -> ExactIndex:
+        index = ExactIndex(self._played)
+        self._learn(index)
+        return index
+
+    @cached_property
+    def _normalized(self) -> CallIndex:
+        index = CallIndex(self._played, Level(), self._shapes, self._memo)
+        self._learn(index)
+        return index
+
+    @cached_property
+    def _masked(self) -> CallIndex:
+        level = Level(self._masker.value, finer=self._normalized.level)
+        index = CallIndex(self._played, level, self._shapes, self._memo)
+        self._learn(index)
+        return index
+
+    def _learn(self, index: Index) -> None:
+        for recorded in self._recorded:
+            index.learn(recorded.probe, recorded.order)
+        index.trie.forget_recent()
+
+    @cached_property
+    def _labels(self) -> list[dict[int, str]]:
+        """For each tape: exchange number -> which call of which thread it is. Made for the first miss."""
+        return [thread_labels(build_run(decode(tape.exchanges, self._registry))) for tape in self.tapes]
+
+    def _label(self, recorded: Recorded) -> str:
+        try:
+            return self._labels[recorded.tape].get(recorded.exchange.number, "")
+        except Exception:  # a label is a courtesy: telling threads apart must never hide the miss itself
+            return ""

@@ -1,0 +1,138 @@
+"""What goes into a replay session and what comes out: live requests; answers, misses and strays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from wiretape.model.http import Exchange, Headers
+from wiretape.model.jsonvalue import Json
+
+
+class Tier(IntEnum):
+    """How alike a live request and a recorded one are, strictest first."""
+
+    EXACT = 0
+    NORMALIZED = 1
+    MASKED = 2
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+class Absent:
+    """Stands for a value that is not there, in a difference."""
+
+    def __repr__(self) -> str:
+        return "(nothing)"
+
+
+ABSENT: Final = Absent()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two requests differ, and what stands there in each. ABSENT: nothing does."""
+
+    where: str
+    recorded: Json
+    live: Json
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    tier: Tier = Tier.MASKED  # the loosest tier allowed
+    repeat: bool = False  # give a recorded answer again when all that match were played
+    mask: tuple[str, ...] = ()  # the user's own patterns for what changes between runs
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRequest:
+    """A request as it came in. `url` may lack its host: then any recorded host will do."""
+
+    method: str
+    url: str
+    headers: Headers = field(default_factory=Headers)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A recorded exchange, named for a person: `call 3` of a tape, or `x7` where it is no model call."""
+
+    tape: str
+    exchange: int
+    call: int | None
+    what: str  # "POST /v1/chat/completions"
+
+    def __str__(self) -> str:
+        return f"call {self.call}" if self.call is not None else f"x{self.exchange}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The recorded exchange that answers a live request; `differences` is empty at tier exact."""
+
+    number: int  # of the live request, from 1
+    reference: Reference
+    exchange: Exchange
+    tier: Tier
+    differences: tuple[Difference, ...] = ()
+    repeated: bool = False
+
+
+MissReason: TypeAlias = Literal["never recorded", "already played", "diverged", "not playable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """No recorded call answers. `message` is what a person should read; `headers` and `body` say it to an SDK."""
+
+    number: int
+    what: str
+    reason: MissReason
+    message: str
+    nearest: Reference | None = None
+    differences: tuple[Difference, ...] = ()
+    status: int = 400
+    headers: Headers = field(default_factory=Headers)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """Neither a model call nor recorded: telemetry, a probe. Answered 404, listed, never a failure."""
+
+    number: int
+    what: str
+    note: str = ""
+
+
+Outcome: TypeAlias = Answer | Miss | Stray
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A request's method and URL, taken apart."""
+
+    method: str
+    host: str  # with its port; empty when not known
+    path: str
+    query: str
+
+    @property
+    def tail(self) -> str:
+        """The path's last segment: what is asked for, whatever prefix a gateway puts before it."""
+        return self.path.rstrip("/").rpartition("/")[2]
+
+    @property
+    def what(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+def address(method: str, url: str) -> Address:
+    parts = urlsplit(url)
+    return Address(method.upper(), parts.netloc.lower(), parts.path or "/", parts.query)
