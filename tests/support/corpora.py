@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import tarfile
 import zlib
@@ -49,8 +48,9 @@ def cassettes(name: str, part: str = "", every: int = 1) -> list[tuple[str, list
     for path, data in chosen[::every]:
         document = load_yaml(data)
         entries = document.get("interactions") if isinstance(document, dict) else None
-        if entries:
-            found.append((path, [exchange(entry, n) for n, entry in enumerate(entries, 1)]))
+        plain = [entry for entry in entries or [] if "request" in entry and "response" in entry]  # else a WebSocket
+        if plain:
+            found.append((path, [exchange(entry, n) for n, entry in enumerate(plain, 1)]))
     return found
 
 
@@ -91,7 +91,3 @@ def inflated(data: bytes) -> bytes:
         return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
     except (OSError, EOFError, zlib.error):
         return data
-
-
-def unbase64(text: str) -> bytes:
-    return base64.b64decode(text)

@@ -33,7 +33,7 @@ def text_response(response: Response, text: str, whole: bool) -> CallResponse:
     failed = response.status >= 400
     error = call_error(response.status, None, response.headers, text=text) if failed else None
     messages = (unknown_message("text", text),) if text.strip() and not failed else ()
-    return CallResponse(response.status, messages=messages, error=error, complete=whole and (failed or not text))
+    return CallResponse(response.status, messages=messages, error=error, complete=whole)
 
 
 def leftovers(payload: EventPayload, strange: list[Json]) -> tuple[Message, ...]:

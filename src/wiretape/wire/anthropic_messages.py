@@ -57,10 +57,7 @@ class AnthropicMessages:
         path = recognition.path_of(request.url)
         if path.endswith(("/messages", "/messages/count_tokens")) and not recognition.is_other(request):
             return _path_claim(body_json(request.body), path, request.headers)
-        if recognition.is_other(request):
-            return Claim.NO
-        shown = recognition.body_format(body_json(request.body), request.headers)
-        return Claim.BODY if shown == self.name else Claim.NO
+        return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
 
     def claims_response(self, exchange: Exchange) -> Claim:
         return response_claim(exchange, self.name)
@@ -182,13 +179,14 @@ def _message(response: Response, value: Json, cut: bool = False) -> CallResponse
     if not failed and not cut and _SHOWS_MESSAGE.isdisjoint(body):
         messages = (unknown_message("response", value),)
     raw_finish = string(body.get("stop_reason"))
-    has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages for b in m.blocks)
+    last = messages[-1].blocks[-1] if messages and messages[-1].blocks else None
+    ends_with_call = isinstance(last, ToolCall) and last.kind != "server"
     return CallResponse(
         status=response.status,
         model=_final_model(messages) or string(body.get("model")),
         id=string(body.get("id")),
         messages=messages,
-        finish=finish.anthropic_finish(raw_finish, has_calls) if raw_finish or not cut else None,
+        finish=finish.anthropic_finish(raw_finish, ends_with_call) if raw_finish or not cut else None,
         raw_finish=raw_finish,
         usage=anthropic_usage(body.get("usage")),
         error=error,

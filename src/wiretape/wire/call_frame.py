@@ -61,8 +61,8 @@ def unknown_message(kind: str, raw: object, role: str = "assistant") -> Message:
 
 
 def came_whole(exchange: Exchange) -> bool:
-    """Did the exchange end as it should (or does the tape not say)?"""
-    return exchange.ended is None or exchange.ended is Ended.COMPLETE
+    """Did the exchange end as it should? (One still open has not.)"""
+    return exchange.ended is Ended.COMPLETE
 
 
 def settings_of(body: JsonObject, carried: frozenset[str]) -> JsonObject:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from wiretape.model.call import Block, Media, Message, Reasoning, Text, Unknown
+from wiretape.model.call import Block, Media, Message, Reasoning, Text, ToolCall, Unknown
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 
@@ -61,6 +62,11 @@ class MessageBuilder:
                 self.marked = self.marked or not is_empty(value)
             elif not is_empty(value):
                 self._extra.append((prefix + key, value))
+
+    def host(self, hosted: bool) -> None:
+        """The provider ran the calls collected so far itself."""
+        if hosted:
+            self._blocks = [replace(b, kind="server") if isinstance(b, ToolCall) else b for b in self._blocks]
 
     def extra(self, name: str, value: Json) -> None:
         self._extra.append((name, value))

@@ -54,9 +54,10 @@ def chat_finish(raw: str | None, has_calls: bool) -> Finish | None:
     return "tool_calls" if has_calls and finish in (None, "stop") else finish
 
 
-def anthropic_finish(raw: str | None, has_calls: bool) -> Finish | None:
+def anthropic_finish(raw: str | None, ends_with_call: bool) -> Finish | None:
+    """Clones may say `end_turn` and end with a tool call; calls made from code stand before the text that ends it."""
     finish = _ANTHROPIC.get(raw) if raw else None
-    return "tool_calls" if has_calls and finish in (None, "stop") else finish
+    return "tool_calls" if ends_with_call and finish in (None, "stop") else finish
 
 
 def responses_finish(response: JsonObject, has_calls: bool) -> tuple[Finish | None, str | None]:
@@ -65,6 +66,6 @@ def responses_finish(response: JsonObject, has_calls: bool) -> tuple[Finish | No
     if status == "incomplete":
         reason = string(obj(response.get("incomplete_details")).get("reason"))
         return _INCOMPLETE.get(reason or "", "length" if reason is None else None), reason or status
-    if status == "completed" or (status is None and has_calls):
+    if status in ("completed", "complete") or (status is None and has_calls):
         return ("tool_calls" if has_calls else "stop"), status
     return _STATUS.get(status or ""), status

@@ -45,10 +45,7 @@ class OpenAIChat:
         if path.endswith(("/chat/completions", "/chat/completions/input_tokens")):
             body = body_json(request.body)
             return Claim.CERTAIN if isinstance(obj(body).get("messages"), list) else Claim.PATH
-        if recognition.is_other(request):
-            return Claim.NO
-        shown = recognition.body_format(body_json(request.body), request.headers)
-        return Claim.BODY if shown == self.name else Claim.NO
+        return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
 
     def claims_response(self, exchange: Exchange) -> Claim:
         return response_claim(exchange, self.name)

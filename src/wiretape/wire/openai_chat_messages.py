@@ -50,7 +50,7 @@ def chat_message(raw: JsonObject, history: bool = False, cut: bool = False, choi
     _add_media(into, raw)
     _add_executed(into, raw)
     _add_calls(into, raw, cut)
-    into.rest(raw, _CARRIED)
+    into.rest(raw, _CARRIED + tuple(flag for flag in ("prefix", "partial") if raw.get(flag) is False))
     if choice:
         into.extra("choice", choice)
     return into.build(role)

@@ -13,6 +13,8 @@ from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import dumps, is_empty, items, load, number, obj, string
 from wiretape.wire.payload import Event
 
+# Members of a chunk that say more than its choices do.
+_SAYS_MORE = frozenset({"usage", "x_groq", "timings"})
 _IGNORED = frozenset({"role", "obfuscation", "p", "channel", "token_ids"})
 
 
@@ -243,14 +245,17 @@ class ChatAssembly:
                 self.error = chunk
             elif not is_empty(chunk):
                 self.strange.append(chunk)
-        for name in ("id", "model"):
-            value = chunk.get(name)
-            if value and (name == "model" or name not in self._head):
-                self._head[name] = value
+        if chunk.get("model"):
+            self._head["model"] = chunk["model"]
+        if "id" not in self._head and chunk.get("id"):
+            self._head["id"] = chunk["id"]
         if isinstance(choices, list):
             for choice in choices:
                 self._add_choice(obj(choice), event.ms)
-        self._add_usage(chunk, choices)
+        if chunk.get("object") == "chat.completion.done":
+            self.finished = True
+        if not _SAYS_MORE.isdisjoint(chunk):
+            self._add_ending(chunk, choices)
 
     def _add_choice(self, choice: JsonObject, ms: int | None) -> None:
         index = number(choice.get("index")) or 0
@@ -265,26 +270,22 @@ class ChatAssembly:
             pieces.role = role
         if pieces.add(delta) and self.first_ms is None:
             self.first_ms = ms
+        if choice.get("usage"):
+            self._usage = usage.merge(self._usage, choice["usage"])
         finish = string(choice.get("finish_reason")) or string(choice.get("stop_reason"))
         if finish and finish != "null":
             pieces.finish = finish
             self.finished = True
 
-    def _add_usage(self, chunk: JsonObject, choices: Json) -> None:
+    def _add_ending(self, chunk: JsonObject, choices: Json) -> None:
         """The last usage that says something wins, member by member; none is ever added to another."""
-        found = chunk.get("usage")
-        if not found and "x_groq" in chunk:
-            found = obj(chunk["x_groq"]).get("usage")
-        if not found and isinstance(choices, list) and choices:
-            found = obj(choices[0]).get("usage")
+        found = chunk.get("usage") or obj(chunk.get("x_groq")).get("usage")
         if found:
             self._usage = usage.merge(self._usage, found)
             if choices == [] and number(obj(found).get("completion_tokens")) is not None:
                 self.finished = True  # the extra chunk behind the last choice: some servers end with nothing else
         if "timings" in chunk:
             self._timings = chunk["timings"]
-        if chunk.get("object") == "chat.completion.done":
-            self.finished = True
 
     def value(self) -> JsonObject:
         choices = [self._choices[index].value(index) for index in sorted(self._choices)]

@@ -46,10 +46,7 @@ class OpenAIResponses:
         path = recognition.path_of(request.url)
         if path.endswith(_TAILS):
             return _path_claim(body_json(request.body), path)
-        if recognition.is_other(request):
-            return Claim.NO
-        shown = recognition.body_format(body_json(request.body), request.headers)
-        return Claim.BODY if shown == self.name else Claim.NO
+        return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
 
     def claims_response(self, exchange: Exchange) -> Claim:
         return response_claim(exchange, self.name)
@@ -163,8 +160,11 @@ def _plain(response: Response, value: Json, cut: bool = False, streamed: bool = 
     failed = response.status >= 400 or body.get("status") == "failed" or has_error(value)
     phase: Phase = "terminal_event" if streamed else "before_stream"
     error = call_error(response.status, value, response.headers, phase) if failed else None
-    messages = output_messages(items(body.get("output")), cut)
-    if not failed and not cut and _SHOWS_RESPONSE.isdisjoint(body):
+    messages = output_messages(items(body.get("output")), body.get("tools"), cut)
+    counts = body.get("object") == "response.input_tokens"
+    if counts:
+        messages = (unknown_message("token_count", value),)
+    elif not failed and not cut and _SHOWS_RESPONSE.isdisjoint(body):
         messages = (unknown_message("response", value),)
     has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages for b in m.blocks)
     ended, raw_finish = finish.responses_finish(body, has_calls and not cut)
@@ -175,7 +175,7 @@ def _plain(response: Response, value: Json, cut: bool = False, streamed: bool = 
         messages=messages,
         finish=None if cut else ended,
         raw_finish=None if cut else raw_finish,
-        usage=None if body.get("object") == "response.input_tokens" else openai_usage(body.get("usage")),
+        usage=None if counts else openai_usage(body.get("usage")),
         error=error,
         streamed=streamed,
     )

@@ -55,17 +55,25 @@ def input_item(raw: Json) -> Message:
     return item_message(raw) if isinstance(raw, dict) else unknown_message("item", raw, "unknown")
 
 
-def output_messages(output: Iterable[Json], cut: bool = False) -> tuple[Message, ...]:
-    """The items of a response. A shell call whose output stands beside it was run by the provider."""
+def output_messages(output: Iterable[Json], tools: Json = None, cut: bool = False) -> tuple[Message, ...]:
+    """The items of a response. What the provider ran itself needs no answer: a call whose output stands beside it,
+    and the calls that make up xAI's `x_search`, which look like the client's custom tools (`tools`: as echoed)."""
     listed = list(output)
-    answered = {obj(i).get("call_id") for i in listed if str(obj(i).get("type", "")).endswith("_output")}
-    answered = {call_id for call_id in answered if isinstance(call_id, str)}
-    return tuple(
-        item_message(i, i.get("call_id") in answered if isinstance(i.get("call_id"), str) else False, cut)
-        if isinstance(i, dict)
-        else unknown_message("item", i)
+    answered = {
+        string(obj(i).get("call_id"))
         for i in listed
-    )
+        if isinstance(obj(i).get("type"), str) and i["type"].endswith("_output")
+    }
+    searches = any(obj(tool).get("type") == "x_search" for tool in items(tools))
+    declared = {string(obj(tool).get("name")) for tool in items(tools)}
+
+    def hosted(item: JsonObject) -> bool:
+        if searches and item.get("type") == "custom_tool_call":
+            return string(item.get("name")) not in declared
+        call_id = string(item.get("call_id"))
+        return call_id is not None and call_id in answered
+
+    return tuple(item_message(i, hosted(i), cut) if isinstance(i, dict) else unknown_message("item", i) for i in listed)
 
 
 def item_message(raw: JsonObject, hosted: bool = False, cut: bool = False) -> Message:
@@ -81,6 +89,7 @@ def item_message(raw: JsonObject, hosted: bool = False, cut: bool = False) -> Me
         _add_reasoning(into, raw)
     elif kind in _READERS:
         _READERS[kind](into, raw, cut)
+        into.host(hosted)
     elif kind in _PLAIN_CALLS:
         _add_plain_call(into, raw, *_PLAIN_CALLS[kind], hosted)
     elif kind in _SERVER_CALLS:
@@ -208,13 +217,13 @@ def _add_server_call(
     into: MessageBuilder, raw: JsonObject, name: str, asked: tuple[str, ...], got: tuple[str, ...]
 ) -> None:
     call_id = string(raw.get("id")) or string(raw.get("call_id"))
-    member = asked[0]
+    member = asked[0] if raw.get(asked[0]) is not None or raw.get("arguments") is None else "arguments"
     into.add(ToolCall(call_id, name, _text_of(raw.get(member)), "server"), f".{member}")
     for result in got:
         if not is_empty(raw.get(result)):
             text, parts, path = _outputs(raw[result], f".{result}")
             into.add(ToolResult(call_id, name, text, parts=parts, kind="server"), path)
-    into.rest(raw, (*_IDENTITY, *asked, *got, "call_id"))
+    into.rest(raw, (*_IDENTITY, *asked, *got, "call_id", "arguments", "name"))
 
 
 def _outputs(value: Json, path: str) -> tuple[str, tuple[Json, ...], str]:

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from wiretape.model.http import Headers, Request
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.lenient import items, obj
+from wiretape.wire.lenient import body_json, items, obj
 
 # Paths that are something else, whatever their bodies look like.
 _OTHER = re.compile(
@@ -21,6 +21,16 @@ _OTHER = re.compile(
     r"|assistants|runs|threads(?:/[^/]+(?:/.*)?)?|chat/completions/[^/]+/messages|conversations(?:/.*)?)"
     r"|:(?:embedContent|batchEmbedContents|predict|countTokens|computeTokens|generateContent|streamGenerateContent))$"
 )
+# Paths that belong to one format: no other bids by the body there.
+_TELLING = (
+    "/chat/completions",
+    "/chat/completions/input_tokens",
+    "/v1/responses",
+    "/responses/compact",
+    "/v1/messages",
+    "/messages/count_tokens",
+)
+_LOOK_AT = 8  # messages at each end of a conversation that are looked at for signs
 _HOSTS = (
     ("api.deepseek.com", "deepseek"),
     ("openrouter.ai", "openrouter"),
@@ -99,6 +109,14 @@ def is_other(request: Request) -> bool:
     return bool(_OTHER.search(path_of(request.url)))
 
 
+def shown_format(request: Request) -> str | None:
+    """The format that a request shows by its body, on a path that tells nothing: `body_format` of its JSON."""
+    path = path_of(request.url)
+    if not is_post(request) or path.endswith(_TELLING) or _OTHER.search(path):
+        return None
+    return body_format(body_json(request.body), request.headers)
+
+
 def body_format(body: Json, headers: Headers) -> str | None:
     """The format that a request's body shows, by its keys; None where they show none."""
     if not isinstance(body, dict) or "jsonrpc" in body:
@@ -116,6 +134,8 @@ def body_format(body: Json, headers: Headers) -> str | None:
 def _messages_format(body: JsonObject, messages: list[Json], headers: Headers) -> str | None:
     if "anthropic_version" in body:
         return "anthropic.messages"
+    if len(messages) > 2 * _LOOK_AT:
+        messages = messages[:_LOOK_AT] + messages[-_LOOK_AT:]
     if not messages or not all(isinstance(m, dict) and isinstance(m.get("role"), str) for m in messages):
         return None
     parts = [p for m in messages for p in items(m.get("content")) if isinstance(p, dict)]
@@ -151,7 +171,7 @@ def _input_format(body: JsonObject) -> str | None:
         return "openai.responses"
     if any("name" in obj(tool) for tool in items(body.get("tools"))) or "format" in obj(body.get("text")):
         return "openai.responses"
-    for item in items(body.get("input")):
+    for item in items(body.get("input"))[:_LOOK_AT]:
         if obj(item).get("type") in _RESPONSES_ITEMS or "role" in obj(item):
             return "openai.responses"
     return None

@@ -37,6 +37,8 @@ def openai_usage(raw: Json, timings: Json = None) -> Usage | None:
     total = number(raw.get("total_tokens"))
     cached, written = _cached(raw, timings), _written(raw)
     reasoning = _reasoning(raw)
+    if reasoning is None and completion is not None:
+        reasoning = _hidden(prompt, completion, total, (cached or 0) + (written or 0))
     output = _with_reasoning(prompt, completion, reasoning, total)
     usage = Usage(_with_cache(prompt, cached, written), cached, written, output, reasoning, raw)
     return usage if usage != Usage() else None
@@ -78,6 +80,14 @@ def _reasoning(raw: JsonObject) -> int | None:
         if found is not None:
             return found
     return number(raw.get("reasoning_tokens"))
+
+
+def _hidden(prompt: int | None, completion: int, total: int | None, cache: int) -> int | None:
+    """Gemini's compatible endpoint counts reasoning in the total only."""
+    if prompt is None or total is None:
+        return None
+    rest = total - prompt - completion
+    return rest if rest > 0 and rest != cache else None
 
 
 def _with_cache(prompt: int | None, cached: int | None, written: int | None) -> int | None:
