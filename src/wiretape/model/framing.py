@@ -1,0 +1,150 @@
+"""Splits a streamed body into raw frames: server-sent events, NDJSON, AWS event streams.
+
+Sans-IO, and independent of how the bytes were chunked. Nothing is interpreted or dropped: the frames joined are the
+input. What a frame means is `wire`'s business.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from zlib import crc32
+
+_SSE_END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
+_LINE_END = re.compile(rb"\r\n|\n|\r(?!\n)")
+_SSE_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
+_NDJSON_TYPES = frozenset(
+    {
+        "application/x-ndjson",
+        "application/ndjson",
+        "application/jsonl",
+        "application/x-jsonlines",
+        "application/jsonlines",
+    }
+)
+_PRELUDE = 12  # total length, header length, CRC-32 of both
+_SMALLEST_MESSAGE = 16
+_LARGEST_MESSAGE = 32 * 1024 * 1024
+
+
+class Framer(ABC):
+    """Bytes in, raw frames out. `close` gives what is left as a last frame."""
+
+    binary = False
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The frames that this chunk completes."""
+        frames: list[bytes] = []
+        self._rest += chunk
+        start = 0
+        while (end := self._end(start)) > start:
+            frames.append(self._rest[start:end])
+            start = end
+        if start:
+            self._rest = self._rest[start:]
+        return frames
+
+    def close(self) -> list[bytes]:
+        """The stream is over: what is left, if anything."""
+        rest, self._rest = self._rest, b""
+        return [rest] if rest else []
+
+    @abstractmethod
+    def _end(self, start: int) -> int:
+        """Where the frame that begins at `start` ends in `_rest`, or 0 if that is not known yet."""
+
+
+class SseFramer(Framer):
+    r"""Server-sent events: a frame ends after its blank line. Lines end with \n, \r\n or \r."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen = 0  # no frame ends before this offset of `_rest`
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        frames = super().feed(chunk)
+        # A line end may be split over chunks: look at the last three bytes again.
+        self._seen = max(0, len(self._rest) - 3)
+        return frames
+
+    def close(self) -> list[bytes]:
+        rest, self._rest, self._seen = self._rest, b"", 0
+        frames = []
+        # A blank line of "\r" was held back, because "\n" might have followed.
+        match = _LINE_END.match(rest) or _SSE_END.search(rest)
+        if match and match.end() < len(rest):
+            frames.append(rest[: match.end()])
+            rest = rest[match.end() :]
+        return [*frames, rest] if rest else frames
+
+    def _end(self, start: int) -> int:
+        blank = _LINE_END.match(self._rest, start)
+        match = blank or _SSE_END.search(self._rest, max(start, self._seen))
+        if match is None:
+            return 0
+        self._seen = 0
+        end = match.end()
+        undecided = end == len(self._rest) and self._rest.endswith(b"\r")
+        return 0 if undecided else end
+
+
+class LineFramer(Framer):
+    """NDJSON: a frame ends after its newline."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        frames = super().feed(chunk)
+        self._seen = len(self._rest)
+        return frames
+
+    def close(self) -> list[bytes]:
+        self._seen = 0
+        return super().close()
+
+    def _end(self, start: int) -> int:
+        found = self._rest.find(b"\n", max(start, self._seen))
+        self._seen = 0
+        return found + 1
+
+
+class AwsFramer(Framer):
+    """AWS event stream messages: each begins with its own length. After a broken prelude the rest is one frame."""
+
+    binary = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._broken = False
+
+    def _end(self, start: int) -> int:
+        if self._broken or len(self._rest) - start < _PRELUDE:
+            return 0
+        total = int.from_bytes(self._rest[start : start + 4], "big")
+        check = int.from_bytes(self._rest[start + 8 : start + 12], "big")
+        if not _SMALLEST_MESSAGE <= total <= _LARGEST_MESSAGE or crc32(self._rest[start : start + 8]) != check:
+            self._broken = True
+            return 0
+        return start + total if len(self._rest) - start >= total else 0
+
+
+def framer_for(content_type: str | None, first: bytes = b"") -> Framer | None:
+    """The framer for a body of this content type that begins with `first`, or None if it is no stream.
+
+    Content types are sometimes missing or wrong: the first bytes (give a few dozen) decide where they can.
+    """
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    if kind == "application/vnd.amazon.eventstream":
+        return AwsFramer()
+    if kind in _NDJSON_TYPES:
+        return LineFramer()
+    if kind == "text/event-stream":
+        return None if first.lstrip()[:1] in (b"{", b"[") else SseFramer()
+    if kind in ("", "text/plain", "application/octet-stream") and _SSE_START.match(first):
+        return SseFramer()
+    return None

@@ -1,0 +1,233 @@
+"""The recorder's other thread: builds documents from what the journal holds, and appends them to the tape."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import TypeAlias
+
+from wiretape.errors import TapeUnwritable
+from wiretape.model.http import Exchange, Request, Response, WsMessage
+from wiretape.tape.documents import Header
+from wiretape.tape.draft import Draft
+from wiretape.tape.opening import Opened
+from wiretape.tape.recovery import request_bytes, request_head, response_of, write_message
+from wiretape.tape.redact import Redactor
+from wiretape.tape.splitting import split_documents
+from wiretape.tape.storage import read_text
+from wiretape.tape.troubles import Troubles
+from wiretape.tape.writer import TapeWriter, document_text, header_document, replace_tape
+
+Job: TypeAlias = Callable[[], None]
+_REWRITE_FROM = 8 * 1024 * 1024  # journal bytes: a larger one is rewritten when little of it is still needed
+_REWRITE_MOST = 512 * 1024  # bytes still needed; rewriting them takes less than a millisecond
+_MOST_MESSAGES = 16 * 1024 * 1024  # bytes of WebSocket messages that `on_exchange` is shown; the tape has them all
+
+
+class Progress:
+    """What of an exchange is on the tape, and what `on_exchange` will be shown."""
+
+    __slots__ = ("messages", "request", "response", "shown")
+
+    def __init__(self) -> None:
+        self.request: Request | None = None
+        self.response: Response | None = None
+        self.messages: list[WsMessage] = []
+        self.shown = 0
+
+
+class Binder:
+    """Takes drafts, in the order of happening, and binds them into the tape."""
+
+    def __init__(
+        self,
+        opened: Opened,
+        redactor: Redactor,
+        troubles: Troubles,
+        on_exchange: Callable[[Exchange], None] | None,
+        on_message: Callable[[int, WsMessage], None] | None,
+        now: Callable[[], int],
+    ) -> None:
+        self._opened = opened
+        self._journal = opened.journal
+        self._redactor = redactor
+        self._troubles = troubles
+        self._on_exchange, self._on_message = on_exchange, on_message
+        self._now = now
+        self._writer = TapeWriter(lambda document: opened.file.append(b"\n" + document), redactor)
+        self._live: dict[int, Draft] = {}
+        self._progress: dict[int, Progress] = {}
+        self._failed: list[Draft] = []
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="wiretape-recorder", daemon=True)
+        self._thread.start()
+
+    # -- called from the door's thread -------------------------------------------------------------------------------
+
+    def follow(self, draft: Draft) -> None:
+        """A draft begins: the journal must keep what it needs."""
+        with self._journal.lock:
+            self._live[draft.number] = draft
+
+    def request(self, draft: Draft) -> None:
+        self._jobs.put(lambda: self._bind_request(draft))
+
+    def message(self, draft: Draft) -> None:
+        self._jobs.put(lambda: self._bind_messages(draft))
+
+    def end(self, draft: Draft) -> None:
+        self._jobs.put(lambda: self._bind_end(draft))
+
+    def close(self, bypassed: list[str]) -> None:
+        """Wait for everything to be written."""
+        self._jobs.put(None)
+        self._thread.join()
+        self._guard(None, self._retry)
+        self._guard(None, lambda: self._finish(bypassed))
+        with contextlib.suppress(OSError):
+            self._journal.close(keep=bool(self._failed))
+
+    # -- in the thread -----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+            if self._journal.size > _REWRITE_FROM:
+                self._guard(None, self._rewrite_journal)
+
+    def _guard(self, draft: Draft | None, job: Job) -> bool:
+        try:
+            job()
+        except Exception as error:
+            self._troubles.add(error, draft.number if draft else None)
+            return False
+        return True
+
+    def _bind_request(self, draft: Draft) -> None:
+        # If it fails, the end tries again.
+        self._guard(draft, lambda: self._write_request(draft))
+
+    def _bind_messages(self, draft: Draft) -> None:
+        self._guard(draft, lambda: self._write_up_to_messages(draft))
+
+    def _bind_end(self, draft: Draft) -> None:
+        if self._guard(draft, lambda: self._write_all(draft)):
+            with self._journal.lock:
+                self._live.pop(draft.number, None)
+            self._tell(draft)
+        else:
+            self._failed.append(draft)
+
+    def _write_request(self, draft: Draft) -> None:
+        if draft.request_written:
+            return
+        raw = request_bytes(draft, self._journal.read)
+        written = self._writer.request(draft.number, draft.at, request_head(draft), raw)
+        draft.request_written = True
+        self._progress.setdefault(draft.number, Progress()).request = written
+        with self._journal.lock:
+            draft.request.clear()
+
+    def _write_response(self, draft: Draft) -> None:
+        if draft.status is None or draft.response_written:
+            return
+        at = draft.headers_at if draft.websocket or draft.ended_at is None else draft.ended_at
+        ended = None if draft.websocket else draft.ended
+        response = response_of(draft, self._journal.read)
+        self._progress[draft.number].response = self._writer.response(draft.number, at, response, ended)
+        draft.response_written = True
+        with self._journal.lock:
+            draft.response.clear()
+
+    def _write_up_to_messages(self, draft: Draft) -> None:
+        self._write_request(draft)
+        self._write_response(draft)
+        while draft.messages:
+            message = write_message(self._writer, draft, draft.messages[0], self._journal.read)
+            with self._journal.lock:
+                first = draft.messages.pop(0)
+            self._show(draft, message, first.extent[1])
+
+    def _show(self, draft: Draft, message: WsMessage, size: int) -> None:
+        progress = self._progress[draft.number]
+        progress.shown += size
+        if progress.shown > _MOST_MESSAGES:
+            progress.messages.clear()
+        else:
+            progress.messages.append(message)
+        if self._on_message is not None:
+            tell = self._on_message
+            self._guard(draft, lambda: tell(draft.number, message))
+
+    def _write_all(self, draft: Draft) -> None:
+        if draft.websocket:
+            self._write_up_to_messages(draft)
+        else:
+            self._write_request(draft)
+            self._write_response(draft)
+        if draft.ended is not None and (draft.websocket or draft.status is None) and not draft.ended_written:
+            self._writer.ended(draft.number, draft.ended_at or draft.at, draft.ended, draft.close)
+            draft.ended_written = True
+
+    def _tell(self, draft: Draft) -> None:
+        progress = self._progress.pop(draft.number)
+        if self._on_exchange is None or progress.request is None:
+            return
+        exchange = Exchange(
+            draft.number,
+            draft.at,
+            progress.request,
+            progress.response,
+            draft.ended,
+            draft.ended_at,
+            tuple(progress.messages),
+            draft.close,
+        )
+        tell = self._on_exchange
+        self._guard(draft, lambda: tell(exchange))
+
+    def _rewrite_journal(self) -> None:
+        with self._journal.lock:
+            drafts = list(self._live.values())
+            if sum(draft.in_journal for draft in drafts) <= _REWRITE_MOST:
+                self._journal.rewrite(drafts)
+
+    # -- at the end --------------------------------------------------------------------------------------------------
+
+    def _retry(self) -> None:
+        """What could not be written may be written now."""
+        failed, self._failed = self._failed, []
+        for draft in failed:
+            self._bind_end(draft)
+
+    def _finish(self, bypassed: list[str]) -> None:
+        """What is known at the end only: the header's lists, and whether anything is missing."""
+        if self._troubles.incomplete:
+            exchanges = self._troubles.exchanges
+            self._guard(None, lambda: self._writer.incomplete(self._now(), self._troubles.told[0], exchanges))
+        header = self._opened.header
+        kinds = sorted({*header.redacted, *self._redactor.kinds})
+        final = header.model_copy(update={"redacted": kinds, "bypassed": bypassed or None})
+        try:
+            if final != header:
+                self._opened.file.finish()
+                _replace_header(self._opened, final)
+        finally:
+            self._opened.file.close()
+
+
+def _replace_header(opened: Opened, header: Header) -> None:
+    """Write the tape anew with another header: the lists are known at the end only, and the header stands first."""
+    text = read_text(opened.path)
+    end = split_documents(text.partition(b"\n\n")[0], opened.path)[0][0].end
+    rest = text[end:].lstrip(b"\n")
+    documents = [document_text(header_document(header)), *([rest] if rest else [])]
+    try:
+        replace_tape(opened.path, documents)
+    except TapeUnwritable:
+        if os.name == "posix":
+            raise
+        opened.file.replace(b"\n".join(documents))  # Windows does not replace a file that is open

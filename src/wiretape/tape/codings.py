@@ -1,0 +1,184 @@
+"""Undoes content-encodings as the bytes arrive: gzip, deflate (with and without its zlib header), br, zstd.
+
+A body cut short keeps what decodes. An encoding that is not known, or whose library is missing, is left as it is.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+GZIP, ZLIB, RAW_DEFLATE = 31, 15, -15
+
+
+class Decoder(Protocol):
+    """Encoded bytes in, plain bytes out. Raises CodingError for bytes that are not so encoded."""
+
+    def feed(self, data: bytes, limit: int = 0) -> bytes:
+        """What `data` decodes to; when `limit` is reached (0: none), the rest of the input stays in `pending`."""
+        ...
+
+    @property
+    def pending(self) -> bytes: ...
+
+
+class CodingError(ValueError):
+    """The bytes are not what their content-encoding says."""
+
+
+class _Members:
+    """Streams that may follow one another (gzip members, zstd frames), each with a decompressor of its own."""
+
+    def __init__(self, make: Callable[[bytes], Any | None], errors: tuple[type[Exception], ...]) -> None:
+        self._make, self._errors = make, errors
+        self._current: Any | None = None
+        self.pending = b""
+        self._decoded_any = False
+
+    def feed(self, data: bytes, limit: int = 0) -> bytes:
+        self.pending += data
+        out: list[bytes] = []
+        size = 0
+        while self.pending or self._held():
+            if self._current is None:
+                self._current = self._make(self.pending)
+                if self._current is None:
+                    break  # too few bytes to tell
+            room = limit - size if limit else 0
+            try:
+                piece = self._step(room)
+            except self._errors as error:
+                if self._decoded_any:
+                    self.pending = b""  # rubbish after a complete stream: keep what decoded
+                    break
+                raise CodingError(str(error)) from None
+            out.append(piece)
+            size += len(piece)
+            if limit and size >= limit:
+                break
+            if self._current is not None and not self.pending:
+                break
+        return b"".join(out)
+
+    def _held(self) -> bool:
+        return False
+
+    def _step(self, room: int) -> bytes:
+        current = self._current
+        assert current is not None
+        piece: bytes = current.decompress(self.pending, room)
+        self._decoded_any = self._decoded_any or bool(piece)
+        if current.eof:
+            self._decoded_any = True
+            self.pending, self._current = current.unused_data, None
+        else:
+            self.pending = current.unconsumed_tail
+        return piece
+
+
+class _Zstd(_Members):
+    """zstd keeps its unread input inside the decompressor."""
+
+    def _held(self) -> bool:
+        return self._current is not None and not self._current.needs_input
+
+    def _step(self, room: int) -> bytes:
+        current = self._current
+        assert current is not None
+        data, self.pending = self.pending, b""
+        piece: bytes = current.decompress(data, room or -1)
+        self._decoded_any = self._decoded_any or bool(piece)
+        if current.eof:
+            self._decoded_any = True
+            self.pending, self._current = current.unused_data, None
+        return piece
+
+
+class _Brotli:
+    def __init__(self, brotli: Any) -> None:
+        self._decompressor = brotli.Decompressor()
+        self._error = brotli.error
+        self._decoded_any = False
+        self.pending = b""
+
+    def feed(self, data: bytes, limit: int = 0) -> bytes:
+        if self._decompressor.is_finished():
+            return b""
+        try:
+            piece: bytes = self._decompressor.process(data)
+        except self._error as error:
+            if self._decoded_any:
+                return b""
+            raise CodingError(str(error)) from None
+        self._decoded_any = self._decoded_any or bool(piece)
+        return piece
+
+
+class _Chain:
+    """Several encodings, applied one after the other: undone from the last to the first."""
+
+    def __init__(self, decoders: list[Decoder]) -> None:
+        self._decoders = decoders
+
+    def feed(self, data: bytes, limit: int = 0) -> bytes:
+        for decoder in self._decoders:
+            data = decoder.feed(data)
+        return data
+
+    @property
+    def pending(self) -> bytes:
+        return b""
+
+
+def _deflate(first: bytes) -> Any | None:
+    if len(first) < 2:
+        return None
+    has_header = first[0] & 15 == 8 and (first[0] << 8 | first[1]) % 31 == 0
+    return zlib.decompressobj(ZLIB if has_header else RAW_DEFLATE)
+
+
+def zstd_library() -> Any | None:
+    """compression.zstd (Python 3.14) or backports.zstd, if there."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        try:
+            from backports import zstd  # type: ignore[no-redef, unused-ignore]
+        except ImportError:
+            return None
+    return zstd
+
+
+def _zstd() -> Decoder | None:
+    library = zstd_library()
+    return library and _Zstd(lambda _: library.ZstdDecompressor(), (library.ZstdError, EOFError))
+
+
+def _brotli() -> Decoder | None:
+    try:
+        import brotli  # type: ignore[import-untyped, import-not-found, unused-ignore]
+    except ImportError:
+        return None
+    return _Brotli(brotli)
+
+
+_DECODERS: dict[str, Callable[[], Decoder | None]] = {
+    "gzip": lambda: _Members(lambda _: zlib.decompressobj(GZIP), (zlib.error,)),
+    "x-gzip": lambda: _Members(lambda _: zlib.decompressobj(GZIP), (zlib.error,)),
+    "deflate": lambda: _Members(_deflate, (zlib.error,)),
+    "zstd": _zstd,
+    "br": _brotli,
+}
+
+
+def decoder_for(content_encoding: str) -> Decoder | None:
+    """What undoes these encodings, or None if there is nothing to undo or nobody who can."""
+    names = [name.strip().lower() for name in content_encoding.split(",")]
+    decoders: list[Decoder] = []
+    for name in reversed([name for name in names if name not in ("", "identity")]):
+        made = _DECODERS.get(name, lambda: None)()
+        if made is None:
+            return None
+        decoders.append(made)
+    return decoders[0] if len(decoders) == 1 else _Chain(decoders) if decoders else None

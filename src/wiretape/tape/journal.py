@@ -1,0 +1,274 @@
+"""The side file `NAME.tape.journal`: what is in flight, as plain appends, before it is forwarded.
+
+A record is one line, `KIND EXCHANGE AT LENGTH`, then LENGTH bytes, then a newline. The first record is the journal's
+own head. Finished exchanges stay until the file is rewritten: whoever reads it skips what the tape already has.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from wiretape.model.http import Close, Ended, Headers
+from wiretape.tape.codings import CodingError
+from wiretape.tape.draft import BodyDraft, Draft, Extent, Extents, MessageDraft
+from wiretape.tape.storage import write_all
+
+VERSION = 1
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Journal:
+    """A journal that is being written. Safe to use from two threads: one appends, one reads and rewrites."""
+
+    def __init__(self, path: Path, header: dict[str, Any]) -> None:
+        self.path = path
+        self.lock = threading.RLock()
+        self._header = orjson.dumps({"journal": VERSION, "pid": os.getpid(), "header": header})
+        self._descriptor = os.open(path, _FLAGS, 0o666)
+        self.size = 0
+        self.append(b"journal", b"0", 0, self._header)
+
+    def append(self, kind: bytes, name: bytes, at: int, payload: bytes = b"") -> Extent:
+        """Write a record and hand it to the system. Raises OSError, and leaves the journal as it was."""
+        head = b"%b %b %d %d\n" % (kind, name, at, len(payload))
+        with self.lock:
+            start = self.size
+            try:
+                write_all(self._descriptor, b"%b%b\n" % (head, payload))
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._descriptor, start)
+                    os.lseek(self._descriptor, start, os.SEEK_SET)
+                raise
+            self.size = start + len(head) + len(payload) + 1
+            return start + len(head), len(payload), at
+
+    def read(self, extent: Extent) -> bytes:
+        offset, length, _ = extent
+        with self.lock:
+            os.lseek(self._descriptor, offset, os.SEEK_SET)
+            try:
+                return _read_exactly(self._descriptor, length)
+            finally:
+                os.lseek(self._descriptor, self.size, os.SEEK_SET)
+
+    def rewrite(self, drafts: Iterable[Draft]) -> None:
+        """Keep only what these drafts still need."""
+        with self.lock:
+            kept = [(draft, list(_records(draft, self.read))) for draft in drafts]
+            os.ftruncate(self._descriptor, 0)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            self.size = 0
+            self.append(b"journal", b"0", 0, self._header)
+            for draft, records in kept:
+                draft.request.clear()
+                draft.response.clear()
+                draft.messages.clear()
+                for kind, name, at, payload in records:
+                    place(draft, kind, name, self.append(kind, name, at, payload))
+
+    def close(self, keep: bool = False) -> None:
+        """Close, and remove the file unless somebody may still need it."""
+        os.close(self._descriptor)
+        if not keep:
+            with contextlib.suppress(OSError):
+                self.path.unlink(missing_ok=True)
+
+
+def _read_exactly(descriptor: int, length: int) -> bytes:
+    data = os.read(descriptor, length)
+    while len(data) < length:
+        more = os.read(descriptor, length - len(data))
+        if not more:
+            raise OSError(f"the journal ends {length - len(data)} bytes too early")
+        data += more
+    return data
+
+
+# -- records of a draft ------------------------------------------------------------------------------------------
+
+Record = tuple[bytes, bytes, int, bytes]  # kind, exchange, when, payload
+_MESSAGE_KINDS = {b"client-text", b"client-bytes", b"server-text", b"server-bytes"}
+
+
+def request_payload(draft: Draft) -> bytes:
+    return orjson.dumps({"method": draft.method, "url": draft.url, "http": draft.http, "headers": draft.headers})
+
+
+def response_payload(draft: Draft) -> bytes:
+    return orjson.dumps({"status": draft.status, "headers": draft.response_headers})
+
+
+def end_payload(draft: Draft) -> bytes:
+    trailers = draft.trailers.pairs() if draft.trailers is not None else None
+    close = [draft.close.code, draft.close.reason, draft.close.sender] if draft.close else None
+    return orjson.dumps({"ended": draft.ended, "trailers": trailers, "close": close})
+
+
+def message_kind(message: MessageDraft) -> bytes:
+    return f"{message.sender}-{'text' if message.text else 'bytes'}".encode()
+
+
+def _records(draft: Draft, read: Any) -> Iterator[Record]:
+    """The records that make this draft again."""
+    name = b"%d" % draft.number
+    yield b"request", name, draft.at, request_payload(draft)
+    yield from _body_records(draft.request, b"to", name, read)
+    if draft.request_ended:
+        yield b"sent", name, draft.at, b""
+    if draft.status is not None:
+        yield b"response", name, draft.headers_at, response_payload(draft)
+    yield from _body_records(draft.response, b"from", name, read)
+    for message in draft.messages:
+        place_name = b"%d.%d" % (draft.number, message.ordinal)
+        yield message_kind(message), place_name, message.extent[2], read(message.extent)
+    if draft.ended is not None:
+        yield b"end", name, draft.ended_at or draft.at, end_payload(draft)
+
+
+def _body_records(body: BodyDraft, kind: bytes, name: bytes, read: Any) -> Iterator[Record]:
+    for extent in body.extents:
+        yield kind, name, extent[2], read(extent)
+    for extent in body.encoded:
+        yield kind + b"-encoded", name, extent[2], read(extent)
+
+
+def place(draft: Draft, kind: bytes, name: bytes, extent: Extent) -> None:
+    """Note in a draft where the bytes of a record stand."""
+    if kind in _MESSAGE_KINDS:
+        ordinal = int(name.partition(b".")[2])
+        sender, _, what = kind.decode().partition("-")
+        draft.messages.append(
+            MessageDraft(ordinal, "client" if sender == "client" else "server", what == "text", extent)
+        )
+        draft.message_count = max(draft.message_count, ordinal)
+        draft.websocket = True
+    elif (extents := _extents_of(draft, kind)) is not None:
+        extents.add(*extent)
+
+
+def _extents_of(draft: Draft, kind: bytes) -> Extents | None:
+    return {
+        b"to": draft.request.extents,
+        b"to-encoded": draft.request.encoded,
+        b"from": draft.response.extents,
+        b"from-encoded": draft.response.encoded,
+    }.get(kind)
+
+
+# -- reading one that was left behind ----------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Leftover:
+    """What a journal holds. `read` gives the bytes of an extent."""
+
+    path: Path
+    data: bytes
+    header: dict[str, Any] | None = None
+    drafts: dict[int, Draft] = field(default_factory=dict)
+    bypassed: list[str] = field(default_factory=list)
+    redacted: list[str] = field(default_factory=list)
+    last_at: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+    def read(self, extent: Extent) -> bytes:
+        return self.data[extent[0] : extent[0] + extent[1]]
+
+
+def read_journal(path: Path) -> Leftover | None:
+    """What is in flight, or None if there is no journal. A torn last record costs only itself."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    left = Leftover(path, data)
+    offset = 0
+    while offset < len(data):
+        found = _next_record(data, offset)
+        if found is None or not _take(left, *found[0]):
+            left.warnings.append(f"{path}: byte {offset}: the last record is cut off; what stood before it is kept")
+            break
+        offset = found[1]
+    for draft in left.drafts.values():
+        if draft.request.encoded or draft.response.encoded:
+            left.warnings.append(f"{path}: x{draft.number}: the end of a large compressed body is lost")
+    return left
+
+
+def _next_record(data: bytes, offset: int) -> tuple[tuple[bytes, bytes, Extent], int] | None:
+    line_end = data.find(b"\n", offset, offset + 200)
+    parts = data[offset:line_end].split(b" ") if line_end >= 0 else []
+    if len(parts) != 4 or not (parts[2].isdigit() and parts[3].isdigit()):
+        return None
+    start, length = line_end + 1, int(parts[3])
+    if data[start + length : start + length + 1] != b"\n":
+        return None
+    return (parts[0], parts[1], (start, length, int(parts[2]))), start + length + 1
+
+
+def _take(left: Leftover, kind: bytes, name: bytes, extent: Extent) -> bool:
+    try:
+        _fill(left, kind, name, extent)
+    except (ValueError, KeyError, TypeError):
+        return False
+    left.last_at = max(left.last_at, extent[2])
+    return True
+
+
+def _fill(left: Leftover, kind: bytes, name: bytes, extent: Extent) -> None:
+    at = extent[2]
+    number = int(name.partition(b".")[0])
+    if kind == b"journal":
+        left.header = orjson.loads(left.read(extent))["header"]
+    elif kind == b"bypassed":
+        left.bypassed.append(left.read(extent).decode())
+    elif kind == b"redacted":
+        left.redacted = orjson.loads(left.read(extent))
+    elif kind == b"request":
+        head = orjson.loads(left.read(extent))
+        headers = [(key, value) for key, value in head["headers"]]
+        left.drafts[number] = Draft(number, at, head["method"], head["url"], head["http"], headers)
+    elif kind == b"sent":
+        left.drafts[number].request_ended = True
+    elif kind == b"response":
+        _fill_response(left.drafts[number], orjson.loads(left.read(extent)), at)
+    elif kind == b"end":
+        _fill_end(left.drafts[number], orjson.loads(left.read(extent)), at)
+    else:
+        place(left.drafts[number], kind, name, extent)
+
+
+def _fill_response(draft: Draft, head: dict[str, Any], at: int) -> None:
+    draft.status, draft.headers_at = head["status"], at
+    draft.response_headers = [(key, value) for key, value in head["headers"]]
+    draft.websocket = draft.websocket or draft.status == 101
+
+
+def _fill_end(draft: Draft, tail: dict[str, Any], at: int) -> None:
+    draft.ended, draft.ended_at = Ended(tail["ended"]), at
+    if tail["trailers"] is not None:
+        draft.trailers = Headers((key, value) for key, value in tail["trailers"])
+    if tail["close"] is not None:
+        draft.close = Close(*tail["close"])
+
+
+def decoded(body: BodyDraft, read: Any) -> list[tuple[int, bytes]]:
+    """The chunks of a body, (when, bytes), with what was left encoded undone."""
+    chunks = [(extent[2], read(extent)) for extent in body.extents]
+    if not body.deferred or body.decoder is None:
+        return chunks
+    last = chunks[-1][0] if chunks else 0
+    with contextlib.suppress(CodingError):  # what decodes is kept
+        chunks.append((last, body.decoder.feed(b"")))
+        for extent in body.encoded:
+            chunks.append((extent[2], body.decoder.feed(read(extent))))
+    return chunks

@@ -1,0 +1,116 @@
+"""Opens a tape for recording: a new one, or one to be continued, folding in what an earlier recorder left behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import orjson
+
+from wiretape.errors import NotATape, TapeError, TapeUnwritable
+from wiretape.model.http import Ended
+from wiretape.tape.documents import Header
+from wiretape.tape.journal import Journal, Leftover, read_journal
+from wiretape.tape.reader import Assembly, parse_header
+from wiretape.tape.recovery import recovered
+from wiretape.tape.redact import Redactor
+from wiretape.tape.splitting import Piece, split_documents
+from wiretape.tape.storage import TapeFile, is_compressed, journal_path, read_text
+from wiretape.tape.writer import document_text, header_document
+
+
+@dataclass(slots=True)
+class Opened:
+    """A tape that is open for recording, with its journal."""
+
+    path: Path
+    file: TapeFile
+    journal: Journal
+    header: Header
+    last_number: int = 0
+
+    def milliseconds_before(self, now: datetime) -> int:
+        """How long ago the tape was started."""
+        return max(0, round((now - self.header.started).total_seconds() * 1000))
+
+
+def open_tape(path: Path, header: Header, redactor: Redactor, append: bool) -> Opened:
+    """Raises TapeUnwritable or NotATape; then the file is as it was."""
+    file = TapeFile(path)
+    try:
+        left = read_journal(journal_path(path))
+        if append and (not file.empty or (left is not None and left.header is not None)):
+            header, last_number = _continue(file, left, redactor)
+        else:
+            _check_is_tape(file)
+            file.replace(document_text(header_document(header)))
+            last_number = 0
+        journal = Journal(journal_path(path), header_document(header))
+    except OSError as error:
+        file.close()
+        raise TapeUnwritable(f"{path}: cannot be written: {error.strerror or error}") from None
+    except TapeError:
+        file.close()
+        raise
+    return Opened(path, file, journal, header, last_number)
+
+
+def _check_is_tape(file: TapeFile) -> None:
+    """A recording replaces an older one, and nothing else: `-o agent.py` is a slip of the fingers."""
+    if file.empty:
+        return
+    start = read_text(file.path)[:4096].lstrip("\ufeff \r\n".encode())
+    if not start.startswith(b"{") or b'"wiretape"' not in start:
+        raise NotATape(f"{file.path}: exists and is not a tape: wiretape does not overwrite it; choose another name")
+
+
+def _continue(file: TapeFile, left: Leftover | None, redactor: Redactor) -> tuple[Header, int]:
+    """Mend what a crash left: cut a torn last document off, fold the journal in. Returns header and last number."""
+    text = b"" if file.empty else read_text(file.path)
+    pieces, torn = split_documents(text, file.path) if text.strip() else ([], None)
+    raw_header = pieces[0].value if pieces else left.header if left else None
+    header = parse_header(raw_header, file.path)
+    assembly = Assembly(file.path)
+    for piece in pieces[1:]:
+        assembly.add(piece)
+    ends = recovered(left, assembly.have) if left else []
+    for document in ends:
+        assembly.add(Piece(orjson.loads(document), 0))
+    ends += _stopped(assembly, left)
+    redactor.resume((text + b"".join(ends)).decode("utf-8", "replace"))
+    header = _with_notes(header, left)
+    last = max((exchange.number for exchange in assembly.exchanges()), default=0)
+    _mend(file, text, pieces, torn is not None, header, ends)
+    return header, last
+
+
+def _stopped(assembly: Assembly, left: Leftover | None) -> list[bytes]:
+    """Ends for the exchanges that nobody will end any more."""
+    at = left.last_at if left else 0
+    return [
+        document_text({"exchange": exchange.number, "at": max(at, exchange.at), "ended": Ended.RECORDER_STOPPED})
+        for exchange in assembly.exchanges()
+        if exchange.ended is None
+    ]
+
+
+def _with_notes(header: Header, left: Leftover | None) -> Header:
+    if left is None:
+        return header
+    bypassed = [*(header.bypassed or ()), *(host for host in left.bypassed if host not in (header.bypassed or ()))]
+    kinds = sorted({*header.redacted, *left.redacted})
+    return header.model_copy(update={"redacted": kinds, "bypassed": bypassed or None})
+
+
+def _mend(file: TapeFile, text: bytes, pieces: list[Piece], torn: bool, header: Header, ends: list[bytes]) -> None:
+    """Bring the file into the state in which documents can be appended."""
+    changed = not pieces or header_document(header) != pieces[0].value
+    if changed or torn or is_compressed(file.path) or b"\r" in text:
+        kept = [document_text(header_document(header))] + [document_text(piece.value) for piece in pieces[1:]]
+        file.replace(b"\n".join([*kept, *ends]))
+        return
+    if not text.endswith(b"\n"):
+        file.append(b"\n")
+    for document in ends:
+        file.append(b"\n" + document)

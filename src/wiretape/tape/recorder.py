@@ -1,0 +1,310 @@
+"""The Recorder: the sans-IO front of every recording door (proxy, server, in-process transport).
+
+Its event methods are called from one thread, never raise, and do little more than an append to the journal. Documents
+are built in a thread of its own (`binding`), when an exchange's request or response is over. Whatever fails in here,
+the traffic flows on: the tape says that it is incomplete, and `on_trouble` is told, once for each kind of trouble.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec
+
+import orjson
+
+from wiretape import __version__
+from wiretape.model.http import Close, Ended, Exchange, Headers, Sender, WsMessage
+from wiretape.tape.binding import Binder
+from wiretape.tape.codings import CodingError, decoder_for
+from wiretape.tape.documents import VERSION, Header
+from wiretape.tape.draft import BodyDraft, Draft, MessageDraft
+from wiretape.tape.holding import safe_length
+from wiretape.tape.journal import (
+    Journal,
+    end_payload,
+    message_kind,
+    request_payload,
+    response_payload,
+)
+from wiretape.tape.opening import open_tape
+from wiretape.tape.redact import Redactor
+from wiretape.tape.troubles import Troubles
+
+P = ParamSpec("P")
+_MOST_ON_ARRIVAL = 4 * 1024 * 1024  # decoded bytes of one body; what is beyond is decoded by the other thread
+
+
+@dataclass(frozen=True, slots=True)
+class RecorderSummary:
+    """How a recording went."""
+
+    exchanges: int
+    troubles: tuple[str, ...]
+    bypassed: tuple[str, ...]
+    incomplete: bool
+
+
+def _harmless(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Concatenate[Recorder, P], None]:
+    """Design law 7: whatever fails in recording, the traffic flows on."""
+
+    def guarded(self: Recorder, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except Exception as error:
+            number = args[0] if args and isinstance(args[0], int) else None
+            self._troubles.add(error, number)
+            if number is not None and number in self._open:
+                self._open[number].lost = True
+
+    return functools.update_wrapper(guarded, method)
+
+
+class Recorder:
+    """Records exchanges to a tape.
+
+    Raises a TapeError when it is made and the tape cannot be written; never later.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Callable[[], float],
+        started: datetime,
+        redactor: Redactor,
+        note: str | None = None,
+        provenance: str | None = None,
+        on_exchange: Callable[[Exchange], None] | None = None,
+        on_trouble: Callable[[str], None] | None = None,
+        on_message: Callable[[int, WsMessage], None] | None = None,
+        append: bool = False,
+    ) -> None:
+        self._clock = clock
+        self._zero = clock()
+        self._redactor = redactor
+        self._troubles = Troubles(path, on_trouble)
+        header = Header(
+            wiretape=VERSION,
+            started=started,
+            recorder=f"wiretape {__version__}",
+            note=note,
+            provenance=provenance,
+        )
+        self._opened = open_tape(path, header, redactor, append)
+        self._offset = self._opened.milliseconds_before(started)
+        self._last_number = self._opened.last_number
+        self._journal: Journal = self._opened.journal
+        self._open: dict[int, Draft] = {}
+        self._bypassed = list(self._opened.header.bypassed or ())
+        self._kinds = 0
+        self._summary: RecorderSummary | None = None
+        self._binder = Binder(self._opened, redactor, self._troubles, on_exchange, on_message, self._now)
+
+    def _now(self) -> int:
+        return self._offset + int((self._clock() - self._zero) * 1000)
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def begin(self, method: str, url: str, http: str | None, headers: Iterable[tuple[str, str]]) -> int:
+        """A request starts. Returns the exchange's number, always."""
+        self._last_number += 1
+        self._begin(self._last_number, method, url, http, headers)
+        return self._last_number
+
+    @_harmless
+    def _begin(self, number: int, method: str, url: str, http: str | None, headers: Iterable[tuple[str, str]]) -> None:
+        pairs = [(_clean(name).lower(), _clean(value)) for name, value in headers]
+        url = _clean(url)
+        draft = Draft(number, self._now(), _clean(method), url, http, [])
+        self._open[number] = draft
+        self._redactor.learn(pairs, url)
+        draft.url = self._redactor.url(url)
+        draft.headers = self._redactor.headers(pairs)
+        draft.request.decoder = _decoder(pairs)
+        self._binder.follow(draft)
+        self._journal.append(b"request", b"%d" % number, draft.at, request_payload(draft))
+
+    @_harmless
+    def request_data(self, x: int, data: bytes) -> None:
+        """A chunk of the request's body, content-encoded as on the wire."""
+        self._data(self._draft(x), self._draft(x).request, b"to", data)
+
+    @_harmless
+    def request_end(self, x: int) -> None:
+        draft = self._draft(x)
+        if draft.request_ended:
+            return
+        self._flush(draft, draft.request, b"to")
+        self._journal.append(b"sent", b"%d" % x, self._now())
+        draft.request_ended = True
+        self._binder.request(draft)
+
+    @_harmless
+    def response(self, x: int, status: int, headers: Iterable[tuple[str, str]]) -> None:
+        """The response's head has come."""
+        draft = self._draft(x)
+        pairs = [(_clean(name).lower(), _clean(value)) for name, value in headers]
+        self._redactor.learn(pairs, "")
+        draft.response.decoder = _decoder(pairs)
+        draft.response_headers = self._redactor.headers(pairs)
+        draft.headers_at = self._now()
+        draft.status = status
+        draft.websocket = draft.websocket or status == 101
+        self._journal.append(b"response", b"%d" % x, draft.headers_at, response_payload(draft))
+        self._note_kinds()
+
+    @_harmless
+    def response_data(self, x: int, data: bytes) -> None:
+        """A chunk of the response's body, content-encoded as on the wire."""
+        self._data(self._draft(x), self._draft(x).response, b"from", data)
+
+    @_harmless
+    def end(self, x: int, ended: Ended, trailers: Iterable[tuple[str, str]] | None = None) -> None:
+        """The exchange is over. Only the first call for an exchange counts."""
+        if x not in self._open:
+            return
+        draft = self._open.pop(x)
+        try:
+            self._finish(draft, ended, trailers)
+        finally:
+            self._binder.end(draft)
+
+    @_harmless
+    def message(self, x: int, sender: Sender, data: str | bytes) -> None:
+        """One whole WebSocket message, decompressed: text as `str`, binary as `bytes`."""
+        draft = self._draft(x)
+        text = isinstance(data, str)
+        raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+        message = MessageDraft(draft.message_count + 1, sender, text, (0, 0, 0))
+        name = b"%d.%d" % (x, message.ordinal)
+        message.extent = self._journal.append(message_kind(message), name, self._now(), self._redactor.data(raw))
+        draft.websocket, draft.message_count = True, message.ordinal
+        with self._journal.lock:
+            draft.messages.append(message)
+        self._binder.message(draft)
+
+    @_harmless
+    def close_ws(self, x: int, code: int, reason: str, sender: Sender | None) -> None:
+        """How the WebSocket was closed; `end` follows."""
+        self._draft(x).close = Close(code, self._redactor.text(_clean(reason)), sender)
+
+    @_harmless
+    def bypassed(self, host: str) -> None:
+        """A host that was let through unrecorded."""
+        if host not in self._bypassed:
+            self._bypassed.append(host)
+            self._journal.append(b"bypassed", b"0", self._now(), _clean(host).encode())
+
+    def close(self) -> RecorderSummary:
+        """Write everything out. Exchanges that are still open end as `recorder_stopped`."""
+        if self._summary is None:
+            for number in list(self._open):
+                self.end(number, Ended.RECORDER_STOPPED)
+            self._binder.close(self._bypassed)
+            self._summary = RecorderSummary(
+                self._last_number - self._opened.last_number,
+                self._troubles.told,
+                tuple(self._bypassed),
+                self._troubles.incomplete,
+            )
+        return self._summary
+
+    # -- bodies ----------------------------------------------------------------------------------------------------
+
+    def _draft(self, number: int) -> Draft:
+        return self._open[number]
+
+    def _data(self, draft: Draft, body: BodyDraft, kind: bytes, data: bytes) -> None:
+        """Undo the content-encoding, take known secrets out, append to the journal."""
+        if not data or draft.lost:
+            return
+        at = self._now()
+        if body.deferred:
+            self._append(draft, body, kind + b"-encoded", at, data)
+            return
+        if body.decoder is not None:
+            try:
+                plain = body.decoder.feed(data, _MOST_ON_ARRIVAL)
+            except CodingError:
+                body.decoder, plain = None, data  # a content-encoding that is not true
+            body.decoded += len(plain)
+            self._plain(draft, body, kind, at, plain)
+            if body.decoder is not None and body.decoded >= _MOST_ON_ARRIVAL:
+                # Decoding so large a body takes too long here. Its decoder goes on in the other thread.
+                self._flush(draft, body, kind)
+                body.deferred = True
+            return
+        self._plain(draft, body, kind, at, data)
+
+    def _plain(self, draft: Draft, body: BodyDraft, kind: bytes, at: int, data: bytes) -> None:
+        """Append text up to where a secret may have begun; keep the rest until more comes."""
+        if not data:
+            return
+        text = body.held + data
+        cut = safe_length(text, self._redactor.longest_secret)
+        ready, held = text[:cut], text[cut:]
+        if ready:
+            clean = self._redactor.data(ready)
+            if clean is ready and len(body.held) < len(ready):
+                before = len(body.held)
+                self._append(draft, body, kind, body.held_at, ready[:before])
+                self._append(draft, body, kind, at, ready[before:])
+            else:
+                self._append(draft, body, kind, at, clean)
+            body.held_at = at
+        elif not body.held:
+            body.held_at = at
+        body.held = held
+
+    def _append(self, draft: Draft, body: BodyDraft, kind: bytes, at: int, data: bytes) -> None:
+        if data:
+            extent = self._journal.append(kind, b"%d" % draft.number, at, data)
+            (body.encoded if kind.endswith(b"-encoded") else body.extents).add(*extent)
+
+    def _flush(self, draft: Draft, body: BodyDraft, kind: bytes) -> None:
+        held, body.held = body.held, b""
+        if held and not draft.lost:
+            self._append(draft, body, kind, body.held_at, self._redactor.data(held))
+
+    def _finish(self, draft: Draft, ended: Ended, trailers: Iterable[tuple[str, str]] | None) -> None:
+        draft.ended_at = self._now()
+        # Bytes are missing: what is there must not pass for a whole answer.
+        draft.ended = Ended.RECORDER_STOPPED if draft.lost else ended
+        self._flush(draft, draft.request, b"to")
+        self._flush(draft, draft.response, b"from")
+        if trailers is not None:
+            pairs = [(_clean(name).lower(), _clean(value)) for name, value in trailers]
+            draft.trailers = Headers(self._redactor.headers(pairs))
+        self._journal.append(b"end", b"%d" % draft.number, draft.ended_at, end_payload(draft))
+        self._note_kinds()
+
+    def _note_kinds(self) -> None:
+        kinds = self._redactor.kinds
+        if len(kinds) != self._kinds:
+            self._kinds = len(kinds)
+            self._journal.append(b"redacted", b"0", self._now(), orjson.dumps(sorted(kinds)))
+
+
+def _clean(text: str) -> str:
+    """Text that JSON can carry: bytes that are no UTF-8 (mitmproxy gives them as lone surrogates) read as Latin-1."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass" if _odd(text) else "surrogateescape").decode("latin-1")
+    return text
+
+
+def _odd(text: str) -> bool:
+    """Whether it has surrogates that stand for no byte."""
+    return any("\ud800" <= char <= "\udfff" and not "\udc80" <= char <= "\udcff" for char in text)
+
+
+def _decoder(headers: list[tuple[str, str]]) -> Any:
+    encodings = ",".join(value for name, value in headers if name == "content-encoding")
+    return decoder_for(encodings) if encodings else None

@@ -1,0 +1,382 @@
+"""Parses the bodies of a loop at the cost of what is new in them.
+
+An agent resends its whole history at every call. `BodyParser` remembers recent bodies: their bytes, and where the
+elements of their top-level lists end. When a new body begins with the same bytes up to the end of some element, only
+what follows is parsed, and parsing it also proves how it was spelled. Otherwise the body is parsed whole and its
+elements are looked up among the base's, by their bytes. Either way, what did not change is the same object in memory.
+
+Works on any JSON object with lists at its root: it knows no provider.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from wiretape.model.http import Layout, dump_json
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.tape.spelling import SEPARATORS, NotCarried, check_values, element_encoder, loads, spellings
+
+_MOST_BODIES = 16
+_MOST_BYTES = 64 * 1024 * 1024
+_WORTH_IT = 64  # bytes in common below which a body is no base
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Parsed:
+    """A parsed body, and what it shares with an earlier one.
+
+    `value[key][:common]` are the same objects as in `base.value[key]`. `base` is kept for one step only: a parsed body
+    forgets its own base when another builds on it, so that a long loop does not keep every body alive.
+    """
+
+    value: Json
+    base: Parsed | None = None
+    key: str | None = None
+    common: int = 0
+    layout: Layout = "compact"
+    ascii: bool = False
+    exact: bool = True
+
+
+@dataclass(slots=True)
+class _Spelled:
+    """Where the parts of a body stand in its text: the list at `start[key]` has elements that end at `ends[key][i]`."""
+
+    parsed: Parsed
+    text: bytes
+    comma: int = 1  # how long the separator between elements is
+    members: dict[str, tuple[int, int]] = field(default_factory=dict)
+    starts: dict[str, int] = field(default_factory=dict)
+    ends: dict[str, list[int]] = field(default_factory=dict)
+    parts: dict[bytes, Json] | None = None
+
+    def element(self, key: str, index: int) -> bytes:
+        ends = self.ends[key]
+        start = ends[index - 1] + self.comma if index else self.starts[key]
+        return self.text[start : ends[index]]
+
+    def tail(self, key: str) -> bytes:
+        """The text from the closing bracket of a list on."""
+        return self.text[self.members[key][1] - 1 :]
+
+    def by_bytes(self) -> dict[bytes, Json]:
+        """Every list element and every other member, by its bytes."""
+        if self.parts is None:
+            self.parts = parts = {}
+            for key, (start, end) in self.members.items():
+                parts[self.text[start:end]] = self.parsed.value[key]
+            for key, ends in self.ends.items():
+                for index, value in enumerate(self.parsed.value[key][: len(ends)]):
+                    parts[self.element(key, index)] = value
+        return self.parts
+
+
+class BodyParser:
+    """Parses JSON bodies, sharing what they have in common with recent ones. Never mutate what it returns."""
+
+    def __init__(self) -> None:
+        self._recent: list[_Spelled] = []  # oldest first
+
+    def parse(self, raw: bytes) -> Parsed:
+        """Raises NotCarried for bytes that are no JSON, or JSON that would change by being parsed."""
+        near = self._nearest(raw)
+        if near is not None:
+            extended = _extend(*near, raw)
+            if extended is not None:
+                return self._remember(extended, near[0])
+        spelled = _parse_whole(raw)
+        base = self._most_in_common(spelled) if spelled.members else None
+        if base is not None:
+            _adopt(spelled, base)
+        return self._remember(spelled, base)
+
+    def _nearest(self, raw: bytes) -> tuple[_Spelled, str, int] | None:
+        """The recent body with the longest common beginning that ends with a list element."""
+        best: tuple[_Spelled, str, int] | None = None
+        longest = _WORTH_IT
+        for body in reversed(self._recent):
+            if len(body.text) <= longest or raw[:_WORTH_IT] != body.text[:_WORTH_IT]:
+                continue
+            if raw[longest // 2 : longest] != body.text[longest // 2 : longest]:
+                continue  # cannot be longer than the best so far
+            key, count, end = _last_element_within(body, common_prefix(raw, body.text), raw)
+            if key is not None and end > longest:
+                best, longest = (body, key, count), end
+        if best is None:
+            return None
+        tail = best[0].tail(best[1])
+        # When most of the body differs, a moved or changed part stands early: look at all parts instead.
+        return best if (longest + raw.endswith(tail) * len(tail)) * 2 > len(raw) else None
+
+    def _most_in_common(self, spelled: _Spelled) -> _Spelled | None:
+        """The recent body that has the most bytes in parts equal to this one's."""
+        best, most = None, _WORTH_IT
+        parts = spelled.by_bytes()
+        for body in reversed(self._recent):
+            if len(body.text) <= most or not body.members:
+                continue
+            shared = sum(len(part) for part in parts.keys() & body.by_bytes().keys())
+            if shared > most:
+                best, most = body, shared
+        return best
+
+    def _remember(self, spelled: _Spelled, superseded: _Spelled | None = None) -> Parsed:
+        parsed = spelled.parsed
+        if parsed.base is not None:
+            parsed.base.base = None
+        if superseded is not None and _covers(spelled, superseded):
+            self._recent = [body for body in self._recent if body is not superseded]
+        if spelled.members:
+            self._recent.append(spelled)
+            while len(self._recent) > _MOST_BODIES or (
+                len(self._recent) > 1 and sum(len(body.text) for body in self._recent) > _MOST_BYTES
+            ):
+                self._recent.pop(0)
+        return parsed
+
+
+def common_prefix(a: bytes, b: bytes) -> int:
+    """How many leading bytes are equal: by halving, so that the comparing is done by memcmp."""
+    low, high = 0, min(len(a), len(b))
+    if a[:high] == b[:high]:
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _last_element_within(body: _Spelled, length: int, raw: bytes) -> tuple[str | None, int, int]:
+    """The list in which `length` common bytes end, how many of its elements they hold, and where the last one ends."""
+    for key in reversed(body.ends):
+        start, ends = body.starts[key], body.ends[key]
+        if start > length:
+            continue
+        count = bisect_right(ends, length)
+        if count and raw[ends[count - 1] : ends[count - 1] + 1] not in (b",", b"]"):
+            count -= 1  # a number that goes on
+        return key, count, ends[count - 1] if count else start
+    return None, 0, 0
+
+
+def _covers(new: _Spelled, old: _Spelled) -> bool:
+    """Whether the new body holds everything of the old one's lists, so that the old one is no better base."""
+    key = new.parsed.key
+    return key is not None and new.parsed.base is old.parsed and new.parsed.common == len(old.ends[key])
+
+
+# -- by prefix ---------------------------------------------------------------------------------------------------
+
+
+def _extend(base: _Spelled, key: str, count: int, raw: bytes) -> _Spelled | None:
+    """Parse a body that begins like `base` up to element `count` of its list `key`; None if that proves nothing."""
+    parsed = base.parsed
+    if not parsed.exact or parsed.layout not in SEPARATORS:
+        return None
+    comma = SEPARATORS[parsed.layout][0]
+    cut = base.ends[key][count - 1] if count else base.starts[key]
+    tail = base.tail(key)
+    if raw.endswith(tail) and cut <= len(raw) - len(tail):
+        return _same_tail(base, key, count, raw, cut, len(raw) - len(tail), comma)
+    return _other_tail(base, key, count, raw, cut, comma)
+
+
+def _fresh(middle: bytes, count: int, comma: bytes) -> bytes | None:
+    """The elements that `middle` adds, without the comma before the first."""
+    if count and middle:
+        return middle[len(comma) :] if middle.startswith(comma) and len(middle) > len(comma) else None
+    return middle
+
+
+def _same_tail(base: _Spelled, key: str, count: int, raw: bytes, cut: int, end: int, comma: bytes) -> _Spelled | None:
+    body = base.parsed
+    middle = _fresh(raw[cut:end], count, comma)
+    if middle is None:
+        return None
+    try:
+        added = orjson.loads(b"[" + middle + b"]")
+    except orjson.JSONDecodeError:
+        return None
+    encode = element_encoder(body.layout, body.ascii)
+    spelled = [encode(element) for element in added]
+    if comma.join(spelled) != middle:
+        return None
+    added = _reuse(base, key, count, added, spelled)
+    value = dict(body.value)
+    value[key] = _joined(body.value[key], count, added)
+    shift = end - (base.members[key][1] - 1)
+    members, starts, ends = _shifted(base, key, shift)
+    ends[key] = _ends(base.ends[key][:count], base.starts[key], spelled, len(comma))
+    common = _common(body.value[key], value[key], count)
+    made = Parsed(value, body, key, common, body.layout, body.ascii)
+    return _Spelled(made, raw, len(comma), members, starts, ends)
+
+
+def _joined(old: list[Json], count: int, added: list[Json]) -> list[Json]:
+    return old if count == len(old) and not added else old[:count] + added
+
+
+def _common(old: list[Json], new: list[Json], count: int) -> int:
+    if new is old:
+        return len(old)
+    while count < len(old) and count < len(new) and old[count] is new[count]:
+        count += 1
+    return count
+
+
+def _reuse(base: _Spelled, key: str, count: int, added: list[Json], spelled: list[bytes]) -> list[Json]:
+    """Elements that stand further on in the base are the base's objects."""
+    old = base.parsed.value[key]
+    if count >= len(old) or not added:
+        return added
+    known = {base.element(key, index): old[index] for index in range(count, len(old))}
+    return [known.get(text, element) for text, element in zip(spelled, added, strict=True)]
+
+
+def _ends(kept: list[int], start: int, spelled: list[bytes], comma: int) -> list[int]:
+    ends = list(kept)
+    position = ends[-1] + comma if ends else start
+    for text in spelled:
+        position += len(text)
+        ends.append(position)
+        position += comma
+    return ends
+
+
+def _shifted(
+    base: _Spelled, key: str, shift: int
+) -> tuple[dict[str, tuple[int, int]], dict[str, int], dict[str, list[int]]]:
+    """The base's positions, those behind the list `key` moved."""
+    here = base.members[key][0]
+    members = {
+        name: (start, end) if start < here else (start, end + shift) if name == key else (start + shift, end + shift)
+        for name, (start, end) in base.members.items()
+    }
+    starts = {name: at if at <= base.starts[key] else at + shift for name, at in base.starts.items()}
+    ends = {
+        name: [end + shift for end in all_ends] if base.starts[name] > base.starts[key] else all_ends
+        for name, all_ends in base.ends.items()
+    }
+    return members, starts, ends
+
+
+def _other_tail(base: _Spelled, key: str, count: int, raw: bytes, cut: int, comma: bytes) -> _Spelled | None:
+    """The list begins alike, and what follows it differs: parse the body without the elements in common."""
+    body = base.parsed
+    rest = raw[cut:]
+    if count and rest.startswith(comma):
+        rest = rest[len(comma) :]
+    elif count and not rest.startswith(b"]"):
+        return None
+    head = base.starts[key]
+    try:
+        stub = _locate(loads(raw[:head] + rest), raw[:head] + rest, body.layout, body.ascii)
+    except NotCarried:
+        return None
+    if stub is None or stub.starts.get(key) != head:
+        return None
+    spelled = [stub.element(key, index) for index in range(len(stub.ends[key]))]
+    added = _reuse(base, key, count, stub.parsed.value[key], spelled)
+    value = {name: _known(base, stub, name) for name in stub.parsed.value}
+    value[key] = _joined(body.value[key], count, added)
+    members, starts, ends = _shifted(stub, key, len(raw) - len(stub.text))
+    ends[key] = _ends(base.ends[key][:count], head, spelled, len(comma))
+    common = _common(body.value[key], value[key], count)
+    made = Parsed(value, body, key, common, body.layout, body.ascii)
+    return _Spelled(made, raw, len(comma), members, starts, ends)
+
+
+def _known(base: _Spelled, other: _Spelled, name: str) -> Json:
+    """A member's value: the base's object if it is spelled the same there."""
+    if name in base.members:
+        start, end = other.members[name]
+        old_start, old_end = base.members[name]
+        if base.text[old_start:old_end] == other.text[start:end]:
+            return base.parsed.value[name]
+    return other.parsed.value[name]
+
+
+# -- whole -------------------------------------------------------------------------------------------------------
+
+
+def _parse_whole(raw: bytes) -> _Spelled:
+    value = loads(raw)
+    for layout, ascii in spellings(raw):
+        if isinstance(value, dict) and layout in SEPARATORS:
+            located = _locate(value, raw, layout, ascii)
+            if located is not None:
+                return located
+        elif dump_json(value, layout, ascii) == raw:
+            return _canonical(Parsed(value, layout=layout, ascii=ascii))
+    check_values(raw, value)
+    return _canonical(Parsed(value, exact=False))
+
+
+def _canonical(parsed: Parsed) -> _Spelled:
+    """Positions in a compact spelling: enough to find parts, though not to compare beginnings."""
+    if isinstance(parsed.value, dict):
+        text = orjson.dumps(parsed.value)
+        located = _locate(parsed.value, text, "compact", False)
+        if located is not None:
+            return _Spelled(parsed, text, 1, located.members, located.starts, located.ends)
+    return _Spelled(parsed, b"")
+
+
+def _locate(value: Json, text: bytes, layout: Layout, ascii: bool) -> _Spelled | None:
+    """Where each part stands, or None if `text` is not this value in this layout."""
+    comma, colon = SEPARATORS[layout]
+    encode = element_encoder(layout, ascii)
+    found = _Spelled(Parsed(value, layout=layout, ascii=ascii), text, len(comma))
+    pieces: list[bytes] = []
+    position = 1
+    for name, member in value.items() if isinstance(value, dict) else ():
+        opening = (comma if pieces else b"") + encode(name) + colon
+        position += len(opening)
+        spelled, ends = _spell_member(member, encode, comma, position + 1)
+        if ends is not None:
+            found.starts[name], found.ends[name] = position + 1, ends
+        found.members[name] = (position, position + len(spelled))
+        position += len(spelled)
+        pieces += (opening, spelled)
+    return found if b"{%b}" % b"".join(pieces) == text else None
+
+
+def _spell_member(
+    member: Any, encode: Callable[[Json], bytes], comma: bytes, start: int
+) -> tuple[bytes, list[int] | None]:
+    if not isinstance(member, list):
+        return encode(member), None
+    spelled = [encode(element) for element in member]
+    return b"[%b]" % comma.join(spelled), _ends([], start, spelled, len(comma))
+
+
+def _adopt(spelled: _Spelled, base: _Spelled) -> None:
+    """Put the base's objects wherever the same bytes stand."""
+    parts = base.by_bytes()
+    parsed = spelled.parsed
+    value: JsonObject = {}
+    for name, (start, end) in spelled.members.items():
+        found = parts.get(spelled.text[start:end])
+        member = parsed.value[name] if found is None else found
+        if found is None and name in spelled.ends:
+            member = [
+                parts.get(spelled.element(name, index), element) for index, element in enumerate(parsed.value[name])
+            ]
+        value[name] = member
+    parsed.value, parsed.base, spelled.parts = value, base.parsed, None
+    shared = {
+        name: _common(base.parsed.value[name], value[name], 0)
+        for name in spelled.ends
+        if isinstance(base.parsed.value.get(name), list)
+    }
+    if shared:
+        parsed.key = max(shared, key=lambda name: shared[name])
+        parsed.common = shared[parsed.key]

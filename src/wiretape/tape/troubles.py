@@ -1,0 +1,56 @@
+"""What went wrong while recording: told once for each kind, counted always."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+_NEXT_STEP = {
+    errno.ENOSPC: "free some space and record again",
+    errno.EDQUOT: "free some space and record again",
+    errno.EACCES: "make it writable and record again",
+    errno.EPERM: "make it writable and record again",
+    errno.EROFS: "record to another place",
+}
+
+
+class Troubles:
+    """Two threads add to it."""
+
+    def __init__(self, path: Path, on_trouble: Callable[[str], None] | None) -> None:
+        self._path = path
+        self._on_trouble = on_trouble
+        self._lock = threading.Lock()
+        self._kinds: dict[str, str] = {}
+        self.exchanges: set[int] = set()
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        return tuple(self._kinds.values())
+
+    @property
+    def incomplete(self) -> bool:
+        return bool(self._kinds)
+
+    def add(self, error: Exception, exchange: int | None) -> None:
+        """Note a failure; the first of its kind is told."""
+        kind, text = self._described(error)
+        with self._lock:
+            if exchange is not None:
+                self.exchanges.add(exchange)
+            new = kind not in self._kinds
+            if new:
+                self._kinds[kind] = text
+        if new and self._on_trouble is not None:
+            with contextlib.suppress(Exception):
+                self._on_trouble(text)
+
+    def _described(self, error: Exception) -> tuple[str, str]:
+        if isinstance(error, OSError) and error.errno is not None:
+            step = _NEXT_STEP.get(error.errno, "record again")
+            return f"os-{error.errno}", f"{self._path}: recording is incomplete: {error.strerror}; {step}"
+        name = type(error).__name__
+        return name, f"{self._path}: recording is incomplete: {name}: {error}; please report this"
