@@ -72,6 +72,10 @@ class Redactor:
         """How many times a secret of each kind was replaced."""
         return dict(self._placeholders.counts)
 
+    def forget_counts(self) -> None:
+        """Count anew, after a rehearsal."""
+        self._placeholders.counts.clear()
+
     @property
     def late(self) -> dict[str, str]:
         """Secrets that were first seen after something had been written: secret -> kind. See `leaks`."""

@@ -33,7 +33,7 @@ def _token_run(end: bytes) -> int:
 
 def _open_key(end: bytes) -> int:
     at = end.rfind(_PEM)
-    if at < 0 or b"-----END " in end[at:] and end.rstrip().endswith(b"-----"):
+    if at < 0 or (b"-----END " in end[at:] and end.rstrip().endswith(b"-----")):
         return 0
     return len(end) - at
 

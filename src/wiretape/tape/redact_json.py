@@ -13,13 +13,14 @@ import orjson
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape.redact_names import SCHEMA_MEMBERS, Keep, Member, keep_header, member
 from wiretape.tape.redact_placeholders import PLACEHOLDER, is_placeholder
-from wiretape.tape.redact_search import Search, care_for
+from wiretape.tape.redact_search import Care, Search, care_for
 from wiretape.tape.redact_shapes import kind_of, looks_secret
 
 if TYPE_CHECKING:
     from wiretape.tape.redact import Redactor
 
 _HEADERS = frozenset({"headers", "http_headers", "httpHeaders", "extra_headers", "custom_headers"})
+_SHORTEST_KEY = 8  # of members' names that are looked into
 _SERVER_MEMBERS = ("server_url", "server_label", "url", "authorization_token")  # beside `headers`: a hosted MCP server
 
 
@@ -70,6 +71,7 @@ def learn(redactor: Redactor, value: Json, name: str = "") -> bool:
                 found |= learn(redactor, part, name)
     elif isinstance(value, dict):
         server = _is_server(value)
+        found = not _HEADERS.isdisjoint(_patched(value))
         for key, part in value.items():
             if isinstance(part, str):
                 counts = _patched_name(value) if key == "value" else key
@@ -87,12 +89,17 @@ def _learn_part(redactor: Redactor, whole: JsonObject, key: str, part: Json) -> 
     return learn(redactor, part, _patched_name(whole) if key == "value" else key)
 
 
-def _patched_name(value: JsonObject) -> str:
-    """The name that counts for `value`: in a JSON patch operation, the one that its path ends with."""
+def _patched(value: JsonObject) -> list[str]:
+    """The names in the path of a JSON patch operation; none if it is something else."""
     path = value.get("path")
     if "op" not in value or not isinstance(path, str):
-        return "value"
-    return next((part for part in reversed(path.split("/")) if part and not part.isdigit() and part != "-"), "value")
+        return []
+    return [part for part in path.split("/") if part and not part.isdigit() and part != "-"]
+
+
+def _patched_name(value: JsonObject) -> str:
+    """The name that counts for the member `value`: in a JSON patch operation, the one that its path ends with."""
+    return (_patched(value) or ["value"])[-1]
 
 
 def _is_server(value: JsonObject) -> bool:
@@ -125,20 +132,34 @@ class _Rewriting:
     def _object(self, value: JsonObject) -> JsonObject:
         made, changed = {}, False
         for key, old, new in self._members(value):
-            key_now = self._redactor.redacted(key, self._search) if len(key) > 7 else key
+            key_now = self._redactor.redacted(key, self._search, Care.KEYS) if len(key) >= _SHORTEST_KEY else key
             changed |= new is not old or key_now is not key
             made[key_now] = new
         return made if changed else value
 
     def _members(self, value: JsonObject) -> Iterator[tuple[str, Json, Json]]:
-        server = _is_server(value)
+        server, patched = _is_server(value), _patched(value)
         for key, part in value.items():
             if key in SCHEMA_MEMBERS and isinstance(part, dict):
                 yield key, part, self._schema(part)
             elif server and key in _HEADERS and isinstance(part, dict):
                 yield key, part, self._headers(part)
+            elif patched:
+                yield key, part, self._operation(patched, key, part)
             else:
-                yield key, part, self.of(part, _patched_name(value) if key == "value" else key)
+                yield key, part, self.of(part, key)
+
+    def _operation(self, names: list[str], key: str, part: Json) -> Json:
+        """A member of a JSON patch operation on the member that `names` leads to."""
+        if key == "path":
+            return self._redactor.redacted(part, self._search, Care.KEYS)
+        if key != "value":
+            return part
+        if len(names) > 1 and names[-2] in _HEADERS and isinstance(part, str):
+            return self._header(names[-1], part)
+        if names[-1] in _HEADERS and isinstance(part, dict):
+            return self._headers(part)
+        return self.of({names[-1]: part}, "")[names[-1]] if isinstance(part, dict) else self.of(part, names[-1])
 
     def _schema(self, value: JsonObject) -> JsonObject:
         """Properties of a JSON Schema: their names say nothing about secrets, unless the value is no definition."""

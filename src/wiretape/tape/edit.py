@@ -1,0 +1,193 @@
+"""Makes a tape of other tapes: without secrets, a part of one, or several as one.
+
+All go through the writer, so that bodies share again what they have in common. Exchanges keep their bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from wiretape.errors import TapeError, UsageError
+from wiretape.model.http import BytesBody, Exchange, Response
+from wiretape.tape.documents import VERSION, Header
+from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.redact import Redactor
+from wiretape.tape.splitting import split_documents
+from wiretape.tape.storage import TapeFile, journal_path, read_text
+from wiretape.tape.writer import TapeWriter, document_text, header_document, replace_tape
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What an edit did."""
+
+    exchanges: int
+    redacted: dict[str, int]  # kind -> how many times one was replaced
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that the recorder could not keep."""
+
+    at: int
+    reason: str
+    exchanges: tuple[int, ...]
+
+
+def redact_tape(path: Path, out: Path, redactor: Redactor) -> Edited:
+    """Write a tape again without its secrets, on itself or elsewhere. Fails without having changed anything."""
+    if not same_file(path, out):
+        return _redact(path, out, redactor)
+    if not path.exists():
+        raise TapeError(f"{path}: no such file")
+    with closing(TapeFile(path)):  # its lock: nobody records to it meanwhile
+        edited = _redact(path, out, redactor)
+    journal_path(path).unlink(missing_ok=True)  # what it held is in the tape now; here it still has its secrets
+    return edited
+
+
+def _redact(path: Path, out: Path, redactor: Redactor) -> Edited:
+    tape = read_tape(path)
+    learn_all(tape.exchanges, redactor, path)
+    return _write(out, tape.header, tape.exchanges, gaps_of(tape), redactor, tape.warnings)
+
+
+def learn_all(exchanges: Sequence[Exchange], redactor: Redactor, *paths: Path) -> None:
+    """Let the redactor see all credentials of a tape, so that it finds them before they first stood in one."""
+    for path in paths:
+        redactor.resume(_text(path))
+    for exchange in exchanges:
+        redactor.learn(exchange.request.headers.pairs(), exchange.request.url)
+        if exchange.response is not None:
+            redactor.learn(exchange.response.headers.pairs(), "")
+    rehearsal = TapeWriter(lambda document: None, redactor)
+    for exchange in exchanges:
+        rehearsal.exchange(exchange)
+    redactor.forget_counts()
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path).decode(errors="replace")
+    except TapeError:  # only its journal is there
+        return ""
+
+
+def cut_tape(tape: Tape, out: Path, keep: Callable[[Exchange], bool], redactor: Redactor) -> Edited:
+    """Write some exchanges of a tape as a new one. They keep their numbers and times; `parent` names the whole."""
+    kept = [exchange for exchange in tape.exchanges if keep(exchange)]
+    if not kept:
+        raise UsageError(f"{tape.path}: none of its {len(tape.exchanges)} exchanges is asked for; nothing was written")
+    numbers = {exchange.number for exchange in kept}
+    gaps = [gap for gap in gaps_of(tape) if not gap.exchanges or numbers & set(gap.exchanges)]
+    header = tape.header.model_copy(update={"parent": tape.path.name if tape.path else None})
+    if tape.path is not None:
+        redactor.resume(_text(tape.path))
+    return _write(out, header, kept, gaps, redactor, tape.warnings)
+
+
+def merge_tapes(tapes: Sequence[Tape], out: Path, recorder: str, redactor: Redactor) -> Edited:
+    """Write several tapes as one: exchanges in the order in which they started by the clock, numbered anew."""
+    started = min(tape.header.started for tape in tapes)
+    placed: list[tuple[int, int, Exchange]] = []
+    gaps: list[tuple[int, Gap]] = []
+    for which, tape in enumerate(tapes):
+        shift = round((tape.header.started - started) / timedelta(milliseconds=1))
+        placed += [(exchange.at + shift, which, moved(exchange, shift)) for exchange in tape.exchanges]
+        gaps += [(which, replace(gap, at=gap.at + shift)) for gap in gaps_of(tape)]
+        redactor.resume(_text(tape.path) if tape.path else "")
+    placed.sort(key=lambda entry: (entry[0], entry[1], entry[2].number))
+    numbers = {(which, exchange.number): i for i, (_, which, exchange) in enumerate(placed, 1)}
+    exchanges = [replace(exchange, number=numbers[which, exchange.number]) for _, which, exchange in placed]
+    renumbered = [
+        replace(gap, exchanges=tuple(numbers[which, n] for n in gap.exchanges if (which, n) in numbers))
+        for which, gap in gaps
+    ]
+    warnings = [warning for tape in tapes for warning in tape.warnings]
+    return _write(out, _merged_header(tapes, recorder), exchanges, renumbered, redactor, warnings)
+
+
+def _merged_header(tapes: Sequence[Tape], recorder: str) -> Header:
+    headers = [tape.header for tape in tapes]
+    names = ", ".join(tape.path.name for tape in tapes if tape.path)
+    return Header(
+        wiretape=VERSION,
+        parent=None,
+        started=min(header.started for header in headers),
+        recorder=recorder,
+        note="; ".join(dict.fromkeys([f"merged from {names}", *(h.note for h in headers if h.note)])),
+        provenance="; ".join(dict.fromkeys(h.provenance for h in headers if h.provenance)) or None,
+        redacted=sorted({kind for header in headers for kind in header.redacted}),
+        bypassed=sorted({host for header in headers for host in header.bypassed or ()}) or None,
+    )
+
+
+def moved(exchange: Exchange, by: int) -> Exchange:
+    """The same exchange, so many milliseconds later."""
+    response: Response | None = exchange.response
+    if response is not None:
+        response = replace(response, headers_at=response.headers_at + by)
+    return replace(
+        exchange,
+        at=exchange.at + by,
+        response=response,
+        ended_at=None if exchange.ended_at is None else exchange.ended_at + by,
+        messages=tuple(replace(message, at=message.at + by) for message in exchange.messages),
+    )
+
+
+def gaps_of(tape: Tape) -> list[Gap]:
+    """What the tape says that it lacks."""
+    if not tape.incomplete or tape.path is None or not tape.path.exists():
+        return []
+    pieces, _ = split_documents(read_text(tape.path), tape.path)
+    said = [(piece.value["at"], piece.value["incomplete"]) for piece in pieces if "incomplete" in piece.value]
+    return [Gap(at, part["reason"], tuple(part.get("exchanges", ()))) for at, part in said]
+
+
+def same_file(a: Path, b: Path) -> bool:
+    return a == b or (a.exists() and b.exists() and a.samefile(b))
+
+
+def _write(
+    out: Path,
+    header: Header,
+    exchanges: Iterable[Exchange],
+    gaps: Iterable[Gap],
+    redactor: Redactor,
+    warnings: Sequence[str],
+) -> Edited:
+    """Write a tape in one go, its documents in the order of happening. `out` is replaced at the end, or not at all."""
+    documents: list[bytes] = []
+    writer = TapeWriter(documents.append, redactor)
+    exchanges = [_without_secret_bytes(exchange, redactor) for exchange in exchanges]
+    steps: list[tuple[int, Callable[[], object]]] = [step for e in exchanges for step in writer.steps(e)]
+    for gap in gaps:
+        steps.append((gap.at, lambda gap=gap: writer.incomplete(gap.at, gap.reason, gap.exchanges)))  # type: ignore[misc]
+    for _, write in sorted(steps, key=lambda step: step[0]):
+        write()
+    update: dict[str, object] = {"redacted": sorted({*header.redacted, *redactor.kinds})}
+    for name in ("note", "provenance"):
+        if text := getattr(header, name):
+            update[name] = redactor.text(text)
+    replace_tape(out, [document_text(header_document(header.model_copy(update=update))), *documents])
+    return Edited(len(exchanges), redactor.counts, tuple(warnings))
+
+
+def _without_secret_bytes(exchange: Exchange, redactor: Redactor) -> Exchange:
+    """Bodies that are no text are raw bytes to the writer."""
+    request, response = exchange.request, exchange.response
+    if isinstance(request.body, BytesBody):
+        request = replace(request, body=BytesBody(redactor.data(request.body.data)))
+    if response is not None and isinstance(response.body, BytesBody):
+        response = replace(response, body=BytesBody(redactor.data(response.body.data)))
+    messages = tuple(
+        replace(m, body=BytesBody(redactor.data(m.body.data))) if isinstance(m.body, BytesBody) else m
+        for m in exchange.messages
+    )
+    return replace(exchange, request=request, response=response, messages=messages)
