@@ -213,8 +213,8 @@ def _ended(flow: http.HTTPFlow) -> Ended:
     """Who ended a flow that broke. mitmproxy words a reset HTTP/2 stream alike for both sides: its reason tells."""
     message = flow.error.msg if flow.error else ""
     server = flow.server_conn
-    if message.startswith("Client disconnected"):
-        return Ended.CLIENT_CLOSED
+    if message.lower().startswith("client disconnected") or message == "connection cancelled":
+        return Ended.CLIENT_CLOSED  # the other two: it went while its upstream was being connected to
     if message.startswith("stream reset by client"):
         return Ended.CLIENT_CLOSED if any(reason in message for reason in _CLIENT_CANCELS) else Ended.UPSTREAM_CLOSED
     if flow.response is None and (server.error or server.timestamp_tcp_setup is None):

@@ -162,15 +162,11 @@ def _recorder(options: Options, patterns: Sequence[str], report: LiveReport) -> 
     from wiretape.tape.recorder import Recorder
     from wiretape.tape.redact import Redactor
 
-    redactor = Redactor(patterns)
-    if options.force:
-        for path in (options.tape, _journal(options.tape)):
-            path.unlink(missing_ok=True)
     return Recorder(
         options.tape,
         clock=time.monotonic,
         started=datetime.now(UTC),
-        redactor=redactor,
+        redactor=Redactor(patterns),
         note=options.note,
         provenance=options.provenance,
         on_exchange=report.exchange,

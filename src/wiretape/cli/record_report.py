@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,7 +93,8 @@ class LiveReport:
             self._console.print(f"  {line}", soft_wrap=True)
 
     def _line(self, call: ModelCall) -> None:
-        line = call_line(call, max(20, self._console.width - len(_PREFIX)))
+        # Calls are numbered by their start, which only a finished tape knows: until then the exchange names them.
+        line = call_line(replace(call, number=0), max(20, self._console.width - len(_PREFIX)))
         with self._lock:
             self._console.print(_PREFIX, end="", style="dim")
             self._console.print(line)
