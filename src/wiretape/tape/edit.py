@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from wiretape.errors import TapeError, UsageError
-from wiretape.model.http import BytesBody, Exchange, Response
+from wiretape.model.http import Exchange, Response
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.redact import Redactor
@@ -53,14 +53,17 @@ def redact_tape(path: Path, out: Path, redactor: Redactor) -> Edited:
 
 def _redact(path: Path, out: Path, redactor: Redactor) -> Edited:
     tape = read_tape(path)
-    learn_all(tape.exchanges, redactor, path)
+    if not learn_all(tape.exchanges, redactor, path) and same_file(path, out) and not journal_path(path).exists():
+        return Edited(len(tape.exchanges), {}, tape.warnings)
     return _write(out, tape.header, tape.exchanges, gaps_of(tape), redactor, tape.warnings)
 
 
-def learn_all(exchanges: Sequence[Exchange], redactor: Redactor, *paths: Path) -> None:
-    """Let the redactor see all credentials of a tape, so that it finds them before they first stood in one."""
-    for path in paths:
-        redactor.resume(_text(path))
+def learn_all(exchanges: Sequence[Exchange], redactor: Redactor, path: Path) -> bool:
+    """Let the redactor see all credentials of a tape, so that it finds them before they first stood in one.
+
+    Whether there is anything to replace.
+    """
+    redactor.resume(_text(path))
     for exchange in exchanges:
         redactor.learn(exchange.request.headers.pairs(), exchange.request.url)
         if exchange.response is not None:
@@ -68,7 +71,9 @@ def learn_all(exchanges: Sequence[Exchange], redactor: Redactor, *paths: Path) -
     rehearsal = TapeWriter(lambda document: None, redactor)
     for exchange in exchanges:
         rehearsal.exchange(exchange)
+    found = bool(redactor.counts)
     redactor.forget_counts()
+    return found
 
 
 def _text(path: Path) -> str:
@@ -165,7 +170,7 @@ def _write(
     """Write a tape in one go, its documents in the order of happening. `out` is replaced at the end, or not at all."""
     documents: list[bytes] = []
     writer = TapeWriter(documents.append, redactor)
-    exchanges = [_without_secret_bytes(exchange, redactor) for exchange in exchanges]
+    exchanges = list(exchanges)
     steps: list[tuple[int, Callable[[], object]]] = [step for e in exchanges for step in writer.steps(e)]
     for gap in gaps:
         steps.append((gap.at, lambda gap=gap: writer.incomplete(gap.at, gap.reason, gap.exchanges)))  # type: ignore[misc]
@@ -177,17 +182,3 @@ def _write(
             update[name] = redactor.text(text)
     replace_tape(out, [document_text(header_document(header.model_copy(update=update))), *documents])
     return Edited(len(exchanges), redactor.counts, tuple(warnings))
-
-
-def _without_secret_bytes(exchange: Exchange, redactor: Redactor) -> Exchange:
-    """Bodies that are no text are raw bytes to the writer."""
-    request, response = exchange.request, exchange.response
-    if isinstance(request.body, BytesBody):
-        request = replace(request, body=BytesBody(redactor.data(request.body.data)))
-    if response is not None and isinstance(response.body, BytesBody):
-        response = replace(response, body=BytesBody(redactor.data(response.body.data)))
-    messages = tuple(
-        replace(m, body=BytesBody(redactor.data(m.body.data))) if isinstance(m.body, BytesBody) else m
-        for m in exchange.messages
-    )
-    return replace(exchange, request=request, response=response, messages=messages)

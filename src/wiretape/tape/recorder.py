@@ -7,6 +7,7 @@ the traffic flows on: the tape says that it is incomplete, and `on_trouble` is t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from wiretape.tape.journal import (
 )
 from wiretape.tape.opening import open_tape
 from wiretape.tape.redact import Redactor
+from wiretape.tape.storage import read_text
 from wiretape.tape.troubles import Troubles
 
 P = ParamSpec("P")
@@ -205,13 +207,24 @@ class Recorder:
             for number in list(self._open):
                 self.end(number, Ended.RECORDER_STOPPED)
             self._binder.close(self._bypassed)
+            self._warn_of_late_secrets()
             self._summary = RecorderSummary(
                 self._last_number - self._opened.last_number,
-                self._troubles.told,
+                (*self._troubles.told, *self._troubles.warnings),
                 tuple(self._bypassed),
                 self._troubles.incomplete,
             )
         return self._summary
+
+    def _warn_of_late_secrets(self) -> None:
+        """A secret that first came in a credential header after it had been written elsewhere is on the tape."""
+        with contextlib.suppress(Exception):
+            path = self._opened.path
+            if self._redactor.late and (kinds := self._redactor.leaks(read_text(path))):
+                self._troubles.warn(
+                    f"{path}: holds a secret ({', '.join(sorted(kinds))}) that was written before it was known as one; "
+                    f"remove it: wiretape redact {path}"
+                )
 
     # -- bodies ----------------------------------------------------------------------------------------------------
 
@@ -245,7 +258,7 @@ class Recorder:
         if not data:
             return
         text = body.held + data
-        cut = safe_length(text, self._redactor.longest_secret)
+        cut = min(safe_length(text, self._redactor.longest_secret), len(text) - self._redactor.unfinished(text))
         ready, held = text[:cut], text[cut:]
         if ready:
             clean = self._redactor.data(ready)

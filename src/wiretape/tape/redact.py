@@ -93,7 +93,7 @@ class Redactor:
 
     def unfinished(self, data: bytes) -> int:
         """How many bytes at the end of a chunk may begin a secret that goes on in the next: hold these back."""
-        return unfinished(data, [form for form, _, _ in self._learned.forms])
+        return unfinished(data, self._learned.odd)
 
     def resume(self, text: str) -> None:
         """Number on after the placeholders in a tape that is continued or rewritten."""
@@ -114,7 +114,7 @@ class Redactor:
 
     def learn_value(self, secret: str, kind: str, passing: bool = False) -> None:
         """Remember one credential."""
-        if worth_learning(secret) and self._learned.add(secret, kind, passing) and self._wrote:
+        if worth_learning(secret) and self._learned.add(secret, kind, passing) and self._wrote and not passing:
             self._late[secret] = kind
 
     # Redacting
@@ -130,11 +130,12 @@ class Redactor:
             return self.text(value)
         if keep is Keep.URL:
             return self.url(value, every=True)
-        if PLACEHOLDER.search(value):
-            return value if not PLACEHOLDER.sub("", value).strip() or _SCHEME.match(value) else PLAIN
-        if keep is Keep.NO:
-            return PLAIN
-        return self._credential(name, value)
+        if is_placeholder(value) or (keep is Keep.CREDENTIAL and is_placeholder(_SCHEME.sub("", value, count=1))):
+            return value
+        if keep is Keep.CREDENTIAL and value:
+            return self._credential(name, value)
+        self._placeholders.count("header")
+        return PLAIN
 
     def _credential(self, name: str, value: str) -> str:
         kind = kind_of(name)

@@ -5,28 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from wiretape.tape.redact_names import Member, member
+
 LONGEST = 8192  # a private key: the longest secret that is waited for
 
-_TOKEN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/=%@:"
+TOKEN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/=%@:"
 _BEARER = re.compile(rb"[Bb]earer \Z")
-# A member's name, its colon, and as much of its string as there is. No line break stands in a JSON string.
-_MEMBER = re.compile(rb'[A-Za-z0-9_.-]{2,64}\\*"\s{0,8}:?\s{0,8}(?:\\*"[^"\n]{0,4096})?\\*\Z')
+# What may stand between a member's colon and the end of its string, in JSON or in JSON inside a string.
+_OPEN_VALUE = re.compile(rb'\s*(?:\\*(?:"(?:[^"\n]|(?<=\\)")*)?)?\Z')
+_NAME = re.compile(rb"([A-Za-z0-9_.-]{2,64})\\*\Z")
 _PEM = b"-----BEGIN "
 
 
-def unfinished(data: bytes, forms: Iterable[str]) -> int:
-    """How many bytes at the end may begin a secret that goes on behind it. `forms`: known secrets, as spelled."""
+def unfinished(data: bytes, forms: Iterable[bytes]) -> int:
+    """How many bytes at the end may begin a secret that goes on behind it.
+
+    `forms`: known secrets with other characters than tokens have.
+    """
     end = data[-LONGEST:]
     held = max(_token_run(end), _open_key(end))
     if not end.endswith(b"\n"):
         held = max(held, _open_member(end))
     for form in forms:
-        held = max(held, _begun(end, form.encode()))
+        held = max(held, _begun(end, form))
     return held
 
 
 def _token_run(end: bytes) -> int:
-    left = end.rstrip(_TOKEN)
+    left = end.rstrip(TOKEN)
     bearer = _BEARER.search(left, max(0, len(left) - 7))
     return len(end) - (bearer.start() if bearer else len(left))
 
@@ -39,8 +45,16 @@ def _open_key(end: bytes) -> int:
 
 
 def _open_member(end: bytes) -> int:
-    match = _MEMBER.search(end, max(0, len(end) - LONGEST // 2))
-    return len(end) - match.start() if match else 0
+    """A credential-named member whose string has not ended."""
+    at = end.rfind(b'":')
+    if at < 0 or not _OPEN_VALUE.match(end, at + 2):
+        at = len(end.rstrip()) - 1  # the colon is still to come
+        if end[at : at + 1] != b'"':
+            return 0
+    name = _NAME.search(end, max(0, at - 70), at)
+    if name is None or member(name[1].decode()) not in (Member.SECRET, Member.MAYBE):
+        return 0
+    return len(end) - name.start()
 
 
 def _begun(end: bytes, form: bytes) -> int:

@@ -8,6 +8,8 @@ import re
 from collections import OrderedDict
 from urllib.parse import quote, quote_plus
 
+from wiretape.tape.redact_chunks import TOKEN
+
 SHORTEST = 16  # shorter values are replaced where they stand as credentials, but not looked for elsewhere
 _MOST = 128  # remembered at a time: a client has a few, a server that sets a new cookie each time must not slow us
 _MOST_PASSING = 32
@@ -70,6 +72,7 @@ class Learned:
         self._kept: OrderedDict[str, str] = OrderedDict()
         self._passing: OrderedDict[str, str] = OrderedDict()
         self.forms: tuple[tuple[str, str, str], ...] = ()  # (spelling, secret, kind), longest first
+        self.odd: tuple[bytes, ...] = ()  # spellings with other characters than tokens have
         self.version = 0
 
     def add(self, secret: str, kind: str, passing: bool = False) -> bool:
@@ -95,6 +98,7 @@ class Learned:
             for form in spellings(secret)
         }
         self.forms = tuple(sorted(forms.values(), key=lambda form: len(form[0]), reverse=True))
+        self.odd = tuple(form.encode() for form in forms if form.encode().strip(TOKEN))
         self.version += 1
 
     @property

@@ -26,6 +26,7 @@ class Troubles:
         self._lock = threading.Lock()
         self._kinds: dict[str, str] = {}
         self.exchanges: set[int] = set()
+        self.warnings: list[str] = []  # nothing is missing, but somebody should know
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -44,7 +45,16 @@ class Troubles:
             new = kind not in self._kinds
             if new:
                 self._kinds[kind] = text
-        if new and self._on_trouble is not None:
+        if new:
+            self._tell(text)
+
+    def warn(self, text: str) -> None:
+        """Tell something that leaves the tape complete."""
+        self.warnings.append(text)
+        self._tell(text)
+
+    def _tell(self, text: str) -> None:
+        if self._on_trouble is not None:
             with contextlib.suppress(Exception):
                 self._on_trouble(text)
 

@@ -49,6 +49,7 @@ class Redacts(Protocol):
     def headers(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]: ...
     def url(self, url: str) -> str: ...
     def text(self, text: str) -> str: ...
+    def data(self, data: bytes) -> bytes: ...
     def value(self, value: Json) -> Json: ...
     def frames(self, frames: Any) -> tuple[Any, tuple[int, ...]]: ...
 
@@ -149,9 +150,12 @@ def redacted(body: Body, redactor: Redacts | None) -> Body:
             return body if text is body.text else TextBody(text)
         case StreamBody():
             frames, rewritten = redactor.frames(body.frames)
-            return replace(body, frames=tuple(frames), rewritten=rewritten) if rewritten else body
+            if not rewritten:
+                return body
+            return replace(body, frames=tuple(frames), rewritten=tuple(sorted({*body.rewritten, *rewritten})))
         case BytesBody():
-            return body
+            data = redactor.data(body.data)
+            return body if data is body.data else BytesBody(data)
 
 
 # -- documents ---------------------------------------------------------------------------------------------------
