@@ -266,7 +266,7 @@ def subagents_run() -> Run:
         Cause("tool_results", 2, ("create_calendar_event",)),
         Cause("tool_results", 1, ("schedule_event",)),
     )
-    places = zip(calls, (0, 1, 1, 0), causes, (0, 0, 2, 2), strict=True)
+    places = zip(calls, (0, 1, 1, 0), causes, (0, 0, 3, 3), strict=True)
     steps = tuple(Step(call, who, who, 1, cause, new_from) for call, who, cause, new_from in places)
     agents = (Agent(0, "root"), Agent(1, "schedule_event", 0, 1, "schedule_event", "data_flow"))
     turn = Turn(1, "帮我约明天下午 3 点和张三开产品评审会，1 小时", steps, "已经帮你安排好了。")
@@ -410,3 +410,87 @@ def hard_report() -> StatsReport:
         ],
         other_exchanges=3,
     )
+
+
+SUPERVISOR = "你是个人助理主管。遇到日程类请求时，调用 schedule_event 交给日历助手，拿到结果后用一句自然语言回复用户。"
+CALENDAR = (
+    "你是日历助手。收到日程请求后，必须调用 create_calendar_event 创建事件，然后用一句话确认结果（包含标题与时间）。"
+)
+ASKED = "帮我约明天下午 3 点和张三开产品评审会，1 小时"
+DELEGATED = "帮我约明天下午 3 点和张三开产品评审会，时长 1 小时"
+CREATED = "OK: created '产品评审会' at 2025-06-11T15:00:00 for 60 min"
+CONFIRMED = "已为你创建「产品评审会」，时间：明天（2025-06-11）15:00，时长 1 小时。"
+ANSWERED = "已经帮你安排好了：明天（2025-06-11）下午 3 点和张三的产品评审会，时长 1 小时。"
+
+
+def _said(role: str, text: str) -> JsonObject:
+    return {"type": "message", "role": role, "content": text}
+
+
+def _asks(name: str, arguments: str, call_id: str) -> JsonObject:
+    return {"type": "function_call", "name": name, "arguments": arguments, "call_id": call_id}
+
+
+def _result(call_id: str, output: str) -> JsonObject:
+    return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def _responses_exchange(
+    number: int, at: int, sent: list[JsonObject], tool: str, output: list[JsonObject], usage: JsonObject | None
+) -> Exchange:
+    tools = [{"type": "function", "name": tool, "parameters": {"type": "object"}}]
+    request = {"model": "deepseek-v4-flash-vision-exp", "input": sent, "tools": tools, "max_output_tokens": 2048}
+    answer: JsonObject = {"id": f"r{number}", "model": "deepseek-flash", "status": "completed", "output": output}
+    if usage is not None:
+        answer["usage"] = usage
+    kind = Headers([("content-type", "application/json")])
+    return Exchange(
+        number,
+        at,
+        Request("POST", "https://api.deepseek.com/v1/responses", kind, JsonBody(request), "1.1"),
+        Response(200, kind, at + 600, JsonBody(answer)),
+        Ended.COMPLETE,
+        at + 700,
+    )
+
+
+def wire_exchanges() -> tuple[Exchange, ...]:
+    """The same story as bytes on the wire: four model calls in the Responses format, and a list of models."""
+    schedule = _asks("schedule_event", f'{{"request": "{DELEGATED}"}}', "call_00_Fsa6XTMl6dbQxpR4TFIb4432")
+    create = _asks("create_calendar_event", '{"title": "产品评审会", "start_iso": "2025-06-11T15:00:00"}', "call_01")
+    thought = {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "The user wants a meeting."}]}
+    answered = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ANSWERED}]}
+    confirmed = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": CONFIRMED}]}
+    root = [_said("system", SUPERVISOR), _said("user", ASKED)]
+    child = [_said("system", CALENDAR), _said("user", DELEGATED)]
+    first = {"input_tokens": 347, "output_tokens": 75, "output_tokens_details": {"reasoning_tokens": 18}}
+    last = {"input_tokens": 462, "output_tokens": 31, "input_tokens_details": {"cached_tokens": 256}}
+    brought = [thought, schedule, _result("call_00_Fsa6XTMl6dbQxpR4TFIb4432", CONFIRMED)]
+    models = Request("GET", "https://api.deepseek.com/v1/models", Headers([("accept", "*/*")]))
+    listed = Response(200, Headers([("content-type", "application/json")]), 30, JsonBody({"data": []}))
+    return (
+        Exchange(1, 0, models, listed, Ended.COMPLETE, 40),
+        _responses_exchange(2, 100, root, "schedule_event", [thought, schedule], first),
+        _responses_exchange(3, 1000, child, "create_calendar_event", [create], None),
+        _responses_exchange(
+            4, 2000, [*child, create, _result("call_01", CREATED)], "create_calendar_event", [confirmed], None
+        ),
+        _responses_exchange(5, 3000, [*root, *brought], "schedule_event", [answered], last),
+    )
+
+
+def loop_exchanges(calls: int) -> list[Exchange]:
+    """One user message that took many calls, each resending the whole history."""
+    history = [_said("system", SUPERVISOR * 20), _said("user", ASKED)]
+    exchanges = []
+    for number in range(1, calls + 1):
+        last = number == calls
+        answer = (
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": ANSWERED}]}
+            if last
+            else _asks("look", f'{{"page": {number}}}', f"call_{number}")
+        )
+        usage = {"input_tokens": 100 * number, "output_tokens": 7, "input_tokens_details": {"cached_tokens": 64}}
+        exchanges.append(_responses_exchange(number, 1000 * number, list(history), "look", [answer], usage))
+        history += [answer, _result(f"call_{number}", f"page {number}: " + DELEGATED * 30)]
+    return exchanges

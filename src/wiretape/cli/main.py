@@ -56,6 +56,16 @@ class LazyGroup(click.Group):
             ctx.fail(unknown_command(name))
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            result: object = super().invoke(ctx)
+            sys.stdout.flush()  # here, where a closed pipe is still ours to handle
+        except OSError as error:
+            if _is_closed_pipe(error):
+                raise PipeClosed from error  # click would exit with 1, as if the command had failed
+            raise
+        return result
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
@@ -87,46 +97,47 @@ def main(argv: Sequence[str] | None = None) -> int:
     _tolerate_narrow_encodings()
     try:
         result = app.main(args=list(argv) if argv is not None else None, prog_name="wiretape", standalone_mode=False)
-        sys.stdout.flush()  # here, where a closed pipe is still ours to handle
     except click.exceptions.Abort:
         return EXIT_INTERRUPTED
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except PipeClosed:
+        _silence_stdout()
+        return EXIT_PIPE_CLOSED
     except Exception as error:
         return _failed(error)
     return result if isinstance(result, int) else 0
 
 
+class PipeClosed(Exception):
+    """The reader of our pipe went away (`wiretape show … | head`): no one is left to tell."""
+
+
 def _failed(error: Exception) -> int:
     """Say what failed in one line, and give the exit code."""
-    if _is_closed_pipe(error):
-        # The reader of our pipe went away (`wiretape show … | head`): no one is left to tell.
-        _silence_stdout()
-        return EXIT_PIPE_CLOSED
     if os.environ.get("WIRETAPE_DEBUG", "0") not in ("", "0"):
         import traceback
 
         traceback.print_exception(error)
         return error.exit_code if isinstance(error, WiretapeError) else EXIT_INTERNAL
+    from wiretape.views.printable import visible
+
     if isinstance(error, WiretapeError):
-        click.echo(f"wiretape: {error}", err=True)
+        click.echo(f"wiretape: {visible(str(error))}", err=True)
         return error.exit_code
     if isinstance(error, OSError):
         click.echo(f"wiretape: {error.filename or 'system'}: {error.strerror or error}", err=True)
         return 2
-    said = " ".join(str(error).split())
-    click.echo(
-        f"wiretape: internal error: {type(error).__name__}: {said} (WIRETAPE_DEBUG=1 shows the traceback)", err=True
-    )
+    said = " ".join([f"{type(error).__name__}:", *str(error).split()]).removesuffix(":")
+    click.echo(f"wiretape: internal error: {said} (WIRETAPE_DEBUG=1 shows the traceback)", err=True)
     return EXIT_INTERNAL
 
 
-def _is_closed_pipe(error: Exception) -> bool:
+def _is_closed_pipe(error: OSError) -> bool:
     # Windows reports a closed pipe as EINVAL, on no file of a name.
-    return isinstance(error, BrokenPipeError) or (
-        isinstance(error, OSError) and sys.platform == "win32" and error.errno == errno.EINVAL and not error.filename
-    )
+    windows = sys.platform == "win32"
+    return isinstance(error, BrokenPipeError) or (windows and error.errno == errno.EINVAL and not error.filename)
 
 
 def _silence_stdout() -> None:

@@ -25,10 +25,11 @@ class Opened:
 
 def open_tape(path: str) -> Opened:
     """Read and link a tape; warnings go to stderr. `-` reads standard input."""
-    opened = link(path, read(path))
-    for warning in opened.tape.warnings:
-        from wiretape.views.printable import one_line
+    from wiretape.views.printable import one_line
+    from wiretape.wire.registry import default_registry
 
+    opened = link(path, read(path))
+    for warning in (*opened.tape.warnings, *default_registry().problems):
         print(f"wiretape: warning: {one_line(warning)}", file=sys.stderr)
     return opened
 

@@ -137,7 +137,7 @@ def _request(step: Step, full: bool) -> Iterator[RenderableType]:
     start = 0 if full else step.new_from
     new = len(request.messages) - start
     title = f"sends {count(new, 'message')}" if full else f"adds {count(new, 'message')}"
-    yield Heading(title + (f" to the {start} sent before" if start else ""))
+    yield Heading(title + (f" to the {start} of its thread" if start else ""))
     names = tool_names(request)
     for number, message in enumerate(request.messages[start:], start):
         mark = "  new" if full and number >= step.new_from > 0 else ""
