@@ -73,6 +73,9 @@ class Tasks:
 
     def started_by(self, texts: Sequence[str], number: int, at: int) -> Asked | None:
         """The tool call whose arguments carry one of these texts: whole before part, at work before done."""
+        whole = next(self._whole(texts, number, at), None)
+        if whole is not None:
+            return whole
         possible = [use for use in self.open_at(number) if use.at is None or use.at <= at]
         ranked = [
             (use.agent is not None, -size, use.call_number, use.index, use)
@@ -82,6 +85,13 @@ class Tasks:
         if ranked:
             return min(ranked, key=lambda rank: rank[:4])[4]
         return next((use for text in texts if len(text) >= _WHOLE for use in self._done(text, number, at)), None)
+
+    def _whole(self, texts: Sequence[str], number: int, at: int) -> Iterator[Asked]:
+        """Tool calls at work that started no agent yet and carry exactly one of the texts, in order."""
+        for text in texts:
+            for use in self._by_value.get(text, ()) or self._by_value.get(canonical(text), ()):
+                if use.agent is None and use.is_open(number) and (use.at is None or use.at <= at):
+                    yield use
 
     def _size(self, use: Asked, texts: Sequence[str]) -> int:
         """How much of the texts a tool call carries; a whole text counts for more than any part."""

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from wiretape.loop.keys import Keys
 from wiretape.loop.speaker import system_of
 from wiretape.model.call import Message, ModelCall
 
 ROOT = 0
+_FEW = 32  # equal histories looked at from either end: a poll may ask the same a thousand times
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A place on a call's path where an earlier call's request, or its answer, ended."""
-
-    node: int
-    index: int  # the first message of the new call's request after it
-    request_of: tuple[int, ...]
-    answer_of: tuple[int, ...]
+# A place on a path where an earlier request, or its answer, ended: the node, and the first message after it.
+Mark: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +23,14 @@ class Path:
     """The way a request took through the tree."""
 
     end: int
-    marks: tuple[Mark, ...]  # shallow to deep
+    marks: list[Mark]  # shallow to deep
     known: int  # the deepest node that was there before
     known_index: int
+
+
+def few(numbers: Sequence[int]) -> Sequence[int]:
+    """The first and the last of many."""
+    return tuple(numbers) if len(numbers) <= 2 * _FEW else (*numbers[:_FEW], *numbers[-_FEW:])
 
 
 class Histories:
@@ -37,13 +39,18 @@ class Histories:
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
         self._child: dict[tuple[int, int], int] = {}
-        self._requests: dict[int, tuple[int, ...]] = {}
-        self._answers: dict[int, tuple[int, ...]] = {}
+        self._requests: dict[int, list[int]] = {}
+        self._answers: dict[int, list[int]] = {}
         self._recorded: list[int | None] = [None]  # per node: the last call whose recorded answer lies on its path
         self._shortcuts: dict[int, tuple[tuple[Message, ...], int, int]] = {}
 
-    def requests_at(self, node: int) -> tuple[int, ...]:
-        return self._requests.get(node, ())
+    def requests_at(self, node: int) -> Sequence[int]:
+        """Calls whose requests end here, the earliest and the latest of them."""
+        return few(self._requests.get(node, ()))
+
+    def answers_at(self, node: int) -> Sequence[int]:
+        """Calls whose answers end here, the earliest and the latest of them."""
+        return few(self._answers.get(node, ()))
 
     def recorded_at(self, node: int) -> int | None:
         """The last call whose recorded answer is part of this history."""
@@ -53,25 +60,20 @@ class Histories:
         """Follow a request's history from `base`, adding what is new."""
         messages = call.request.messages
         node, start = self._resume(messages) if base == ROOT else (base, 0)
-        marks: list[Mark] = []
+        marks: list[Mark] = [(node, start)] if start else []
         known, known_index = node, start
-        if start:
-            self._mark(marks, node, start)
+        child, requests, answers, atoms_of = self._child, self._requests, self._answers, self._keys.of
         for index in range(start, len(messages)):
-            for atom in self._keys.of(messages[index]):
-                following = self._child.get((node, atom))
+            for atom in atoms_of(messages[index]):
+                following = child.get((node, atom))
                 if following is None:
                     node = self._add(node, atom)
-                else:
-                    node = known = following
-                    known_index = index + 1
-                    self._mark(marks, node, index + 1)
-        return Path(node, tuple(marks), known, known_index)
-
-    def _mark(self, marks: list[Mark], node: int, index: int) -> None:
-        requests, answers = self._requests.get(node, ()), self._answers.get(node, ())
-        if requests or answers:
-            marks.append(Mark(node, index, requests, answers))
+                    continue
+                node = known = following
+                known_index = index + 1
+                if node in answers or node in requests:
+                    marks.append((node, known_index))
+        return Path(node, marks, known, known_index)
 
     def _add(self, node: int, atom: int) -> int:
         child = self._child[node, atom] = len(self._recorded)
@@ -93,7 +95,7 @@ class Histories:
 
     def record(self, number: int, call: ModelCall, path: Path) -> int:
         """Remember a call's request and answer; gives the node after its answer."""
-        self._requests[path.end] = (*self._requests.get(path.end, ()), number)
+        self._requests.setdefault(path.end, []).append(number)
         messages = call.request.messages
         if messages and call.request.previous_response_id is None:
             self._shortcuts[id(messages[-1])] = (messages, len(system_of(call.request)), path.end)
@@ -101,6 +103,6 @@ class Histories:
         for atom in self._keys.of_all(call.response.messages) if call.response else ():
             node = self._child.get((node, atom)) or self._add(node, atom)
         if node != path.end:
-            self._answers[node] = (*self._answers.get(node, ()), number)
+            self._answers.setdefault(node, []).append(number)
             self._recorded[node] = number
         return node

@@ -37,19 +37,30 @@ def spelled(value: Json) -> str:
 class Keys:
     """Numbers for what messages say; each message object is read once."""
 
-    __slots__ = ("_atoms", "_seen")
+    __slots__ = ("_atoms", "_equal", "_seen")
 
     def __init__(self) -> None:
         self._atoms: dict[Atom, int] = {}
         self._seen: dict[int, tuple[Message, tuple[int, ...]]] = {}
+        self._equal: dict[tuple[str, tuple[Block, ...]], tuple[int, ...]] = {}
 
     def of(self, message: Message) -> tuple[int, ...]:
         """The numbers of a message's atoms; none for what is not compared."""
         found = self._seen.get(id(message))
         if found is None:
-            numbers = tuple(self._number(atom) for atom in atoms(message))
-            found = self._seen[id(message)] = (message, numbers)
+            found = self._seen[id(message)] = (message, self._read(message))
         return found[1]
+
+    def _read(self, message: Message) -> tuple[int, ...]:
+        """A message's numbers. Another object that says the very same is only looked up."""
+        key = (message.role, message.blocks)
+        try:
+            known = self._equal.get(key)
+        except TypeError:  # a block that holds raw JSON
+            return tuple(self._number(atom) for atom in atoms(message))
+        if known is None:
+            known = self._equal[key] = tuple(self._number(atom) for atom in atoms(message))
+        return known
 
     def of_all(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
         return tuple(number for message in messages for number in self.of(message))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from wiretape.loop.evidence import Identity, identity, retry_count
-from wiretape.loop.histories import Histories, Mark, Path
+from wiretape.loop.histories import Histories, Path
 from wiretape.loop.keys import Keys
 from wiretape.loop.speaker import same_speaker, same_system
 from wiretape.loop.words import after_answer, answer_text, user_words
@@ -131,10 +131,7 @@ class Weaver:
         same = [
             number
             for number in self._histories.requests_at(path.end)
-            if number not in self._next
-            and self._akin(number, call)
-            and same_system(self._calls[number].request, call.request)
-            and len(self._calls[number].request.messages) == len(call.request.messages)
+            if number not in self._next and self._akin(number, call) and self._is_same_request(number, call)
         ]
         # A call that started before the other had failed is its sibling, not its retry.
         lost = [n for n in same if failed(self._calls[n]) and (self._calls[n].ended_at or 0) <= call.at]
@@ -142,12 +139,20 @@ class Weaver:
             return lost[0]
         return same[-1] if same and retry_count(call) else None
 
+    def _is_same_request(self, number: int, call: ModelCall) -> bool:
+        earlier = self._calls[number]
+        if not failed(earlier) and not retry_count(call):
+            return False
+        same_length = len(earlier.request.messages) == len(call.request.messages)
+        return same_length and same_system(earlier.request, call.request)
+
     def _by_history(self, call: ModelCall, path: Path) -> Link | None:
         """The deepest earlier answer on the request's path, by the same speaker."""
-        for mark in reversed(path.marks):
-            fits = [n for n in mark.answer_of if self._akin(n, call) and same_speaker(self._calls[n], call)]
+        for node, index in reversed(path.marks):
+            answers = self._histories.answers_at(node)
+            fits = [n for n in answers if self._akin(n, call) and same_speaker(self._calls[n], call)]
             if fits:
-                return self._continue(self._best(fits, call), mark.index)
+                return self._continue(self._best(fits, call), index)
         return None
 
     def _best(self, numbers: Sequence[int], call: ModelCall) -> int:
@@ -179,20 +184,20 @@ class Weaver:
 
     def _by_request(self, call: ModelCall, path: Path) -> Link | None:
         """An earlier request is the start of this one, but what follows is not the answer that was recorded."""
-        for mark in reversed(path.marks):
-            for number in reversed(mark.request_of):
-                if self._went_on(number, mark, call):
+        for node, index in reversed(path.marks):
+            for number in reversed(self._histories.requests_at(node)):
+                if self._went_on(number, index, call):
                     lost = failed(self._calls[number])
-                    return Link("continues", number, mark.index, detail=None if lost else "its answer was changed")
+                    return Link("continues", number, index, detail=None if lost else "its answer was changed")
         return None
 
-    def _went_on(self, number: int, mark: Mark, call: ModelCall) -> bool:
+    def _went_on(self, number: int, index: int, call: ModelCall) -> bool:
         messages = call.request.messages
         if number in self._next or not self._akin(number, call) or not same_speaker(self._calls[number], call):
             return False
-        if mark.index >= len(messages):
+        if index >= len(messages):
             return False
-        return messages[mark.index].role == "assistant" or failed(self._calls[number])
+        return messages[index].role == "assistant" or failed(self._calls[number])
 
     def _forked(self, call: ModelCall, path: Path) -> Link | None:
         origin = self._histories.recorded_at(path.known)
