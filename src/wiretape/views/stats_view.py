@@ -92,9 +92,13 @@ def _findings(report: StatsReport, console: Console, width: int) -> Iterator[Tex
 
 def _legend(report: StatsReport) -> Iterator[Text | Indented]:
     """What the question marks mean, where there are any."""
-    if report.usage.unknown_calls or any(report.usage.unknown.get(field) for _, field in SUMMED):
-        yield Text()
-        yield sentence("?  the wire does not say      +2?  and 2 calls that do not say", "dim")
+    usage = report.usage
+    unknown = {field: max(usage.unknown.get(field, 0), usage.unknown_calls) for _, field in SUMMED}
+    if not any(unknown.values()):
+        return
+    partly = any(calls and getattr(usage, field) is not None for field, calls in unknown.items())
+    yield Text()
+    yield sentence("?  the wire does not say" + ("      +2?  and 2 calls that do not say" if partly else ""), "dim")
 
 
 def _others(report: StatsReport) -> Iterator[Text | Indented]:
