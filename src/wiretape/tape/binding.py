@@ -124,7 +124,7 @@ class Binder:
     def _write_request(self, draft: Draft) -> None:
         if draft.request_written:
             return
-        raw = request_bytes(draft, self._journal.read)
+        raw = request_bytes(draft, self._journal)
         written = self._writer.request(draft.number, draft.at, request_head(draft), raw)
         draft.request_written = True
         self._progress.setdefault(draft.number, Progress()).request = written
@@ -136,7 +136,7 @@ class Binder:
             return
         at = draft.headers_at if draft.websocket or draft.ended_at is None else draft.ended_at
         ended = None if draft.websocket else draft.ended
-        response = response_of(draft, self._journal.read)
+        response = response_of(draft, self._journal)
         self._progress[draft.number].response = self._writer.response(draft.number, at, response, ended)
         draft.response_written = True
         with self._journal.lock:
@@ -146,7 +146,7 @@ class Binder:
         self._write_request(draft)
         self._write_response(draft)
         while draft.messages:
-            message = write_message(self._writer, draft, draft.messages[0], self._journal.read)
+            message = write_message(self._writer, draft, draft.messages[0], self._journal)
             with self._journal.lock:
                 first = draft.messages.pop(0)
             self._show(draft, message, first.extent[1])

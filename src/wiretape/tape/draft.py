@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from wiretape.model.http import Close, Ended, Headers, Sender
 from wiretape.tape.codings import Decoder
+from wiretape.tape.repeats import Searched
 
 Extent = tuple[int, int, int]  # offset in the journal, length, when
 
@@ -51,6 +52,7 @@ class BodyDraft:
     deferred: bool = False  # too large to be decoded on arrival: the rest is in `encoded`
     held: bytes = b""  # the end of the text so far: it may be the beginning of a secret
     held_at: int = 0
+    searched: Searched | None = None  # for requests: what was searched for secrets in an earlier one
 
     @property
     def size(self) -> int:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -22,6 +22,7 @@ from wiretape.tape.draft import BodyDraft, Draft, Extent, Extents, MessageDraft
 from wiretape.tape.storage import write_all
 
 VERSION = 1
+_GAP = 4096  # bytes of other exchanges that are read along rather than skipped
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -60,6 +61,15 @@ class Journal:
             finally:
                 os.lseek(self._descriptor, self.size, os.SEEK_SET)
 
+    def read_all(self, extents: Iterable[Extent]) -> list[tuple[int, bytes]]:
+        """The bytes at some extents, each with its time: read in few pieces, since chunks mostly stand together."""
+        chunks: list[tuple[int, bytes]] = []
+        for group in _neighbours(extents):
+            start, (last, length, _) = group[0][0], group[-1]
+            piece = self.read((start, last + length - start, 0))
+            chunks += [(at, piece[offset - start : offset - start + size]) for offset, size, at in group]
+        return chunks
+
     def rewrite(self, drafts: Iterable[Draft]) -> None:
         """Keep only what these drafts still need."""
         with self.lock:
@@ -81,6 +91,18 @@ class Journal:
         if not keep:
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
+
+
+def _neighbours(extents: Iterable[Extent]) -> Iterator[list[Extent]]:
+    """Extents that stand close together, as one read."""
+    group: list[Extent] = []
+    for extent in extents:
+        if group and not 0 <= extent[0] - (group[-1][0] + group[-1][1]) <= _GAP:
+            yield group
+            group = []
+        group.append(extent)
+    if group:
+        yield group
 
 
 def _read_exactly(descriptor: int, length: int) -> bytes:
@@ -183,6 +205,12 @@ class Leftover:
     def read(self, extent: Extent) -> bytes:
         return self.data[extent[0] : extent[0] + extent[1]]
 
+    def read_all(self, extents: Iterable[Extent]) -> list[tuple[int, bytes]]:
+        return [(extent[2], self.read(extent)) for extent in extents]
+
+
+Source: TypeAlias = Journal | Leftover
+
 
 def read_journal(path: Path) -> Leftover | None:
     """What is in flight, or None if there is no journal. A torn last record costs only itself."""
@@ -261,14 +289,14 @@ def _fill_end(draft: Draft, tail: dict[str, Any], at: int) -> None:
         draft.close = Close(*tail["close"])
 
 
-def decoded(body: BodyDraft, read: Any) -> list[tuple[int, bytes]]:
+def decoded(body: BodyDraft, journal: Source) -> list[tuple[int, bytes]]:
     """The chunks of a body, (when, bytes), with what was left encoded undone."""
-    chunks = [(extent[2], read(extent)) for extent in body.extents]
+    chunks = journal.read_all(body.extents)
     if not body.deferred or body.decoder is None:
         return chunks
     last = chunks[-1][0] if chunks else 0
     with contextlib.suppress(CodingError):  # what decodes is kept
         chunks.append((last, body.decoder.feed(b"")))
-        for extent in body.encoded:
-            chunks.append((extent[2], body.decoder.feed(read(extent))))
+        for at, data in journal.read_all(body.encoded):
+            chunks.append((at, body.decoder.feed(data)))
     return chunks

@@ -23,7 +23,7 @@ from wiretape.tape.binding import Binder
 from wiretape.tape.codings import CodingError, decoder_for
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.draft import BodyDraft, Draft, MessageDraft
-from wiretape.tape.holding import safe_length
+from wiretape.tape.edit import redact_tape
 from wiretape.tape.journal import (
     Journal,
     end_payload,
@@ -33,6 +33,7 @@ from wiretape.tape.journal import (
 )
 from wiretape.tape.opening import open_tape
 from wiretape.tape.redact import Redactor
+from wiretape.tape.repeats import Repeats
 from wiretape.tape.storage import read_text
 from wiretape.tape.troubles import Troubles
 
@@ -103,6 +104,7 @@ class Recorder:
         self._open: dict[int, Draft] = {}
         self._bypassed = list(self._opened.header.bypassed or ())
         self._kinds = 0
+        self._repeats = Repeats()
         self._summary: RecorderSummary | None = None
         self._binder = Binder(self._opened, redactor, self._troubles, on_exchange, on_message, self._now)
 
@@ -127,6 +129,7 @@ class Recorder:
         draft.url = self._redactor.url(url)
         draft.headers = self._redactor.headers(pairs)
         draft.request.decoder = _decoder(pairs)
+        draft.request.searched = self._repeats.begin(self._redactor.search())
         self._binder.follow(draft)
         self._journal.append(b"request", b"%d" % number, draft.at, request_payload(draft))
 
@@ -141,6 +144,9 @@ class Recorder:
         if draft.request_ended:
             return
         self._flush(draft, draft.request, b"to")
+        if draft.request.searched is not None:
+            draft.request.searched.done()
+            draft.request.searched = None
         self._journal.append(b"sent", b"%d" % x, self._now())
         draft.request_ended = True
         self._binder.request(draft)
@@ -207,7 +213,7 @@ class Recorder:
             for number in list(self._open):
                 self.end(number, Ended.RECORDER_STOPPED)
             self._binder.close(self._bypassed)
-            self._warn_of_late_secrets()
+            self._remove_late_secrets()
             self._summary = RecorderSummary(
                 self._last_number - self._opened.last_number,
                 (*self._troubles.told, *self._troubles.warnings),
@@ -216,15 +222,18 @@ class Recorder:
             )
         return self._summary
 
-    def _warn_of_late_secrets(self) -> None:
+    def _remove_late_secrets(self) -> None:
         """A secret that first came in a credential header after it had been written elsewhere is on the tape."""
         with contextlib.suppress(Exception):
             path = self._opened.path
-            if self._redactor.late and (kinds := self._redactor.leaks(read_text(path))):
-                self._troubles.warn(
-                    f"{path}: holds a secret ({', '.join(sorted(kinds))}) that was written before it was known as one; "
-                    f"remove it: wiretape redact {path}"
-                )
+            if not self._redactor.late or not (kinds := self._redactor.leaks(read_text(path))):
+                return
+            secret = f"{path}: a secret ({', '.join(sorted(kinds))}) had been written before it was known as one"
+            try:
+                redact_tape(path, path, self._redactor)
+                self._troubles.warn(f"{secret}; it has been removed")
+            except Exception as error:
+                self._troubles.warn(f"{secret}, and it is still there: {error}; do not share this tape")
 
     # -- bodies ----------------------------------------------------------------------------------------------------
 
@@ -258,10 +267,10 @@ class Recorder:
         if not data:
             return
         text = body.held + data
-        cut = min(safe_length(text, self._redactor.longest_secret), len(text) - self._redactor.unfinished(text))
-        ready, held = text[:cut], text[cut:]
+        cut = len(text) - self._redactor.unfinished(text)
+        ready, held = (text, b"") if cut == len(text) else (text[:cut], text[cut:])
         if ready:
-            clean = self._redactor.data(ready)
+            clean = self._clean(body, ready)
             if clean is ready and len(body.held) < len(ready):
                 before = len(body.held)
                 self._append(draft, body, kind, body.held_at, ready[:before])
@@ -273,6 +282,11 @@ class Recorder:
             body.held_at = at
         body.held = held
 
+    def _clean(self, body: BodyDraft, data: bytes) -> bytes:
+        if body.searched is None or body.searched.version is not self._redactor.search():
+            return self._redactor.data(data)
+        return body.searched.clean(data, self._redactor.data)
+
     def _append(self, draft: Draft, body: BodyDraft, kind: bytes, at: int, data: bytes) -> None:
         if data:
             extent = self._journal.append(kind, b"%d" % draft.number, at, data)
@@ -281,7 +295,7 @@ class Recorder:
     def _flush(self, draft: Draft, body: BodyDraft, kind: bytes) -> None:
         held, body.held = body.held, b""
         if held and not draft.lost:
-            self._append(draft, body, kind, body.held_at, self._redactor.data(held))
+            self._append(draft, body, kind, body.held_at, self._clean(body, held))
 
     def _finish(self, draft: Draft, ended: Ended, trailers: Iterable[tuple[str, str]] | None) -> None:
         draft.ended_at = self._now()

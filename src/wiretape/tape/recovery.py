@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeAlias
 
 from wiretape.model.http import Headers, Request, Response, WsMessage
 from wiretape.tape.bodies import response_body
-from wiretape.tape.draft import Draft, Extent, MessageDraft
-from wiretape.tape.journal import Leftover, decoded
+from wiretape.tape.draft import Draft, MessageDraft
+from wiretape.tape.journal import Leftover, Source, decoded
 from wiretape.tape.writer import TapeWriter
 
-Read: TypeAlias = Callable[[Extent], bytes]
 # exchange -> whether the tape has its response and its end, and how many of its messages
 Have: TypeAlias = dict[int, tuple[bool, bool, int]]
 
@@ -20,22 +18,22 @@ def request_head(draft: Draft) -> Request:
     return Request(draft.method, draft.url, Headers(draft.headers), None, draft.http)
 
 
-def request_bytes(draft: Draft, read: Read) -> bytes:
-    return b"".join(data for _, data in decoded(draft.request, read))
+def request_bytes(draft: Draft, journal: Source) -> bytes:
+    return b"".join(data for _, data in decoded(draft.request, journal))
 
 
-def response_of(draft: Draft, read: Read) -> Response:
+def response_of(draft: Draft, journal: Source) -> Response:
     """The response as far as it came."""
     assert draft.status is not None
     headers = Headers(draft.response_headers)
-    chunks = [(max(0, at - draft.headers_at), data) for at, data in decoded(draft.response, read)]
+    chunks = [(max(0, at - draft.headers_at), data) for at, data in decoded(draft.response, journal)]
     body = response_body(chunks, headers.get("content-type"))
     return Response(draft.status, headers, draft.headers_at, body, draft.trailers)
 
 
-def write_message(writer: TapeWriter, draft: Draft, message: MessageDraft, read: Read) -> WsMessage:
+def write_message(writer: TapeWriter, draft: Draft, message: MessageDraft, journal: Source) -> WsMessage:
     extent = message.extent
-    return writer.message(draft.number, message.ordinal, extent[2], message.sender, read(extent), message.text)
+    return writer.message(draft.number, message.ordinal, extent[2], message.sender, journal.read(extent), message.text)
 
 
 def recovered(left: Leftover, have: Have) -> list[bytes]:
@@ -43,21 +41,21 @@ def recovered(left: Leftover, have: Have) -> list[bytes]:
     documents: list[bytes] = []
     writer = TapeWriter(documents.append)
     for number, draft in sorted(left.drafts.items()):
-        _recover(writer, draft, left.read, have.get(number))
+        _recover(writer, draft, left, have.get(number))
     return documents
 
 
-def _recover(writer: TapeWriter, draft: Draft, read: Read, have: tuple[bool, bool, int] | None) -> None:
+def _recover(writer: TapeWriter, draft: Draft, journal: Source, have: tuple[bool, bool, int] | None) -> None:
     has_response, has_end, messages = have or (False, False, 0)
     if have is None:
-        writer.request(draft.number, draft.at, request_head(draft), request_bytes(draft, read))
+        writer.request(draft.number, draft.at, request_head(draft), request_bytes(draft, journal))
     at = draft.ended_at if draft.ended_at is not None else draft.at
     if draft.status is not None and not has_response:
         ended = None if draft.websocket else draft.ended
-        writer.response(draft.number, draft.headers_at if draft.websocket else at, response_of(draft, read), ended)
+        writer.response(draft.number, draft.headers_at if draft.websocket else at, response_of(draft, journal), ended)
         has_end = has_end or ended is not None
     for message in draft.messages:
         if message.ordinal > messages:
-            write_message(writer, draft, message, read)
+            write_message(writer, draft, message, journal)
     if draft.ended is not None and not has_end:
         writer.ended(draft.number, at, draft.ended, draft.close)
