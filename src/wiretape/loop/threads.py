@@ -17,7 +17,6 @@ from wiretape.loop.keys import Keys
 from wiretape.loop.speaker import same_speaker, same_system
 from wiretape.loop.words import after_answer, answer_text, user_words
 from wiretape.model.call import Message, ModelCall, ToolResult
-from wiretape.model.http import Ended
 
 Relation: TypeAlias = Literal["first", "continues", "retry", "fork", "compaction"]
 _SUMMARY = 40  # characters that an answer must have to be recognised inside a later first message
@@ -49,9 +48,7 @@ class Strand:
 def failed(call: ModelCall) -> bool:
     """Whether a call gave no whole answer: an error, a cut, nothing at all."""
     response = call.response
-    if response is None or response.error is not None or response.status >= 400 or not response.complete:
-        return True
-    return call.ended not in (None, Ended.COMPLETE)
+    return response is None or response.error is not None or response.status >= 400 or not response.complete
 
 
 def _answer_before(messages: tuple[Message, ...], end: int) -> tuple[Message, ...]:
