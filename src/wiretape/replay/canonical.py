@@ -18,7 +18,7 @@ from wiretape.tape.redact_placeholders import PLACEHOLDER, matches
 
 UNKNOWN = -1  # the class of a live value that was not recorded
 
-_EXPONENT = re.compile(rb"\de\d\d")
+_EXPONENT = re.compile(rb"\de\+?\d\d")
 _BIGGEST = float(2**63)
 
 

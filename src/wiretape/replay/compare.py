@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from operator import is_
+from typing import Final
 
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.canonical import same
 from wiretape.replay.values import ABSENT, Difference
+
+_RECENT: Final = 8  # histories whose pairs are remembered in their order
 
 
 def differences(recorded: Json, live: Json, where: str = "") -> Iterator[Difference]:
@@ -42,12 +47,13 @@ def _of_lists(recorded: list[Json], live: list[Json], where: str) -> Iterator[Di
 
 
 class Differences:
-    """Differences of whole bodies, where what was compared before is not compared again: drift stays in a history."""
+    """The differences that are new: what drifted once stands in the history of every later call, and is told once."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "_recent")
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int], tuple[Json, Json, tuple[Difference, ...]]] = {}
+        self._known: dict[tuple[int, int], tuple[Json, Json]] = {}
+        self._recent: deque[tuple[list[Json], list[Json]]] = deque(maxlen=_RECENT)
 
     def between(self, recorded: Json, live: Json) -> Iterator[Difference]:
         if not isinstance(recorded, dict) or not isinstance(live, dict):
@@ -65,17 +71,26 @@ class Differences:
         if len(recorded) != len(live):
             yield from differences(recorded, live, where)
             return
-        for index, (one, other) in enumerate(zip(recorded, live, strict=True)):
-            here = f"{where}[{index}]"
-            known = self._known.get((id(one), id(other)))
-            if known is None:
-                found = tuple(differences(one, other, here))
-                if isinstance(one, dict) and isinstance(other, dict):  # small values share their identity
-                    self._known[id(one), id(other)] = (one, other, found)
-                yield from found
-            elif known[2]:
-                # A part that moved is compared again, for its path.
-                yield from known[2] if known[2][0].where.startswith(here) else differences(one, other, here)
+        for index in range(self._compared(recorded, live), len(live)):
+            one, other = recorded[index], live[index]
+            if one is other or (id(one), id(other)) in self._known:
+                continue
+            if isinstance(one, dict) and isinstance(other, dict):  # small values share their identity with others
+                self._known[id(one), id(other)] = one, other
+            yield from differences(one, other, f"{where}[{index}]")
+
+    def _compared(self, recorded: list[Json], live: list[Json]) -> int:
+        """How many leading pairs were compared before, as the same objects."""
+        longest = 0
+        for pair in list(self._recent):
+            length = len(pair[0])
+            goes_on = longest < length <= len(live) and pair[1][-1] is live[length - 1]
+            if goes_on and all(map(is_, pair[1], live)) and all(map(is_, pair[0], recorded)):
+                longest = length
+                self._recent.remove(pair)
+        if live and isinstance(live[-1], dict):
+            self._recent.append((recorded, live))
+        return longest
 
 
 def member(where: str, key: str) -> str:

@@ -10,7 +10,7 @@ from wiretape.replay.values import Answer, Difference, Reference, Tier
 
 @dataclass(slots=True)
 class Drift:
-    """One place that differed, with both values as they were first seen, and the calls that it was seen in."""
+    """One place that differed, with both values as they were first seen, and the calls that it was new in."""
 
     tier: Tier
     first: Difference

@@ -74,7 +74,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The recorded exchange that answers a live request; `differences` is empty at tier exact."""
+    """The recorded exchange that answers a live request.
+
+    `differences` are those that no earlier answer of the session told of: none at tier exact, and none where only the
+    history differs, as it did before.
+    """
 
     number: int  # of the live request, from 1
     reference: Reference

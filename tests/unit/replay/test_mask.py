@@ -1,0 +1,80 @@
+"""What is masked, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from wiretape.errors import UsageError
+from wiretape.replay.mask import Masker
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("今天是 2026年02月28日 15时05分30秒 星期六", "今天是 2027年3月1日 9时23分47秒 星期一"),
+        ("现在是2026年2月28日，15:05", "现在是2027年12月31日，09:15"),
+        ("today is 2026-02-28T15:05:30.123Z.", "today is 2027-12-01T05:05:30Z."),
+        ("at 2026-02-28 15:05:30+08:00", "at 2027-01-02 03:04:05+08:00"),
+        ("2026-02-28 15:05:30 Saturday", "2026-03-01 15:05:30 Sunday"),
+        ("Today's date: Saturday, February 28, 2026", "Today's date: Mon, Mar 1, 2027"),
+        ("Sat, 28 Feb 2026 15:05:30 GMT", "Mon, 01 Mar 2027 05:05:30 GMT"),
+        (
+            "Sat Feb 28 2026 15:05:30 GMT+0800 (China Standard Time)",
+            "Mon Mar 01 2027 05:05:30 GMT+0000 (Coordinated Universal Time)",
+        ),
+        ("2026/2/28", "2026/12/28"),
+        ("it is 3:05 PM", "it is 11:15 AM"),
+        ("created 1772262330", "created 1782262330"),
+        ("created 1772262330123", "created 1782262330456"),
+        ("created 1772262330.25", "created 1782262330.5"),
+        ("agent 3f2b8c1e-1234-4abc-9def-0123456789ab", "agent 00000000-1234-4abc-9def-0123456789ac"),
+        ("Chunk ID: 3fa9c1d2", "Chunk ID: aaa9c1df"),
+        ("id toolu_01A2b3C4d5E6", "id toolu_09Z8y7X6w5V4"),
+        ("in /tmp/tmpabcdxyz/notes.txt", "in /tmp/tmpqrstuvw/notes.txt"),
+        ("in /tmp/pytest-of-me/pytest-3/test_a0", "in /tmp/pytest-of-me/pytest-17/test_a0"),
+        ("in /var/folders/zz/abc123/T/tmpx1/a", "in /var/folders/yy/def456/T/tmpx2/a"),
+    ],
+)
+def test_what_two_equal_runs_differ_in_is_masked(one: str, other: str) -> None:
+    masker = Masker()
+    assert masker.text(one) == masker.text(other)
+    assert masker.text(one) != one
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version 1.2.3",
+        "12345678 pieces",
+        "for 60 min",
+        "deadbeef and facade",
+        "/tmp/report.txt",
+        "the year 2026",
+        "2x3",
+        "产品评审会",
+        "127.0.0.1:8080",
+        "May I ask?",
+    ],
+)
+def test_what_is_content_stays(text: str) -> None:
+    assert Masker().text(text) == text
+
+
+def test_files_in_a_temporary_directory_are_told_apart() -> None:
+    masker = Masker()
+    assert masker.text("/tmp/tmpabcdxyz/a.txt") != masker.text("/tmp/tmpabcdxyz/b.txt")
+
+
+def test_the_users_own_patterns_are_masked() -> None:
+    masker = Masker([r"build-\w+"])
+    assert masker.text("at build-alpha now") == "at <masked> now"
+
+
+def test_a_broken_pattern_is_named() -> None:
+    with pytest.raises(UsageError, match=r"\(unclosed"):
+        Masker(["(unclosed"])
+
+
+def test_epochs_that_are_numbers_are_masked_and_other_numbers_are_not() -> None:
+    masked = Masker().value({"at": 1772262330, "ms": 1772262330123, "count": 17, "ok": True, "list": ["2026-02-28"]})
+    assert masked == {"at": "<epoch>", "ms": "<epoch>", "count": 17, "ok": True, "list": ["<date>"]}
