@@ -144,11 +144,11 @@ class Redactor:
             return f"[redacted:{kind}]"
         scheme = _SCHEME.match(value)
         if scheme is None:
-            return self._placeholders.of(value, kind)
+            return self.placeholder(value, kind)
         if scheme[1].upper().startswith("AWS4"):  # signed anew for every message
             self._placeholders.count(kind)
             return f"{scheme[1]} [redacted:{kind}]"
-        return value[: scheme.end()] + self._placeholders.of(value[scheme.end() :], kind)
+        return value[: scheme.end()] + self.placeholder(value[scheme.end() :], kind)
 
     def url(self, url: str, every: bool = False) -> str:
         """A URL without its credentials; `every`: without any query value."""
@@ -159,13 +159,13 @@ class Redactor:
             if "redacted" in match[3] and PLACEHOLDER.search(match[3]):
                 return match[0]
             if every or secret_parameter(name):
-                return f"{match[1]}{match[2]}={self._placeholders.of(unquote(match[3]), kind_of(name))}"
+                return f"{match[1]}{match[2]}={self.placeholder(unquote(match[3]), kind_of(name))}"
             return match[0]
 
         def userinfo(match: re.Match[str]) -> str:
             if PLACEHOLDER.fullmatch(match[2]):
                 return match[0]
-            given = self._placeholders.of(unquote(match[2].partition(":")[2] or match[2]), "url-password")
+            given = self.placeholder(unquote(match[2].partition(":")[2] or match[2]), "url-password")
             return f"{match[1]}{given.replace('[', '%5B').replace(']', '%5D')}@"
 
         if "@" in url:
@@ -217,7 +217,8 @@ class Redactor:
         return self._search
 
     def placeholder(self, secret: str, kind: str) -> str:
-        return self._placeholders.of(secret, kind)
+        """The same for the same secret, wherever it stands: named for where it was first seen."""
+        return self._placeholders.of(secret, self._learned.kind(secret) or kind)
 
     def redacted(self, text: str, search: Search, care: Care = Care.ALL) -> str:
         """The text without what the search finds; the very same object if that is nothing."""
@@ -228,7 +229,7 @@ class Redactor:
     def _splice(self, text: str, spans: Sequence[Span]) -> str:
         pieces, at = [], 0
         for span in spans:
-            pieces += [text[at : span.start], self._placeholders.of(span.secret, span.kind)]
+            pieces += [text[at : span.start], self.placeholder(span.secret, span.kind)]
             at = span.end
         return "".join([*pieces, text[at:]])
 

@@ -13,6 +13,7 @@ from wiretape.tape.redact_chunks import TOKEN
 SHORTEST = 16  # shorter values are replaced where they stand as credentials, but not looked for elsewhere
 _MOST = 128  # remembered at a time: a client has a few, a server that sets a new cookie each time must not slow us
 _MOST_PASSING = 32
+_LEVELS = 3  # of JSON in strings of JSON
 
 _DUMMY_WORDS = """
     sk pk ant proj api key apikey test tests testing dummy fake mock mocked example sample placeholder changeme change
@@ -42,14 +43,14 @@ def _is_dummy_token(token: str) -> bool:
 
 
 def spellings(secret: str) -> tuple[str, ...]:
-    """The ways in which a secret may be written: itself, in a URL, in JSON, in JSON inside JSON, in base64."""
-    escaped = json.dumps(secret)[1:-1]
-    plain = json.dumps(secret, ensure_ascii=False)[1:-1]
-    forms = [secret, quote(secret, safe=""), quote(secret), quote_plus(secret), plain, escaped]
-    forms += [json.dumps(plain, ensure_ascii=False)[1:-1], json.dumps(escaped)[1:-1]]
-    forms += [form.lower() for form in forms[1:3] if "%" in form]
-    forms += _base64_cores(secret.encode())
-    return tuple(sorted(dict.fromkeys(forms), key=len, reverse=True))
+    """The ways in which a secret may be written: itself, in a URL, in JSON (inside JSON, inside JSON), in base64."""
+    forms = {secret, quote(secret, safe=""), quote(secret), quote_plus(secret)}
+    forms |= {re.sub("%..", lambda match: match[0].lower(), form) for form in forms if "%" in form}
+    level = {secret}
+    for _ in range(_LEVELS):
+        level = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in level for ascii_only in (False, True)}
+        forms |= level
+    return tuple(sorted(forms.union(_base64_cores(secret.encode())), key=len, reverse=True))
 
 
 def _base64_cores(data: bytes) -> list[str]:
@@ -100,6 +101,9 @@ class Learned:
         self.forms = tuple(sorted(forms.values(), key=lambda form: len(form[0]), reverse=True))
         self.odd = tuple(form.encode() for form in forms if form.encode().strip(TOKEN))
         self.version += 1
+
+    def kind(self, secret: str) -> str | None:
+        return self._kept.get(secret) or self._passing.get(secret)
 
     @property
     def longest(self) -> int:

@@ -58,7 +58,8 @@ class Search:
     def narrowed(self, spelled: bytes) -> Search | None:
         """What of it may be found in the strings of a JSON value that is spelled so; None if nothing."""
         text = spelled.decode()
-        forms = [form for form in self._forms if form[0] in text]
+        there = {secret for form, secret, _ in self._forms if form in text}  # spelled once more than in its string
+        forms = [form for form in self._forms if form[1] in there]
         shapes = [shape for shape in self._shapes if shape.in_json(text)]
         return Search(forms, self._patterns, shapes) if forms or shapes or self._patterns else None
 
@@ -103,7 +104,7 @@ def _replaceable(text: str, span: Span) -> bool:
     begin = text.rfind('"', 0, span.start) + 1
     if span.kind == "pattern" and not _STRUCTURE.isdisjoint(text[span.start : span.end]):
         return False  # it would break the JSON: the tape's own document is searched string by string
-    if span.kind == "pattern" and _is_bare(text, span):
+    if span.kind == "pattern" and (_is_bare(text, span) or _is_name(text, span)):
         return False
     name = _NAME.search(text, max(0, begin - 80), begin)
     care = care_for(member(name[1]), "") if name else Care.ALL
@@ -120,6 +121,12 @@ def _is_bare(text: str, span: Span) -> bool:
         "}",
         "]",
     )
+
+
+def _is_name(text: str, span: Span) -> bool:
+    """Whether it stands in a member's name."""
+    end = text.find('"', span.end, span.end + 200)
+    return end >= 0 and text[end + 1 : end + 4].lstrip().startswith(":")
 
 
 _NAME = re.compile(r'"([^"\\]{1,64})\\*"\s*:\s*\\*"\Z')
