@@ -154,6 +154,7 @@ class Upstream:
 
     def _handlers(self) -> dict[str, Callable[[Seen, asyncio.StreamWriter], Awaitable[bool]]]:
         return {
+            "/slow/chat/completions": self._slow,
             "/chat/completions": self._chat,
             "/v1/messages": self._messages,
             "/gzip": self._gzip,
@@ -218,6 +219,15 @@ class Upstream:
         """Each event waits for the gate."""
         self._stream_head(writer)
         for event in CHAT_EVENTS:
+            self._chunk(writer, event)
+            await writer.drain()
+            await self._gate_or_gone(request)
+        return self._stream_end(writer)
+
+    async def _slow(self, request: Seen, writer: asyncio.StreamWriter) -> bool:
+        """As a held stream, but its first event says who speaks, and nothing else."""
+        self._stream_head(writer)
+        for event in (chat_chunk(""), *CHAT_EVENTS):
             self._chunk(writer, event)
             await writer.drain()
             await self._gate_or_gone(request)

@@ -71,7 +71,7 @@ class LiveReport:
         for request in sorted(unrouted):
             self._say(f"answered 404: {request} names no host; --upstream URL says where such requests go", "yellow")
         if self.calls == 0:
-            self._no_calls(bypassed)
+            self._no_calls(bypassed, summary.exchanges)
         else:
             self._say(f"next: wiretape show {self._tape}")
 
@@ -87,9 +87,9 @@ class LiveReport:
         self._console.print(stats_view(stats(opened.run, opened.tape.warnings)))
         return len(opened.run.other_exchanges)
 
-    def _no_calls(self, bypassed: Sequence[str]) -> None:
+    def _no_calls(self, bypassed: Sequence[str], exchanges: int) -> None:
         self._say("NO MODEL CALL WAS SEEN", "bold red")
-        for line in _help(bypassed, self._running):
+        for line in _help(self._tape, bypassed, exchanges, self._running):
             self._console.print(f"  {line}", soft_wrap=True)
 
     def _line(self, call: ModelCall) -> None:
@@ -104,23 +104,25 @@ class LiveReport:
             self._console.print(f"{_PREFIX}{text}", style=style, soft_wrap=True)
 
 
-def _help(bypassed: Sequence[str], running: bool) -> list[str]:
-    """Why a recording may have stayed empty, the likeliest first."""
+def _help(tape: Path, bypassed: Sequence[str], exchanges: int, running: bool) -> list[str]:
+    """Why a recording may have no model call on it, the likeliest first."""
     lines = []
     if bypassed:
         options = " ".join(f"--host {host}" for host in bypassed)
-        lines += ["Does one of the hosts above serve the model? Record it:", f"  wiretape record {options} …"]
+        lines += ["Does one of the hosts above serve the model? Record it, too:", f"    wiretape record {options} …"]
+    if exchanges:
+        lines += ["What was recorded is in no wire format that wiretape knows; it is kept whole:"]
+        lines += [f"    wiretape show {tape}"]
     if not running:
         lines += ["Were the lines above pasted into the shell that ran the agent?"]
     lines += [
-        "Otherwise the program did not come by. What to check:",
+        "If the program should have called a model, it did not come by. What to check:",
         "- Does it have a base URL in its code or its configuration file? Point that at the recorder:",
         "    http://127.0.0.1:PORT/HOST/PATH, with --port to choose the port",
-        "- Does it ignore HTTPS_PROXY? Node's fetch needs Node 22.21 or later for it (NODE_USE_ENV_PROXY=1 is set);",
-        "    aiohttp needs trust_env=True.",
-        "- Did it talk to its model at all? Does the work run in another process that was started before,",
-        "    or in a container that has its own environment?",
-        "- Did it refuse the certificate? Then a warning above names the host.",
+        "- Does it ignore HTTPS_PROXY? Node's fetch reads it from Node 22.21 on (NODE_USE_ENV_PROXY=1 is set);",
+        "    aiohttp reads it with trust_env=True only.",
+        "- Is the work done by another process that was started before, or in a container?",
+        "- Did it refuse the recorder's certificate? Then a warning above names the host.",
     ]
     return lines
 

@@ -1,0 +1,453 @@
+"""`wiretape record` as a person runs it: a process, real SDKs, signals, and the tape that is left."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.12 or later)")
+
+from tests.support.upstream import CHAT_EVENTS, Upstream
+
+from wiretape.model.http import Ended, Exchange, StreamBody, body_bytes
+from wiretape.tape.reader import read_tape
+from wiretape.wire.registry import decode
+
+pytestmark = pytest.mark.proxy
+WIRETAPE = [sys.executable, "-m", "wiretape"]
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("state")
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    with Upstream() as running:
+        yield running
+
+
+@pytest.fixture
+def environ(state: Path, upstream: Upstream) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.upper().endswith(("_PROXY", "_BASE_URL"))}
+    return {
+        **kept,
+        "XDG_STATE_HOME": str(state),
+        "OPENAI_API_KEY": "sk-test-not-a-key",
+        "ANTHROPIC_API_KEY": "sk-ant-test-not-a-key",
+        "OPENAI_BASE_URL": f"{upstream.url}/v1",
+        "ANTHROPIC_BASE_URL": upstream.url,
+        "NO_PROXY": "localhost,127.0.0.1",
+    }
+
+
+def record(
+    tape: Path, environ: dict[str, str], *arguments: str, code: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    command = [*WIRETAPE, "record", "-o", str(tape), *arguments]
+    if code is not None:
+        command += ["--", sys.executable, "-c", textwrap.dedent(code)]
+    return subprocess.run(command, env=environ, cwd=tape.parent, capture_output=True, text=True, timeout=60)
+
+
+OPENAI = """
+    import openai
+    client = openai.OpenAI({0})
+    asked = [{{"role": "user", "content": "How is the weather?"}}]
+    answer = client.chat.completions.create(model="m", messages=asked)
+    print(answer.choices[0].message.content)
+    stream = client.chat.completions.create(model="m", messages=asked, stream=True)
+    print("".join(chunk.choices[0].delta.content or "" for chunk in stream))
+"""
+CALL = """
+    import http.client, os
+    from urllib.parse import urlsplit
+    url = urlsplit(os.environ["OPENAI_BASE_URL"])
+    connection = http.client.HTTPConnection(url.hostname, url.port)
+    connection.request("POST", url.path + "/chat/completions", b'{"model": "m"}')
+    print(len(connection.getresponse().read()))
+"""
+ANTHROPIC = """
+    import anthropic
+    client = anthropic.Anthropic()
+    asked = [{"role": "user", "content": "How is the weather?"}]
+    print(client.messages.create(model="m", max_tokens=9, messages=asked).content[0].text)
+"""
+
+
+def test_the_openai_sdk_by_its_base_url(tmp_path: Path, environ: dict[str, str], upstream: Upstream) -> None:
+    tape = tmp_path / "a.tape"
+    done = record(tape, environ, "--note", "a note", "--provenance", "scripted", code=OPENAI.format(""))
+    assert (done.stdout, done.returncode) == ("It is sunny.\nIt is sunny.\n", 0), done.stderr
+    read = read_tape(tape)
+    calls = decode(read.exchanges)
+    assert [(call.format, call.response and call.response.finish) for call in calls] == [("openai.chat", "stop")] * 2
+    assert {exchange.request.url for exchange in read.exchanges} == {f"{upstream.url}/v1/chat/completions"}
+    assert body_bytes(read.exchanges[1].response.body) == b"".join(CHAT_EVENTS)  # type: ignore[union-attr]
+    assert (read.header.note, read.header.provenance) == ("a note", "scripted")
+    assert "sk-test-not-a-key" not in tape.read_text()
+    assert "2 exchanges on" in done.stderr
+    assert done.stderr.count("openai.chat") >= 2, "a line for each call"
+    assert not tape.with_name("a.tape.journal").exists()
+
+
+def test_the_anthropic_sdk_by_its_base_url(tmp_path: Path, environ: dict[str, str]) -> None:
+    done = record(tmp_path / "a.tape", environ, code=ANTHROPIC)
+    assert (done.stdout, done.returncode) == ("It is raining.\n", 0), done.stderr
+    (call,) = decode(read_tape(tmp_path / "a.tape").exchanges)
+    assert (call.format, call.usage and call.usage.input) == ("anthropic.messages", 12)
+
+
+def test_the_openai_sdk_by_https_proxy(tmp_path: Path, environ: dict[str, str]) -> None:
+    """Its base URL is in its code: only the proxy variable and the certificates lead it to the recorder."""
+    from tests.support.certificates import make_authority
+
+    authority, context = make_authority(tmp_path)
+    with Upstream(tls=context) as upstream:
+        code = OPENAI.format(f'base_url="{upstream.url}/v1"')
+        done = record(tmp_path / "a.tape", {**environ, "SSL_CERT_FILE": str(authority)}, code=code)
+        url = f"{upstream.url}/v1/chat/completions"
+    assert (done.stdout, done.returncode) == ("It is sunny.\nIt is sunny.\n", 0), done.stderr
+    assert [exchange.request.url for exchange in read_tape(tmp_path / "a.tape").exchanges] == [url, url]
+
+
+@pytest.mark.parametrize("door", ["$OPENAI_BASE_URL", "{upstream}/v1"], ids=["by route", "by proxy"])
+def test_curl_by_both_doors(door: str, tmp_path: Path, environ: dict[str, str], upstream: Upstream) -> None:
+    url = door.format(upstream=upstream.url) + "/chat/completions"
+    command = ["sh", "-c", f"curl -sS {url} -H 'content-type: application/json' -d '{{\"model\": \"m\"}}'"]
+    tape = tmp_path / "a.tape"
+    done = subprocess.run(
+        [*WIRETAPE, "record", "-o", str(tape), "--", *command], env=environ, capture_output=True, text=True, timeout=60
+    )
+    assert "It is sunny." in done.stdout, done.stderr
+    (exchange,) = read_tape(tape).exchanges
+    assert body_bytes(exchange.request.body) == b'{"model": "m"}'
+    assert "proxy-connection" not in exchange.request.headers
+
+
+@pytest.mark.parametrize("code", [0, 1, 7, 255])
+def test_the_exit_code_is_passed_on(code: int, tmp_path: Path, environ: dict[str, str]) -> None:
+    assert record(tmp_path / "a.tape", environ, code=f"raise SystemExit({code})").returncode == code
+
+
+def test_no_model_call_is_said_loudly_with_what_to_check(tmp_path: Path, environ: dict[str, str]) -> None:
+    code = """
+        import http.client, os
+        from urllib.parse import urlsplit
+        proxy = urlsplit(os.environ["HTTP_PROXY"])
+        connection = http.client.HTTPConnection(proxy.hostname, proxy.port)
+        connection.request("GET", "http://models.invalid/v1")
+        try:
+            connection.getresponse()
+        except OSError:
+            pass
+    """
+    done = record(tmp_path / "a.tape", environ, code=code)
+    assert done.returncode == 0
+    assert "NO MODEL CALL WAS SEEN" in done.stderr
+    assert "passed through unrecorded: models.invalid" in done.stderr
+    assert "wiretape record --host models.invalid" in done.stderr
+    for hint in ("base URL", "HTTPS_PROXY", "NODE_USE_ENV_PROXY", "certificate"):
+        assert hint in done.stderr
+    assert read_tape(tmp_path / "a.tape").header.bypassed == ["models.invalid"]
+
+
+@pytest.mark.parametrize("command", [["no-such-agent"], ["./no-such-agent", "-v"]])
+def test_a_program_that_is_not_there(command: list[str], tmp_path: Path, environ: dict[str, str]) -> None:
+    done = record(tmp_path / "a.tape", environ, "--", *command)
+    assert done.returncode == 127
+    assert done.stderr.startswith(f"wiretape: cannot run {command[0]}: ")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_tape_is_not_touched(tmp_path: Path, environ: dict[str, str]) -> None:
+    tape = tmp_path / "a.tape"
+    record(tape, environ, code=CALL)
+    before = tape.read_bytes()
+    done = record(tape, environ, code="print('ran')")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "exists already" in done.stderr
+    assert "--append" in done.stderr
+    assert tape.read_bytes() == before
+
+
+def test_append_goes_on_and_force_replaces(tmp_path: Path, environ: dict[str, str]) -> None:
+    tape = tmp_path / "a.tape"
+    record(tape, environ, code=CALL)
+    assert record(tape, environ, "--append", code=CALL).returncode == 0
+    assert [exchange.number for exchange in read_tape(tape).exchanges] == [1, 2]
+    assert record(tape, environ, "--force", code=CALL).returncode == 0
+    assert [exchange.number for exchange in read_tape(tape).exchanges] == [1]
+
+
+def test_a_file_that_is_no_tape_is_not_replaced(tmp_path: Path, environ: dict[str, str]) -> None:
+    (tmp_path / "agent.py").write_text("print('precious')\n")
+    done = record(tmp_path / "agent.py", environ, "--force", code="pass")
+    assert done.returncode == 2
+    assert "is not a tape" in done.stderr
+    assert (tmp_path / "agent.py").read_text() == "print('precious')\n"
+
+
+def test_a_port_in_use(tmp_path: Path, environ: dict[str, str], upstream: Upstream) -> None:
+    done = record(tmp_path / "a.tape", environ, "--port", str(upstream.port), code="print('ran')")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"wiretape: port {upstream.port} on 127.0.0.1 is in use")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--upstream", "api.deepseek.com"], "needs a scheme and a host"),
+        (["--append", "--force"], "give one of them"),
+    ],
+)
+def test_bad_options_are_one_line(arguments: list[str], said: str, tmp_path: Path, environ: dict[str, str]) -> None:
+    done = record(tmp_path / "a.tape", environ, *arguments, code="pass")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("tape", ["missing/a.tape", "."])
+def test_a_tape_that_cannot_be_written(tape: str, tmp_path: Path, environ: dict[str, str]) -> None:
+    command = [*WIRETAPE, "record", "-o", tape, "--", "true"]
+    done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_users_hosts_come_from_pyproject(tmp_path: Path, environ: dict[str, str]) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.wiretape]\nhosts = ["*.invalid"]\n')
+    code = """
+        import http.client, os
+        from urllib.parse import urlsplit
+        proxy = urlsplit(os.environ["HTTP_PROXY"])
+        connection = http.client.HTTPConnection(proxy.hostname, proxy.port)
+        connection.request("GET", "http://models.invalid/v1")
+        try:
+            connection.getresponse()
+        except OSError:
+            pass
+    """
+    done = record(tmp_path / "a.tape", environ, code=code)
+    (exchange,) = read_tape(tmp_path / "a.tape").exchanges
+    assert (exchange.request.url, exchange.ended) == ("http://models.invalid/v1", Ended.UPSTREAM_UNREACHABLE)
+    assert "models.invalid:80 could not be reached" in done.stderr
+
+
+# Until Ctrl-C, and other signals
+
+
+class Running:
+    """`wiretape record` without a program, until it is told to stop."""
+
+    def __init__(self, tape: Path, environ: dict[str, str], *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [*WIRETAPE, "record", "-o", str(tape), *arguments],
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        self.variables = dict(self._exports())
+
+    def _exports(self) -> Iterator[tuple[str, str]]:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            name, _, value = line.removeprefix("export ").rstrip("\n").partition("=")
+            yield name, value.strip("'")
+            if name == "DENO_CERT":  # the last one
+                return
+
+    @property
+    def port(self) -> int:
+        return int(self.variables["HTTP_PROXY"].rpartition(":")[2])
+
+    def stream(self, upstream: Upstream, path: str) -> socket.socket:
+        client = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        target = f"/127.0.0.1:{upstream.port}{path}"
+        client.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n\r\n".encode())
+        return client
+
+    def end(self, number: signal.Signals) -> int:
+        self.process.send_signal(number)
+        code = self.process.wait(20)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopping_in_the_middle_of_a_stream_keeps_what_came(
+    number: signal.Signals, tmp_path: Path, environ: dict[str, str], upstream: Upstream
+) -> None:
+    tape = tmp_path / "a.tape"
+    running = Running(tape, environ)
+    assert running.variables["OPENAI_BASE_URL"].startswith(f"http://127.0.0.1:{running.port}/127.0.0.1:")
+    with running.stream(upstream, "/channel") as client:
+        upstream.open_gate()
+        got = b""
+        while b"data: 1\n\n" not in got:
+            got += client.recv(4096)
+        assert running.end(number) == 0
+    (exchange,) = read_tape(tape).exchanges
+    assert exchange.ended is Ended.RECORDER_STOPPED
+    assert body_of(exchange) == b"event: message\ndata: 0\n\nevent: message\ndata: 1\n\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_reach_the_program_and_the_tape_is_finished(
+    number: signal.Signals, code: int, tmp_path: Path, environ: dict[str, str], upstream: Upstream
+) -> None:
+    tape = tmp_path / "a.tape"
+    agent = textwrap.dedent(
+        """
+        import http.client, os, signal
+        from urllib.parse import urlsplit
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        url = urlsplit(os.environ["OPENAI_BASE_URL"])
+        connection = http.client.HTTPConnection(url.hostname, url.port)
+        connection.request("GET", url.path + "/channel")
+        response = connection.getresponse()
+        print(response.read(24), flush=True)
+        response.read()
+        """
+    )
+    command = [*WIRETAPE, "record", "-o", str(tape), "--", sys.executable, "-c", agent]
+    process = subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    assert "data: 0" in process.stdout.readline()
+    process.send_signal(number)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == code, said
+    (exchange,) = read_tape(tape).exchanges
+    assert exchange.ended is Ended.CLIENT_CLOSED
+    assert body_of(exchange).startswith(b"event: message\ndata: 0\n\n")
+    assert "1 exchange on" in said
+
+
+@pytest.mark.slow
+def test_killing_the_recorder_loses_no_finished_call(
+    tmp_path: Path, environ: dict[str, str], upstream: Upstream
+) -> None:
+    """SIGKILL at any moment: every answer that a client had whole is on the tape, whole."""
+    chooser = random.Random(7)
+    for attempt in range(10):
+        tape = tmp_path / f"{attempt}.tape"
+        running = Running(tape, environ)
+        finished = chat_until(running, upstream, time.monotonic() + chooser.uniform(0.005, 0.25))
+        assert running.end(signal.SIGKILL) == -signal.SIGKILL
+        read = read_tape(tape)
+        whole = [e for e in read.exchanges if e.response is not None and body_of(e) == b"".join(CHAT_EVENTS)]
+        assert len(whole) >= finished, (attempt, finished, read.warnings)
+        assert [e.number for e in read.exchanges] == list(range(1, len(read.exchanges) + 1))
+
+
+def chat_until(running: Running, upstream: Upstream, deadline: float) -> int:
+    """Streamed calls one after the other; the last one may be anywhere when time is up. How many came to their end."""
+    body = b'{"model":"m","stream":true}'
+    head = (
+        f"POST /127.0.0.1:{upstream.port}/v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    finished = 0
+    with socket.create_connection(("127.0.0.1", running.port), timeout=5) as client:
+        while True:
+            client.sendall(head.encode() + body)
+            got = b""
+            while not got.endswith(b"0\r\n\r\n"):
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return finished
+                client.settimeout(left)
+                try:
+                    got += client.recv(65536)
+                except TimeoutError:
+                    return finished
+            finished += 1
+
+
+def test_a_killed_recording_can_be_continued(tmp_path: Path, environ: dict[str, str], upstream: Upstream) -> None:
+    tape = tmp_path / "a.tape"
+    running = Running(tape, environ)
+    assert chat_until(running, upstream, time.monotonic() + 0.2) > 0
+    running.end(signal.SIGKILL)
+    before = len(read_tape(tape).exchanges)
+    assert record(tape, environ, code=CALL).returncode == 2, "not without --append"
+    assert record(tape, environ, "--append", code=CALL).returncode == 0
+    after = read_tape(tape)
+    assert len(after.exchanges) == before + 1
+    assert not tape.with_name("a.tape.journal").exists()
+
+
+# Times
+
+
+def test_the_first_token_is_the_first_event_with_content(
+    tmp_path: Path, environ: dict[str, str], upstream: Upstream
+) -> None:
+    """The head comes at once, the first event with content only when the gate lets the stream go on."""
+    tape = tmp_path / "a.tape"
+    running = Running(tape, environ)
+    body = b'{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}'
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as client:
+        client.sendall(
+            f"POST /127.0.0.1:{upstream.port}/slow/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+        got = b""
+        while not got.endswith(b"0\r\n\r\n"):
+            got += client.recv(65536)
+            if got.count(b"data: ") == 1:
+                time.sleep(0.3)
+            if b"data: " in got:
+                upstream.open_gate()
+    assert running.end(signal.SIGINT) == 0
+    (exchange,) = read_tape(tape).exchanges
+    (call,) = decode([exchange])
+    assert exchange.response is not None
+    assert call.response is not None
+    assert call.response.first_token_at is not None
+    waited = call.response.first_token_at - exchange.response.headers_at
+    assert 250 <= waited <= 2000
+    body_ = exchange.response.body
+    assert isinstance(body_, StreamBody)
+    assert list(body_.ms) == sorted(body_.ms)
+    assert body_.ms[0] < 200 <= body_.ms[1], "events are timed when they come"
+
+
+# What is in the way
+
+
+def test_without_mitmproxy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+
+    from wiretape.cli.main import main
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main(["record", "-o", "x.tape", "--", "true"]) == 2
+
+
+def body_of(exchange: Exchange) -> bytes:
+    assert exchange.response is not None
+    return body_bytes(exchange.response.body)
