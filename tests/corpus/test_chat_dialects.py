@@ -432,7 +432,7 @@ def test_a_stream_request_may_get_a_plain_error() -> None:
 
 def test_deepseek_labels_its_error_as_octets() -> None:
     headers = [("content-type", "application/octet-stream")]
-    body = b'{"error":{"message":"Insufficient Balance","type":"unknown_error","param":null,"code":"invalid_request_error"}}'
+    body = b'{"error":{"message":"Insufficient Balance","type":"unknown_error","code":"invalid_request_error"}}'
     response = answer(CHAT, body, status=402, headers=headers)
     assert response.error is not None
     assert response.error.message == "Insufficient Balance"
