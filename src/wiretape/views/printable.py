@@ -11,6 +11,7 @@ import re
 
 from rich.cells import cell_len, set_cell_size
 
+from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json
 
 # C0 but tab and newline, DEL, C1, line separators, direction overrides and isolates, lone surrogates.
@@ -51,5 +52,8 @@ def clip(text: str, width: int) -> str:
 
 def json_text(value: Json, indent: int | None = 2) -> str:
     """JSON for people and programs alike: readable CJK, and no character that a terminal would obey."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=indent)
+    except RecursionError:
+        raise UsageError("a JSON value is nested too deeply to print; wiretape show TAPE xN --raw writes it") from None
     return _UNSAFE.sub(lambda m: f"\\u{ord(m[0]):04x}", text)

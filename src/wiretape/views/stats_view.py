@@ -76,7 +76,9 @@ def _total(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
         label = field.replace("_", " ").ljust(13)
         yield Text.assemble(" " * 8, (label, "dim"), long_sum(report.usage, field, report.calls))
     # Not the quotient of the sums above where calls are missing from one of them: say so.
-    over = ", over the calls that give both" if report.hit_rate is not None and report.usage.unknown.get("cached") else ""
+    over = (
+        ", over the calls that give both" if report.hit_rate is not None and report.usage.unknown.get("cached") else ""
+    )
     yield Text.assemble(" " * 8, ("hit rate".ljust(13), "dim"), percent(report.hit_rate) + over)
 
 

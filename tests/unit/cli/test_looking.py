@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tests.support.views import ANSWERED, ASKED, header, wire_exchanges
 
 from wiretape.analyze.report import StatsReport
 from wiretape.cli.main import main
-from wiretape.model.http import body_bytes
+from wiretape.model.http import BytesBody, Response, body_bytes
 from wiretape.tape.writer import write_tape
 
 
@@ -270,3 +271,14 @@ def test_200_calls_are_counted_well_within_two_seconds(tape: str) -> None:
     assert b"200 calls" in done.stdout
     # Generous: this machine may be busy. Benchmarks measure; this notices work that grows with the square.
     assert time.perf_counter() - started < 10
+
+
+def test_raw_on_a_terminal_is_not_obeyed_by_it(
+    tape: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = replace(wire_exchanges()[0], response=Response(200, body=BytesBody(b"\x1b[2J\xff\x9b1m")))
+    write_tape("hostile.tape", header(), [hostile])
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    code, out, _ = run(capsys, "show", "hostile.tape", "x1", "--raw")
+    assert code == 0
+    assert r"\x1b[2J\xff\x9b1m" in out

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from wiretape.errors import UsageError
 from wiretape.views.printable import clip, json_text, name, one_line, visible
 
 ANYTHING = st.text(alphabet=st.characters(exclude_categories=()), max_size=200)
@@ -60,6 +62,14 @@ def test_clip_of_a_megabyte_is_a_prefix() -> None:
 
 def test_one_line_joins_lines() -> None:
     assert one_line("a\n\n  b\tc") == "a b c"
+
+
+def test_a_value_nested_too_deeply_is_refused_in_words() -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(UsageError, match="nested too deeply"):
+        json_text(deep)
 
 
 def test_a_name_of_any_length_fits_a_table() -> None:

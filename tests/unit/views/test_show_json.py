@@ -25,9 +25,9 @@ def test_a_call_has_what_it_adds_and_what_was_answered() -> None:
     said = call_json(RUN.steps[3], RUN, "answers schedule_event from call 1")
     assert said["why"] == "answers schedule_event from call 1"
     assert said["cause"] == {"kind": "tool_results", "call": 1, "tools": ("schedule_event",)}
-    assert (said["new_from"], said["messages_sent"]) == (2, 4)
-    assert [m["path"] for m in said["messages"]] == ["input[2]", "input[3]"]
-    result = said["messages"][1]["blocks"][0]
+    assert (said["new_from"], said["messages_sent"]) == (3, 4)
+    assert [m["path"] for m in said["messages"]] == ["input[3]"]
+    result = said["messages"][0]["blocks"][0]
     assert (result["type"], result["id"]) == ("tool_result", "call_00_Fsa6")
     assert said["answer"][0]["blocks"][0]["type"] == "text"
     assert (said["usage"]["input"], said["usage"]["cached"], said["usage"]["reasoning"]) == (462, 256, None)

@@ -19,7 +19,7 @@ def alone(call: ModelCall, full: bool = False) -> str:
 def test_only_what_a_call_adds_is_shown_with_its_place_in_the_body() -> None:
     run = subagents_run()
     screen = shown(call_view(run.steps[3], run, "answers schedule_event from call 1"))
-    assert "adds 2 messages to the 2 sent before ─" in screen
+    assert "adds 1 message to the 3 of its thread ─" in screen
     assert "tool  input[3]\n  result of schedule_event  call_00_Fsa6\n" in screen
     assert "帮我约明天下午 3 点和张三开产品评审会，1 小时" not in screen
 
