@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent.parent
 CAPTURES = ROOT / "captures"
 PORT = 8137  # fixed, so that recording again changes no URL
 DELAY = 0.12
+KEY = "sk-captures-5b1d7c02e94f4a83"  # opens nothing; no tape may hold it
 
 _UPSTREAM = (
     "Recorded from a program of wiretape's own against a scripted upstream on loopback, so times are not a provider's."
@@ -99,8 +100,8 @@ def environment(upstream: Upstream) -> dict[str, str]:
         **os.environ,
         "DEEPSEEK_BASE_URL": upstream.url,
         "OPENAI_BASE_URL": f"{upstream.url}/v1",
-        "DEEPSEEK_API_KEY": "no-key",
-        "OPENAI_API_KEY": "no-key",
+        "DEEPSEEK_API_KEY": KEY,
+        "OPENAI_API_KEY": KEY,
     }
 
 
