@@ -1,0 +1,137 @@
+"""The proxy port: what it refuses, what it hands to the replay server, and whom it lets through."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from tests.support.replaying import chat, exchange, live, session, user
+
+from wiretape.adapters.replaying import DUMMY_KEY, Replaying, dummy_keys
+
+URL = "http://models.example.com/v1/chat/completions"
+
+
+@contextmanager
+def host() -> Iterator[tuple[int, list[bytes]]]:
+    """A server that answers one thing to everyone, and what it was sent."""
+    heard: list[bytes] = []
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            with connection:
+                heard.append(connection.recv(65536))
+                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nreal")
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield listening.getsockname()[1], heard
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join()
+
+
+def through(replaying: Replaying) -> httpx.Client:
+    return httpx.Client(proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False)
+
+
+def test_a_tunnel_is_refused_with_the_reason_and_listed() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one"))
+    with Replaying(replay) as replaying, through(replaying) as client, pytest.raises(httpx.ProxyError, match="403"):
+        client.get("https://tracking.example.com/x")
+    assert [(s.what, s.note) for s in replay.report().strayed] == [
+        (
+            "CONNECT tracking.example.com:443",
+            "only hosts named by --pass are let through (--pass tracking.example.com)",
+        )
+    ]
+
+
+def test_a_refused_host_that_is_on_the_tape_says_what_to_do() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one"))
+    with Replaying(replay) as replaying, socket.create_connection(("127.0.0.1", replaying.gate_port)) as raw:
+        raw.sendall(b"CONNECT api.example.com:443 HTTP/1.1\r\n\r\n")
+        answer = b"".join(iter(lambda: raw.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    assert b"point the program's base URL at the replay server" in answer
+
+
+def test_plain_http_through_the_proxy_is_answered_from_the_tape() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one", url=URL))
+    with Replaying(replay) as replaying, through(replaying) as client:
+        assert client.post(URL, json=chat(user("hi"))).json()["choices"][0]["message"]["content"] == "one"
+        assert client.post(URL, json=chat(user("other"))).status_code == 400
+        assert client.get("http://elsewhere.example.com/x").status_code == 404
+        own = f"http://127.0.0.1:{replaying.port}/models.example.com/v1/chat/completions"
+        assert client.post(own, json=chat(user("hi"))).json()["error"]["code"] == "wiretape_miss"
+
+
+def test_a_host_that_is_let_through_is_reached_and_listed() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one"))
+    with host() as (port, heard), Replaying(replay, let_through=["127.0.0.*"]) as replaying:
+        with through(replaying) as client:
+            assert client.get(f"http://127.0.0.1:{port}/tool?q=1").text == "real"
+        with socket.create_connection(("127.0.0.1", replaying.gate_port)) as raw:
+            raw.sendall(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % port)
+            assert raw.recv(4096).startswith(b"HTTP/1.1 200 ")
+            raw.sendall(b"hello")
+            assert b"real" in b"".join(iter(lambda: raw.recv(4096), b""))
+        assert heard[0].startswith(b"GET /tool?q=1 HTTP/1.1\r\n")
+        assert heard[1] == b"hello"
+    assert replay.report().passed == {f"127.0.0.1:{port}": 2}
+
+
+def test_a_host_that_is_not_named_is_not_reached() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one"))
+    with host() as (port, heard), Replaying(replay, let_through=["*.example.com"]) as replaying:
+        with through(replaying) as client:
+            assert client.get(f"http://127.0.0.1:{port}/tool").status_code == 404
+        assert heard == []
+    assert replay.report().passed == {}
+
+
+def test_an_unreachable_host_that_is_let_through_is_a_502() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one"))
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with Replaying(replay, let_through=["127.0.0.1"]) as replaying, through(replaying) as client:
+        assert client.get(f"http://127.0.0.1:{port}/").status_code == 502
+
+
+@pytest.mark.parametrize("rubbish", [b"\x16\x03\x01\r\n\r\n", b"CONNECT nowhere HTTP/1.1\r\n\r\n", b"", b"GET\r\n\r\n"])
+def test_rubbish_ends_its_own_connection_only(rubbish: bytes) -> None:
+    replay = session(exchange(1, chat(user("hi")), "one", url=URL))
+    with Replaying(replay) as replaying:
+        with socket.create_connection(("127.0.0.1", replaying.gate_port)) as raw:
+            raw.sendall(rubbish)
+            raw.shutdown(socket.SHUT_WR)
+            assert raw.recv(4096) == b""
+        with through(replaying) as client:
+            assert client.post(URL, json=chat(user("hi"))).status_code == 200
+
+
+def test_keys_are_made_up_for_providers_on_the_tape_and_never_over_the_users_own() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one", url="https://api.deepseek.com/chat/completions"))
+    assert dummy_keys({}, replay) == {"DEEPSEEK_API_KEY": DUMMY_KEY, "OPENAI_API_KEY": DUMMY_KEY}
+    assert dummy_keys({"DEEPSEEK_API_KEY": "mine", "OPENAI_API_KEY": "mine"}, replay) == {}
+
+
+def test_the_childs_variables_lead_here_and_nowhere_else() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one"))
+    with Replaying(replay) as replaying:
+        variables = replaying.variables({"OPENAI_BASE_URL": "https://api.example.com/v1", "NO_PROXY": "*"})
+        assert variables["OPENAI_BASE_URL"] == f"http://127.0.0.1:{replaying.port}/api.example.com/v1"
+        assert variables["HTTPS_PROXY"] == f"http://127.0.0.1:{replaying.gate_port}"
+        assert variables["NO_PROXY"] == variables["no_proxy"] == ""
+    assert replay.answer(live(chat(user("hi")))).number == 1
