@@ -1,0 +1,11 @@
+"""A wire format as a plugin would bring it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from wiretape.wire.openai_chat import OpenAIChat
+
+
+class Quiet(OpenAIChat):
+    name: ClassVar[str] = "quiet"

@@ -1,0 +1,193 @@
+"""Which format an exchange speaks: path, then body, then answer; never the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.support.wire import DONE, REGISTRY, chunk, exchange, named, stream
+
+from wiretape.model.http import Body, Exchange, Headers, JsonBody, Request, TextBody
+from wiretape.wire.base import Claim
+from wiretape.wire.recognition import host_dialect, path_of
+
+CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+INPUT = {"model": "m", "input": "Hi"}
+ANTHROPIC = {**CHAT, "max_tokens": 1, "system": "You help."}
+
+
+def name_of(
+    url: str, body: Any = None, headers: list[tuple[str, str]] | None = None, method: str = "POST"
+) -> str | None:
+    shaped = body if body is None or isinstance(body, TextBody) else JsonBody(body)
+    found = REGISTRY.recognise_request(Request(method, url, Headers(headers or []), shaped))
+    return found.name if found else None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/chat/completions",
+        "/chat/completions",
+        "/v1/v1/chat/completions",
+        "/openai/deployments/gpt/chat/completions?api-version=2024-10-21",
+        "/api/v3/bots/chat/completions",
+        "/api/paas/v4/chat/completions/",
+        "/v1beta/openai/chat/completions",
+        "/client/v4/accounts/a/ai/v1/chat/completions",
+        "/engines/m/chat/completions",
+        "/together/v1/chat/completions",
+    ],
+)
+def test_chat_paths(path: str) -> None:
+    assert name_of(f"https://any.example.com{path}", CHAT) == "openai.chat"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/responses",
+        "/responses",
+        "/backend-api/codex/responses",
+        "/openai/responses?api-version=1",
+        "/v1/responses/compact",
+    ],
+)
+def test_responses_paths(path: str) -> None:
+    assert name_of(f"https://any.example.com{path}", INPUT) == "openai.responses"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/messages",
+        "/v1/messages?beta=true",
+        "/anthropic/v1/messages",
+        "/api/anthropic/v1/messages",
+        "/v1/messages/count_tokens",
+    ],
+)
+def test_messages_paths(path: str) -> None:
+    assert name_of(f"https://any.example.com{path}", {**CHAT, "max_tokens": 1}) == "anthropic.messages"
+
+
+@pytest.mark.parametrize(
+    ("url", "body"),
+    [
+        ("https://api.example.com/v1/threads/thread_1/messages", {"role": "user", "content": "Hi"}),
+        ("https://api.example.com/v1/threads/thread_1/messages", CHAT),
+        ("https://api.example.com/v1/chat/completions/c_1/messages", None),
+        ("https://mcp.example.com/messages?sessionId=1", {"jsonrpc": "2.0", "method": "tools/call", "id": 1}),
+        ("https://mcp.example.com/v1/messages", {"jsonrpc": "2.0", "method": "tools/call", "id": 1}),
+        ("https://chat.example.com/channels/7/messages", {"text": "Hi"}),
+        ("https://forms.example.com/responses", {"answers": [1]}),
+        ("https://api.example.com/v1/embeddings", {"model": "m", "input": ["Hi"]}),
+        ("https://api.example.com/v1/moderations", INPUT),
+        ("https://api.example.com/v1/rerank", {"query": "x", "documents": []}),
+        ("https://api.example.com/v1/messages/batches", {"requests": []}),
+        ("https://api.example.com/v1/completions", {"model": "m", "prompt": "Hi"}),
+        ("https://api.example.com/models/m:generateContent", {"contents": []}),
+        ("https://api.example.com/api/chat", {**CHAT, "options": {}}),
+        ("https://api.example.com/v2/chat", CHAT),
+        ("https://api.example.com/track", {"model": "m", "messages": ["hello"]}),
+        ("https://api.example.com/track", {"events": [{"messages": 1}]}),
+        ("https://bedrock.example.com/model/x/converse", {"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}),
+        (
+            "https://any.example.com/x",
+            {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "inferenceConfig": {}},
+        ),
+    ],
+)
+def test_what_is_none_of_these_formats(url: str, body: Any) -> None:
+    assert name_of(url, body) is None
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS", "HEAD"])
+def test_only_a_post_is_a_call(method: str) -> None:
+    for path in ("/v1/chat/completions", "/v1/responses", "/v1/messages"):
+        assert name_of(f"https://api.example.com{path}", CHAT, method=method) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (CHAT, "openai.chat"),
+        ({"messages": CHAT["messages"], "model_meta": {"name": "m"}}, "openai.chat"),
+        (ANTHROPIC, "anthropic.messages"),
+        ({**CHAT, "tools": [{"name": "f", "input_schema": {}}]}, "anthropic.messages"),
+        ({**CHAT, "anthropic_version": "bedrock-2023-05-31"}, "anthropic.messages"),
+        (
+            {**CHAT, "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t"}]}]},
+            "anthropic.messages",
+        ),
+        ({**INPUT, "instructions": "You help."}, "openai.responses"),
+        ({"model": "m", "input": [{"role": "user", "content": "Hi"}]}, "openai.responses"),
+        ({"model": "m", "input": [{"type": "function_call_output", "call_id": "c", "output": ""}]}, "openai.responses"),
+        ({"type": "response.create", "model": "m", "input": []}, "openai.responses"),
+        ({**CHAT, "options": {"num_ctx": 1}}, None),
+        (INPUT, None),
+    ],
+)
+def test_the_body_decides_where_the_path_says_nothing(body: Any, expected: str | None) -> None:
+    assert name_of("https://gateway.example.com/router/v2/llm", body) == expected
+
+
+def test_a_header_is_a_sign_too() -> None:
+    headers = [("anthropic-version", "2023-06-01")]
+    assert name_of("https://gateway.example.com/llm", CHAT, headers) == "anthropic.messages"
+
+
+def test_a_body_stored_as_text_is_read() -> None:
+    text = TextBody('  {"model":"m","messages":[{"role":"user","content":"\\ud800"}],"seed":NaN}')
+    assert name_of("https://gateway.example.com/llm", text) == "openai.chat"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (JsonBody({"object": "chat.completion", "choices": []}), "openai.chat"),
+        (stream([chunk({"content": "a"}), DONE]), "openai.chat"),
+        (JsonBody({"object": "response", "output": []}), "openai.responses"),
+        (stream(named([{"type": "response.created", "response": {}}])), "openai.responses"),
+        (JsonBody({"type": "message", "stop_reason": "end_turn", "content": []}), "anthropic.messages"),
+        (stream(named([{"type": "message_start", "message": {}}])), "anthropic.messages"),
+        (JsonBody({"object": "list", "data": [{"object": "embedding"}]}), None),
+        (TextBody("ok"), None),
+    ],
+)
+def test_the_answer_decides_where_the_request_says_nothing(answer: Body, expected: str | None) -> None:
+    one = exchange("https://gateway.example.com/x", answer, request={"prompt": "Hi"})
+    found = REGISTRY.recognise(one)
+    assert (found.name if found else None) == expected
+
+
+def test_an_exchange_without_an_answer_is_recognised_by_its_request_only() -> None:
+    assert REGISTRY.recognise(Exchange(1, 0, Request("POST", "https://x.example.com/x", Headers()))) is None
+
+
+def test_the_host_never_decides() -> None:
+    for host in ("api.anthropic.com", "api.deepseek.com", "openrouter.ai"):
+        assert name_of(f"https://{host}/v1/chat/completions", CHAT) == "openai.chat"
+        assert name_of(f"https://{host}/v1/messages", ANTHROPIC) == "anthropic.messages"
+        assert name_of(f"https://{host}/v1/responses", INPUT) == "openai.responses"
+
+
+def test_bids() -> None:
+    chat = REGISTRY.named("openai.chat")
+    assert chat is not None
+    url = "https://x.example.com/v1/chat/completions"
+    assert chat.claims(Request("POST", url, Headers(), JsonBody(CHAT))) is Claim.CERTAIN
+    assert chat.claims(Request("POST", url, Headers(), TextBody("?"))) is Claim.PATH
+    assert chat.claims(Request("POST", "https://x.example.com/", Headers(), JsonBody(CHAT))) is Claim.BODY
+
+
+def test_dialects_are_hints_of_the_host_or_of_the_route() -> None:
+    assert host_dialect("https://api.deepseek.com/chat/completions") == "deepseek"
+    assert host_dialect("http://127.0.0.1:8080/openrouter.ai/api/v1/chat/completions") == "openrouter"
+    assert host_dialect("http://127.0.0.1:8080/v1/chat/completions") is None
+    assert host_dialect("http://[bad") is None
+
+
+def test_paths() -> None:
+    assert path_of("https://h/a/b/?q=1") == "/a/b"
+    assert path_of("https://h/model/us.anthropic%3A0/invoke") == "/model/us.anthropic:0/invoke"
