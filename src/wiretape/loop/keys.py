@@ -22,7 +22,7 @@ Atom: TypeAlias = tuple[str, ...]
 def canonical(arguments: str) -> str:
     """Tool arguments, spelled one way: compared as JSON where they are JSON."""
     try:
-        return spelled(orjson.loads(arguments))
+        return spelled(orjson.loads(arguments)) if arguments else "{}"
     except orjson.JSONDecodeError:
         return arguments.strip()
 

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.support.calls import asks, assistant, make_call, result, system, thinks, tools, user
+
+from wiretape.analyze.prefix import breaks, prefix_breaks
+from wiretape.loop.run import build_run
+from wiretape.model.call import CallRequest, Message, Text, ToolSpec
+
+S, HI, MORE = system("be kind"), user("hi"), user("more")
+
+
+def request(*messages: Message, offers: tuple[ToolSpec, ...] = ()) -> CallRequest:
+    return make_call(1, messages, offers=offers).request
+
+
+def said(before: CallRequest, after: CallRequest) -> list[str]:
+    return [str(found) for found in breaks(before, after)]
+
+
+def test_a_history_that_only_grows_breaks_nowhere() -> None:
+    assert said(request(S, HI), request(S, HI, assistant("a"), MORE)) == []
+
+
+def test_equal_messages_made_anew_are_no_break() -> None:
+    assert said(request(S, HI), request(replace(S), replace(HI), MORE)) == []
+
+
+def test_a_moved_cache_marker_is_no_break() -> None:
+    assert said(request(S, replace(HI, cache_marked=True)), request(S, HI, MORE)) == []
+
+
+def test_a_clock_in_the_system_prompt() -> None:
+    clock = "今天是 2026年02月28日 {} 星期六 。# 角色\n你是一名强子开发的智能客服。\n\n"
+    before, after = system(clock.format("15时05分30秒")), system(clock.format("15时23分47秒"))
+    assert said(request(before, HI), request(after, HI, MORE)) == [
+        "messages[0].content, character 19: a clock: '15时05分30秒' became '15时23分47秒'"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (assistant(thinks("hm"), "a"), assistant("a"), "messages[1].content[0]: reasoning: 'hm' is gone"),
+        (
+            assistant("a", asks("f")),
+            assistant("a"),
+            "messages[1].content[1]: a block: 'f({})' is gone",
+        ),
+        (assistant("a"), user("a"), "messages[1]: another message: 'assistant: a' became 'user: a'"),
+        (result("x", "1"), result("x", "2"), "messages[1].content: another id: '1' became '2'"),
+        (
+            assistant(asks("f", '{"n": 1}')),
+            assistant(asks("f", '{"n": 2}')),
+            "messages[1].content[0], character 8: a number: '1' became '2'",
+        ),
+        (
+            Message("user", (Text("a"),), (".content",), (("name", "bob"),)),
+            Message("user", (Text("a"),), (".content",)),
+            "messages[1]: other members changed: '{\"name\":\"bob\"}' became '{}'",
+        ),
+        (
+            user("[12:01] build"),
+            user("[12:02] build"),
+            "messages[1].content, character 5: a clock: '12:01' became '12:02'",
+        ),
+    ],
+)
+def test_the_first_difference_in_messages(before: Message, after: Message, expected: str) -> None:
+    assert said(request(S, before, HI), request(S, after, HI)) == [expected]
+
+
+def test_a_history_that_was_cut_short() -> None:
+    assert said(request(S, HI, MORE), request(S, HI)) == ["messages[2]: the history ends earlier: 'more' is gone"]
+
+
+def test_tools_that_changed_and_messages_that_changed_are_both_named() -> None:
+    found = said(request(S, HI, offers=tools("a", "b")), request(user("x"), HI, offers=tools("b", "a")))
+    assert found[0] == "tools[0]: tools changed: 'a' became 'b'"
+    assert found[1].startswith("messages[0]: another message")
+
+
+@pytest.mark.parametrize(
+    ("schema", "other", "expected"),
+    [
+        ({"r": ["a", "b"]}, {"r": ["b", "a"]}, "tools[0].r[0], character 0: tools changed: 'a' became 'b'"),
+        ({"r": ["a"]}, {"r": ["a", "b"]}, "tools[0].r[1]: tools changed: '1 elements' became '2 elements'"),
+        (
+            {"a": 1, "b": 2},
+            {"b": 2, "a": 1},
+            "tools[0]: tools changed, in the order of their keys: 'a, b' became 'b, a'",
+        ),
+        ({"a": 1}, {}, "tools[0].a: tools changed: '1' is gone"),
+        ({}, {"a": 1}, "tools[0].a: tools changed: '1' is new"),
+    ],
+)
+def test_where_a_tool_changed(schema: dict[str, object], other: dict[str, object], expected: str) -> None:
+    before, after = (ToolSpec("t", None, {}, "function", raw) for raw in (schema, other))
+    assert said(request(HI, offers=(before,)), request(HI, offers=(after,))) == [expected]
+
+
+def test_a_tool_more_and_a_tool_less() -> None:
+    assert said(request(HI, offers=tools("a")), request(HI, offers=tools("a", "b"))) == [
+        "tools[1]: tools changed: 'b' is new"
+    ]
+    assert said(request(HI, offers=tools("a", "b")), request(HI, offers=tools("a"))) == [
+        "tools[1]: tools changed: 'b' is gone"
+    ]
+
+
+def test_a_history_that_the_provider_holds_cannot_be_compared() -> None:
+    chained = make_call(2, [MORE], previous="resp_1").request
+    assert breaks(request(S, HI), chained) == []
+
+
+def test_every_thread_is_compared_with_itself_only() -> None:
+    one, other = system("one agent, at 10:00 sharp"), system("quite another kind of speaker")
+    run = build_run(
+        [
+            make_call(1, [one, HI], "a", offers=tools("x")),
+            make_call(2, [other, HI], "b", offers=tools("y")),
+            make_call(3, [system("one agent, at 10:05 sharp"), HI, assistant("a"), MORE], "c", offers=tools("x")),
+            make_call(4, [other, HI, assistant("b"), MORE], "d", offers=tools("y")),
+        ]
+    )
+    place = "messages[0].content, character 18: a clock: '10:00' became '10:05'"
+    assert [(finding.call, finding.text) for finding in prefix_breaks(run)] == [
+        (3, f"prefix breaks at {place} (compared with call 1)")
+    ]

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+from tests.support.calls import assistant, result, user
+
+from wiretape.loop.words import after_answer, answer_text, is_result_as_text, last_words, user_words, words
+from wiretape.model.call import Message, Text
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("hi", "hi"),
+        ("<system-reminder>\nbe brief\n</system-reminder>\nhi", "hi"),
+        ("<environment_context><cwd>/x</cwd></environment_context>", ""),
+        ("<task-notification>done</task-notification><system-reminder>x</system-reminder>", ""),
+        ("<b>bold</b> words stay", "<b>bold</b> words stay"),
+        ("an open <system-reminder> stays", "an open <system-reminder> stays"),
+    ],
+)
+def test_words_are_what_no_harness_wrote(text: str, own: str) -> None:
+    assert words(text) == own
+
+
+def test_only_users_have_users_words() -> None:
+    assert user_words(user("hi")) == "hi"
+    assert user_words(assistant("hi")) == ""
+    assert user_words(result("hi")) == ""
+    assert user_words(Message("user", (Text("hi"), Text("there")))) == "hi\nthere"
+
+
+def test_an_observation_is_a_result_as_text() -> None:
+    assert is_result_as_text(user("Observation:\n42"))
+    assert user_words(user("Observation:\n42")) == ""
+    assert not is_result_as_text(user("Observations are hard"))
+
+
+def test_the_last_words_and_what_comes_after_the_answer() -> None:
+    messages = (user("a"), assistant("b"), user("c"), result("r"))
+    assert last_words(messages) == "c"
+    assert after_answer(messages) == 2
+    assert after_answer(messages[:1]) == 0
+    assert answer_text(messages) == "b"
+    assert answer_text(messages[:1]) is None
