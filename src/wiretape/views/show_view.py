@@ -45,10 +45,17 @@ def _title(step: Step, run: Run) -> Text:
     call = step.call
     where = "side call" if step.turn is None and step.cause.kind == "side_call" else ""
     where = f"turn {step.turn}" if step.turn is not None else where
-    agent = next((agent.name for agent in run.agents if agent.number == step.agent), "unknown agent")
-    said = [f"x{call.exchange}", f"agent {one_line(agent)}", where]
+    said = [f"x{call.exchange}", _agent(step, run), where]
     title = Text(f"Call {call.number} of {len(run.steps)}", style="bold")
     return title.append("".join(f" · {word}" for word in said if word), style="not bold")
+
+
+def _agent(step: Step, run: Run) -> str:
+    agent = next((agent for agent in run.agents if agent.number == step.agent), None)
+    if agent is None:
+        return "agent unknown"
+    started = f" (started by call {agent.started_by})" if agent.started_by is not None else ""
+    return f"agent {one_line(agent.name)}{started}"
 
 
 def facts(step: Step, why: str, full: bool) -> Iterator[tuple[str, Text]]:

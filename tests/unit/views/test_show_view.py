@@ -67,3 +67,9 @@ def test_every_setting_is_named_and_long_values_are_shortened() -> None:
     assert 'settings  temperature 0.8 · metadata {"long":' in screen
     assert "x… · stream true\n" in screen
     assert "x" * 500 in "".join(alone(model_call(1, (), settings=settings), full=True).split())
+
+
+def test_a_subagent_says_which_call_started_it() -> None:
+    run = subagents_run()
+    screen = shown(call_view(run.steps[2], run, "answers create_calendar_event from call 2"))
+    assert screen.startswith("Call 3 of 4 · x3 · agent schedule_event (started by call 1) · turn 1\n")
