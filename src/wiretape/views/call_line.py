@@ -13,6 +13,7 @@ from wiretape.views.figures import duration, tokens
 from wiretape.views.printable import clip, name, one_line
 
 SEPARATOR = "  "
+WIDE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class _Part:
 
 def call_line(call: ModelCall, width: int, *, agent: str | None = None) -> Text:
     """A call on one line of at most `width` cells. What does not fit is left out whole, the least telling first."""
-    parts = list(_parts(call, agent))
+    parts = list(_parts(call, agent, width))
     while len(parts) > 1 and (excess := _length(parts) - width) > 0:
         at = min(range(len(parts)), key=lambda i: parts[i].keep)
         clipped = parts[at].clipped(parts[at].text.cell_len - excess)
@@ -44,7 +45,7 @@ def call_line(call: ModelCall, width: int, *, agent: str | None = None) -> Text:
 _FORMAT, _DURATION, _TOOLS, _AGENT, _MODEL, _USAGE, _FINISH, _NUMBER, _CLIPPED = range(9)
 
 
-def _parts(call: ModelCall, agent: str | None) -> Iterable[_Part]:
+def _parts(call: ModelCall, agent: str | None, width: int) -> Iterable[_Part]:
     number = f"{call.number:>3}" if call.number else f"{'x' + str(call.exchange):>3}"
     yield _Part(Text(number, "bold"), _NUMBER)
     if agent is not None:
@@ -53,7 +54,8 @@ def _parts(call: ModelCall, agent: str | None) -> Iterable[_Part]:
     if call.kind != "inference":
         yield _Part(Text(call.kind.replace("_", " "), "dim"), _FINISH)
     else:
-        yield _Part(Text(call.format, "dim"), _FORMAT)
+        if width >= WIDE:  # else some lines would have it and others not, as room happens to be
+            yield _Part(Text(call.format, "dim"), _FORMAT)
         yield _Part(Text(usage_text(call.usage)), _USAGE)
     finish, bad = ending(call)
     yield _Part(Text(finish, "red" if bad else "green"), _FINISH)

@@ -18,9 +18,7 @@ def test_a_line_says_number_model_tokens_finish_tools_and_time() -> None:
     assert call_line(CALLS[0], 120).plain == (
         "  1  deepseek-flash  openai.responses  347 in 75 out  tool_calls  → schedule_event  1.7 s"
     )
-    assert call_line(CALLS[3], 80).plain == (
-        "  4  deepseek-flash  openai.responses  462 in (256 cached) 31 out  stop  1.2 s"
-    )
+    assert call_line(CALLS[3], 80).plain == ("  4  deepseek-flash  462 in (256 cached) 31 out  stop  1.2 s")
 
 
 def test_what_tells_least_goes_first_when_it_is_narrow() -> None:
