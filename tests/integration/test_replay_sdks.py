@@ -70,18 +70,23 @@ def test_openai_shows_a_miss_at_once_and_does_not_retry() -> None:
 
 def test_anthropic_shows_a_miss_at_once_and_does_not_retry() -> None:
     asked = {"model": "claude", "max_tokens": 9, "messages": [user("hi")]}
-    with replaying(exchange(1, asked, message("one"), url=ANTHROPIC)) as (replay, variables):
-        with anthropic_client(variables, max_retries=3) as client, pytest.raises(anthropic.BadRequestError) as seen:
-            client.messages.create(model="claude", max_tokens=9, messages=[user("other")])
+    with (
+        replaying(exchange(1, asked, message("one"), url=ANTHROPIC)) as (replay, variables),
+        anthropic_client(variables, max_retries=3) as client,
+        pytest.raises(anthropic.BadRequestError) as seen,
+    ):
+        client.messages.create(model="claude", max_tokens=9, messages=[user("other")])
     assert "live      other" in str(seen.value)
     assert len(replay.misses) == 1
 
 
 def test_an_agent_that_swallows_the_miss_cannot_hide_it() -> None:
-    with replaying(exchange(1, chat(user("hi")), "one", url=OPENAI)) as (replay, variables):
-        with openai_client(variables) as client:
-            with suppress(Exception):
-                client.chat.completions.create(model="m-1", messages=[user("other")])
+    with (
+        replaying(exchange(1, chat(user("hi")), "one", url=OPENAI)) as (replay, variables),
+        openai_client(variables) as client,
+        suppress(Exception),
+    ):
+        client.chat.completions.create(model="m-1", messages=[user("other")])
     assert [missed.what for missed in replay.report().missed] == ["POST /v1/chat/completions"]
 
 
@@ -111,9 +116,11 @@ def test_a_streamed_function_call_comes_back_whole() -> None:
         delta(**call(': "北京"}')),
         "data: [DONE]\n\n",
     ]
-    with replaying(exchange(1, chat(user("hi"), stream=True), stream(*frames), url=OPENAI)) as (_, variables):
-        with openai_client(variables) as client:
-            chunks = list(client.chat.completions.create(model="m-1", messages=[user("hi")], stream=True))
+    with (
+        replaying(exchange(1, chat(user("hi"), stream=True), stream(*frames), url=OPENAI)) as (_, variables),
+        openai_client(variables) as client,
+    ):
+        chunks = list(client.chat.completions.create(model="m-1", messages=[user("hi")], stream=True))
     parts = [chunk.choices[0].delta.tool_calls[0].function for chunk in chunks]
     assert parts[0].name == "weather"
     assert "".join(part.arguments for part in parts) == '{"city": "北京"}'
@@ -136,14 +143,18 @@ def test_cached_tokens_are_replayed() -> None:
         "total_tokens": 493,
         "prompt_tokens_details": {"cached_tokens": 256},
     }
-    with replaying(exchange(1, chat(user("hi")), {**reply("one"), "usage": usage}, url=OPENAI)) as (_, variables):
-        with openai_client(variables) as client:
-            found = client.chat.completions.create(model="m-1", messages=[user("hi")])
+    with (
+        replaying(exchange(1, chat(user("hi")), {**reply("one"), "usage": usage}, url=OPENAI)) as (_, variables),
+        openai_client(variables) as client,
+    ):
+        found = client.chat.completions.create(model="m-1", messages=[user("hi")])
     assert found.usage.prompt_tokens_details.cached_tokens == 256
     asked = {"model": "claude", "max_tokens": 9, "messages": [user("hi")]}
-    with replaying(exchange(1, asked, message("one"), url=ANTHROPIC)) as (_, variables):
-        with anthropic_client(variables) as client_:
-            answer = client_.messages.create(model="claude", max_tokens=9, messages=[user("hi")])
+    with (
+        replaying(exchange(1, asked, message("one"), url=ANTHROPIC)) as (_, variables),
+        anthropic_client(variables) as client_,
+    ):
+        answer = client_.messages.create(model="claude", max_tokens=9, messages=[user("hi")])
     assert answer.usage.cache_read_input_tokens == 250
 
 
@@ -157,9 +168,11 @@ def test_a_recorded_429_is_retried_by_the_sdk_as_it_was() -> None:
 
 def test_a_recorded_broken_connection_is_retried_by_the_sdk_as_it_was() -> None:
     gone = exchange(1, chat(user("hi")), None, url=OPENAI, ended=Ended.UPSTREAM_UNREACHABLE)
-    with replaying(gone, exchange(2, chat(user("hi")), "ok", url=OPENAI)) as (replay, variables):
-        with openai_client(variables) as client:
-            assert client.chat.completions.create(model="m-1", messages=[user("hi")]).choices[0].message.content == "ok"
+    with (
+        replaying(gone, exchange(2, chat(user("hi")), "ok", url=OPENAI)) as (replay, variables),
+        openai_client(variables) as client,
+    ):
+        assert client.chat.completions.create(model="m-1", messages=[user("hi")]).choices[0].message.content == "ok"
     assert [played.answer.call for played in replay.report().played] == [1, 2]
 
 

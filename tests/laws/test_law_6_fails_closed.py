@@ -1,0 +1,147 @@
+"""Law 6: in replay no upstream connection is ever opened, drained or not, matched or not.
+
+Two watches: a canary that real traffic would reach, and an audit hook that sees every connection that is attempted.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.replaying import chat, exchange, session, user
+
+from wiretape.adapters.replaying import Replaying
+
+_WATCHERS: list[list[Any]] = []
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "socket.connect":
+        for watcher in _WATCHERS:
+            watcher.append(arguments[1])
+    elif event == "socket.getaddrinfo":
+        for watcher in _WATCHERS:
+            watcher.append((arguments[0], arguments[1]))
+
+
+sys.addaudithook(_audit)
+
+
+@contextmanager
+def connections() -> Iterator[list[Any]]:
+    """Every address that anything in this process connects to, or looks up, meanwhile."""
+    seen: list[Any] = []
+    _WATCHERS.append(seen)
+    try:
+        yield seen
+    finally:
+        _WATCHERS.remove(seen)
+
+
+@contextmanager
+def canary() -> Iterator[tuple[int, list[Any]]]:
+    """Stands where the real server was recorded, and must never hear anything."""
+    heard: list[Any] = []
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.settimeout(0.05)
+    stop = threading.Event()
+
+    def listen() -> None:
+        while not stop.is_set():
+            try:
+                connection, peer = listening.accept()
+            except TimeoutError:
+                continue
+            heard.append(peer)
+            connection.close()
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    try:
+        yield listening.getsockname()[1], heard
+    finally:
+        stop.set()
+        thread.join()
+        listening.close()
+
+
+def outside(seen: list[Any], replaying: Replaying) -> list[Any]:
+    own = {("127.0.0.1", replaying.port), ("127.0.0.1", replaying.gate_port)}
+    return [address for address in seen if address not in own]
+
+
+asked = st.lists(
+    st.tuples(
+        st.sampled_from(["matched", "other", "telemetry", "connect", "bare", "websocket"]),
+        st.sampled_from(["server", "proxy"]),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(asked)
+def test_no_request_ever_reaches_the_recorded_server(requests: list[tuple[str, str]]) -> None:
+    with canary() as (port, heard), connections() as seen:
+        url = f"http://127.0.0.1:{port}/v1/chat/completions"
+        replay = session(exchange(1, chat(user("hi")), "one", url=url))
+        with (
+            Replaying(replay) as replaying,
+            httpx.Client(trust_env=False) as direct,
+            httpx.Client(proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False) as proxied,
+        ):
+            base = f"http://127.0.0.1:{replaying.port}"
+            for what, way in requests:
+                client, prefix = (direct, f"{base}/127.0.0.1:{port}") if way == "server" else (proxied, url[:-20])
+                match what:
+                    case "matched":
+                        client.post(f"{prefix}/v1/chat/completions", json=chat(user("hi")))
+                    case "other":
+                        answer = client.post(f"{prefix}/v1/chat/completions", json=chat(user("new")))
+                        assert answer.status_code == 400
+                    case "telemetry":
+                        assert client.post(f"{prefix}/telemetry", json={}).status_code == 404
+                    case "bare":
+                        direct.post(f"{base}/v1/chat/completions", json=chat(user("hi")))
+                    case "websocket":
+                        upgrade = {"connection": "upgrade", "upgrade": "websocket"}
+                        assert client.get(f"{prefix}/v1/responses", headers=upgrade).status_code == 404
+                    case "connect":
+                        with pytest.raises(httpx.ProxyError):
+                            proxied.get(f"https://127.0.0.1:{port}/v1/models")
+        assert heard == []
+        assert outside(seen, replaying) == []
+
+
+def test_a_name_of_a_real_host_is_not_even_looked_up() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one"))
+    with connections() as seen, Replaying(replay) as replaying:
+        with httpx.Client(proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False) as client:
+            with pytest.raises(httpx.ProxyError):
+                client.get("https://api.example.com/v1/models")
+            assert client.get("http://api.example.com/v1/models").status_code == 404
+        assert outside(seen, replaying) == []
+
+
+def test_the_watch_itself_sees_what_is_let_through() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one"))
+    with (
+        canary() as (port, heard),
+        connections() as seen,
+        Replaying(replay, let_through=["127.0.0.1"]) as replaying,
+        httpx.Client(proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False) as client,
+    ):
+        with pytest.raises(httpx.HTTPError):
+            client.get(f"http://127.0.0.1:{port}/tool")
+        assert len(heard) == 1
+        assert outside(seen, replaying) == [("127.0.0.1", port)]
+    assert replay.report().passed == {f"127.0.0.1:{port}": 1}
