@@ -12,6 +12,7 @@ from zlib import crc32
 
 _SSE_END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\n)")
+_LINE_ENDS = (b"\r", b"\n")
 _SSE_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 _NDJSON_TYPES = frozenset(
     {
@@ -81,7 +82,8 @@ class SseFramer(Framer):
         return [*frames, rest] if rest else frames
 
     def _end(self, start: int) -> int:
-        blank = _LINE_END.match(self._rest, start)
+        # A frame may be nothing but its blank line.
+        blank = self._rest[start : start + 1] in _LINE_ENDS and _LINE_END.match(self._rest, start)
         match = blank or _SSE_END.search(self._rest, max(start, self._seen))
         if match is None:
             return 0

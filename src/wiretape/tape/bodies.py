@@ -74,15 +74,15 @@ def response_body(chunks: Iterable[tuple[int, bytes]], content_type: str | None)
 
 
 def stream_body(framer: Framer, chunks: Iterable[tuple[int, bytes]]) -> StreamBody:
-    """Frames, each timed by its last byte: a framer may hand a frame out late, so the bytes are counted."""
+    """Frames, each timed by its last byte."""
     marks: list[tuple[int, int]] = []  # (bytes that had come, when)
-    found: list[bytes] = []
+    pieces: list[bytes] = []
     received = 0
     for at, data in chunks:
         received += len(data)
         marks.append((received, at))
-        found += framer.feed(data)
-    found += framer.close()
+        pieces.append(data)
+    found = [*framer.feed(b"".join(pieces)), *framer.close()]
     return StreamBody(tuple(found), tuple(_times(found, marks)), framer.binary or not _is_text(found))
 
 

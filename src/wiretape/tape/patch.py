@@ -64,9 +64,12 @@ def _members(old: JsonObject, new: JsonObject, path: str) -> Iterator[JsonObject
 
 def _change(old: Json, new: Json, path: str) -> Iterator[JsonObject]:
     """How to make `new` of `old` at this place: reaching inside where that is shorter than replacing it."""
+    whole = {"op": "replace", "path": path, "value": new}
+    if isinstance(old, list) and isinstance(new, list) and old and new and old[0] is new[0]:
+        yield from _elements(old, new, path)  # a history that goes on: comparing or spelling it whole would cost most
+        return
     if same(old, new):
         return
-    whole = {"op": "replace", "path": path, "value": new}
     if isinstance(old, dict) and isinstance(new, dict) and _patched_order(old, new) == list(new):
         inner = list(_members(old, new, path))
     elif isinstance(old, list) and isinstance(new, list) and old and new:

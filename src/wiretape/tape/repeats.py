@@ -15,6 +15,7 @@ _MOST_STREAMS = 8
 _MOST_BYTES = 4 * 1024 * 1024  # of one body; what is beyond is searched each time
 _SHORTEST = 512  # bytes that are searched as fast as they are compared
 _OVERLAP = 8192  # a secret that begins in the common part may end behind it
+_BETWEEN = b'},{"'
 
 Clean = Callable[[bytes], bytes]
 
@@ -43,13 +44,20 @@ class Searched:
         return found
 
     def _search(self, data: bytes, known: int, clean: Clean) -> bytes:
-        start = max(0, known - _OVERLAP)
-        if start == 0:
+        """`clean(data)`, searching only what the earlier request has not: its beginning and its end are known."""
+        start = _boundary_before(data, known)
+        end = _boundary_after(data, len(data) - self._known_end(data[known:]))
+        if start == 0 and end == len(data):
             return clean(data)
-        rest = data[start:]
-        found = clean(rest)
+        rest = data[start:end]
         # What was found may have begun in the common part: then search all of it.
-        return data if found is rest else clean(data)
+        return data if clean(rest) is rest else clean(data)
+
+    def _known_end(self, data: bytes) -> int:
+        """How many bytes at the end of `data` are the end of the earlier request: what stands behind the history."""
+        if self._like is None:
+            return 0
+        return common_suffix(data, bytes(memoryview(self._like)[-len(data) :]) if data else b"")
 
     def _known(self, data: bytes, offset: int) -> int:
         """How many leading bytes of `data` stand at `offset` in an earlier request."""
@@ -69,6 +77,30 @@ class Searched:
         if self._text:
             self._repeats.add(self._text, self._like, self.version)
         self._text = None
+
+
+def _boundary_before(data: bytes, known: int) -> int:
+    """Where to begin searching: no secret goes on from one JSON object to the next."""
+    start = max(0, known - _OVERLAP)
+    between = data.rfind(_BETWEEN, start, known)
+    return between if between >= 0 else start
+
+
+def _boundary_after(data: bytes, end: int) -> int:
+    between = data.find(_BETWEEN, end, end + _OVERLAP)
+    return between + len(_BETWEEN) if between >= 0 else min(len(data), end + _OVERLAP)
+
+
+def common_suffix(a: bytes, b: bytes) -> int:
+    """How many bytes at the end are equal."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 class Repeats:
