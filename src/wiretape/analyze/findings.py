@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from wiretape.analyze.prefix import consecutive, prefix_breaks
 from wiretape.analyze.report import Finding
+from wiretape.analyze.why import listed
 from wiretape.loop.keys import canonical
 from wiretape.loop.threads import failed
 from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
@@ -13,19 +14,20 @@ from wiretape.model.loop import Run, ToolUse
 
 
 def unanswered_tool_calls(run: Run) -> Iterable[Finding]:
-    """Tool calls whose result no later call carries."""
-    threads = {step.call.number: run.threads[step.thread] for step in run.steps}
-    calls = {step.call.number: step.call for step in run.steps}
+    """Tool calls whose result no later call carries: one finding for each call that asked."""
+    steps = {step.call.number: step for step in run.steps}
+    open_uses: dict[int, list[str]] = {}
     for use in run.tool_uses:
-        number = use.call_number
-        if use.result is not None or use.call.kind == "server" or failed(calls[number]):
-            continue
-        later = next((call for call in threads[number].calls if call > number), None)
-        said = f"{use.call.name} from call {number} never got its result"
+        if use.result is None and use.call.kind != "server" and not failed(steps[use.call_number].call):
+            open_uses.setdefault(use.call_number, []).append(use.call.name)
+    for number, tools in open_uses.items():
+        thread = run.threads[steps[number].thread].calls
+        said = f"{listed(tools)} from call {number} never got a result"
+        later = next((call for call in thread if call > number), None)
         if later is not None:
             yield Finding(kind="unanswered_tool_call", call=number, text=f"{said}: call {later} goes on without it")
         else:
-            text = f"{said}: its thread ends there (a tool that ends the run, or a run that was cut short)"
+            text = f"{said}: the thread ends there (a tool that ends the run, or a run that was cut short)"
             yield Finding(kind="unanswered_tool_call", call=number, text=text, estimate=True)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
 from typing import assert_never
 
 from wiretape.loop.threads import failed
@@ -46,13 +48,13 @@ def _tool_results(cause: Cause) -> str:
         return "answers tool calls that are not on the tape" + _detail(cause)
     if not cause.tools:
         return f"brings back tool results after call {cause.call}" + _detail(cause)
-    return f"answers {_names(cause.tools)} from call {cause.call}" + _detail(cause)
+    return f"answers {listed(cause.tools)} from call {cause.call}" + _detail(cause)
 
 
 def _subagent(step: Step, run: Run) -> str:
     cause, agent = step.cause, run.agents[step.agent]
     start = "unknown call" if cause.call is None else f"call {cause.call}"
-    by = f" ({_names(cause.tools)})" if cause.tools and cause.tools != (agent.name,) else ""
+    by = f" ({listed(cause.tools)})" if cause.tools and cause.tools != (agent.name,) else ""
     first = agent.started_by == cause.call and cause.detail is None
     said = (
         f"first call of subagent {agent.name}, started by" if first else f"next call of subagent {agent.name}, asked by"
@@ -114,10 +116,11 @@ def _inferred(basis: LinkBasis | None) -> str:
     )
 
 
-def _names(tools: tuple[str, ...]) -> str:
+def listed(tools: Sequence[str]) -> str:
     """Tool names, a repeated one counted, in the order they were asked for."""
-    counted = [name if tools.count(name) == 1 else f"{name} ×{tools.count(name)}" for name in dict.fromkeys(tools)]
-    return counted[0] if len(counted) == 1 else ", ".join(counted[:-1]) + f" and {counted[-1]}"
+    counts = Counter(tools)
+    named = [name if count == 1 else f"{name} ×{count}" for name, count in counts.items()]
+    return named[0] if len(named) == 1 else ", ".join(named[:-1]) + f" and {named[-1]}"
 
 
 def _detail(cause: Cause) -> str:

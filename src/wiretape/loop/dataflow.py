@@ -61,6 +61,8 @@ class Tasks:
         self._values: dict[int, tuple[str, ...]] = {}
 
     def add(self, use: Asked) -> None:
+        if use.call.kind == "server":  # the provider runs it, and starts no agent of ours
+            return
         values = self._values[id(use)] = (*carried(use.call.arguments), canonical(use.call.arguments))
         for value in values:
             self._by_value.setdefault(value, []).append(use)

@@ -94,6 +94,8 @@ def _text(role: str, texts: list[str]) -> Iterator[Atom]:
 
 def _atom(block: Block) -> Atom | None:
     match block:
+        case ToolCall(kind="server") | ToolResult(kind="server"):  # clients may leave out what the provider ran
+            return None
         case ToolCall():
             return ("call", block.name, canonical(block.arguments))
         case ToolResult():

@@ -51,6 +51,13 @@ def failed(call: ModelCall) -> bool:
     return response is None or response.error is not None or response.status >= 400 or not response.complete
 
 
+def conversation(call: ModelCall) -> str | None:
+    """The id of the conversation whose history the provider holds, if the request names one."""
+    held = call.request.settings.get("conversation")
+    found = held.get("id") if isinstance(held, dict) else held
+    return found if isinstance(found, str) and found else None
+
+
 def _answer_before(messages: tuple[Message, ...], end: int) -> tuple[Message, ...]:
     """The neighbouring assistant messages that end just before index `end`."""
     start = end
@@ -72,6 +79,7 @@ class Weaver:
         self._next: dict[int, int] = {}  # call -> the call that continues or retries it in its thread
         self._ends: dict[int, int] = {}  # call -> node after its answer
         self._by_response: dict[str, int] = {}
+        self._by_conversation: dict[str, int] = {}
         self._by_tool_id: dict[str, int] = {}
         self._by_answer: dict[tuple[int, ...], int] = {}
         for call in calls:
@@ -111,10 +119,14 @@ class Weaver:
         )
 
     def _previous(self, call: ModelCall) -> int | None:
+        """The call that a request names as the one it goes on from: by its id, or by their conversation's."""
         thread = call.request.settings.get("thread")
         named = thread.get("previous_message_id") if isinstance(thread, dict) else None
         wanted = call.request.previous_response_id or named
-        return self._by_response.get(wanted) if isinstance(wanted, str) else None
+        if isinstance(wanted, str) and wanted in self._by_response:
+            return self._by_response[wanted]
+        held = conversation(call)
+        return self._by_conversation.get(held) if held is not None else None
 
     def _continue(self, parent: int, new_from: int, *, by_id: bool = False, detail: str | None = None) -> Link:
         relation: Relation = "fork" if parent in self._next else "continues"
@@ -242,6 +254,9 @@ class Weaver:
     def _remember_id(self, call: ModelCall) -> None:
         if call.response is not None and call.response.id:
             self._by_response[call.response.id] = call.number
+        held = conversation(call)
+        if held is not None:
+            self._by_conversation[held] = call.number
 
     def _remember_answer(self, call: ModelCall) -> None:
         if call.response is None:

@@ -57,26 +57,29 @@ def answered_at(call: ModelCall) -> int | None:
 
 
 def _answer(messages: Sequence[Message], open_here: list[Asked], number: int) -> None:
-    for message in messages:
-        for block in message.blocks:
-            if isinstance(block, ToolResult):
-                use = _match(block, open_here)
-                if use is not None:
-                    open_here.remove(use)
-                    if use.result is None:
-                        use.result, use.result_call = block, number
+    """Give the results in some messages to open tool calls: all that ids decide first, then the rest in order."""
+    results = [block for message in messages for block in message.blocks if isinstance(block, ToolResult)]
+    left = [result for result in results if not _give(result, _by_id(result, open_here), open_here, number)]
+    for result in left:
+        _give(result, _by_name_or_order(result, open_here), open_here, number)
 
 
-def _match(result: ToolResult, open_here: Sequence[Asked]) -> Asked | None:
-    """The open tool call that a result answers. Ids may repeat, so the latest open one counts."""
-    if result.id is not None:
-        by_id = [use for use in open_here if use.call.id == result.id]
-        if by_id:
-            return by_id[-1]
-    nameless = [use for use in open_here if result.id is None or use.call.id is None]
+def _give(result: ToolResult, use: Asked | None, open_here: list[Asked], number: int) -> bool:
+    if use is None:
+        return False
+    open_here.remove(use)
+    if use.result is None:
+        use.result, use.result_call = result, number
+    return True
+
+
+def _by_id(result: ToolResult, open_here: Sequence[Asked]) -> Asked | None:
+    """Ids may repeat, so the latest open call counts."""
+    return next((use for use in reversed(open_here) if result.id is not None and use.call.id == result.id), None)
+
+
+def _by_name_or_order(result: ToolResult, open_here: Sequence[Asked]) -> Asked | None:
+    """Dialects without ids name the tool; clients that make ids anew keep the order."""
     if result.name is not None:
-        by_name = [use for use in nameless if use.call.name == result.name]
-        if by_name:
-            return by_name[0]
-    unnamed = [use for use in nameless if result.name is None]
-    return unnamed[0] if unnamed else None
+        return next((use for use in open_here if use.call.name == result.name), None)
+    return next(iter(open_here), None)

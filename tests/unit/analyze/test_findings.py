@@ -51,8 +51,14 @@ def test_other_providers_and_answers_without_tools_need_no_reasoning() -> None:
 def test_a_tool_call_that_never_got_its_result() -> None:
     ask = assistant(asks("a", "{}", "1"), asks("b", "{}", "2"))
     assert found(make_call(1, [HI], ask), make_call(2, [HI, ask, result("x", "1")], "done")) == [
-        ("unanswered_tool_call", 1, "b from call 1 never got its result: call 2 goes on without it")
+        ("unanswered_tool_call", 1, "b from call 1 never got a result: call 2 goes on without it")
     ]
+
+
+def test_one_finding_for_all_tools_of_a_call() -> None:
+    ask = assistant(asks("a", "{}", "1"), asks("a", '{"n": 2}', "2"), asks("b", "{}", "3"))
+    [(_, _, text)] = found(make_call(1, [HI], ask))
+    assert text.startswith("a ×2 and b from call 1 never got a result: the thread ends there")
 
 
 def test_a_tool_call_at_the_end_may_be_meant() -> None:

@@ -5,7 +5,7 @@ import json
 from tests.support.calls import asks, assistant, make_call, result, system, tools, user
 
 from wiretape.loop.run import build_run
-from wiretape.model.call import Message, ModelCall, ToolSpec
+from wiretape.model.call import Message, ModelCall, ToolCall, ToolSpec
 from wiretape.model.loop import Agent, Run
 
 BOSS, WORKER = system("You lead the work and hand it out."), system("Worker: do as told, one sentence.")
@@ -112,6 +112,12 @@ def test_a_tool_call_that_was_not_answered_yet_when_a_thread_began_did_not_start
             child(2, "look at monday", "free", at=100),
         ]
     )
+    assert [agent.parent for agent in run.agents] == [None, None]
+
+
+def test_a_tool_that_the_provider_ran_started_no_agent() -> None:
+    search = assistant(ToolCall("s", "web_search", '{"q": "look at monday"}', "server"), "found")
+    run = build_run([make_call(1, [BOSS, GO], search, offers=BOSS_TOOLS), child(2, "look at monday", "free")])
     assert [agent.parent for agent in run.agents] == [None, None]
 
 

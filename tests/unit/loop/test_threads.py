@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.support.calls import asks, assistant, make_call, result, system, thinks, tools, user
 
 from wiretape.loop.threads import Link, Weaver
-from wiretape.model.call import Message, ModelCall, Text
+from wiretape.model.call import Message, ModelCall, Text, ToolCall, ToolResult
 
 S, HI = system("You are a helpful agent of the house."), user("hi")
 ASK = assistant(thinks("hmm"), asks("look", '{"a": 1, "b": 2}', "c1"))
@@ -135,6 +135,21 @@ def test_a_thread_that_continues_a_message_by_its_id() -> None:
     settings = {"thread": {"type": "continue", "previous_message_id": "msg_1"}}
     calls = (make_call(1, [HI], "a", id="msg_1"), make_call(2, [user("more")], "b", settings=settings))
     assert threads(*calls) == [[1, 2]]
+
+
+def test_a_conversation_that_the_provider_holds() -> None:
+    calls = (
+        make_call(1, [HI], "a", settings={"conversation": "conv_1"}),
+        make_call(2, [HI], "b", settings={"conversation": {"id": "conv_2"}}),
+        make_call(3, [user("more")], "c", settings={"conversation": {"id": "conv_1"}}),
+    )
+    assert threads(*calls) == [[1, 3], [2]]
+
+
+def test_a_tool_that_the_provider_ran_may_be_left_out_of_history() -> None:
+    search = assistant(ToolCall("s", "web_search", "{}", "server"), ToolResult("s", None, "x", kind="server"), "so")
+    links = weave(make_call(1, [S, HI], search), make_call(2, [S, HI, assistant("so"), user("more")], "a"))
+    assert (links[1].relation, links[1].parent, links[1].detail) == ("continues", 1, None)
 
 
 def test_a_conversation_that_was_summed_up_goes_on_in_a_new_thread_from_its_summary() -> None:

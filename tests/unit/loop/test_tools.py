@@ -48,6 +48,14 @@ def test_results_with_neither_pair_by_position() -> None:
     assert results(paired(*calls)) == [("x", 2), ("y", 2)]
 
 
+def test_ids_that_the_client_made_anew_keep_their_order() -> None:
+    ask = assistant(asks("a", "{}", "1"), asks("b", "{}", "2"), asks("c", "{}", "3"))
+    resent = assistant(asks("a", "{}", "x"), asks("b", "{}", "2"), asks("c", "{}", "z"))
+    answers = [result("A", "x"), result("B", "2"), result("C", "z")]
+    calls = (make_call(1, [HI], ask), make_call(2, [HI, resent, *answers], "done"))
+    assert results(paired(*calls)) == [("A", 2), ("B", 2), ("C", 2)]
+
+
 def test_several_results_in_one_message() -> None:
     ask = assistant(asks("a", "{}", "1"), asks("b", "{}", "2"))
     both = Message("user", (ToolResult("1", None, "A"), ToolResult("2", None, "B", is_error=True)))
