@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.errors import WiretapeError
+from wiretape.errors import UsageError, WiretapeError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,6 +46,8 @@ def command(output: Path | None) -> None:
     """
     from wiretape.views.terminal import make_console
 
+    if output is not None and output.exists():
+        raise UsageError(f"{output} exists already: name a new file")
     tape = output or Path(tempfile.mkdtemp(prefix="wiretape-demo-")) / CAPTURE
     Demo(make_console(), tape).run()
 
@@ -66,12 +68,13 @@ class Demo:
     def _record(self) -> tuple[dict[str, str], str]:
         from wiretape.adapters.demo.upstream import serve
 
-        self._title("1  record", "An agent runs, and everything it says to its models goes onto a tape.")
+        self._title("1  record", "An agent runs, and all that it says to its models goes onto a tape.")
+        self._say("A user asks it for a meeting tomorrow at 3; it asks a calendar agent of its own.")
         with serve(delay=_DELAY) as upstream:
             self._say(f"Its models are a scripted upstream on {upstream.url}.")
             port = upstream.server_port
-            environment = {**os.environ, "DEEPSEEK_BASE_URL": upstream.url}
-            output = self._wiretape(["record", "-o", str(self.tape), "--", *_agent()], environment)
+            environment = {**os.environ, "DEEPSEEK_BASE_URL": upstream.url, "DEEPSEEK_API_KEY": "demo-key"}
+            output = self._wiretape(["record", "--no-stats", "-o", str(self.tape), "--", *_agent()], environment)
         self._title("2  the models are gone", "The upstream is closed. Nothing answers there any more:")
         self._say(f"  connect to 127.0.0.1:{port}: {_knock(port)}")
         return environment, output
@@ -99,14 +102,15 @@ class Demo:
         self._wiretape(["stats", str(self.tape)], os.environ)
 
     def _next(self) -> None:
+        wiretape = " ".join(_typed("wiretape"))
         self._title("What to type next", "")
         self._say("Look at what call 4 added to the conversation:")
-        self._say(f"  wiretape show {self.tape} 4")
+        self._say(f"  {wiretape} show {self.tape} 4")
+        self._say("Watch a replay refuse what was never recorded, a meeting of another title:")
+        self._say(f"  {wiretape} replay {self.tape} -- {' '.join(_typed('python'))} -m {AGENT} --title 设计评审会")
         if _can_record():
             self._say("Record an agent of yours:")
-            self._say("  wiretape record -o my.tape -- python my_agent.py")
-        self._say("See a replay refuse what was never recorded (the calendar tool reports another title):")
-        self._say(f"  wiretape replay {self.tape} -- python -m {AGENT} --title 设计评审会")
+            self._say(f"  {wiretape} record -o my.tape -- python my_agent.py")
 
     def _title(self, title: str, says: str) -> None:
         from rich.text import Text
@@ -121,9 +125,23 @@ class Demo:
 
     def _wiretape(self, arguments: Sequence[str], environment: Mapping[str, str]) -> str:
         """Run a command of ours and give what it printed, which is shown as it comes."""
-        shown = [Path(sys.executable).name if word == sys.executable else word for word in arguments]
-        self.console.print(f"$ wiretape {' '.join(shown)}", style="cyan", soft_wrap=True)
+        typed = [word for given in ("wiretape", *arguments) for word in _typed(given)]
+        self.console.print(f"$ {' '.join(typed)}", style="cyan", soft_wrap=True)
         return _run([sys.executable, "-m", "wiretape", *arguments], environment)
+
+
+def _typed(word: str) -> list[str]:
+    """A word of a command line as a person would type it here: a program outside of PATH needs its path."""
+    if word not in ("wiretape", "python", sys.executable):
+        return [word]
+    program = Path(sys.executable).with_name("python" if word == sys.executable else word)
+    found = shutil.which(program.name)
+    if found is not None and Path(found) == program:
+        return [program.name]
+    if not program.exists():
+        return [*_typed("python"), "-m", "wiretape"] if word == "wiretape" else [sys.executable]
+    here = Path.cwd()
+    return [str(program.relative_to(here) if program.is_relative_to(here) else program)]
 
 
 def _agent() -> list[str]:
