@@ -66,6 +66,7 @@ def responses_finish(response: JsonObject, has_calls: bool) -> tuple[Finish | No
     if status == "incomplete":
         reason = string(obj(response.get("incomplete_details")).get("reason"))
         return _INCOMPLETE.get(reason or "", "length" if reason is None else None), reason or status
-    if status in ("completed", "complete") or (status is None and has_calls):
+    # A compaction has no status, and neither have abridged objects: what they hold is their whole output.
+    if status in ("completed", "complete") or (status is None and response.get("output")):
         return ("tool_calls" if has_calls else "stop"), status
     return _STATUS.get(status or ""), status
