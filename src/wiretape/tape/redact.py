@@ -53,8 +53,7 @@ class Redactor:
         self._patterns = _compile(patterns)
         self._learned = Learned()
         self._placeholders = Placeholders()
-        self._clean: set[int] = set()
-        self._clean_version = 0
+        self._clean: dict[int, int] = {}  # mark of some bytes -> how much was known when nothing was found in them
         self._search = Search((), self._patterns)
         self._search_version = 0
         self._wrote = False
@@ -234,16 +233,24 @@ class Redactor:
         return "".join([*pieces, text[at:]])
 
     def known_clean(self, data: bytes, what: str = "raw") -> bool:
-        """Whether nothing was found in these bytes before. A hash of 64 bits, keyed by the process, stands for them."""
-        if self._clean_version != self._learned.version:
-            self._clean, self._clean_version = set(), self._learned.version
-        return len(data) >= _LONG and hash((what, data)) in self._clean
+        """Whether nothing was found in these bytes before, and nothing that was learnt since stands in them.
+
+        A hash of 64 bits, keyed by the process, stands for the bytes.
+        """
+        if len(data) < _LONG:
+            return False
+        mark = hash((what, data))
+        version = self._clean.get(mark)
+        if version is None or self._learned.in_since(data, version):
+            return False
+        self._clean[mark] = self._learned.version
+        return True
 
     def remember_clean(self, data: bytes, what: str = "raw") -> None:
         if len(data) >= _LONG:
             if len(self._clean) >= _CLEAN_MOST:
-                self._clean = set()
-            self._clean.add(hash((what, data)))
+                self._clean.clear()
+            self._clean[hash((what, data))] = self._search_version
 
 
 def _header_secrets(name: str, value: str) -> Iterator[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections import OrderedDict
+from collections import OrderedDict, deque
+from threading import Lock
+from typing import TypeAlias
 from urllib.parse import quote, quote_plus
 
 from wiretape.tape.redact_chunks import TOKEN
@@ -22,15 +24,17 @@ _DUMMY_WORDS = """
     user foo bar baz replace with this replay wiretape for openai anthropic google gemini deepseek mistral
     """
 _DUMMIES = frozenset(_DUMMY_WORDS.split())
+_PLAINLY = frozenset({"test", "dummy", "fake", "mock", "example", "placeholder", "unused"})
 _RUNS = ("01234567890123456789", "abcdefghijklmnopqrstuvwxyz", "0123456789abcdef0123456789abcdef")
+_IS_TOKEN = re.compile(f"[{re.escape(TOKEN.decode())}]*").fullmatch
 _WORDS = re.compile(r"[a-z]+|[0-9]+")
 
 
 def is_dummy(value: str) -> bool:
     """Whether a value is a well-known stand-in for a key: `sk-test-key`, `EMPTY`, `xxxxxxxx`, `sk-1234567890`."""
-    folded = value.lower()
-    tokens = [token for token in re.split(r"[^a-z0-9]+", folded) if token]
-    return all(_is_dummy_token(token) for token in tokens)
+    tokens = [token for token in re.split(r"[^a-z0-9]+", value.lower()) if token]
+    plainly = not _PLAINLY.isdisjoint(tokens)
+    return all(_is_dummy_token(token) or (plainly and token.isalpha() and len(token) <= 10) for token in tokens)
 
 
 def _is_dummy_token(token: str) -> bool:
@@ -42,9 +46,14 @@ def _is_dummy_token(token: str) -> bool:
     )
 
 
-def spellings(secret: str) -> tuple[str, ...]:
-    """The ways in which a secret may be written: itself, in a URL, in JSON (inside JSON, inside JSON), in base64."""
+def spellings(secret: str, passing: bool = False) -> tuple[str, ...]:
+    """The ways in which a secret may be written: itself, in a URL, in JSON (inside JSON, inside JSON), in base64.
+
+    `passing` secrets come and go by the dozen: only the plain ways.
+    """
     forms = {secret, quote(secret, safe=""), quote(secret), quote_plus(secret)}
+    if passing:
+        return tuple(sorted(forms, key=len, reverse=True))
     forms |= {re.sub("%..", lambda match: match[0].lower(), form) for form in forms if "%" in form}
     level = {secret}
     for _ in range(_LEVELS):
@@ -66,44 +75,55 @@ def _base64_cores(data: bytes) -> list[str]:
     return cores
 
 
+Form: TypeAlias = tuple[str, str, str]  # a spelling, the secret, its kind
+
+
 class Learned:
     """The secrets seen so far. Adding one makes a new `forms`; readers in another thread keep the one they have."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, str] = OrderedDict()
-        self._passing: OrderedDict[str, str] = OrderedDict()
-        self.forms: tuple[tuple[str, str, str], ...] = ()  # (spelling, secret, kind), longest first
+        self._lock = Lock()  # the proxy's loop and the recorder's worker both learn
+        self._kept: OrderedDict[str, list[Form]] = OrderedDict()
+        self._passing: OrderedDict[str, list[Form]] = OrderedDict()
+        self._added: deque[tuple[int, list[bytes]]] = deque(maxlen=_MOST)
+        self.forms: tuple[Form, ...] = ()  # longest first
         self.odd: tuple[bytes, ...] = ()  # spellings with other characters than tokens have
         self.version = 0
 
     def add(self, secret: str, kind: str, passing: bool = False) -> bool:
         """Remember a secret; True if it is new. `passing`: a server made it up for this once, as cookies are."""
-        if secret in self._kept:
-            return False
-        store, most = (self._passing, _MOST_PASSING) if passing else (self._kept, _MOST)
-        if secret in store:
-            return False
-        store[secret] = kind
-        if len(store) > most:
-            store.popitem(last=False)
-        if not passing:
-            self._passing.pop(secret, None)
-        self._rebuild()
-        return True
+        with self._lock:
+            if secret in self._kept or (passing and secret in self._passing):
+                return False
+            store, most = (self._passing, _MOST_PASSING) if passing else (self._kept, _MOST)
+            store[secret] = [(form, secret, kind) for form in spellings(secret, passing)]
+            if len(store) > most:
+                store.popitem(last=False)
+            if not passing:
+                self._passing.pop(secret, None)
+            self._added.append((self.version + 1, [form.encode() for form, _, _ in store[secret]]))
+            self._rebuild()
+            return True
 
     def _rebuild(self) -> None:
-        forms = {
-            form: (form, secret, kind)
-            for known in (self._passing, self._kept)
-            for secret, kind in known.items()
-            for form in spellings(secret)
-        }
+        forms = {form[0]: form for known in (self._passing, self._kept) for forms in known.values() for form in forms}
         self.forms = tuple(sorted(forms.values(), key=lambda form: len(form[0]), reverse=True))
-        self.odd = tuple(form.encode() for form in forms if form.encode().strip(TOKEN))
+        self.odd = tuple(form.encode() for form in forms if not _IS_TOKEN(form))
         self.version += 1
 
+    def in_since(self, data: bytes, version: int) -> bool:
+        """Whether secrets that were added after a version stand in the data, or nobody can say any more."""
+        if version == self.version:
+            return False
+        additions = tuple(self._added)
+        if version + 1 < additions[0][0]:
+            return True
+        return any(form in data for added, forms in additions if added > version for form in forms)
+
     def kind(self, secret: str) -> str | None:
-        return self._kept.get(secret) or self._passing.get(secret)
+        """What a secret was when it was first seen."""
+        forms = self._kept.get(secret) or self._passing.get(secret)
+        return forms[0][2] if forms else None
 
     @property
     def longest(self) -> int:

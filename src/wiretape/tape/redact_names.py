@@ -29,14 +29,15 @@ _KEPT = _words(
     accept accept-charset accept-encoding accept-language content-type content-encoding content-length content-language
     transfer-encoding connection keep-alive upgrade host origin date server via age vary cache-control pragma expires
     etag allow expect range content-range accept-ranges content-disposition
-    user-agent x-app x-title originator version x-goog-api-client http-referer
+    user-agent x-app x-title originator version x-goog-api-client
     anthropic-version anthropic-beta anthropic-dangerous-direct-browser-access openai-beta openai-version openai-model
     openai-processing-ms x-openai-subagent
     retry-after retry-after-ms x-should-retry server-timing x-envoy-upstream-service-time x-response-time
     x-robots-tag x-accel-buffering alt-svc strict-transport-security x-content-type-options
     request-id x-request-id x-client-request-id x-amzn-requestid x-amzn-request-id apim-request-id
     x-ms-client-request-id x-ms-request-id x-ms-region x-ms-rai-invoked x-ms-deployment-name
-    x-generation-id x-groq-region x-correlation-id cf-ray cf-cache-status
+    x-generation-id mistral-correlation-id inference-id x-amz-request-id x-amzn-trace-id traceresponse x-groq-region
+    x-correlation-id cf-ray cf-cache-status
     traceparent idempotency-key x-idempotency-key last-event-id
     x-claude-code-session-id x-claude-code-agent-id x-claude-code-parent-agent-id x-claude-remote-session-id
     x-session-id x-parent-session-id x-session-affinity x-deepseek-harness-session-id
@@ -48,7 +49,7 @@ _KEPT = _words(
     x-amz-bedrock-agent-session-id
     www-authenticate sec-websocket-version sec-websocket-extensions
     x-litellm-call-id x-litellm-model-id x-litellm-version x-litellm-attempted-retries x-litellm-attempted-fallbacks
-    x-goog-request-params x-goog-user-project-number
+    x-goog-request-params x-goog-upload-protocol x-goog-upload-command x-goog-upload-status x-goog-upload-offset
     """
 )
 _KEPT_PREFIXES = (
@@ -64,7 +65,7 @@ _KEPT_PREFIXES = (
     "sec-fetch-",
     "sec-ch-ua",
 )
-_URLS = frozenset({"location", "content-location", "referer"})
+_URLS = frozenset({"location", "content-location", "referer", "http-referer"})
 _CREDENTIAL_HEADERS = _words(
     """
     authorization proxy-authorization x-authorization x-forwarded-authorization authentication x-auth api-key x-api-key

@@ -65,19 +65,21 @@ class Search:
 
     def spans(self, text: str, care: Care = Care.ALL) -> list[Span]:
         """Where secrets stand: in order, not overlapping, and never in a placeholder."""
-        if "redacted" not in text:
-            return _merge(self._find(text, care))
-        found: list[Span] = []
-        at = 0
-        for match in PLACEHOLDER.finditer(text):
-            found += _moved(_merge(self._find(text[at : match.start()], care)), at)
-            at = match.end()
-        return [*found, *_moved(_merge(self._find(text[at:], care)), at)]
+        return _merge(self._found(text, care))
 
     def raw_spans(self, text: str) -> list[Span]:
         """Where secrets stand in raw bytes, which may be any part of a JSON text: ids and provider state are spared."""
-        spans = self.spans(text)
-        return [span for span in spans if span.rank == 0 or _replaceable(text, span)] if spans else spans
+        return _merge([span for span in self._found(text, Care.ALL) if span.rank == 0 or _replaceable(text, span)])
+
+    def _found(self, text: str, care: Care) -> list[Span]:
+        if "redacted" not in text:
+            return self._find(text, care)
+        found: list[Span] = []
+        at = 0
+        for match in PLACEHOLDER.finditer(text):
+            found += _moved(self._find(text[at : match.start()], care), at)
+            at = match.end()
+        return [*found, *_moved(self._find(text[at:], care), at)]
 
     def _find(self, text: str, care: Care) -> list[Span]:
         found: list[Span] = []
