@@ -110,8 +110,8 @@ class Weaver:
             return Link("retry", retried, self.links[retried].new_from)
         return (
             self._by_history(call, path)
-            or self._by_tool_results(call)
-            or self._by_last_answer(call)
+            or self._by_tool_results(call, path)
+            or self._by_last_answer(call, path)
             or self._by_request(call, path)
             or self._forked(call, path)
             or self._compacted(call)
@@ -170,17 +170,17 @@ class Weaver:
         exact = [n for n in free if same_system(self._calls[n].request, call.request)]
         return (exact or free or [numbers[-1]])[0]
 
-    def _by_tool_results(self, call: ModelCall) -> Link | None:
+    def _by_tool_results(self, call: ModelCall, path: Path) -> Link | None:
         """History was rewritten, but the results answer an open call's tools by id."""
         start = after_answer(call.request.messages)
         for message in call.request.messages[start:]:
             for block in message.blocks:
                 asked = self._by_tool_id.get(block.id or "") if isinstance(block, ToolResult) else None
                 if asked is not None and asked not in self._next and self._akin(asked, call):
-                    return Link("continues", asked, start, by_id=True, detail="its history was rewritten")
+                    return Link("continues", asked, start, by_id=True, detail=self._changed(asked, path))
         return None
 
-    def _by_last_answer(self, call: ModelCall) -> Link | None:
+    def _by_last_answer(self, call: ModelCall, path: Path) -> Link | None:
         """History was trimmed, but its last answer is one that the same speaker got."""
         start = after_answer(call.request.messages)
         answer = self._keys.of_all(_answer_before(call.request.messages, start))
@@ -189,7 +189,12 @@ class Weaver:
             return None
         if not same_system(self._calls[found].request, call.request):
             return None
-        return Link("continues", found, start, detail="its history was rewritten")
+        return Link("continues", found, start, detail=self._changed(found, path))
+
+    def _changed(self, number: int, path: Path) -> str:
+        """What became of an earlier call's history: only its answer differs, or something before it."""
+        kept = any(number in self._histories.requests_at(node) for node, _ in path.marks)
+        return "its answer was changed" if kept else "its history was rewritten"
 
     def _by_request(self, call: ModelCall, path: Path) -> Link | None:
         """An earlier request is the start of this one, but what follows is not the answer that was recorded."""

@@ -112,6 +112,14 @@ def test_rewritten_history_is_followed_by_the_ids_of_tool_results() -> None:
     cleared = [S, user("(history was summed up)"), ASK, result("x", "c1")]
     links = weave(make_call(1, [S, HI], ASK), make_call(2, cleared, "done"))
     assert (links[1].relation, links[1].parent, links[1].by_id) == ("continues", 1, True)
+    assert links[1].detail == "its history was rewritten"
+
+
+def test_an_answer_that_was_changed_is_followed_by_the_ids_of_its_tools() -> None:
+    typographic = assistant("I’ll look.", asks("look", "{}", "c1"))
+    resent = assistant("I'll look.", asks("look", "{}", "c1"))
+    links = weave(make_call(1, [S, HI], typographic), make_call(2, [S, HI, resent, result("x", "c1")], "done"))
+    assert (links[1].parent, links[1].detail) == (1, "its answer was changed")
 
 
 def test_trimmed_history_is_followed_by_its_last_answer() -> None:
