@@ -83,11 +83,12 @@ def test_every_exchange_is_decoded_whole(archive: str) -> None:
             "response"
         }
         assert not unknown or echoed, f"{where}: {unknown}"
-        assert call.request.messages or call.request.previous_response_id, where
-        assert call.request.model or "/deployments/" in call.url, where
+        if exchange.request.body is not None:  # some recordings left it out
+            assert call.request.messages or call.request.previous_response_id, where
+            assert call.request.model or "/deployments/" in call.url, where
         if response.error is None and call.kind == "inference" and not echoed:
             assert response.complete, where
-            assert response.finish, where
+            assert response.finish or call.dialect == "snowflake", where  # it sends an empty reason
             assert response.messages or response.finish in ("content_filter", "pause", "length"), where
 
 
