@@ -201,13 +201,18 @@ def _names(use: Asked, session: str) -> bool:
 
 def named(speakers: Sequence[Speaker]) -> tuple[Agent, ...]:
     """The agents, with names that are all different."""
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    taken: set[str] = set()
     agents: list[Agent] = []
     for speaker in speakers:
         tool = speaker.use.call.name if speaker.use is not None else None
         base = "root" if speaker.parent is None else speaker.name or tool or "subagent"
-        taken[base] = taken.get(base, 0) + 1
-        name = base if taken[base] == 1 else f"{base} #{taken[base]}"
+        name = base
+        while name in taken:
+            counts[base] = counts.get(base, 1) + 1
+            name = f"{base} #{counts[base]}"
+        counts.setdefault(base, 1)
+        taken.add(name)
         parent = speaker.parent.number if speaker.parent is not None else None
         agents.append(Agent(speaker.number, name, parent, speaker.started_by, tool, speaker.basis))
     return tuple(agents)

@@ -133,6 +133,16 @@ def test_two_root_agents_get_two_names() -> None:
     assert [agent.name for agent in run.agents] == ["root", "root #2"]
 
 
+def test_names_never_clash_even_if_the_client_gives_numbers_itself() -> None:
+    def spawned(number: int, name: str) -> ModelCall:
+        told = {"thread_id": f"t{number}", "parent_thread_id": "p", "agent_name": name}
+        return child(number, "see monday", "ok", headers={"x-codex-turn-metadata": json.dumps(told)})
+
+    first = make_call(1, [BOSS, GO], "a", headers={"x-codex-turn-metadata": '{"thread_id": "p"}'})
+    run = build_run([first, spawned(2, "scout #2"), spawned(3, "scout"), spawned(4, "scout"), spawned(5, "scout")])
+    assert [agent.name for agent in run.agents] == ["root", "scout #2", "scout", "scout #3", "scout #4"]
+
+
 # -- the client's own evidence -----------------------------------------------------------------------------------------
 
 CLAUDE = {"x-claude-code-session-id": "s1"}
