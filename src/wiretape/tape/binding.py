@@ -24,7 +24,7 @@ from wiretape.tape.writer import TapeWriter, document_text, header_document, rep
 Job: TypeAlias = Callable[[], None]
 _REWRITE_FROM = 8 * 1024 * 1024  # journal bytes: a larger one is rewritten when little of it is still needed
 _REWRITE_MOST = 512 * 1024  # bytes still needed; rewriting them takes less than a millisecond
-_MOST_MESSAGES = 16 * 1024 * 1024  # bytes of WebSocket messages that `on_exchange` is shown; the tape has them all
+_MOST_MESSAGES = 4 * 1024 * 1024  # bytes of WebSocket messages that `on_exchange` is shown; the tape has them all
 
 
 class Progress:

@@ -109,7 +109,7 @@ class Recorder:
         self._binder = Binder(self._opened, redactor, self._troubles, on_exchange, on_message, self._now)
 
     def _now(self) -> int:
-        return self._offset + int((self._clock() - self._zero) * 1000)
+        return self._offset + round((self._clock() - self._zero) * 1000)
 
     # -- events ----------------------------------------------------------------------------------------------------
 
