@@ -48,10 +48,10 @@ def nearest_call(
     found = []
     for order in sorted(orders, key=rank)[:_LOOKED_AT]:
         apart = tuple(significant(recorded[order], probe, masker))
-        found.append((len(apart), order, apart))
+        found.append((bool(played[order]), len(apart), order, apart))
         if place.way.depth:
             break  # they begin alike: the first in rank is what the live call stands for
-    _, order, apart = min(found, key=lambda item: item[:2])
+    *_, order, apart = min(found, key=lambda item: item[:3])
     return Nearest(recorded[order], apart, begins_alike=place.way.depth > 0)
 
 

@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.replay.report import Drifted, Missed, Named, ReplayReport
@@ -17,6 +15,7 @@ from wiretape.replay.values import Answer, Miss, Outcome, Stray, Tier
 _Row: TypeAlias = tuple[str, Text]
 
 _LABEL = 11
+_INDENT = 2 + _LABEL + 1
 _MOST_MINOR = 3
 _MOST_NAMED = 12
 
@@ -39,12 +38,23 @@ def replay_view(report: ReplayReport) -> RenderableType:
         lines.append(_row("left over", f"{_names(report.left_over)} not asked for"))
     if report.sockets:
         lines.append(_row("", f"{_count(report.sockets, 'recorded WebSocket')} not replayed: not supported yet"))
-    table = Table.grid(padding=(0, 1))
-    table.add_column(width=_LABEL, no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, text in lines:
-        table.add_row(label, text)
-    return Group(Text(f"replayed {report.tapes}", "bold"), Padding(table, (0, 0, 0, 2)))
+    return Group(Text(f"replayed {report.tapes}", "bold"), _Rows(lines))
+
+
+class _Rows:
+    """Labels and texts in two columns; a text that is too long goes on under itself. No line ends in spaces."""
+
+    def __init__(self, rows: Sequence[_Row]) -> None:
+        self._rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for label, text in self._rows:
+            hang = " " * (len(text.plain) - len(text.plain.lstrip()))
+            width = max(20, options.max_width - _INDENT - len(hang))
+            body = Text(text.plain.lstrip(), text.style)
+            for position, line in enumerate(body.wrap(console, width, overflow="fold")):
+                line.rstrip()
+                yield Text.assemble(f"  {label if not position else '':<{_LABEL}} {hang}", line)
 
 
 def outcome_line(outcome: Outcome) -> Text:

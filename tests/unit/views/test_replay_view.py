@@ -1,0 +1,110 @@
+"""The summary of a replay, to the character."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+from tests.support.replaying import chat, exchange, live, session, system, user
+
+from wiretape.replay.session import ReplaySession
+from wiretape.replay.values import Answer, Miss, Stray
+from wiretape.views.replay_view import outcome_line, replay_view, tier_mark
+
+
+def shown(replay: ReplaySession, width: int = 80) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=width, color_system=None, highlight=False).print(replay_view(replay.report()))
+    return out.getvalue().splitlines()
+
+
+def test_everything_that_happened_is_named_once() -> None:
+    replay = session(
+        exchange(1, chat(system("at 15:05:30"), user("a")), "one"),
+        exchange(2, chat(user("b")), "two"),
+        exchange(3, chat(user("c")), "three"),
+    )
+    replay.answer(live(chat(system("at 09:23:47"), user("a"))))
+    replay.answer(live(chat(user("b"))))
+    replay.answer(live(chat(user("x"))))
+    replay.answer(live(None, method="HEAD", url="https://api.example.com/"))
+    replay.answer(live(None, method="HEAD", url="https://api.example.com/"))
+    replay.refused("CONNECT t.example.com:443", "why")
+    replay.let_through("tool.example.com:443")
+    assert shown(replay) == [
+        "replayed hand.tape",
+        "  played      2 calls (1 exact, 1 masked)",
+        "  drifted     messages[0].content in call 1 (masked)",
+        "                recorded  at 15:05:30",
+        "                live      at 09:23:47",
+        "  missed      no call on hand.tape answers POST /v1/chat/completions",
+        "                it was never recorded; the nearest, call 3, differs from its",
+        "                start at messages[0].content",
+        "                  recorded  c",
+        "                  live      x",
+        "                to record it: wiretape record -o hand.tape --force -- …",
+        "  strayed     HEAD / (2 times)",
+        "              CONNECT t.example.com:443: why",
+        "  let through tool.example.com:443 (1 connection)",
+        "  left over   call 3 not asked for",
+    ]
+
+
+def test_a_clean_replay_is_two_lines() -> None:
+    replay = session(exchange(1, chat(user("a")), "one"))
+    replay.answer(live(chat(user("a"))))
+    assert shown(replay) == ["replayed hand.tape", "  played      1 call (1 exact)"]
+
+
+def test_a_narrow_screen_loses_nothing() -> None:
+    replay = session(exchange(1, chat(system("at 15:05:30 " + "word " * 40), user("a")), "one"))
+    replay.answer(live(chat(system("at 09:23:47 " + "word " * 40), user("a"))))
+    lines = shown(replay, 50)
+    assert all(len(line) <= 50 and line == line.rstrip() for line in lines)
+    assert "15:05:30" in "".join(lines)
+
+
+def test_small_differences_are_counted_and_not_all_written_out() -> None:
+    def asks(id: str) -> dict[str, object]:
+        history = []
+        for n in range(3):
+            function = {"name": "t", "arguments": "{}"}
+            made = {"id": f"{id}{n}", "type": "function", "function": function}
+            history += [{"role": "assistant", "content": None, "tool_calls": [made]}]
+            history += [{"role": "tool", "tool_call_id": f"{id}{n}", "content": "ok"}]
+        return chat(user("a"), *history)
+
+    replay = session(exchange(1, asks("call_a"), "one"))
+    replay.answer(live(asks("call_b")))
+    assert shown(replay) == [
+        "replayed hand.tape",
+        "  played      1 call (1 normalized)",
+        "  drifted     messages[1].tool_calls[0].id in call 1: call_a0 → call_b0",
+        "              messages[2].tool_call_id in call 1: call_a0 → call_b0",
+        "              messages[3].tool_calls[0].id in call 1: call_a1 → call_b1",
+        "              3 places more where only an id, a spelling or a volatile setting",
+        "              differs (--report lists them)",
+    ]
+
+
+def test_each_outcome_has_its_line() -> None:
+    replay = session(
+        exchange(1, chat(system("at 15:05:30")), "one"),
+        exchange(2, None, {}, url="https://api.example.com/v1/models", method="GET"),
+    )
+    drifted = replay.answer(live(chat(system("at 09:23:47"))))
+    models = replay.answer(live(None, url="https://api.example.com/v1/models", method="GET"))
+    miss = replay.answer(live(chat(user("x"))))
+    stray = replay.answer(live(None, method="HEAD", url="https://api.example.com/"))
+    assert isinstance(drifted, Answer)
+    assert isinstance(models, Answer)
+    assert isinstance(miss, Miss)
+    assert isinstance(stray, Stray)
+    assert (tier_mark(drifted), tier_mark(models)) == ("  drift (masked)", "")
+    assert outcome_line(models).plain == " x2  GET /v1/models"
+    assert outcome_line(miss).plain == "miss  POST /v1/chat/completions  never recorded"
+    assert outcome_line(stray).plain == "stray  HEAD /"
+    assert replay.call_of(models) is None
+    call = replay.call_of(drifted)
+    assert call is not None
+    assert (call.number, call.exchange) == (1, 1)
