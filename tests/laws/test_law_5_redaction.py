@@ -356,6 +356,7 @@ def record_everything(recorder: Recorder, secret: str, cuts: list[int], coding: 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(secret=TOKENS | ODD | SHAPED, cuts=CUTS, coding=st.sampled_from([None, "gzip"]))
+@example(secret=f"q8{'0' * 35};7w", cuts=[229], coding=None)
 def test_no_planted_secret_reaches_the_disk(
     tmp_path_factory: pytest.TempPathFactory, secret: str, cuts: list[int], coding: str | None
 ) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from wiretape.tape.redact_names import Member, member
 
 LONGEST = 8192  # a private key: the longest secret that is waited for
 
-TOKEN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/=%@:"
+TOKEN = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/=%@:!#$&*?^"
 _BEARER = re.compile(rb"[Bb]earer \Z")
 # What may stand between a member's colon and the end of its string, in JSON or in JSON inside a string.
 _OPEN_VALUE = re.compile(rb'\s*(?:\\*(?:"(?:[^"\n]|(?<=\\)")*)?)?\Z')
@@ -17,7 +17,7 @@ _NAME = re.compile(rb"([A-Za-z0-9_.-]{2,64})\\*\Z")
 _PEM = b"-----BEGIN "
 
 
-def unfinished(data: bytes, forms: Iterable[bytes]) -> int:
+def unfinished(data: bytes, forms: Sequence[bytes]) -> int:
     """How many bytes at the end may begin a secret that goes on behind it.
 
     `forms`: known secrets with other characters than tokens have.
@@ -26,9 +26,8 @@ def unfinished(data: bytes, forms: Iterable[bytes]) -> int:
     held = max(_token_run(end), _open_key(end))
     if not end.endswith(b"\n"):
         held = max(held, _open_member(end))
-    for form in forms:
-        held = max(held, _begun(end, form))
-    return held
+    held = max([held, *(_begun(end, form) for form in forms)])
+    return _around(end, held, forms)
 
 
 def _token_run(end: bytes) -> int:
@@ -66,3 +65,13 @@ def _begun(end: bytes, form: bytes) -> int:
             return len(end) - at
         at = end.find(form[:1], at + 1)
     return 0
+
+
+def _around(end: bytes, held: int, forms: Sequence[bytes]) -> int:
+    """Hold a little more where the cut would go through a known secret that is there as a whole."""
+    cut = len(end) - held
+    for form in forms:
+        at = end.find(form, max(0, cut - len(form) + 1))
+        if 0 <= at < cut:
+            return _around(end, len(end) - at, forms)
+    return held
