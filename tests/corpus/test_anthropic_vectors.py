@@ -223,7 +223,7 @@ def test_mcp_tools_run_by_the_provider() -> None:
         },
     ]
     response = answer(MESSAGES, {"type": "message", "content": content, "stop_reason": "end_turn"})
-    assert said(response) == [("call", "m1", "echo", '{"a":1}', "server"), ("result", "m1", "mcp", "hi", "server")]
+    assert said(response) == [("call", "m1", "echo", '{"a":1}', "server"), ("result", "m1", None, "hi", "server")]
     assert dict(response.messages[0].extra) == {"content[0].server_name": "s"}
 
 

@@ -397,6 +397,14 @@ def test_error_in_the_middle_then_the_connection_closes() -> None:
     assert (said(response), response.complete) == ([("text", "a")], False)
 
 
+def test_errors_of_other_shapes_in_a_stream() -> None:
+    for error in ({"object": "error", "message": "m", "type": "e", "code": 500}, {"type": "error", "message": "m"}):
+        response = check_chunking(CHAT, [chunk({"content": "a"}), frame(error), DONE])
+        assert response.error is not None
+        assert (response.error.message, response.error.phase) == ("m", "mid_stream")
+        assert said(response) == [("text", "a")]
+
+
 def test_groq_names_the_error_event() -> None:
     error = {
         "error": {"message": "no tool", "type": "invalid_request_error", "code": "tool_use_failed", "status_code": 400}
@@ -555,6 +563,21 @@ def test_the_model_may_be_named_in_model_meta_only() -> None:
     for name in ("model_name", "name", "id"):
         request = {"messages": DOUBAO["messages"], "model_meta": {**META, name: "豆包"}}
         assert decode(exchange(CHAT, None, request=request)).request.model == "豆包"
+
+
+def test_azure_names_the_model_in_the_path() -> None:
+    url = "https://r.example.com/openai/deployments/gpt-x/chat/completions?api-version=2024-10-21"
+    request = {"messages": [{"role": "user", "content": "Hi"}]}
+    assert decode(exchange(url, None, request=request)).request.model == "gpt-x"
+    assert decode(exchange(url, None, request={**request, "model": "named"})).request.model == "named"
+
+
+def test_events_of_no_format_are_kept_beside_the_answer() -> None:
+    response = check_chunking(
+        CHAT, [chunk({"content": "a"}), frame({"type": "vendor_news", "x": 1}), chunk({}, "stop")]
+    )
+    assert said(response) == [("text", "a"), ("unknown", "event")]
+    assert [m.role for m in response.messages] == ["assistant", "system"]
 
 
 def test_vllm_stop_reason_is_not_the_finish_reason() -> None:

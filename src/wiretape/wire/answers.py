@@ -37,10 +37,13 @@ def text_response(response: Response, text: str, whole: bool) -> CallResponse:
 
 
 def leftovers(payload: EventPayload, strange: list[Json]) -> tuple[Message, ...]:
-    """Events that are no part of the format, and data that is no JSON, kept whole."""
+    """Events that are no part of the format, and data that is no JSON, kept whole.
+
+    Their message is the system's: the model did not say it, and no later request repeats it.
+    """
     blocks = [Unknown("event", value) for value in strange]
     blocks += [Unknown("unreadable_event", text) for text in payload.unreadable]
-    return (Message("assistant", tuple(blocks), ("",) * len(blocks)),) if blocks else ()
+    return (Message("system", tuple(blocks), ("",) * len(blocks)),) if blocks else ()
 
 
 def token_time(response: Response, ms: int | None) -> int | None:

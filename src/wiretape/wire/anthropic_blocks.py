@@ -95,7 +95,7 @@ def _add_result(into: MessageBuilder, raw: JsonObject, kind: str, path: str) -> 
     content = raw.get("content")
     failed = raw.get("is_error")
     failed = failed if isinstance(failed, bool) else None
-    name = None if kind == "tool_result" else kind.removesuffix("_tool_result")
+    name = None if kind in ("tool_result", "mcp_tool_result") else kind.removesuffix("_tool_result")
     if isinstance(content, dict):  # a hosted tool's own shape, or its error
         said = string(content.get("text")) or string(content.get("stdout")) or string(content.get("error_code")) or ""
         failed = failed or (True if str(content.get("type", "")).endswith("_error") else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import ClassVar
 
@@ -25,6 +26,7 @@ from wiretape.wire.openai_chat_messages import chat_message, chat_tools, request
 from wiretape.wire.openai_chat_stream import ChatAssembly
 from wiretape.wire.payload import EventPayload, JsonPayload, TextPayload, read_payload
 
+_MODEL_IN_PATH = re.compile(r"/(?:deployments|engines)/([^/]+)/chat/completions$")
 _CARRIED = frozenset({"model", "messages", "tools", "functions"})
 _SHOWS_COMPLETION = frozenset({"choices", "usage", "object"})
 
@@ -53,13 +55,18 @@ class OpenAIChat:
     def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
         request = self.decode_request(exchange.request, memo)
         response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
-        kind: CallKind = "token_count" if exchange.request.url.endswith("/input_tokens") else "inference"
+        counts = recognition.path_of(exchange.request.url).endswith("/input_tokens")
+        kind: CallKind = "token_count" if counts else "inference"
         dialect = "doubao" if "model_meta" in request.settings else None
         return frame_call(exchange, self.name, request, response, kind, dialect)
 
     def decode_request(self, request: Request, memo: Memo) -> CallRequest:
         body = body_json(request.body)
-        return chat_request(body, memo) if isinstance(body, dict) else unreadable_request(request.body)
+        if not isinstance(body, dict):
+            return unreadable_request(request.body)
+        decoded = chat_request(body, memo)
+        named = _MODEL_IN_PATH.search(recognition.path_of(request.url)) if decoded.model is None else None
+        return replace(decoded, model=named[1]) if named else decoded
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         return openai_error(status, message, code)

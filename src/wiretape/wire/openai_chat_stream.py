@@ -13,6 +13,8 @@ from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import dumps, is_empty, items, load, number, obj, string
 from wiretape.wire.payload import Event
 
+# Members of which every chunk has at least one.
+_CHUNK = frozenset({"choices", "usage", "id", "object", "error"})
 # Members of a chunk that say more than its choices do.
 _SAYS_MORE = frozenset({"usage", "x_groq", "timings"})
 _IGNORED = frozenset({"role", "obfuscation", "p", "channel", "token_ids"})
@@ -237,14 +239,10 @@ class ChatAssembly:
             self.strange.append(chunk)
             return
         choices = chunk.get("choices")
-        if "error" in chunk or event.name == "error":
-            if has_error(chunk) or event.name == "error":
-                self.error = chunk
-        elif choices is None and "usage" not in chunk and "id" not in chunk and "object" not in chunk:
-            if has_error(chunk):
-                self.error = chunk
-            elif not is_empty(chunk):
-                self.strange.append(chunk)
+        if event.name == "error" or (("error" in chunk or choices is None) and has_error(chunk)):
+            self.error = chunk
+        elif chunk and _CHUNK.isdisjoint(chunk):
+            self.strange.append(chunk)
         if chunk.get("model"):
             self._head["model"] = chunk["model"]
         if "id" not in self._head and chunk.get("id"):
