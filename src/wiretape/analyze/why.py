@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
 
+from wiretape.loop.causes import REPORT
 from wiretape.loop.threads import failed
-from wiretape.model.call import ModelCall
 from wiretape.model.http import Ended
 from wiretape.model.loop import Cause, LinkBasis, Run, Step
 
@@ -53,28 +53,27 @@ def _tool_results(cause: Cause) -> str:
 
 def _subagent(step: Step, run: Run) -> str:
     cause, agent = step.cause, run.agents[step.agent]
-    start = "unknown call" if cause.call is None else f"call {cause.call}"
+    start = "an unknown call" if cause.call is None else f"call {cause.call}"
+    if cause.detail is not None:  # not its first call
+        with_tool = f" with {listed(cause.tools)}" if cause.tools else ""
+        return f"next message to subagent {agent.name}, sent by {start}{with_tool}{_inferred(cause.basis)}"
     by = f" ({listed(cause.tools)})" if cause.tools and cause.tools != (agent.name,) else ""
-    first = agent.started_by == cause.call and cause.detail is None
-    said = (
-        f"first call of subagent {agent.name}, started by" if first else f"next call of subagent {agent.name}, asked by"
-    )
-    return f"{said} {start}{by}{_inferred(cause.basis)}" + _detail(cause)
+    return f"first call of subagent {agent.name}, started by {start}{by}{_inferred(cause.basis)}"
 
 
 def _retry(cause: Cause, run: Run) -> str:
-    return f"retry of call {cause.call} after {_failure(_call(run, cause.call))}" + _detail(cause)
+    return f"retry of call {cause.call} after {_failure(_step(run, cause.call))}" + _detail(cause)
 
 
 def _continuation(cause: Cause, run: Run) -> str:
     if cause.call is None:
         return "goes on" + _detail(cause)
-    call = _call(run, cause.call)
-    finish = call.response.finish if call is not None and call.response is not None else None
-    reason = {"length": ", which was cut at its length limit", "pause": ", which the provider paused"}.get(
-        finish or "", ""
-    )
-    return f"continues after call {cause.call}{reason}" + _detail(cause)
+    step = _step(run, cause.call)
+    if cause.detail == REPORT and step is not None:
+        return f"hears from subagent {run.agents[step.agent].name} what call {cause.call} said{_inferred(cause.basis)}"
+    finish = step.call.response.finish if step is not None and step.call.response is not None else None
+    reasons = {"length": ", which was cut at its length limit", "pause": ", which the provider paused"}
+    return f"continues after call {cause.call}{reasons.get(finish or '', '')}" + _detail(cause)
 
 
 def _side_call(cause: Cause) -> str:
@@ -82,24 +81,24 @@ def _side_call(cause: Cause) -> str:
     return f"side call{beside}" + _detail(cause)
 
 
-def _call(run: Run, number: int | None) -> ModelCall | None:
+def _step(run: Run, number: int | None) -> Step | None:
     if number is None:
         return None
     place = bisect_left(run.steps, number, key=lambda step: step.call.number)
-    found = run.steps[place].call if place < len(run.steps) else None
-    return found if found is not None and found.number == number else None
+    found = run.steps[place] if place < len(run.steps) else None
+    return found if found is not None and found.call.number == number else None
 
 
-def _failure(call: ModelCall | None) -> str:
+def _failure(step: Step | None) -> str:
     """What went wrong with a call, in a word or two."""
-    if call is None or not failed(call):
+    if step is None or not failed(step.call):
         return "an answer"
-    response = call.response
+    response = step.call.response
     if response is not None and response.status >= 400:
         return str(response.status)
     if response is not None and response.error is not None:
         return response.error.code or response.error.type or "an error"
-    return _ENDS.get(call.ended, "an answer that was cut")
+    return _ENDS.get(step.call.ended, "an answer that was cut")
 
 
 _ENDS: dict[Ended | None, str] = {

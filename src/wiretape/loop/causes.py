@@ -14,6 +14,8 @@ from wiretape.loop.words import after_answer, answer_text, is_result_as_text, la
 from wiretape.model.call import Message, ModelCall, Text, ToolResult
 from wiretape.model.loop import Cause, LinkBasis
 
+REPORT = "a subagent's report"
+MESSAGE = "a message from its parent"
 _SAYING = 8  # what an agent says must be so long to be recognised in a message to another
 
 
@@ -138,9 +140,9 @@ class Story:
     def _from_agent(self, text: str, listener: Speaker) -> Cause | None:
         """The call and tool that a user message came from, if it is another agent's and not the user's."""
         if listener.parent is not None:
-            return self._heard(text, listener.parent, listener, "a message from its parent")
+            return self._heard(text, listener.parent, listener, MESSAGE)
         for child in self._children.get(listener.number, ()):
-            cause = self._heard(text, child, listener, f"a report from a subagent started by call {child.started_by}")
+            cause = self._heard(text, child, listener, REPORT)
             if cause is not None:
                 return cause
         return None

@@ -44,6 +44,27 @@ def test_a_child_that_headers_prove_is_not_called_inferred() -> None:
     )
 
 
+def test_what_agents_tell_one_another() -> None:
+    root, kid = {"x-deepseek-harness-session-id": "root-id"}, {"x-deepseek-harness-session-id": "child-id"}
+    spawn = assistant(asks("subagent", '{"prompt": "read the plan and report"}', "t1"))
+    begun = [BOSS, ASKED, spawn, result("started subagent child-id", "t1")]
+    send = assistant(asks("send_message", '{"subagent_id": "child-id", "message": "now the budget too"}', "t2"))
+    report = [*begun, assistant("waiting"), user("Report of child-id: the plan has three parts")]
+    work = [WORKER, user("read the plan and report")]
+    more = [*work, assistant("the plan has three parts"), user("now the budget too")]
+    assert reasons(
+        make_call(1, [BOSS, ASKED], spawn, headers=root),
+        make_call(2, begun, "waiting", headers=root),
+        make_call(3, work, "the plan has three parts", headers=kid),
+        make_call(4, report, send, headers=root),
+        make_call(5, more, "the budget is short", headers=kid),
+    )[2:] == [
+        "first call of subagent subagent, started by call 1",
+        "hears from subagent subagent what call 3 said (inferred from what flowed between them)",
+        "next message to subagent subagent, sent by call 4 with send_message (inferred from what flowed between them)",
+    ]
+
+
 def test_several_tools_are_named_once_each() -> None:
     ask = assistant(asks("look", "{}", "1"), asks("find", "{}", "2"), asks("look", '{"n": 2}', "3"))
     answers = [result(name, name) for name in ("1", "2", "3")]

@@ -139,7 +139,7 @@ def test_a_message_to_a_subagent_is_its_next_turn_and_a_report_to_the_parent_is_
         ]
     )
     assert turns(run) == [("how is the weather?", [1, 2, 3, 4, 5], None)]
-    assert run.steps[3].cause == Cause("continuation", 3, (), "data_flow", "a report from a subagent started by call 1")
+    assert run.steps[3].cause == Cause("continuation", 3, (), "data_flow", "a subagent's report")
     assert run.steps[4].cause == Cause("subagent", 4, ("send_message",), "data_flow", "a message from its parent")
 
 

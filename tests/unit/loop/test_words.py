@@ -14,6 +14,8 @@ from wiretape.model.call import Message, Text
         ("<system-reminder>\nbe brief\n</system-reminder>\nhi", "hi"),
         ("<environment_context><cwd>/x</cwd></environment_context>", ""),
         ("<task-notification>done</task-notification><system-reminder>x</system-reminder>", ""),
+        ("# AGENTS.md instructions for /work\n\n<INSTRUCTIONS>x</INSTRUCTIONS>", ""),
+        ("Current runtime context. This snapshot supersedes earlier runtime-context snapshots.", ""),
         ("<b>bold</b> words stay", "<b>bold</b> words stay"),
         ("an open <system-reminder> stays", "an open <system-reminder> stays"),
     ],
