@@ -1,0 +1,56 @@
+"""What the README shows is what a reader will see."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wiretape.cli.main import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_links_lead_somewhere() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+def test_commands_exist() -> None:
+    named = set(re.findall(r"wiretape ([a-z]+)", README)) & set(re.findall(r"(?:\$|`)\s*wiretape ([a-z]+)", README))
+    assert {"record", "replay", "stats", "show"} <= named <= set(COMMANDS)
+
+
+def test_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert phony is not None
+    targets = set(phony[1].split())
+    assert targets == set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    named = set(re.findall(r"make ([a-z]+) ", README)) | set(re.findall(r"`make ([a-z]+)`", README))
+    assert {"demo", "test"} <= named <= targets
+
+
+def test_stats_are_what_the_command_prints() -> None:
+    block = re.search(r"\$ wiretape stats captures/subagents\.tape\n(.*?)\n\.\.\.\n```", README, re.DOTALL)
+    assert block is not None
+    printed = subprocess.run(
+        [sys.executable, "-m", "wiretape", "stats", "captures/subagents.tape"],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=ROOT,
+        env={"COLUMNS": "80", "PATH": ""},
+        check=True,
+    ).stdout
+    assert printed.startswith(block[1])
+
+
+@pytest.mark.parametrize("line", [line for line in README.splitlines() if line.startswith("$ ")])
+def test_programs_exist(line: str) -> None:
+    for module in re.findall(r"-m (wiretape\.\S+)", line):
+        assert (ROOT / "src" / (module.replace(".", "/") + ".py")).is_file()
