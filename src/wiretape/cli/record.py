@@ -40,6 +40,7 @@ class Options:
     provenance: str | None
     append: bool
     force: bool
+    stats: bool
     verbose: bool
 
 
@@ -53,6 +54,7 @@ class Options:
 @click.option("--provenance", metavar="TEXT", help="Where the recorded content comes from, in the tape's header.")
 @click.option("--append", is_flag=True, help="Go on with a tape that exists.")
 @click.option("--force", is_flag=True, help="Replace a tape that exists.")
+@click.option("--stats/--no-stats", default=True, help="Print what `wiretape stats` says at the end (the default).")
 @click.option("-v", "--verbose", is_flag=True, help="Show what the proxy does.")
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
@@ -76,7 +78,7 @@ def _record(options: Options, argv: Sequence[str]) -> int:
     from wiretape.cli.record_report import LiveReport
 
     settings = load_settings(Path.cwd())
-    report = LiveReport(options.tape, running=bool(argv))
+    report = LiveReport(options.tape, running=bool(argv), counted=options.stats)
     recorder = _recorder(options, settings.redact, report)
     try:
         recording = Recording(

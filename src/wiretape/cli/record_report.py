@@ -26,9 +26,10 @@ _MEMO_CALLS = 200  # a memo keeps what it has seen alive: start a new one from t
 class LiveReport:
     """Printed while the program runs (from the recorder's threads), and once at the end."""
 
-    def __init__(self, tape: Path, running: bool) -> None:
+    def __init__(self, tape: Path, running: bool, counted: bool = True) -> None:
         self._tape = tape
         self._running = running
+        self._counted = counted  # whether the summary has the table of `wiretape stats`
         self._console = make_console(stderr=True)
         self._registry = default_registry()
         self._memo = Memo()
@@ -57,8 +58,7 @@ class LiveReport:
         self._say(f"recording to {self._tape} on 127.0.0.1:{port} until Ctrl-C. In the shell of your agent:")
 
     def summary(self, summary: RecorderSummary, unrouted: Iterable[str]) -> None:
-        self._console.print()
-        others = self._statistics()
+        others = self._statistics() if self._counted else 0
         exchanges = _count(summary.exchanges, "exchange")
         self._say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
         for text, count in self._troubles.items():
@@ -83,6 +83,7 @@ class LiveReport:
         from wiretape.cli.tapes import link, read
         from wiretape.views.stats_view import stats_view
 
+        self._console.print()
         opened = link(str(self._tape), read(str(self._tape)))
         self._console.print(stats_view(stats(opened.run, opened.tape.warnings)))
         return len(opened.run.other_exchanges)
