@@ -86,9 +86,11 @@ class Binder:
         self._jobs.put(None)
         self._thread.join()
         self._guard(None, self._retry)
+        said = self._guard(None, self._say_incomplete)
         self._guard(None, lambda: self._finish(bypassed))
         with contextlib.suppress(OSError):
-            self._journal.close(keep=bool(self._failed))
+            # A journal that stays tells the reader that the tape is incomplete, and holds what there is.
+            self._journal.close(keep=bool(self._failed) or not said)
 
     # -- in the thread -----------------------------------------------------------------------------------------------
 
@@ -203,11 +205,12 @@ class Binder:
         for draft in failed:
             self._bind_end(draft)
 
-    def _finish(self, bypassed: list[str]) -> None:
-        """What is known at the end only: the header's lists, and whether anything is missing."""
+    def _say_incomplete(self) -> None:
         if self._troubles.incomplete:
-            exchanges = self._troubles.exchanges
-            self._guard(None, lambda: self._writer.incomplete(self._now(), self._troubles.told[0], exchanges))
+            self._writer.incomplete(self._now(), self._troubles.told[0], self._troubles.exchanges)
+
+    def _finish(self, bypassed: list[str]) -> None:
+        """The header's lists are known at the end only."""
         header = self._opened.header
         kinds = sorted({*header.redacted, *self._redactor.kinds})
         final = header.model_copy(update={"redacted": kinds, "bypassed": bypassed or None})

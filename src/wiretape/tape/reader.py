@@ -87,7 +87,7 @@ def tape_summary(path: str | Path) -> TapeSummary:
     if left is not None:
         numbers |= left.drafts.keys()
         warnings += left.warnings
-    incomplete = any("incomplete" in piece.value for piece in pieces)
+    incomplete = left is not None or any("incomplete" in piece.value for piece in pieces)
     size = path.stat().st_size if path.exists() else 0
     return TapeSummary(path, header, len(numbers), size, tuple(warnings), incomplete)
 
@@ -136,12 +136,12 @@ def _migrated(pieces: list[Piece], version: int) -> list[Piece]:
 def _take_in(assembly: Assembly, left: Leftover, path: Path) -> None:
     assembly.warnings += left.warnings
     found = recovered(left, assembly.have)
-    if found:
-        open_ones = sum(draft.ended is None for draft in left.drafts.values())
-        assembly.warnings.append(
-            f"{left.path}: the recorder has not closed this tape; {len(found)} documents were read from its journal"
-            + (f", {open_ones} exchanges are still open" if open_ones else "")
-        )
+    assembly.incomplete = True
+    open_ones = sum(draft.ended is None for draft in left.drafts.values())
+    assembly.warnings.append(
+        f"{left.path}: the recorder has not closed this tape (yet); "
+        f"{len(found)} documents were read from its journal, {open_ones} exchanges are open"
+    )
     for text in found:
         assembly.add(Piece(orjson.loads(text), 0))
 
