@@ -103,12 +103,19 @@ class Casting:
         """The client names the parent, or the child's own id stands in what started it."""
         parent = self._parent(who)
         if parent is not None:
-            use = self._starter(parent, first)
+            use = self._announced(first, who.agent or who.session) or self._starter(parent, first)
             return self._child(first, parent, use, "header", who.name)
         if who.session is None or who.key in self._by_identity or not self._by_identity:
             return None
-        use = next((u for u in self._asked if u.call_number < first.number and _names(u, who.session)), None)
+        use = self._announced(first, who.session)
         return self._child(first, self.by_thread[use.thread], use, "header", who.name) if use else None
+
+    def _announced(self, first: ModelCall, own_id: str | None) -> Asked | None:
+        """The tool call whose result gives out a child's own id: `started subagent <id>`."""
+        if own_id is None or len(own_id) < _ANSWER:
+            return None
+        earlier = (use for use in self._asked if use.call_number < first.number and use.result is not None)
+        return next((use for use in earlier if use.result is not None and own_id in use.result.text), None)
 
     def _parent(self, who: Identity) -> Speaker | None:
         if who.parent is not None:
@@ -192,11 +199,6 @@ def tasks(first: ModelCall) -> tuple[str, ...]:
     messages = first.request.messages
     said = [words for message in messages[after_answer(messages) :] if (words := user_words(message))]
     return tuple(dict.fromkeys((*reversed(said), "\n".join(said)))) if said else ()
-
-
-def _names(use: Asked, session: str) -> bool:
-    """Whether a tool's result names a session: `started subagent <id>`."""
-    return use.result is not None and len(session) >= _ANSWER and session in use.result.text
 
 
 def named(speakers: Sequence[Speaker]) -> tuple[Agent, ...]:

@@ -98,7 +98,8 @@ class Story:
         if said:
             message = self._from_agent(said, speaker)
             return message or self._new_words(call, link, speaker)
-        return self._results(call, link, trailing)
+        notice = _raw(trailing) if not self._answered.get(call.number) else ""
+        return self._from_agent(notice, speaker, whole=False) or self._results(call, link, trailing)
 
     def _new_words(self, call: ModelCall, link: Link, speaker: Speaker) -> Cause:
         if speaker.parent is not None:  # nobody but its parent speaks to a subagent
@@ -137,20 +138,22 @@ class Story:
         heard = [entry for entry in said if len(entry[0]) >= _SAYING]
         self._sayings.setdefault(speaker.number, []).extend(heard)
 
-    def _from_agent(self, text: str, listener: Speaker) -> Cause | None:
-        """The call and tool that a user message came from, if it is another agent's and not the user's."""
+    def _from_agent(self, text: str, listener: Speaker, whole: bool = True) -> Cause | None:
+        """The call and tool that a message came from, if it is another agent's. `whole`: it must be most of it."""
+        if not text:
+            return None
         if listener.parent is not None:
-            return self._heard(text, listener.parent, listener, MESSAGE)
+            return self._heard(text, listener.parent, listener, MESSAGE, whole)
         for child in self._children.get(listener.number, ()):
-            cause = self._heard(text, child, listener, REPORT)
+            cause = self._heard(text, child, listener, REPORT, whole)
             if cause is not None:
                 return cause
         return None
 
-    def _heard(self, text: str, teller: Speaker, listener: Speaker, detail: str) -> Cause | None:
+    def _heard(self, text: str, teller: Speaker, listener: Speaker, detail: str, whole: bool) -> Cause | None:
         for entry in self._sayings.get(teller.number, ()):
             said, number, tool = entry
-            if said == text or overlap(said, text):
+            if said == text or overlap(said, text) or (not whole and said in text):
                 self._sayings[teller.number].remove(entry)
                 tools = (tool,) if tool is not None else ()
                 return Cause("subagent" if listener.parent else "continuation", number, tools, "data_flow", detail)

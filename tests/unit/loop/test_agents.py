@@ -163,6 +163,20 @@ def test_agent_headers_are_used_before_anything_is_inferred() -> None:
     assert started(run) == [("root", None, None, None), ("Agent", 0, 1, "header"), ("subagent", 1, 2, "header")]
 
 
+def test_an_agent_id_in_a_tools_result_says_which_of_two_equal_tool_calls_started_it() -> None:
+    ask = hand_out("draw a card", "draw a card", name="Agent")
+    launched = [result(f"launched, agentId: {name}", f"id-{n}") for n, name in enumerate(["a-first-1", "a-second-2"])]
+    run = build_run(
+        [
+            make_call(1, [BOSS, GO], ask, offers=BOSS_TOOLS, headers=CLAUDE),
+            child(2, "draw a card", "queen", headers={**CLAUDE, "x-claude-code-agent-id": "a-second-2"}),
+            child(3, "draw a card", "seven", headers={**CLAUDE, "x-claude-code-agent-id": "a-first-1"}),
+            make_call(4, [BOSS, GO, ask, *launched], "drawn", offers=BOSS_TOOLS, headers=CLAUDE),
+        ]
+    )
+    assert [use.agent for use in run.tool_uses] == [2, 1]
+
+
 def test_children_that_only_share_a_session_are_still_found_by_their_task() -> None:
     run = build_run(
         [

@@ -143,6 +143,23 @@ def test_a_message_to_a_subagent_is_its_next_turn_and_a_report_to_the_parent_is_
     assert run.steps[4].cause == Cause("subagent", 4, ("send_message",), "data_flow", "a message from its parent")
 
 
+def test_a_notice_of_the_harness_that_holds_a_subagents_answer_is_a_report() -> None:
+    session, kid = {"x-claude-code-session-id": "s"}, {"x-claude-code-session-id": "s", "x-claude-code-agent-id": "a"}
+    ask = assistant(asks("Agent", json.dumps({"prompt": "read the plan"}), "t1"))
+    begun = [S, Q, ask, result("the agent works in the background", "t1")]
+    notice = user("<task-notification>done: the plan has three parts</task-notification>")
+    run = build_run(
+        [
+            make_call(1, [S, Q], ask, offers=T, headers=session),
+            make_call(2, begun, "waiting", offers=T, headers=session),
+            make_call(3, [S, user("read the plan")], "the plan has three parts", offers=T, headers=kid),
+            make_call(4, [*begun, assistant("waiting"), notice], "three parts", offers=T, headers=session),
+        ]
+    )
+    assert turns(run) == [("how is the weather?", [1, 2, 3, 4], "three parts")]
+    assert run.steps[3].cause == Cause("continuation", 3, (), "data_flow", "a subagent's report")
+
+
 # -- side calls ------------------------------------------------------------------------------------------------------
 
 TITLE = system("You name conversations: give a title of at most five words.")
