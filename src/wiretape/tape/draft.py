@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from wiretape.model.framing import Framer
 from wiretape.model.http import Close, Ended, Headers, Sender
 from wiretape.tape.codings import Decoder
 from wiretape.tape.repeats import Searched
@@ -48,6 +49,7 @@ class BodyDraft:
     extents: Extents = field(default_factory=Extents)  # decoded, known secrets replaced
     encoded: Extents = field(default_factory=Extents)  # behind the others: still content-encoded
     decoder: Decoder | None = None
+    framer: Framer | None = None  # of a binary stream: it goes to the journal frame by frame
     decoded: int = 0
     deferred: bool = False  # too large to be decoded on arrival: the rest is in `encoded`
     held: bytes = b""  # the end of the text so far: it may be the beginning of a secret

@@ -18,6 +18,7 @@ from typing import Any, Concatenate, ParamSpec
 import orjson
 
 from wiretape import __version__
+from wiretape.model.framing import Framer, framer_for
 from wiretape.model.http import Close, Ended, Exchange, Headers, Sender, WsMessage
 from wiretape.tape.binding import Binder
 from wiretape.tape.codings import CodingError, decoder_for
@@ -158,6 +159,7 @@ class Recorder:
         pairs = [(_clean(name).lower(), _clean(value)) for name, value in headers]
         self._redactor.learn(pairs, "")
         draft.response.decoder = _decoder(pairs)
+        draft.response.framer = _framer(pairs)
         draft.response_headers = self._redactor.headers(pairs)
         draft.headers_at = self._now()
         draft.status = status
@@ -266,6 +268,9 @@ class Recorder:
         """Append text up to where a secret may have begun; keep the rest until more comes."""
         if not data:
             return
+        if body.framer is not None:
+            self._append(draft, body, kind, at, self._whole_frames(body.framer.feed(data)))
+            return
         text = body.held + data
         cut = len(text) - self._redactor.unfinished(text)
         ready, held = (text, b"") if cut == len(text) else (text[:cut], text[cut:])
@@ -282,6 +287,10 @@ class Recorder:
             body.held_at = at
         body.held = held
 
+    def _whole_frames(self, frames: list[bytes]) -> bytes:
+        """Binary frames carry their length and checksum: a secret is taken out of a whole one only."""
+        return b"".join(self._redactor.frames(frames)[0])
+
     def _clean(self, body: BodyDraft, data: bytes) -> bytes:
         if body.searched is None or body.searched.version is not self._redactor.search():
             return self._redactor.data(data)
@@ -296,6 +305,8 @@ class Recorder:
         held, body.held = body.held, b""
         if held and not draft.lost:
             self._append(draft, body, kind, body.held_at, self._clean(body, held))
+        if body.framer is not None and not draft.lost:
+            self._append(draft, body, kind, self._now(), self._whole_frames(body.framer.close()))
 
     def _finish(self, draft: Draft, ended: Ended, trailers: Iterable[tuple[str, str]] | None) -> None:
         draft.ended_at = self._now()
@@ -330,6 +341,13 @@ def _clean(text: str) -> str:
 def _odd(text: str) -> bool:
     """Whether it has surrogates that stand for no byte."""
     return any("\ud800" <= char <= "\udfff" and not "\udc80" <= char <= "\udcff" for char in text)
+
+
+def _framer(headers: list[tuple[str, str]]) -> Framer | None:
+    """What splits a binary stream; text is cut anywhere."""
+    types = [value for name, value in headers if name == "content-type"]
+    framer = framer_for(types[-1], b"") if types else None
+    return framer if framer is not None and framer.binary else None
 
 
 def _decoder(headers: list[tuple[str, str]]) -> Any:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import orjson
 
 from wiretape.model.jsonvalue import Json
+from wiretape.tape import redact_aws
 from wiretape.tape.redact_json import is_secret
 from wiretape.tape.redact_names import Member, member
 from wiretape.tape.redact_search import Care, Search, care_for
@@ -75,6 +76,7 @@ class _Stream:
         self._redactor = redactor
         self._frames = frames
         self._payloads: dict[int, Payload] = {}
+        self._sealed: dict[int, redact_aws.Message] = {}
         self._channels: dict[Place, Channel] = {}
         self._new: dict[int, dict[int, str]] = {}  # frame -> ordinal -> new text; ordinal -1: the payload is plain text
         self._clean_rests: set[str] = set()
@@ -95,7 +97,12 @@ class _Stream:
     # Reading
 
     def _read(self, i: int, frame: bytes) -> None:
-        payload = _payload(frame.decode("utf-8", "surrogateescape"))
+        message = redact_aws.opened(frame)
+        if message is not None:
+            self._sealed[i] = message
+            payload: Payload | None = Payload(message.text, 0, len(message.text))
+        else:
+            payload = _payload(frame.decode("utf-8", "surrogateescape"))
         if payload is None:
             return
         self._payloads[i] = payload
@@ -176,10 +183,14 @@ class _Stream:
         payload, new = self._payloads[i], self._new[i]
         body = payload.text[payload.start : payload.end]
         body = new[-1] if -1 in new else _with_strings(body, new)
+        if i in self._sealed:
+            return self._sealed[i].sealed(body)
         return (payload.text[: payload.start] + body + payload.text[payload.end :]).encode("utf-8", "surrogateescape")
 
     def _rest(self, i: int, frame: bytes, search: Search) -> bytes:
         """What is no string of the frame's JSON: event names, comments, member names, or all of it."""
+        if i in self._sealed:
+            return self._sealed_rest(frame, search)
         text = frame.decode("utf-8", "surrogateescape")
         payload = _payload(text) if i in self._payloads else None
         if payload is None:
@@ -190,6 +201,13 @@ class _Stream:
         self._clean_rests.add(rest)
         known = self._redactor.redacted(text, search, Care.KNOWN)
         return frame if known is text else known.encode("utf-8", "surrogateescape")
+
+    def _sealed_rest(self, frame: bytes, search: Search) -> bytes:
+        message = redact_aws.opened(frame)
+        if message is None:
+            return frame
+        known = self._redactor.redacted(message.text, search, Care.KNOWN)
+        return frame if known is message.text else message.sealed(known)
 
 
 def _payload(text: str) -> Payload | None:
