@@ -59,6 +59,15 @@ _TEMPORARY: Final = re.compile(
     r"|/var/folders/[^/\s]+/[^/\s]+/T/[^/\s\"'<>\\)\]]+"
     r"|\\Temp\\[^\\\s\"'<>]+"
 )
+# Words that a program makes up anew at every run, and may mention again: see `echo`.
+ID_LIKE: Final = re.compile(
+    r"(?<![0-9A-Za-z_-])(?:"
+    r"(?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})"
+    r"|(?P<hex>(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,})"
+    rf"|(?P<label>{_LABEL.pattern})"
+    r")(?![0-9A-Za-z_-])"
+    rf"|(?P<path>{_TEMPORARY.pattern})(?![0-9A-Za-z_-])"
+)
 _EPOCH_SPANS: Final = ((1_400_000_000, 3_000_000_000), (1_400_000_000_000, 3_000_000_000_000))
 _WORDS: Final = {"han": "date", "hantime": "time"}
 

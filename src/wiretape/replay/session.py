@@ -18,6 +18,7 @@ from wiretape.model.http import Exchange, Request
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.compare import Differences
 from wiretape.replay.drift import Drifts
+from wiretape.replay.echo import Echoes
 from wiretape.replay.index import CallIndex, ExactIndex, Index, Probe
 from wiretape.replay.levels import Level, Shapes
 from wiretape.replay.mask import Masker
@@ -82,6 +83,7 @@ class ReplaySession:
         self._number = 0
         self._outcomes: list[Outcome] = []
         self._differences = Differences()
+        self._echoes = Echoes()
         self.drifts = Drifts()
         self.passed: dict[str, int] = {}
         self._exact  # noqa: B018  built now: it is asked by every request
@@ -141,9 +143,9 @@ class ReplaySession:
         return self._without_unplayed(probe)
 
     def _probe(self, request: LiveRequest) -> Probe:
-        where = address(request.method, request.url)
         data = plain_bytes(request.body, request.headers.get("content-encoding", ""))
-        value = self._value(data)
+        value = self._echoes.back(self._value(data))
+        where = address(request.method, self._echoes.back_text(request.url))
         made = Request(where.method, request.url, request.headers, live_body(data, value))
         return Probe(where, plain(value), self._registry.recognise_request(made), made)
 
@@ -175,7 +177,9 @@ class ReplaySession:
         apart: tuple[Difference, ...] = ()
         if tier is not Tier.EXACT:
             apart = tuple(self._differences.between(recorded.probe.value, probe.value))
-        answer = Answer(self._number, recorded.reference, recorded.exchange, tier, apart, repeated)
+            self._echoes.learn(apart)
+        exchange = self._echoes.forward(recorded.exchange)
+        answer = Answer(self._number, recorded.reference, exchange, tier, apart, repeated)
         self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
         return answer
 
