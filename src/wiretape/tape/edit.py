@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
+import orjson
+
 from wiretape.errors import TapeError, UsageError
-from wiretape.model.http import Exchange, Response
+from wiretape.model.http import Body, Exchange, JsonBody, Response, TextBody, body_bytes
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.redact import Redactor
@@ -70,7 +72,7 @@ def learn_all(exchanges: Sequence[Exchange], redactor: Redactor, path: Path) -> 
             redactor.learn(exchange.response.headers.pairs(), "")
     rehearsal = TapeWriter(lambda document: None, redactor)
     for exchange in exchanges:
-        rehearsal.exchange(exchange)
+        rehearsal.exchange(with_whole_messages(exchange, redactor))
     found = bool(redactor.counts)
     redactor.forget_counts()
     return found
@@ -170,7 +172,7 @@ def _write(
     """Write a tape in one go, its documents in the order of happening. `out` is replaced at the end, or not at all."""
     documents: list[bytes] = []
     writer = TapeWriter(documents.append, redactor)
-    exchanges = list(exchanges)
+    exchanges = [with_whole_messages(exchange, redactor) for exchange in exchanges]
     steps: list[tuple[int, Callable[[], object]]] = [step for e in exchanges for step in writer.steps(e)]
     for gap in gaps:
         steps.append((gap.at, lambda gap=gap: writer.incomplete(gap.at, gap.reason, gap.exchanges)))  # type: ignore[misc]
@@ -182,3 +184,25 @@ def _write(
             update[name] = redactor.text(text)
     replace_tape(out, [document_text(header_document(header.model_copy(update=update))), *documents])
     return Edited(len(exchanges), redactor.counts, tuple(warnings))
+
+
+def with_whole_messages(exchange: Exchange, redactor: Redactor) -> Exchange:
+    """The exchange without secrets that are split over several messages of its WebSocket."""
+    texts = [
+        i
+        for i, message in enumerate(exchange.messages)
+        if message.sender == "server" and isinstance(message.body, JsonBody | TextBody)
+    ]
+    made, rewritten = redactor.frames([body_bytes(exchange.messages[i].body) for i in texts])
+    if not rewritten:
+        return exchange
+    messages = list(exchange.messages)
+    for which in rewritten:
+        i = texts[which]
+        messages[i] = replace(messages[i], body=_read_again(messages[i].body, made[which]))
+    return replace(exchange, messages=tuple(messages))
+
+
+def _read_again(body: Body, data: bytes) -> Body:
+    """The body that these bytes are, which were one like `body`."""
+    return replace(body, value=orjson.loads(data)) if isinstance(body, JsonBody) else TextBody(data.decode())

@@ -262,6 +262,25 @@ def test_frames_that_were_rewritten_before_stay_marked(tmp_path: Path) -> None:
     assert tuple(body.frames)[2] == b'data: {"t":"[redacted:pattern:1]"}\n\n'
 
 
+def test_redact_finds_what_is_split_over_websocket_messages(tmp_path: Path) -> None:
+    key = "sk-ant-api03-AbC9dEf8GhI7jKl6MnO5pQr4"
+    messages = tuple(
+        WsMessage(10 + i, "server", JsonBody({"type": "response.output_text.delta", "delta": delta}, "spaced"))
+        for i, delta in enumerate(["the key: ", key[:9], key[9:], " ok"])
+    )
+    ws = Exchange(1, 5, Request("GET", "wss://h/"), Response(101, Headers(), 6), Ended.COMPLETE, 50, messages)
+    path = written(tmp_path / "ws.tape", [replace(ws, close=Close(1000, "", "client"))])
+    assert redact_tape(path, path, Redactor()).redacted == {"api-key": 1}
+    bodies = [message.body for message in read_tape(path).exchanges[0].messages]
+    assert [b.value["delta"] for b in bodies if isinstance(b, JsonBody)] == [
+        "the key: ",
+        "[redacted:api-key:1]",
+        "",
+        " ok",
+    ]
+    assert redact_tape(path, path, Redactor()).redacted == {}
+
+
 def test_a_failing_write_leaves_the_tape_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = imported(tmp_path / "x.tape")
     before = path.read_bytes()
