@@ -104,6 +104,10 @@ def test_deep_nesting(url: str) -> None:
         url, JsonBody({"messages": [{"role": "user", "content": deep}], "input": deep}), JsonBody({"content": deep})
     )
     decode_all(url, TextBody("[" * 5000), TextBody("[" * 5000))
+    nested = '{"a":' * 900 + "1" + "}" * 900
+    events = [frame('{"usage":' + nested + "}"), frame('{"usage":' + nested + "}")]
+    events += [frame('{"choices":[{"delta":{"x":' + nested + "}}]}")]
+    decode_all(url, TextBody('{"messages":[{"role":"user","x":' + nested + "}]}"), stream(events))
 
 
 @given(st.sampled_from([CHAT, RESPONSES, MESSAGES]), st.sampled_from(["text", "thing"]), VALUES)

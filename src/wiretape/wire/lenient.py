@@ -49,11 +49,11 @@ def first(*values: int | None) -> int | None:
     return next((v for v in values if v is not None), None)
 
 
-def is_empty(value: Json) -> bool:
+def is_empty(value: Json, depth: int = 4) -> bool:
     """Null, "", [], {}, or an object of nothing else: some servers spell every absent member as a zero value."""
     if value is None or value in ("", [], {}):
         return True
-    return isinstance(value, dict) and all(is_empty(v) for v in value.values())
+    return isinstance(value, dict) and depth > 0 and all(is_empty(v, depth - 1) for v in value.values())
 
 
 def dumps(value: Json) -> str:

@@ -13,8 +13,8 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.lenient import first, items, number, obj
 
 
-def merge(old: JsonObject | None, new: Json) -> JsonObject | None:
-    """`old` overwritten by every member of `new` that is not null."""
+def merge(old: JsonObject | None, new: Json, depth: int = 3) -> JsonObject | None:
+    """`old` overwritten by every member of `new` that is not null, and so inside its details."""
     if not isinstance(new, dict):
         return old
     if not old:
@@ -24,7 +24,8 @@ def merge(old: JsonObject | None, new: Json) -> JsonObject | None:
         if value is None:
             continue
         before = merged.get(key)
-        merged[key] = merge(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+        inside = depth > 0 and isinstance(before, dict) and isinstance(value, dict)
+        merged[key] = merge(before, value, depth - 1) if inside else value
     return merged
 
 
