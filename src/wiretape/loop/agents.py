@@ -103,19 +103,22 @@ class Casting:
         """The client names the parent, or the child's own id stands in what started it."""
         parent = self._parent(who)
         if parent is not None:
-            use = self._announced(first, who.agent or who.session) or self._starter(parent, first)
+            use = self._announced(first, who.agent, who.session, who.name) or self._starter(parent, first)
             return self._child(first, parent, use, "header", who.name)
         if who.session is None or who.key in self._by_identity or not self._by_identity:
             return None
         use = self._announced(first, who.session)
         return self._child(first, self.by_thread[use.thread], use, "header", who.name) if use else None
 
-    def _announced(self, first: ModelCall, own_id: str | None) -> Asked | None:
-        """The tool call whose result gives out a child's own id: `started subagent <id>`."""
-        if own_id is None or len(own_id) < _ANSWER:
-            return None
-        earlier = (use for use in self._asked if use.call_number < first.number and use.result is not None)
-        return next((use for use in earlier if use.result is not None and own_id in use.result.text), None)
+    def _announced(self, first: ModelCall, *own: str | None) -> Asked | None:
+        """The tool call whose result gives out a child's own id or name: `started subagent <id>`."""
+        known = [name for name in own if name is not None and len(name) >= _ANSWER]
+        for use in self._asked:
+            if known and use.call_number < first.number and use.result is not None:
+                text = use.result.text
+                if any(name in text for name in known):
+                    return use
+        return None
 
     def _parent(self, who: Identity) -> Speaker | None:
         if who.parent is not None:
@@ -133,7 +136,7 @@ class Casting:
             return use
         at_work = [u for u in self._tasks.open_at(first.number) if self.by_thread[u.thread] is parent]
         free = [u for u in reversed(at_work) if u.agent is None]
-        named = [u for u in free if u.call.name in _STARTERS]
+        named = [u for u in free if u.call.name.rpartition(".")[2] in _STARTERS]
         return next(iter(named), free[0] if len(free) == 1 else None)
 
     def _by_task(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:

@@ -227,6 +227,21 @@ def test_turn_metadata_names_the_child_and_its_parent() -> None:
     assert run.agents[1] == Agent(1, "scout", 0, 1, "collaboration.spawn_agent", "header")
 
 
+def test_a_childs_name_in_a_tools_result_says_what_started_it() -> None:
+    """The task itself is encrypted, and another tool is at work when the child begins."""
+    root, kid = '{"thread_id": "p"}', '{"thread_id": "c", "parent_thread_id": "p", "agent_name": "/root/survey"}'
+    spawn, ls = assistant(asks("collaboration.spawn_agent", "{}", "1")), assistant(asks("list_agents", "{}", "2"))
+    begun = [BOSS, GO, spawn, result('{"task_name":"/root/survey"}', "1")]
+    run = build_run(
+        [
+            make_call(1, [BOSS, GO], spawn, offers=BOSS_TOOLS, headers={"x-codex-turn-metadata": root}),
+            make_call(2, begun, ls, offers=BOSS_TOOLS, headers={"x-codex-turn-metadata": root}),
+            child(3, "(encrypted)", "done", headers={"x-codex-turn-metadata": kid}),
+        ]
+    )
+    assert run.agents[1] == Agent(1, "/root/survey", 0, 1, "collaboration.spawn_agent", "header")
+
+
 def test_headers_that_are_nonsense_are_as_good_as_none() -> None:
     run = build_run([make_call(1, [BOSS, GO], "a", headers={"x-codex-turn-metadata": "{broken"})])
     assert started(run) == [("root", None, None, None)]
