@@ -14,6 +14,7 @@ from wiretape.wire.base import Claim, Memo, WireFormat
 from wiretape.wire.call_frame import frame_call, unreadable_request
 from wiretape.wire.openai_chat import OpenAIChat
 from wiretape.wire.openai_responses import OpenAIResponses
+from wiretape.wire.openai_responses_polls import settle
 
 GROUP = "wiretape.formats"
 
@@ -131,6 +132,8 @@ def decode(
     """Every model call of these exchanges, numbered from 1 by start."""
     registry = registry or default_registry()
     memo = memo if memo is not None else Memo()
+    exchanges = list(exchanges)
     calls = [call for exchange in exchanges for call in registry.calls_of(exchange, memo)]
+    calls = settle(calls, exchanges)
     calls.sort(key=lambda call: (call.at, call.exchange))
     return [replace(call, number=number) for number, call in enumerate(calls, 1)]
