@@ -25,11 +25,18 @@ def consecutive(run: Run) -> Iterator[tuple[ModelCall, ModelCall]]:
 
 
 def prefix_breaks(run: Run) -> Iterable[Finding]:
-    """Every call whose request does not begin with the whole request before it."""
+    """Every call whose request does not begin with the whole request before it; what recurs is said once."""
+    threads = {step.call.number: step.thread for step in run.steps}
+    places: dict[tuple[int, str, str], list[tuple[ModelCall, ModelCall, Break]]] = {}
     for before, call in consecutive(run):
         for found in breaks(before.request, call.request):
-            text = f"prefix breaks at {found} (compared with call {before.number})"
-            yield Finding(kind="prefix_break", call=call.number, text=text)
+            places.setdefault((threads[call.number], found.path, found.what), []).append((before, call, found))
+    for (before, call, found), *again in places.values():
+        text = f"prefix breaks at {found} (compared with call {before.number})"
+        if again:
+            calls = "1 later call" if len(again) == 1 else f"{len(again)} later calls"
+            text += f"; there again in {calls} of the thread, last in call {again[-1][1].number}"
+        yield Finding(kind="prefix_break", call=call.number, text=text)
 
 
 def breaks(before: CallRequest, after: CallRequest) -> list[Break]:

@@ -129,3 +129,14 @@ def test_every_thread_is_compared_with_itself_only() -> None:
     assert [(finding.call, finding.text) for finding in prefix_breaks(run)] == [
         (3, f"prefix breaks at {place} (compared with call 1)")
     ]
+
+
+def test_a_clock_that_moves_at_every_call_is_said_once() -> None:
+    history, calls = [HI], []
+    for number in range(1, 5):
+        calls.append(make_call(number, [system(f"It is 10:0{number} now, and you are kind."), *history], f"a{number}"))
+        history += [assistant(f"a{number}"), user(f"more {number}")]
+    place = "messages[0].content, character 10: a clock: '10:01' became '10:02'"
+    assert [finding.text for finding in prefix_breaks(build_run(calls))] == [
+        f"prefix breaks at {place} (compared with call 1); there again in 2 later calls of the thread, last in call 4"
+    ]
