@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from wiretape.model.http import BytesBody, JsonBody, StreamBody, TextBody, body_bytes
+from wiretape.tape.bodies import digest, plain_body, response_body, shape_of
+from wiretape.tape.writer import Shelf
+
+
+@pytest.mark.parametrize(
+    ("raw", "shape"),
+    [
+        (b'{"a":1}', {"json": {"a": 1}}),
+        (b'{"a": [1, 2]}', {"json": {"a": [1, 2]}, "layout": "spaced"}),
+        (b'{\n  "a": 1\n}', {"json": {"a": 1}, "layout": "indent2"}),
+        (b'{\n    "a": [\n        1\n    ]\n}', {"json": {"a": [1]}, "layout": "indent4"}),
+        (b'{"a":"\\u5929"}', {"json": {"a": "天"}, "ascii": True}),
+        ('{"a":"天"}'.encode(), {"json": {"a": "天"}}),
+        (b"[]", {"json": []}),
+        (b'{"a":1}\n', {"text": '{"a":1}\n'}),  # no layout ends so
+        (b'\n\n{"a":1}', {"text": '\n\n{"a":1}'}),
+        (b'{"a":1,"a":2}', {"text": '{"a":1,"a":2}'}),
+        (b'{"a":NaN}', {"text": '{"a":NaN}'}),
+        (b'{"a":18446744073709551616}', {"text": '{"a":18446744073709551616}'}),
+        (b'{"a":-0}', {"text": '{"a":-0}'}),
+        (b'{"a":1.50}', {"text": '{"a":1.50}'}),
+        (b"plain", {"text": "plain"}),
+        (b"\xff\x00", {"base64": "/wA="}),
+    ],
+)
+def test_a_response_body_takes_the_nicest_shape_that_gives_its_bytes(raw: bytes, shape: object) -> None:
+    body = plain_body(raw)
+    assert body is not None
+    assert shape_of(body) == shape
+    assert body_bytes(body) == raw
+
+
+def test_an_empty_body_is_none() -> None:
+    assert plain_body(b"") is None
+    assert response_body([], "text/event-stream") is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "shape"),
+    [
+        (b'{"a":1.50,"b":"\\u003c"}', {"json": {"a": 1.5, "b": "<"}, "exact": False}),
+        (b' {"a" : 1}\n', {"json": {"a": 1}, "exact": False}),
+        (b'{"a":1,"a":2}', {"text": '{"a":1,"a":2}'}),
+        (b'{"a":{"b":1,"b":1}}', {"text": '{"a":{"b":1,"b":1}}'}),
+        (b'{"a":Infinity}', {"text": '{"a":Infinity}'}),
+        (b'{"a":"\\ud83d"}', {"text": '{"a":"\\ud83d"}'}),
+        (b'{"a":-0}', {"text": '{"a":-0}'}),
+        (b'{"a":-9223372036854775809}', {"text": '{"a":-9223372036854775809}'}),
+        (b'{"a":18446744073709551615}', {"json": {"a": 18446744073709551615}}),
+        (b'{"a":"\xff"}', {"base64": "eyJhIjoi/yJ9"}),
+        (b'{"a":1e400}', {"text": '{"a":1e400}'}),
+        (b"grant_type=x", {"text": "grant_type=x"}),
+    ],
+)
+def test_a_request_body_keeps_its_values_or_stays_as_it_is(raw: bytes, shape: object) -> None:
+    placed = Shelf(None).place("1", raw)
+    assert placed is not None
+    assert placed[0] == shape
+    if not isinstance(placed[1], JsonBody) or placed[1].exact:
+        assert body_bytes(placed[1]) == raw
+
+
+def test_a_stream_is_stored_event_by_event() -> None:
+    chunks = [(3, b'data: {"id":"abc-1","delta":"He"}\n\n'), (9, b'data: {"id":"abc-1","delta":"llo"}\n\ndata: [DONE]')]
+    body = response_body(chunks, "text/event-stream")
+    assert body is not None
+    assert shape_of(body) == {
+        "events": ['data: {"id":"abc-1","delta":"He"}\n\n', "~29,4:llo", "data: [DONE]"],
+        "ms": "3 9 9",
+    }
+
+
+def test_a_function_call_stream_stays_events() -> None:
+    event = b'data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{\\"a"}}]}}]}\n\n'
+    body = response_body([(0, event * 2)], "text/event-stream")
+    assert isinstance(body, StreamBody)
+    assert list(body.frames) == [event, event]
+
+
+def test_a_stream_that_is_no_text_is_stored_as_binary_frames() -> None:
+    body = response_body([(1, b"data: \xff\n\n")], "text/event-stream")
+    assert body is not None
+    assert shape_of(body) == {"frames": ["ZGF0YTog/woK"], "ms": "1"}
+
+
+def test_rewritten_frames_are_marked() -> None:
+    shape = shape_of(StreamBody((b"a\n\n", b"b\n\n"), (0, 1), rewritten=(1,)))
+    assert shape == {"events": ["a\n\n", "b\n\n"], "ms": "0 1", "rewritten": [1]}
+
+
+def test_other_bodies_have_their_own_shapes() -> None:
+    assert shape_of(TextBody("天")) == {"text": "天"}
+    assert shape_of(BytesBody(b"\x00")) == {"base64": "AA=="}
+
+
+def test_a_digest_depends_on_what_the_body_says_not_on_how_the_file_is_laid_out() -> None:
+    shape = {"json": {"a": [1, "天"]}}
+    again = orjson.loads(orjson.dumps(shape, option=orjson.OPT_INDENT_2))
+    assert digest(shape) == digest(again) == "68116dac"
+    assert digest({"json": {"a": [1.0, "天"]}}) != digest(shape)
