@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import orjson
 
-from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape import redact_aws
 from wiretape.tape.redact_json import is_secret
 from wiretape.tape.redact_names import Member, member
@@ -26,6 +27,7 @@ from wiretape.tape.redact_shapes import Span, kind_of
 if TYPE_CHECKING:
     from wiretape.tape.redact import Redactor
 
+_MOST_FORMS = 16  # that differ in names or types only
 Place: TypeAlias = tuple[str | int, ...]
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 # Deltas of several things may be interleaved: these members tell them apart.
@@ -56,6 +58,53 @@ class Payload(NamedTuple):
     end: int
 
 
+class _Form(NamedTuple):
+    """How a frame is built, apart from its strings' values: the next of its kind need not be parsed."""
+
+    names: tuple[str, ...]
+    names_of: Callable[[list[str]], tuple[str, ...]]
+    values_of: Callable[[list[str]], tuple[str, ...]]
+    places: tuple[tuple[int, list[Leaf]], ...]  # for each value: its ordinal, and its channel's leaves
+    kind: tuple[int, str] | None  # which value is the root's `type`, and what it is: it tells channels apart
+
+
+class _Forms:
+    """The forms of the frames so far. A stream has a few, and hundreds of frames of each."""
+
+    def __init__(self) -> None:
+        self._forms: dict[str, list[_Form]] = {}
+
+    def read(self, frame: int, body: str) -> bool:
+        """Note the strings of a frame whose form is known; False if it must be parsed."""
+        if "\\" in body:
+            return False
+        parts = body.split('"')  # strings stand at odd places
+        for form in self._forms.get('"'.join(parts[::2]), ()):
+            if form.names_of(parts) == form.names:
+                values = form.values_of(parts)
+                if form.kind and values[form.kind[0]] != form.kind[1]:
+                    continue
+                for (ordinal, leaves), text in zip(form.places, values, strict=True):
+                    leaves.append(Leaf(frame, ordinal, text))
+                return True
+        return False
+
+    def learn(self, body: str, noted: list[tuple[int, list[Leaf]]], kind: tuple[int, str] | None) -> None:
+        """Remember the form of a frame that was parsed. `noted`: its string values."""
+        if "\\" in body or not noted:
+            return
+        parts = body.split('"')
+        values = [2 * ordinal + 1 for ordinal, _ in noted]
+        names = sorted(set(range(1, len(parts), 2)) - set(values))
+        if len(names) < 2 or len(values) < 2:
+            return
+        names_of, values_of = itemgetter(*names), itemgetter(*values)
+        form = _Form(names_of(parts), names_of, values_of, tuple(noted), kind)
+        known = self._forms.setdefault('"'.join(parts[::2]), [])
+        if len(known) < _MOST_FORMS:
+            known.append(form)
+
+
 def redact_frames(redactor: Redactor, frames: Sequence[bytes]) -> tuple[Sequence[bytes], tuple[int, ...]]:
     """The frames without secrets (the very same object if there are none), and the numbers of those rewritten."""
     whole = b"".join(frames)
@@ -80,6 +129,8 @@ class _Stream:
         self._channels: dict[Place, Channel] = {}
         self._new: dict[int, dict[int, str]] = {}  # frame -> ordinal -> new text; ordinal -1: the payload is plain text
         self._clean_rests: set[str] = set()
+        self._noted: list[tuple[int, list[Leaf]]] = []  # the strings of the frame that is being read
+        self._forms = _Forms()
 
     def redacted(self) -> list[bytes]:
         for i, frame in enumerate(self._frames):
@@ -88,11 +139,9 @@ class _Stream:
         search = self._redactor.search()
         for channel in self._channels.values():
             self._redact_channel(channel, search)
-        made = [
-            self._rewritten(i) if i in self._new and i in self._payloads else frame
-            for i, frame in enumerate(self._frames)
-        ]
-        return [self._rest(i, frame, search) for i, frame in enumerate(made)]
+        made = [self._rewritten(i) if i in self._new and i in self._payloads else f for i, f in enumerate(self._frames)]
+        known = search.knows(b"".join(made))
+        return [self._rest(i, frame, search, known) for i, frame in enumerate(made)]
 
     # Reading
 
@@ -107,6 +156,8 @@ class _Stream:
             return
         self._payloads[i] = payload
         body = payload.text[payload.start : payload.end]
+        if self._forms.read(i, body):
+            return
         try:
             value = orjson.loads(body)
         except (orjson.JSONDecodeError, UnicodeEncodeError):
@@ -114,8 +165,18 @@ class _Stream:
             return
         root = (value["type"],) if isinstance(value, dict) and isinstance(value.get("type"), str) else ()
         value = value if isinstance(value, dict | list) else [value]
+        self._noted = []
         if self._walk(i, value, root, "", 0) != _strings_in(body):
             del self._payloads[i]  # a name stands twice: what the first one says is lost here, so search it all
+            return
+        self._forms.learn(body, self._noted, self._kind(value, root))
+
+    def _kind(self, value: Json, root: Place) -> tuple[int, str] | None:
+        """Which of the noted strings is the root's `type`, and its value."""
+        if not root:
+            return None
+        leaves = self._channels[(*root, *_numbers(value), "type")].leaves
+        return next((i, value["type"]) for i, (_, noted) in enumerate(self._noted) if noted is leaves)
 
     def _walk(self, frame: int, value: Json, place: Place, name: str, ordinal: int) -> int:
         """Note the strings in a dict or list, from the `ordinal`-th on; returns the number of the next string."""
@@ -124,14 +185,16 @@ class _Stream:
                 ordinal = self._part(frame, part, (*place, i), name, ordinal)
             return ordinal
         if not _NUMBERS.isdisjoint(value):
-            place = (*place, *(n for key in _NUMBERS if isinstance(n := value.get(key), int)))
+            place = (*place, *_numbers(value))
         for key, part in value.items():
             ordinal = self._part(frame, part, (*place, key), key, ordinal + 1)
         return ordinal
 
     def _part(self, frame: int, part: Json, place: Place, name: str, ordinal: int) -> int:
         if isinstance(part, str):
-            self._channel(place, name).append(Leaf(frame, ordinal, part))
+            channel = self._channel(place, name)
+            channel.append(Leaf(frame, ordinal, part))
+            self._noted.append((ordinal, channel))
             return ordinal + 1
         if isinstance(part, dict | list):
             return self._walk(frame, part, place, name, ordinal)
@@ -187,27 +250,37 @@ class _Stream:
             return self._sealed[i].sealed(body)
         return (payload.text[: payload.start] + body + payload.text[payload.end :]).encode("utf-8", "surrogateescape")
 
-    def _rest(self, i: int, frame: bytes, search: Search) -> bytes:
-        """What is no string of the frame's JSON: event names, comments, member names, or all of it."""
+    def _rest(self, i: int, frame: bytes, search: Search, known: bool) -> bytes:
+        """What is no string value of the frame's JSON: event names, comments, member names, or all of it.
+
+        `known`: secrets that were seen as credentials stand in some frame still.
+        """
         if i in self._sealed:
             return self._sealed_rest(frame, search)
-        text = frame.decode("utf-8", "surrogateescape")
-        payload = _payload(text) if i in self._payloads else None
-        if payload is None:
-            return self._redactor.redacted(text, search).encode("utf-8", "surrogateescape")
-        rest = text[: payload.start] + text[payload.end :]
+        payload = self._payloads.get(i)
+        if frame is not self._frames[i]:
+            payload = _payload(frame.decode("utf-8", "surrogateescape"))
+        text = payload.text if payload else frame.decode("utf-8", "surrogateescape")
+        rest = text[: payload.start] + text[payload.end :] if payload else text
         if rest not in self._clean_rests and search.spans(rest):
             return self._redactor.redacted(text, search).encode("utf-8", "surrogateescape")
-        self._clean_rests.add(rest)
-        known = self._redactor.redacted(text, search, Care.KNOWN)
-        return frame if known is text else known.encode("utf-8", "surrogateescape")
+        if payload:
+            self._clean_rests.add(rest)
+        if not known:
+            return frame
+        clean = self._redactor.redacted(text, search, Care.KNOWN)
+        return frame if clean is text else clean.encode("utf-8", "surrogateescape")
 
     def _sealed_rest(self, frame: bytes, search: Search) -> bytes:
         message = redact_aws.opened(frame)
         if message is None:
             return frame
-        known = self._redactor.redacted(message.text, search, Care.KNOWN)
-        return frame if known is message.text else message.sealed(known)
+        clean = self._redactor.redacted(message.text, search, Care.KNOWN)
+        return frame if clean is message.text else message.sealed(clean)
+
+
+def _numbers(value: JsonObject) -> Iterator[int]:
+    return (number for key in _NUMBERS if isinstance(number := value.get(key), int))
 
 
 def _payload(text: str) -> Payload | None:

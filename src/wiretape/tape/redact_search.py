@@ -63,6 +63,10 @@ class Search:
         shapes = [shape for shape in self._shapes if shape.in_json(text)]
         return Search(forms, self._patterns, shapes) if forms or shapes or self._patterns else None
 
+    def knows(self, data: bytes) -> bool:
+        """Whether something that was seen as a credential stands in the data."""
+        return any(form.encode() in data for form, _, _ in self._forms)
+
     def spans(self, text: str, care: Care = Care.ALL) -> list[Span]:
         """Where secrets stand: in order, not overlapping, and never in a placeholder."""
         return _merge(self._found(text, care))

@@ -62,7 +62,7 @@ def _key(kind: str, literal: str, rest: str) -> Shape:
             if _random_looking(secret) and not is_dummy(secret):
                 yield Span(start, end, kind, secret)
 
-    return Shape(kind, literal, find, lambda text: literal in text)
+    return Shape(kind, literal, find, lambda text: literal in text and pattern.search(text) is not None)
 
 
 _TAIL = r"(?![A-Za-z0-9+/=_-])"
