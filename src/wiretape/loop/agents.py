@@ -151,8 +151,8 @@ class Casting:
     def _same_agent(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
         """A fork or a compaction, a thread with the same client id, or a new conversation of the same speaker."""
         if strand.from_call is not None:
-            origin = self.by_thread[self._links[strand.from_call].thread]
-            if self._identities[strand.from_call].key == who.key:
+            origin = self.by_thread.get(self._links[strand.from_call].thread)  # none: it came from a side call
+            if origin is not None and self._identities[strand.from_call].key == who.key:
                 return origin
         if who.key is not None:
             return self._by_identity.get(who.key)

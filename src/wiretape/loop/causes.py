@@ -10,10 +10,11 @@ from wiretape.loop.dataflow import carried, overlap
 from wiretape.loop.sidecalls import Aside
 from wiretape.loop.threads import Link
 from wiretape.loop.tools import Asked
-from wiretape.loop.words import after_answer, answer_text, is_result_as_text, last_words
+from wiretape.loop.words import after_answer, answer_text, is_result_as_text, last_words, user_words
 from wiretape.model.call import Message, ModelCall, Text, ToolResult
 from wiretape.model.loop import Cause, LinkBasis
 
+SUMMARY = "goes on from a summary of its history"
 REPORT = "a subagent's report"
 MESSAGE = "a message from its parent"
 _SAYING = 8  # what an agent says must be so long to be recognised in a message to another
@@ -71,10 +72,7 @@ class Story:
         self._remember(call, speaker)
 
     def _turn(self, call: ModelCall, cause: Cause, speaker: Speaker) -> OpenTurn:
-        origin = cause.call if cause.kind != "turn_start" else None
-        if speaker.parent is not None and origin is None:
-            origin = speaker.started_by
-        known = self.turn_of.get(origin) if origin is not None else None
+        known = self._turn_before(call, cause, speaker)
         if known is not None:
             return known
         messages = call.request.messages
@@ -82,6 +80,22 @@ class Story:
         turn = OpenTurn(len(self.turns) + 1, user)
         self.turns.append(turn)
         return turn
+
+    def _turn_before(self, call: ModelCall, cause: Cause, speaker: Speaker) -> OpenTurn | None:
+        """The turn that a call belongs to if it opens none: its thread's, or for a subagent its starter's."""
+        if cause.kind == "turn_start":
+            return None
+        origin = self._links[call.number].parent if speaker.parent is None else cause.call
+        if origin is None:
+            origin = speaker.started_by
+        return self._last_turn(origin)
+
+    def _last_turn(self, number: int | None) -> OpenTurn | None:
+        """The turn of a call; of the call that it went on from, if it is a side call."""
+        while number is not None and number in self._aside:
+            link = self._links.get(number)
+            number = link.parent if link is not None else None
+        return self.turn_of.get(number) if number is not None else None
 
     def _cause(self, call: ModelCall, link: Link, speaker: Speaker) -> Cause:
         if link.relation == "retry":
@@ -92,7 +106,7 @@ class Story:
             return Cause("subagent", speaker.started_by, tools, speaker.basis)
         fresh = call.request.messages[link.new_from if link.parent is not None else 0 :]
         if link.relation == "compaction":
-            return self._compacted(link)
+            return self._compacted(call, link, speaker)
         trailing = fresh[after_answer(fresh) :]
         said = last_words(trailing)
         if said:
@@ -107,8 +121,13 @@ class Story:
         twin = f"the same request as call {link.twin}" if link.twin is not None else None
         return Cause("turn_start", link.parent, basis=_basis(link), detail=link.detail or twin)
 
-    def _compacted(self, link: Link) -> Cause:
-        return Cause("continuation", link.parent, basis="data_flow", detail="goes on from a summary of its history")
+    def _compacted(self, call: ModelCall, link: Link, speaker: Speaker) -> Cause:
+        """A history that was summed up: the user may have said something after it, or an agent goes on by itself."""
+        before = self._last_turn(link.parent)
+        asked = [words for message in call.request.messages if (words := user_words(message))]
+        if speaker.parent is None and len(asked) > 1 and before is not None and asked[-1] != before.user:
+            return Cause("turn_start", link.parent, basis="data_flow", detail=SUMMARY)
+        return Cause("continuation", link.parent, basis="data_flow", detail=SUMMARY)
 
     def _results(self, call: ModelCall, link: Link, trailing: Sequence[Message]) -> Cause:
         uses = self._answered.get(call.number, [])

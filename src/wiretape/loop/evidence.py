@@ -13,7 +13,7 @@ from wiretape.model.jsonvalue import Json
 _SESSIONS = (
     ("thread-id", "x-codex-parent-thread-id"),
     ("x-session-id", "x-parent-session-id"),
-    ("x-deepseek-harness-session-id", "x-deepseek-harness-parent-session-id"),
+    ("x-deepseek-harness-session-id", ""),
     ("x-claude-code-session-id", ""),
     ("session-id", ""),
 )
@@ -28,7 +28,6 @@ class Identity:
     agent: str | None = None
     parent: str | None = None  # the parent's session or agent id
     name: str | None = None
-    subagent: bool = False  # the client says so
 
     @property
     def key(self) -> tuple[str | None, str | None] | None:
@@ -47,19 +46,15 @@ def identity(call: ModelCall) -> Identity:
     agent = headers.get("x-claude-code-agent-id")
     if agent:
         session = headers.get("x-claude-code-session-id")
-        return Identity(session, agent, headers.get("x-claude-code-parent-agent-id"), subagent=True)
+        return Identity(session, agent, headers.get("x-claude-code-parent-agent-id"))
     codex = _metadata(headers.get(_CODEX))
     for own, parents in _SESSIONS:
         if session := headers.get(own):
             parent = headers.get(parents) or _string(codex, "parent_thread_id")
-            return Identity(session, None, parent, _string(codex, "agent_name"), _is_subagent(parent, codex))
+            return Identity(session, None, parent, _string(codex, "agent_name"))
     session = _string(codex, "thread_id") or _string(codex, "session_id")
     parent = _string(codex, "parent_thread_id")
-    return Identity(session, None, parent, _string(codex, "agent_name"), _is_subagent(parent, codex))
-
-
-def _is_subagent(parent: str | None, codex: Json) -> bool:
-    return bool(parent) or "subagent" in (_string(codex, "thread_source") or "")
+    return Identity(session, None, parent, _string(codex, "agent_name"))
 
 
 def _metadata(text: str | None) -> Json:

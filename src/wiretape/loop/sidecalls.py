@@ -16,7 +16,7 @@ from wiretape.model.call import ModelCall
 _BESIDE = 8  # a side call starts so close (in calls) to the call it stands beside
 _PURPOSES = (
     ("title", re.compile(r"\btitles?\b|标题|\btopic\b", re.IGNORECASE)),
-    ("summary", re.compile(r"\bsummar(?:y|ize|ise)\b|总结|摘要", re.IGNORECASE)),
+    ("summary", re.compile(r"\bsummar(?:y|i[sz]e|i[sz]ing)\b|总结|摘要", re.IGNORECASE)),
     ("router", re.compile(r"\brout(?:e|er|ing)\b|\bclassif(?:y|ier)\b|complexity", re.IGNORECASE)),
     ("suggestion", re.compile(r"\bsuggest(?:ion|ions)?\b|\bfollow-?ups?\b", re.IGNORECASE)),
 )
@@ -50,7 +50,8 @@ def asides(
     for strand in strands:
         index = place[strand.calls[0]]
         call = calls[index]
-        if len(strand.calls) > 1 or links[call.number].relation != "first" or call.request.tools or call.tool_calls:
+        alone = len(strand.calls) == 1 and links[call.number].relation in ("first", "fork")
+        if not alone or call.request.tools or call.tool_calls:
             continue
         near = [
             c for c in calls[max(0, index - _BESIDE) : index + _BESIDE + 1] if c.request.tools and c.kind == "inference"

@@ -225,9 +225,14 @@ class Weaver:
             summary = (answer_text(earlier.response.messages) or "").strip() if earlier.response else ""
             if len(summary) < _SUMMARY or summary not in opening or not self._akin(earlier.number, call):
                 continue
-            if same_speaker(earlier, call):
+            if self._speaks_for(earlier, call):
                 return Link("compaction", earlier.number)
         return None
+
+    def _speaks_for(self, earlier: ModelCall, call: ModelCall) -> bool:
+        """Whether a summary was made by the same speaker, or by another one out of its history."""
+        origin = self.links[earlier.number].parent
+        return same_speaker(earlier, call) or (origin is not None and same_speaker(self._calls[origin], call))
 
     # -- remembering -----------------------------------------------------------------------------------------------
 

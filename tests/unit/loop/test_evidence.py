@@ -13,14 +13,14 @@ from wiretape.loop.evidence import NOBODY, Identity, identity, retry_count
         ({"x-claude-code-session-id": "s"}, Identity("s")),
         (
             {"x-claude-code-session-id": "s", "x-claude-code-agent-id": "a", "x-claude-code-parent-agent-id": "p"},
-            Identity("s", "a", "p", subagent=True),
+            Identity("s", "a", "p"),
         ),
-        ({"x-session-id": "c", "x-parent-session-id": "p"}, Identity("c", None, "p", subagent=True)),
+        ({"x-session-id": "c", "x-parent-session-id": "p"}, Identity("c", None, "p")),
         ({"x-deepseek-harness-session-id": "d"}, Identity("d")),
         ({"thread-id": "t", "session-id": "s"}, Identity("t")),
         (
             {"x-codex-turn-metadata": '{"thread_id": "t", "thread_source": "subagent", "agent_name": "n"}'},
-            Identity("t", name="n", subagent=True),
+            Identity("t", name="n"),
         ),
         ({"x-codex-turn-metadata": "[1]"}, NOBODY),
         ({"x-codex-turn-metadata": "no json"}, NOBODY),

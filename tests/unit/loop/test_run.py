@@ -186,6 +186,58 @@ def test_a_router_call_before_the_loop() -> None:
     assert run.steps[0].cause == Cause("side_call", 2, detail="router")
 
 
+def test_a_summary_by_another_prompt_is_aside_and_the_conversation_goes_on_from_it() -> None:
+    summary = "The user asked for the weather in 成都, which is cloudy; tomorrow was asked for, too."
+    summariser = system("You are a helpful assistant tasked with summarizing conversations.")
+    run = build_run(
+        [
+            make_call(1, [S, Q], "cloudy", offers=T),
+            make_call(2, [summariser, Q, assistant("cloudy"), user("Sum up the conversation.")], summary),
+            make_call(3, [S, user(f"So far: {summary}"), user("and tomorrow?")], "the same", offers=T),
+        ]
+    )
+    assert kinds(run) == [("turn_start", None), ("side_call", 1), ("turn_start", 2)]
+    assert run.steps[1].cause.detail == "summary"
+    assert [(thread.calls, thread.from_call) for thread in run.threads] == [((1,), None), ((3,), 2)]
+    assert [agent.name for agent in run.agents] == ["root"]
+    assert turns(run) == [("how is the weather?", [1], "cloudy"), ("and tomorrow?", [3], "the same")]
+
+
+def test_a_history_that_is_summed_up_within_a_turn_stays_in_it() -> None:
+    summary = "The user asked for the weather in 成都, which is cloudy; the forecast is still to be read."
+    ask = [S, Q, ASK, GOT, user("<system-reminder>Sum up.</system-reminder>")]
+    run = build_run(
+        [
+            make_call(1, [S, Q], ASK, offers=T),
+            make_call(2, ask, summary, offers=T),
+            make_call(3, [S, user(f"So far: {summary}\nGo on.")], "cloudy", offers=T),
+        ]
+    )
+    assert turns(run) == [("how is the weather?", [1, 2, 3], "cloudy")]
+    assert kinds(run)[2] == ("continuation", 2)
+
+
+def test_a_report_that_comes_late_belongs_to_the_turn_in_which_it_is_heard() -> None:
+    session, kid = {"x-claude-code-session-id": "s"}, {"x-claude-code-session-id": "s", "x-claude-code-agent-id": "a"}
+    ask = assistant(asks("Agent", json.dumps({"prompt": "read the plan"}), "t1"))
+    first = [S, Q, ask, result("the agent works in the background", "t1")]
+    second = [*first, assistant("waiting"), user("meanwhile, sing")]
+    notice = user("<task-notification>done: the plan has three parts</task-notification>")
+    run = build_run(
+        [
+            make_call(1, [S, Q], ask, offers=T, headers=session),
+            make_call(2, first, "waiting", offers=T, headers=session),
+            make_call(3, second, "la la", offers=T, headers=session),
+            make_call(4, [S, user("read the plan")], "the plan has three parts", offers=T, headers=kid),
+            make_call(5, [*second, assistant("la la"), notice], "three parts", offers=T, headers=session),
+        ]
+    )
+    assert [(turn.user, [step.call.number for step in turn.steps]) for turn in run.turns] == [
+        ("how is the weather?", [1, 2, 4]),
+        ("meanwhile, sing", [3, 5]),
+    ]
+
+
 def test_a_lone_call_in_the_same_session_is_aside() -> None:
     session = {"x-claude-code-session-id": "s"}
     run = build_run(
