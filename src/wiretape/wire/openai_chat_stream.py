@@ -256,7 +256,9 @@ class ChatAssembly:
             self._add_ending(chunk, choices)
 
     def _add_choice(self, choice: JsonObject, ms: int | None) -> None:
-        index = number(choice.get("index")) or 0
+        index = choice.get("index")
+        if index.__class__ is not int:
+            index = number(index) or 0
         pieces = self._choices.get(index)
         if pieces is None:
             pieces = self._choices[index] = ChoicePieces()
@@ -270,8 +272,8 @@ class ChatAssembly:
             self.first_ms = ms
         if choice.get("usage"):
             self._usage = usage.merge(self._usage, choice["usage"])
-        finish = string(choice.get("finish_reason")) or string(choice.get("stop_reason"))
-        if finish and finish != "null":
+        finish = choice.get("finish_reason") or choice.get("stop_reason")
+        if finish and isinstance(finish, str) and finish != "null":
             pieces.finish = finish
             self.finished = True
 

@@ -37,6 +37,10 @@ class SseDecoder:
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """The events that this chunk completes."""
+        if self._begun and not self._buffer and not self._data and not self._name:
+            event = self._whole(chunk)
+            if event is not None:
+                return [event]
         buffer = self._buffer + chunk if self._buffer else chunk
         if not self._begun:
             if len(buffer) < 3 and _BOM.startswith(buffer):
@@ -51,6 +55,17 @@ class SseDecoder:
         # A chunk that ends with "\r" may go on with "\n": that line's end is known with the next chunk only.
         self._buffer = lines.pop() if lines else b""
         return self._lines([line.rstrip(b"\r\n") for line in lines])
+
+    def _whole(self, chunk: bytes) -> SseEvent | None:
+        """The event of a chunk that is just one frame of the usual spelling: most are, and this is the quick way."""
+        name, data = b"", chunk
+        if chunk.startswith(b"event: "):
+            name, _, data = chunk[7:].partition(b"\n")
+        if not data.startswith(b"data: ") or data.find(b"\n") != len(data) - 2 or b"\r" in chunk:
+            return None
+        if not data.endswith(b"\n\n"):
+            return None
+        return SseEvent(name.decode("utf-8", "replace"), data[6:-2], self._id)
 
     def close(self) -> list[SseEvent]:
         """What is left at the end of the stream."""
