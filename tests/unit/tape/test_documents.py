@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +63,31 @@ def test_the_command_prints_the_schema() -> None:
     printed = json.loads(result.output)
     jsonschema.Draft202012Validator.check_schema(printed)
     assert printed == json_schema()
+
+
+def test_the_examples_in_the_documentation_stand_on_a_real_tape() -> None:
+    page = (V1.parent.parent.parent.parent / "docs" / "tape-format.md").read_text(encoding="utf-8")
+    parts: list[Any] = []
+    for document in written():
+        _collect(document, parts)
+    examples = [example for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL) for example in _documents(block)]
+    assert len(examples) == 11
+    assert [example for example in examples if example not in parts] == []
+
+
+def _collect(value: Any, into: list[Any]) -> None:
+    into.append(value)
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _collect(part, into)
+
+
+def _documents(block: str) -> list[Any]:
+    """The JSON documents in an example; BODY stands for any."""
+    if "BODY" in block:
+        return []
+    found, at = [], 0
+    while at < len(block.rstrip()):
+        value, at = json.JSONDecoder().raw_decode(block, at)
+        found.append(value)
+        at += len(block) - at - len(block[at:].lstrip())
+    return found

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.support.taping import SSE_TYPE, Taping
+
+from wiretape.model.http import Ended, body_bytes
+from wiretape.tape import binding
+from wiretape.tape.journal import Journal, read_journal
+from wiretape.tape.reader import read_tape
+
+
+def test_records_can_be_read_again(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j", {"wiretape": 1})
+    one = journal.append(b"to", b"1", 5, b"line\nline")
+    two = journal.append(b"from", b"1", 6, b"")
+    assert journal.read(one) == b"line\nline"
+    assert journal.read_all([one, two, one]) == [(5, b"line\nline"), (6, b""), (5, b"line\nline")]
+    journal.close()
+    assert not (tmp_path / "j").exists()
+
+
+def test_no_journal_is_none(tmp_path: Path) -> None:
+    assert read_journal(tmp_path / "none") is None
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"\n", b"x", b"\0" * 64, b"to 1 2 99999\nshort\n", b"request 1 0 2\n{}\n"])
+def test_rubbish_is_no_reason_to_fail(tmp_path: Path, rubbish: bytes) -> None:
+    (tmp_path / "j").write_bytes(rubbish)
+    left = read_journal(tmp_path / "j")
+    assert left is not None
+    assert left.drafts == {}
+    assert bool(left.warnings) == bool(rubbish)
+
+
+def test_a_long_recording_does_not_keep_a_long_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An open exchange holds what came for it, and nothing of those that ended."""
+    monkeypatch.setattr(binding, "_REWRITE_FROM", 50_000)
+    path = tmp_path / "long.tape"
+    taping = Taping(path)
+    recorder = taping.recorder
+    x = recorder.begin("GET", "https://events.example/", "1.1", [])
+    recorder.request_end(x)
+    recorder.response(x, 200, SSE_TYPE)
+    ws = recorder.begin("GET", "wss://socket.example/", "1.1", [])
+    recorder.request_end(ws)
+    recorder.response(ws, 101, [])
+    sizes = []
+    for number in range(100):
+        recorder.response_data(x, b"data: tick %d\n\n" % number)
+        recorder.message(ws, "server", f'{{"n":{number}}}')
+        taping.call(b'{"n":"%b"}' % (b"%d " % number * 2000), [b"{}"])
+        while len(taping.exchanges) < number - 5:
+            time.sleep(0.001)  # let the other thread keep up
+        sizes.append((tmp_path / "long.tape.journal").stat().st_size)
+    live = read_tape(path)
+    assert [exchange.number for exchange in live.exchanges] == list(range(1, 103))
+    assert live.exchanges[0].response is not None
+    ticks = b"".join(b"data: tick %d\n\n" % number for number in range(100))
+    assert body_bytes(live.exchanges[0].response.body) == ticks
+    assert [body_bytes(m.body) for m in live.exchanges[1].messages] == [b'{"n":%d}' % n for n in range(100)]
+    recorder.end(x, Ended.COMPLETE)
+    recorder.end(ws, Ended.COMPLETE)
+    assert recorder.close().troubles == ()
+    assert sum(after < before for before, after in pairwise(sizes)) > 0
+    done = read_tape(path)
+    assert done.exchanges[0].response == live.exchanges[0].response
+    assert [body_bytes(m.body) for m in done.exchanges[1].messages] == [b'{"n":%d}' % n for n in range(100)]
