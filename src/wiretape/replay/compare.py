@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from operator import is_
 from typing import Final
 
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.canonical import same
+from wiretape.replay.trie import common_start
 from wiretape.replay.values import ABSENT, Difference
 
 _RECENT: Final = 8  # histories whose pairs are remembered in their order
@@ -82,12 +82,9 @@ class Differences:
     def _compared(self, recorded: list[Json], live: list[Json]) -> int:
         """How many leading pairs were compared before, as the same objects."""
         longest = 0
-        for pair in list(self._recent):
-            length = len(pair[0])
-            goes_on = longest < length <= len(live) and pair[1][-1] is live[length - 1]
-            if goes_on and all(map(is_, pair[1], live)) and all(map(is_, pair[0], recorded)):
-                longest = length
-                self._recent.remove(pair)
+        for pair in reversed(self._recent):
+            if longest < min(len(pair[1]), len(live)) and pair[1][longest] is live[longest]:
+                longest = max(longest, min(common_start(pair[0], recorded), common_start(pair[1], live)))
         if live and isinstance(live[-1], dict):
             self._recent.append((recorded, live))
         return longest

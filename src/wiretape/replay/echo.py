@@ -8,14 +8,16 @@ they are sent: one to one, and whole words only.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from operator import is_
 
 import orjson
 
 from wiretape.model.http import Body, Exchange, JsonBody, StreamBody, TextBody
 from wiretape.model.jsonvalue import Json
+from wiretape.replay.canonical import strings
 from wiretape.replay.compare import differences
 from wiretape.replay.loosen import loose
 from wiretape.replay.mask import ID_LIKE
@@ -31,24 +33,28 @@ class Echoes:
         self._recorded: dict[str, str] = {}  # live -> recorded
         self._live: dict[str, str] = {}  # recorded -> live
         self._memo: dict[int, tuple[Json, Json]] = {}  # list elements, mapped back before
-        self._unknown: dict[str, list[int]] = {}  # words in them that were no known name
+        self._fresh: list[Json] = []  # those that the last body added
 
     def learn(self, found: Iterable[Difference]) -> None:
-        for apart in found:
+        for difference in found:
             # JSON inside strings is compared by its members: they may come in another order.
-            for leaf in differences(loose(apart.recorded), loose(apart.live)):
+            for leaf in differences(loose(difference.recorded), loose(difference.live)):
                 if isinstance(leaf.recorded, str) and isinstance(leaf.live, str):
                     self._learn(leaf.recorded, leaf.live)
 
     def _learn(self, recorded: str, live: str) -> None:
-        one, other = list(ID_LIKE.finditer(recorded)), list(ID_LIKE.finditer(live))
+        start, end = apart(recorded, live)
+        one = list(ID_LIKE.finditer(recorded, start, len(recorded) - end))
+        other = list(ID_LIKE.finditer(live, start, len(live) - end))
         if [match.lastgroup for match in one] != [match.lastgroup for match in other]:
             return
         for was, now in zip(one, other, strict=True):
             if was[0] not in self._live and now[0] not in self._recorded:
                 self._recorded[now[0]], self._live[was[0]] = was[0], now[0]
-                for element in self._unknown.pop(now[0], ()):
-                    self._memo.pop(element, None)
+                # What is made anew stands nowhere but in what this request added.
+                for element in self._fresh:
+                    if any(now[0] in text for text in strings(element)):
+                        self._memo.pop(id(element), None)
 
     # -- live to recorded --------------------------------------------------------------------------------------------
 
@@ -57,41 +63,27 @@ class Echoes:
 
     def back(self, value: Json) -> Json:
         """A live body under the recorded names. Elements of its lists that were mapped before cost a look-up."""
+        self._fresh = []
         if not self._recorded:
             return value
         if not isinstance(value, dict):
-            return self._mapped(value, None)
+            return _renamed(value, self._recorded)
         return {key: self._back_member(member) for key, member in value.items()}
 
     def _back_member(self, member: Json) -> Json:
         if not isinstance(member, list):
-            return self._mapped(member, None)
-        return [self._back_element(element) for element in member]
+            return _renamed(member, self._recorded)
+        made = [self._back_element(element) for element in member]
+        return member if all(map(is_, made, member)) else made
 
     def _back_element(self, element: Json) -> Json:
         if not isinstance(element, dict):  # small values share their identity with others
-            return self._mapped(element, None)
+            return _renamed(element, self._recorded)
         known = self._memo.get(id(element))
         if known is None:
-            known = self._memo[id(element)] = (element, self._mapped(element, id(element)))
+            known = self._memo[id(element)] = (element, _renamed(element, self._recorded))
+            self._fresh.append(element)
         return known[1]
-
-    def _mapped(self, value: Json, element: int | None) -> Json:
-        """The very same object where nothing has another name."""
-        match value:
-            case str() if len(value) >= _SHORTEST:
-                if element is not None:
-                    for match in ID_LIKE.finditer(value):
-                        if match[0] not in self._recorded:
-                            self._unknown.setdefault(match[0], []).append(element)
-                return _named(value, self._recorded)
-            case list():
-                made = [self._mapped(item, element) for item in value]
-                return made if any(new is not old for new, old in zip(made, value, strict=True)) else value
-            case dict():
-                members = {key: self._mapped(item, element) for key, item in value.items()}
-                return members if any(members[key] is not item for key, item in value.items()) else value
-        return value
 
     # -- recorded to live --------------------------------------------------------------------------------------------
 
@@ -117,6 +109,27 @@ class Echoes:
         return body
 
 
+def apart(one: str, other: str) -> tuple[int, int]:
+    """How many characters two texts have in common at their start and end, whole words: what differs lies between."""
+    most = min(len(one), len(other))
+    start = _common(lambda length: one[:length] == other[:length], most)
+    end = _common(lambda length: one[len(one) - length :] == other[len(other) - length :], most - start)
+    while start and not one[start - 1].isspace():
+        start -= 1
+    while end and not one[len(one) - end].isspace():
+        end -= 1
+    return start, end
+
+
+def _common(alike: Callable[[int], bool], most: int) -> int:
+    """The greatest length for which two ends are alike: by halving, so that the comparing is done by memcmp."""
+    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if alike(middle) else (low, middle)
+    return low
+
+
 def _named(text: str, names: dict[str, str]) -> str:
     """The text with each word that has another name under that name; the same object if there is none."""
     if len(text) < _SHORTEST or not any(match[0] in names for match in ID_LIKE.finditer(text)):
@@ -125,6 +138,7 @@ def _named(text: str, names: dict[str, str]) -> str:
 
 
 def _renamed(value: Json, names: dict[str, str]) -> Json:
+    """The JSON value with every string renamed; the very same object where nothing has another name."""
     match value:
         case str():
             return _named(value, names)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from operator import is_
 from typing import Final
 
@@ -24,6 +25,7 @@ class Way:
     items: Sequence[object]
     nodes: list[int]
     names: dict[str, int]  # ids seen so far, by first appearance
+    seen: list[int]  # how many of them before item i
 
     @property
     def end(self) -> int:
@@ -94,25 +96,34 @@ class Trie:
     def _walk(
         self, root: int, items: Sequence[object], classify: Classify, step: Callable[[int, Hashable], int]
     ) -> Way:
-        base = self._longest_known(root, items)
-        nodes = list(base.nodes) if base else [root]
-        names = dict(base.names) if base else {}
-        for item in items[len(nodes) - 1 :]:
+        base, common = self._nearest(root, items)
+        nodes = base.nodes[: common + 1] if base else [root]
+        seen = base.seen[: common + 1] if base else [0]
+        names = dict(islice(base.names.items(), seen[-1])) if base else {}
+        for item in items[common:]:
             kind, ids = classify(item)
             ordinals = tuple([names.setdefault(name, len(names)) for name in ids])
             nodes.append(step(nodes[-1], (kind, ordinals)))
-        way = Way(root, items, nodes, names)
-        if base is not None:
+            seen.append(len(names))
+        way = Way(root, items, nodes, names, seen)
+        if base is not None and common == len(base.items):
             self._recent.remove(base)
         self._recent.append(way)
         return way
 
-    def _longest_known(self, root: int, items: Sequence[object]) -> Way | None:
-        """The longest remembered way that `items` goes on from: the same objects, so nothing is looked at again."""
+    def _nearest(self, root: int, items: Sequence[object]) -> tuple[Way | None, int]:
+        """The remembered way with most items in common at its start: the same objects are not looked at again."""
         best: Way | None = None
-        for way in self._recent:
-            length = len(way.items)
-            better = way.root == root and 0 < length <= len(items) and (best is None or length > len(best.items))
-            if better and way.items[length - 1] is items[length - 1] and all(map(is_, way.items, items)):
-                best = way
-        return best
+        longest = 0
+        for way in reversed(self._recent):
+            if way.root == root and longest < min(len(way.items), len(items)) and way.items[longest] is items[longest]:
+                common = common_start(way.items, items)
+                if common > longest:
+                    best, longest = way, common
+        return best, longest
+
+
+def common_start(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many leading items are the same objects."""
+    same = list(map(is_, one, other))
+    return same.index(False) if False in same else len(same)

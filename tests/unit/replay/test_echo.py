@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from tests.support.replaying import calls, chat, exchange, live, reply, result, said, session, stream, user
 
 from wiretape.model.http import JsonBody, StreamBody, TextBody, body_bytes
-from wiretape.replay.echo import Echoes
+from wiretape.replay.echo import Echoes, apart
 from wiretape.replay.values import Answer, Difference, Tier
 
 WAS, NOW = "3f2b8c1e-1111-4abc-9def-0123456789ab", "aaaaaaaa-2222-4abc-9def-0123456789cd"
@@ -161,3 +162,22 @@ def test_text_answers_are_mapped_too() -> None:
     made = learnt((WAS, NOW)).forward(type(recorded)(1, 1, recorded.request, response, recorded.ended))
     assert made.response is not None
     assert body_bytes(made.response.body) == f"started {NOW}".encode()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("see abc now", "see abd now", (4, 4)),
+        ("same", "same", (0, 0)),
+        ("a b", "a b c", (2, 0)),
+        ("x-1 y", "x-2 y", (0, 2)),
+        ("", "a", (0, 0)),
+        ("aa aa", "aa aa aa", (3, 0)),
+    ],
+)
+def test_what_is_apart_lies_between_whole_words(one: str, other: str, expected: tuple[int, int]) -> None:
+    start, end = apart(one, other)
+    assert one[:start] == other[:start]
+    assert one[len(one) - end :] == other[len(other) - end :]
+    assert start + end <= min(len(one), len(other))
+    assert (start, end) == expected or one == other
