@@ -21,7 +21,7 @@ from wiretape.tape.redact_learned import Learned, worth_learning
 from wiretape.tape.redact_names import Keep, keep_header, secret_parameter
 from wiretape.tape.redact_placeholders import PLACEHOLDER, PLAIN, Placeholders, is_placeholder, matches
 from wiretape.tape.redact_search import Care, Search
-from wiretape.tape.redact_shapes import Span, kind_of
+from wiretape.tape.redact_shapes import MEMBER_RANK, Span, kind_of
 
 __all__ = ["Redactor", "is_placeholder", "matches"]
 
@@ -185,9 +185,7 @@ class Redactor:
         if self.known_clean(data):
             return data
         text = data.decode("utf-8", "surrogateescape")
-        search, redacted = self.search(), text
-        while spans := search.raw_spans(redacted):
-            redacted = self._splice(redacted, spans)
+        redacted = self.redacted_raw(text, self.search())
         if redacted is text:
             self.remember_clean(data)
             return data
@@ -225,9 +223,17 @@ class Redactor:
             text = self._splice(text, spans)
         return text
 
+    def redacted_raw(self, text: str, search: Search) -> str:
+        """The same for a part of a message that may be JSON."""
+        while spans := search.raw_spans(text):
+            text = self._splice(text, spans)
+        return text
+
     def _splice(self, text: str, spans: Sequence[Span]) -> str:
         pieces, at = [], 0
         for span in spans:
+            if span.rank == MEMBER_RANK and "\\" not in span.secret and not any(c.isspace() for c in span.secret):
+                self.learn_value(span.secret, span.kind)
             pieces += [text[at : span.start], self.placeholder(span.secret, span.kind)]
             at = span.end
         return "".join([*pieces, text[at:]])

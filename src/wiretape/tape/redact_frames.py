@@ -262,8 +262,8 @@ class _Stream:
             payload = _payload(frame.decode("utf-8", "surrogateescape"))
         text = payload.text if payload else frame.decode("utf-8", "surrogateescape")
         rest = text[: payload.start] + text[payload.end :] if payload else text
-        if rest not in self._clean_rests and search.spans(rest):
-            return self._redactor.redacted(text, search).encode("utf-8", "surrogateescape")
+        if rest not in self._clean_rests and search.raw_spans(rest):
+            return self._redactor.redacted_raw(text, search).encode("utf-8", "surrogateescape")
         if payload:
             self._clean_rests.add(rest)
         if not known:

@@ -27,7 +27,6 @@ _DUMMIES = frozenset(_DUMMY_WORDS.split())
 _PLAINLY = frozenset({"test", "dummy", "fake", "mock", "example", "placeholder", "unused"})
 _RUNS = ("01234567890123456789", "abcdefghijklmnopqrstuvwxyz", "0123456789abcdef0123456789abcdef")
 _IS_TOKEN = re.compile(f"[{re.escape(TOKEN.decode())}]*").fullmatch
-_WORDS = re.compile(r"[a-z]+|[0-9]+")
 
 
 def is_dummy(value: str) -> bool:
@@ -38,12 +37,9 @@ def is_dummy(value: str) -> bool:
 
 
 def _is_dummy_token(token: str) -> bool:
-    if token in _DUMMIES or len(set(token)) == 1 or any(token in run for run in _RUNS):
+    if len(set(token)) == 1 or any(token in run for run in _RUNS):
         return True
-    return all(
-        word in _DUMMIES or len(set(word)) == 1 or (word.isdigit() and (len(word) <= 4 or word in _RUNS[0]))
-        for word in _WORDS.findall(token)
-    )
+    return token.rstrip("0123456789") in _DUMMIES and len(token) - len(token.rstrip("0123456789")) <= 4
 
 
 def spellings(secret: str, passing: bool = False) -> tuple[str, ...]:

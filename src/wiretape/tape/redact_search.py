@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from wiretape.tape.redact_names import Member, member
 from wiretape.tape.redact_placeholders import PLACEHOLDER
-from wiretape.tape.redact_shapes import KEYS, SHAPES, Shape, Span
+from wiretape.tape.redact_shapes import KEYS, MEMBERS, RAW_MEMBERS, SHAPES, Shape, Span
 
 
 class Care(IntEnum):
@@ -41,7 +41,7 @@ def _is_data_url(text: str) -> bool:
 class Search:
     """What is looked for: `forms` are (spelling, secret, kind), longest first."""
 
-    __slots__ = ("_finders", "_forms", "_keys", "_patterns", "_shapes")
+    __slots__ = ("_finders", "_forms", "_keys", "_patterns", "_raw_finders", "_shapes")
 
     def __init__(
         self,
@@ -53,6 +53,8 @@ class Search:
         self._patterns = patterns
         self._shapes = shapes
         self._finders = [(shape.literal, shape.find) for shape in shapes]
+        raw = [RAW_MEMBERS if shape is MEMBERS else shape for shape in shapes]
+        self._raw_finders = [(shape.literal, shape.find) for shape in raw]
         self._keys = [(shape.literal, shape.find) for shape in shapes if shape in KEYS]
 
     def narrowed(self, spelled: bytes) -> Search | None:
@@ -73,26 +75,29 @@ class Search:
 
     def raw_spans(self, text: str) -> list[Span]:
         """Where secrets stand in raw bytes, which may be any part of a JSON text: ids and provider state are spared."""
-        return _merge([span for span in self._found(text, Care.ALL) if span.rank == 0 or _replaceable(text, span)])
+        return _merge(
+            [span for span in self._found(text, Care.ALL, raw=True) if span.rank == 0 or _replaceable(text, span)]
+        )
 
-    def _found(self, text: str, care: Care) -> list[Span]:
+    def _found(self, text: str, care: Care, raw: bool = False) -> list[Span]:
         if "redacted" not in text:
-            return self._find(text, care)
+            return self._find(text, care, raw)
         found: list[Span] = []
         at = 0
         for match in PLACEHOLDER.finditer(text):
-            found += _moved(self._find(text[at : match.start()], care), at)
+            found += _moved(self._find(text[at : match.start()], care, raw), at)
             at = match.end()
-        return [*found, *_moved(self._find(text[at:], care), at)]
+        return [*found, *_moved(self._find(text[at:], care, raw), at)]
 
-    def _find(self, text: str, care: Care) -> list[Span]:
+    def _find(self, text: str, care: Care, raw: bool) -> list[Span]:
         found: list[Span] = []
         for form, secret, kind in self._forms:
             if form in text:
                 found += _occurrences(text, form, secret, kind)
         if care is Care.KNOWN:
             return found
-        for literal, find in self._finders if care is Care.ALL else self._keys:
+        finders = self._keys if care is Care.KEYS else self._raw_finders if raw else self._finders
+        for literal, find in finders:
             if literal in text:
                 found += find(text)
         if care is Care.ALL:

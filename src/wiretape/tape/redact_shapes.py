@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from wiretape.tape.redact_learned import is_dummy
 from wiretape.tape.redact_names import Member, member, secret_parameter
 
+MEMBER_RANK = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -115,13 +117,55 @@ def _value_end(text: str, start: int, quote: str) -> int:
 
 
 def find_members(text: str) -> Iterator[Span]:
-    """Values of credential-named members of JSON inside a text, escaped however often; the JSON may be cut short."""
+    """Values of credential-named members of JSON inside a text, escaped however often; the JSON may be cut short.
+
+    Where the string around a member is JSON (a tool's arguments), the name alone decides. Elsewhere it may be a program
+    that the model wrote, which must come back as it was: there the value must look like a literal secret.
+    """
+    return _members(text, text.lstrip()[:1] in _JSON_BEGINS)
+
+
+def find_raw_members(text: str) -> Iterator[Span]:
+    """The same in raw bytes that are JSON, or any part of it."""
+    return _members(text, True)
+
+
+def _members(text: str, is_json: bool) -> Iterator[Span]:
     for literal, pattern in _VALUE_BEGINS:
         if literal in text:
             for match in pattern.finditer(text):
                 name = _name_before(text, match.start())
-                if member(name) in (Member.SECRET, Member.MAYBE) and (span := _member_span(text, name, match)):
-                    yield span
+                if member(name) in (Member.SECRET, Member.MAYBE):
+                    span = _member_span(text, name, match)
+                    if span and (_stands_in_json(text, match, is_json) or _is_literal(text, span)):
+                        yield span
+
+
+_JSON_BEGINS = frozenset("{[")
+_MOST_QUOTES = 1000  # that are looked at to find where a string begins
+_LITERAL_GOES_ON = re.compile(r"""\\*"(?:\\[nrt]|\s)*(?:[,}\]]|\\*"|\Z)|\Z""")
+
+
+def _stands_in_json(text: str, begins: re.Match[str], is_json: bool) -> bool:
+    """Whether the string that a member stands in is JSON. It begins at the last quote that is escaped less often."""
+    depth = len(begins[1])
+    at = begins.start() - depth
+    for _ in range(_MOST_QUOTES if depth else 0):
+        at = text.rfind('"', 0, at)
+        if at < 0:
+            return False
+        slashes = at - len(text[max(0, at - depth) : at].rstrip("\\")) - max(0, at - depth)
+        if slashes < depth:
+            return re.sub(r"\\[nrt]", "", text[at + 1 : at + 20]).lstrip("\\ ")[:1] in _JSON_BEGINS
+    return is_json if not depth else False
+
+
+def _is_literal(text: str, span: Span) -> bool:
+    """Whether a member's value in a text that is no JSON is a secret written out: `"Bearer " + key` is none."""
+    value = span.secret
+    if len(value) < 8 or any(c.isspace() or c in "${}<>%" for c in value) or is_dummy(value):
+        return False
+    return _LITERAL_GOES_ON.match(text, span.end) is not None
 
 
 def _name_before(text: str, end: int) -> str:
@@ -137,7 +181,7 @@ def _member_span(text: str, name: str, begins: re.Match[str]) -> Span | None:
     value = text[start:end]
     if not value or (member(name) is Member.MAYBE and not looks_secret(value)):
         return None
-    return Span(start, end, kind_of(name), value, rank=2)
+    return Span(start, end, kind_of(name), value, rank=MEMBER_RANK)
 
 
 def looks_secret(value: str) -> bool:
@@ -152,7 +196,7 @@ def kind_of(name: str) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-")[:40] or "secret"
 
 
-_PARAMETER = re.compile(r"([A-Za-z0-9_.%-]{2,64})=([^&\s\"'<>#\\;]{8,})")
+_PARAMETER = re.compile(r"([A-Za-z0-9_.%-]{2,64})=([^&\s\"'<>#\\;${}]{8,})")
 
 
 def find_parameters(text: str) -> Iterator[Span]:
@@ -160,8 +204,8 @@ def find_parameters(text: str) -> Iterator[Span]:
     grant = "grant_type=" in text
     for at in _parameter_starts(text):
         match = _PARAMETER.match(text, at)
-        if match and secret_parameter(match[1], grant):
-            yield Span(*match.span(2), kind_of(match[1]), match[2], rank=2)
+        if match and secret_parameter(match[1], grant) and not is_dummy(match[2]):
+            yield Span(*match.span(2), kind_of(match[1]), match[2], rank=MEMBER_RANK)
 
 
 def _parameter_starts(text: str) -> Iterator[int]:
@@ -173,13 +217,15 @@ def _parameter_starts(text: str) -> Iterator[int]:
             at = text.find(mark, at + 1)
 
 
-_USERINFO = re.compile(r"://([^\s/?#@\"'\\:<>]*):([^\s/?#@\"'\\<>]+)@")
+_USERINFO = re.compile(r"://([^\s/?#@\"'\\:<>${}]*):([^\s/?#@\"'\\<>${}]+)@")
 
 
 def find_userinfo(text: str) -> Iterator[Span]:
     """Passwords in URLs."""
     for match in _USERINFO.finditer(text):
-        yield Span(*match.span(2), "url-password", match[2], rank=2)
+        if is_dummy(match[2]):
+            continue
+        yield Span(*match.span(2), "url-password", match[2], rank=MEMBER_RANK)
 
 
 def _members_in_json(text: str) -> bool:
@@ -194,6 +240,7 @@ def _members_in_json(text: str) -> bool:
 
 
 MEMBERS = Shape("member", '"', find_members, _members_in_json)
+RAW_MEMBERS = Shape("member", '"', find_raw_members, _members_in_json)
 PARAMETERS = Shape("parameter", "=", find_parameters, lambda text: "grant_type=" in text or _any(find_parameters, text))
 USERINFO = Shape("url-password", "://", find_userinfo, lambda text: _any(find_userinfo, text))
 SHAPES = (*KEYS, MEMBERS, PARAMETERS, USERINFO)

@@ -322,6 +322,40 @@ def test_dummies_are_replaced_in_their_header_and_nowhere_else(dummy: str) -> No
     assert redactor.text(text) is text
 
 
+@pytest.mark.parametrize(
+    "secret", ["a1b2c3d4e5f6a7b8", "key-9f8e7d6c5b4a3928", "my-secret-2024x-value", "0f1e2d3c4b5a69788796"]
+)
+def test_what_only_begins_like_a_dummy_is_a_secret(secret: str) -> None:
+    assert knowing(secret).text(f"it was {secret}.") == "it was [redacted:authorization:1]."
+
+
+PROGRAM = """import requests
+headers = {"Authorization": "Bearer " + key, "x-api-key": "YOUR_API_KEY", "password": "password123"}
+config = {"api_key": f"{x}", "secret": "${SECRET}", "client_secret": "test-secret"}
+url = f"https://h/?key={key}"
+database = "postgres://user:password@localhost/db"
+# curl -H "Authorization: Bearer $TOKEN" "https://h/?api_key=YOUR_API_KEY"
+"""
+
+
+def test_a_program_that_a_model_writes_comes_back_as_it_was() -> None:
+    arguments = json.dumps({"path": "client.py", "content": PROGRAM})
+    value = {"content": PROGRAM, "tool_calls": [{"function": {"arguments": arguments}}]}
+    assert Redactor().value(value) is value
+    raw = orjson.dumps(value)
+    assert Redactor().data(raw) is raw
+    frames = [frame({"delta": arguments[i : i + 9]}) for i in range(0, len(arguments), 9)]
+    assert Redactor().frames(frames) == (frames, ())
+
+
+def test_a_secret_that_is_written_out_in_a_program_is_replaced() -> None:
+    text = 'client = Client({\n  "password": "hunter2hunter2",\n  "api_key": "a8f7e6d5c4"})'
+    expected = 'client = Client({\n  "password": "[redacted:password:1]",\n  "api_key": "[redacted:api_key:1]"})'
+    assert Redactor().text(text) == expected
+    arguments = json.dumps({"content": text})
+    assert Redactor().value({"a": arguments}) == {"a": json.dumps({"content": expected})}
+
+
 def test_short_credentials_are_not_looked_for_elsewhere() -> None:
     redactor = knowing("open sesame")
     assert redactor.text("open sesame!") == "open sesame!"
