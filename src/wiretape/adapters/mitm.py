@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import socket
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from wiretape.adapters.trust import locked
 from wiretape.errors import UsageError
 
 _NEVER_S = 30 * 24 * 3600  # a stream may be silent for longer than mitmproxy's ten minutes
+_SWITCH_S = 0.001  # how long the thread that builds documents may keep the proxy's from going on
 _DRAIN_S = 1.0  # what ends by itself when its client has gone gets this long to end
 
 
@@ -59,6 +61,7 @@ class RecordingProxy:
     def start(self) -> int:
         """Listen; return the port."""
         _quieten(self._settings.verbose)
+        sys.setswitchinterval(_SWITCH_S)
         self._thread.start()
         self._ready.wait()
         if self._failure is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from wiretape.tape.recorder import RecorderSummary
 
 _PREFIX = "wiretape "
+_MOST_TURNS = 5  # shown at the end
 _MEMO_CALLS = 200  # a memo keeps what it has seen alive: start a new one from time to time
 
 
@@ -35,10 +37,19 @@ class LiveReport:
         self._memo = Memo()
         self._lock = threading.Lock()
         self._troubles: dict[str, int] = {}
-        self.calls = 0
+        self._fixed_width: int | None = None
+        self._pace = _Pace()
+        self._unsaid = 0
+        self.calls = 0  # model calls that were decoded here
 
     def exchange(self, exchange: Exchange) -> None:
-        """A line for each model call of an exchange that has ended."""
+        """A line for each model call of an exchange that has ended; in a flood of them, for as many as can be read."""
+        if self.calls and not self._pace.allows():
+            self._unsaid += 1
+            return
+        if self._unsaid:
+            self._say(f"… {_count(self._unsaid, 'exchange')} more")
+            self._unsaid = 0
         calls = decode([exchange], self._registry, self._memo)
         for call in calls:
             self._line(call)
@@ -85,7 +96,11 @@ class LiveReport:
 
         self._console.print()
         opened = link(str(self._tape), read(str(self._tape)))
-        self._console.print(stats_view(stats(opened.run, opened.tape.warnings)))
+        report = stats(opened.run, opened.tape.warnings)
+        if len(report.turns) > _MOST_TURNS:
+            self._say(f"{len(report.turns)} turns; the last {_MOST_TURNS} (all of them: wiretape stats {self._tape})")
+            report = report.model_copy(update={"turns": report.turns[-_MOST_TURNS:]})
+        self._console.print(stats_view(report))
         return len(opened.run.other_exchanges)
 
     def _no_calls(self, bypassed: Sequence[str], exchanges: int) -> None:
@@ -95,14 +110,42 @@ class LiveReport:
 
     def _line(self, call: ModelCall) -> None:
         # Calls are numbered by their start, which only a finished tape knows: until then the exchange names them.
-        line = call_line(replace(call, number=0), max(20, self._console.width - len(_PREFIX)))
+        line = call_line(replace(call, number=0), max(20, self._width() - len(_PREFIX)))
         with self._lock:
-            self._console.print(_PREFIX, end="", style="dim")
-            self._console.print(line)
+            if self._console.color_system is None:  # in a pipe: no need to spend the proxy's time on rendering
+                self._console.file.write(f"{_PREFIX}{line.plain}\n")
+                self._console.file.flush()
+            else:
+                self._console.print(_PREFIX, line, sep="", soft_wrap=True)
+
+    def _width(self) -> int:
+        """Asked anew only where it can change."""
+        if self._console.is_terminal:
+            return self._console.width
+        if self._fixed_width is None:
+            self._fixed_width = self._console.width
+        return self._fixed_width
 
     def _say(self, text: str, style: str | None = None) -> None:
         with self._lock:
             self._console.print(f"{_PREFIX}{text}", style=style, soft_wrap=True)
+
+
+class _Pace:
+    """Lines that a person can read: a burst, then so many a second. What is not said costs the proxy nothing."""
+
+    def __init__(self, burst: float = 50, per_second: float = 15) -> None:
+        self._burst, self._per_second = burst, per_second
+        self._left, self._at = burst, time.monotonic()
+
+    def allows(self) -> bool:
+        now = time.monotonic()
+        self._left = min(self._burst, self._left + (now - self._at) * self._per_second)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
 
 
 def _help(tape: Path, bypassed: Sequence[str], exchanges: int, running: bool) -> list[str]:

@@ -24,6 +24,7 @@ from wiretape.tape.writer import TapeWriter, document_text, header_document, rep
 Job: TypeAlias = Callable[[], None]
 _REWRITE_FROM = 8 * 1024 * 1024  # journal bytes: a larger one is rewritten when little of it is still needed
 _REWRITE_MOST = 512 * 1024  # bytes still needed; rewriting them takes less than a millisecond
+_GATHER_S = 0.05  # how long what has ended waits for company; the journal has it meanwhile
 _MOST_MESSAGES = 4 * 1024 * 1024  # bytes of WebSocket messages that `on_exchange` is shown; the tape has them all
 
 
@@ -62,6 +63,7 @@ class Binder:
         self._progress: dict[int, Progress] = {}
         self._failed: list[Draft] = []
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="wiretape-recorder", daemon=True)
         self._thread.start()
 
@@ -83,6 +85,7 @@ class Binder:
 
     def close(self, bypassed: list[str]) -> None:
         """Wait for everything to be written."""
+        self._closing.set()
         self._jobs.put(None)
         self._thread.join()
         self._guard(None, self._retry)
@@ -95,10 +98,19 @@ class Binder:
     # -- in the thread -----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        while (job := self._jobs.get()) is not None:
+        while (job := self._next()) is not None:
             job()
             if self._journal.size > _REWRITE_FROM:
                 self._guard(None, self._rewrite_journal)
+
+    def _next(self) -> Job | None:
+        """The next job, or None at the end. After a rest, jobs gather first: waking for each would cost the door's
+        thread more, in switches between the two, than the work itself."""
+        if not self._jobs.empty():
+            return self._jobs.get()
+        job = self._jobs.get()
+        self._closing.wait(_GATHER_S)
+        return job
 
     def _guard(self, draft: Draft | None, job: Job) -> bool:
         try:
