@@ -73,17 +73,16 @@ class Echoes:
     def _back_member(self, member: Json) -> Json:
         if not isinstance(member, list):
             return _renamed(member, self._recorded)
-        made = [self._back_element(element) for element in member]
+        known = self._memo
+        made = [found[1] if (found := known.get(id(item))) else self._back_element(item) for item in member]
         return member if all(map(is_, made, member)) else made
 
     def _back_element(self, element: Json) -> Json:
         if not isinstance(element, dict):  # small values share their identity with others
             return _renamed(element, self._recorded)
-        known = self._memo.get(id(element))
-        if known is None:
-            known = self._memo[id(element)] = (element, _renamed(element, self._recorded))
-            self._fresh.append(element)
-        return known[1]
+        self._memo[id(element)] = found = (element, _renamed(element, self._recorded))
+        self._fresh.append(element)
+        return found[1]
 
     # -- recorded to live --------------------------------------------------------------------------------------------
 

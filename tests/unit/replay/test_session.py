@@ -23,7 +23,7 @@ from tests.support.replaying import (
     user,
 )
 
-from wiretape.model.http import Ended, Headers, Response, TextBody
+from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, TextBody, WsMessage
 from wiretape.replay.values import Answer, Miss, Stray, Tier
 
 CLOCK = "今天是 2026年02月28日 15时05分30秒 星期六"
@@ -306,6 +306,20 @@ def test_an_answer_whose_body_was_lost_is_never_played_as_empty() -> None:
     found = missed(replay.answer(live(chat(user("hi")))))
     assert found.reason == "not playable"
     assert "512 bytes" in found.message
+
+
+def test_a_recorded_websocket_is_a_miss_that_says_why() -> None:
+    url = "wss://api.example.com/v1/responses"
+    frame = WsMessage(10, "client", JsonBody({"type": "response.create"}))
+    upgraded = Response(101, Headers([("upgrade", "websocket")]))
+    socket = Exchange(1, 0, Request("GET", url), upgraded, Ended.COMPLETE, 90, (frame,))
+    replay = session(socket, exchange(2, chat(user("hi")), "one"))
+    asked = live(None, url="https://api.example.com/v1/responses", method="GET", upgrade="websocket")
+    found = missed(replay.answer(asked))
+    assert found.reason == "not playable"
+    assert "x1 was recorded as a WebSocket" in found.message
+    assert replay.report().sockets == 1
+    assert said(replay.answer(live(chat(user("hi"))))) == "one"
 
 
 def test_what_nobody_asked_for_is_left_over() -> None:
