@@ -20,8 +20,8 @@ KEY_USES = (
 )
 
 
-def make_authority(directory: Path) -> tuple[Path, ssl.SSLContext]:
-    """(the CA's certificate, a context that serves localhost with a certificate of it)."""
+def make_authority(directory: Path, *names: str) -> tuple[Path, ssl.SSLContext]:
+    """(the CA's certificate, a context that serves localhost and other names with a certificate of it)."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -53,10 +53,13 @@ def make_authority(directory: Path) -> tuple[Path, ssl.SSLContext]:
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key()), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
-    names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    alternatives = [
+        x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+        *map(x509.DNSName, ("localhost", *names)),
+    ]
     server = (
         builder("localhost", key)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
