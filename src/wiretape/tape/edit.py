@@ -45,7 +45,7 @@ def redact_tape(path: Path, out: Path, redactor: Redactor) -> Edited:
     """Write a tape again without its secrets, on itself or elsewhere. Fails without having changed anything."""
     if not same_file(path, out):
         return _redact(path, out, redactor)
-    if not path.exists():
+    if not path.exists() and not journal_path(path).exists():
         raise TapeError(f"{path}: no such file")
     with closing(TapeFile(path)):  # its lock: nobody records to it meanwhile
         edited = _redact(path, out, redactor)
@@ -66,16 +66,21 @@ def learn_all(exchanges: Sequence[Exchange], redactor: Redactor, path: Path) -> 
     Whether there is anything to replace.
     """
     redactor.resume(_text(path))
-    for exchange in exchanges:
-        redactor.learn(exchange.request.headers.pairs(), exchange.request.url)
-        if exchange.response is not None:
-            redactor.learn(exchange.response.headers.pairs(), "")
+    learn_heads(exchanges, redactor)
     rehearsal = TapeWriter(lambda document: None, redactor)
     for exchange in exchanges:
         rehearsal.exchange(with_whole_messages(exchange, redactor))
     found = bool(redactor.counts)
     redactor.forget_counts()
     return found
+
+
+def learn_heads(exchanges: Iterable[Exchange], redactor: Redactor) -> None:
+    """Let the redactor see the credentials in headers and URLs."""
+    for exchange in exchanges:
+        redactor.learn(exchange.request.headers.pairs(), exchange.request.url)
+        if exchange.response is not None:
+            redactor.learn(exchange.response.headers.pairs(), "")
 
 
 def _text(path: Path) -> str:
@@ -172,6 +177,8 @@ def _write(
     """Write a tape in one go, its documents in the order of happening. `out` is replaced at the end, or not at all."""
     documents: list[bytes] = []
     writer = TapeWriter(documents.append, redactor)
+    exchanges = list(exchanges)
+    learn_heads(exchanges, redactor)
     exchanges = [with_whole_messages(exchange, redactor) for exchange in exchanges]
     steps: list[tuple[int, Callable[[], object]]] = [step for e in exchanges for step in writer.steps(e)]
     for gap in gaps:

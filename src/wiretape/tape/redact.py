@@ -29,7 +29,8 @@ _CLEAN_MOST = 4096  # remembered texts in which nothing was found
 _LONG = 512  # from this length on it pays to remember a text
 _SCHEME = re.compile(r"(Bearer|Basic|Token|Bot|ApiKey|Key|DPoP|AWS4-HMAC-SHA256)(\s+)(?=\S)", re.IGNORECASE)
 _COOKIE_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "priority", "version"})
-_QUERY_VALUE = re.compile(r"([?&;])([^=&;#]+)=([^&;#]+)")
+_QUERY_VALUE = re.compile(r"([?&;#])([^=?&;#]+)=([^&;#]+)")
+_QUERY = re.compile(r"[?#]")
 _URL_USERINFO = re.compile(r"\A([a-zA-Z][a-zA-Z0-9+.-]*://)([^/?#@]+)@")
 
 
@@ -107,7 +108,7 @@ class Redactor:
             if keep_header(name) is Keep.CREDENTIAL:
                 for secret in _header_secrets(name, value):
                     self.learn_value(secret, kind_of(name), passing=name.startswith("set-cookie"))
-        if "?" in url or "@" in url:
+        if "=" in url or "@" in url:
             for secret, kind in _url_secrets(url):
                 self.learn_value(secret, kind)
 
@@ -169,9 +170,8 @@ class Redactor:
 
         if "@" in url:
             url = _URL_USERINFO.sub(userinfo, url)
-        if "?" in url:
-            head, mark, query = url.partition("?")
-            url = head + _QUERY_VALUE.sub(value, mark + query)
+        if query := _QUERY.search(url):
+            url = url[: query.start()] + _QUERY_VALUE.sub(value, url[query.start() :])
         return self.text(url)
 
     def text(self, text: str) -> str:
@@ -269,7 +269,7 @@ def _header_secrets(name: str, value: str) -> Iterator[str]:
         return
     if name == "sec-websocket-protocol":
         for protocol in value.split(","):
-            yield protocol.strip().rpartition(".")[2]
+            yield protocol.partition("api-key.")[2] or protocol.strip()
         return
     scheme = _SCHEME.match(value)
     if scheme is None:
@@ -292,8 +292,8 @@ def _url_secrets(url: str) -> Iterator[tuple[str, str]]:
     userinfo = _URL_USERINFO.match(url)
     if userinfo:
         yield unquote(userinfo[2].partition(":")[2] or userinfo[2]), "url-password"
-    _, mark, query = url.partition("?")
-    for match in _QUERY_VALUE.finditer(mark + query):
+    query = _QUERY.search(url)
+    for match in _QUERY_VALUE.finditer(url[query.start() :] if query else ""):
         name = unquote(match[2])
         if secret_parameter(name):
             yield unquote(match[3]), kind_of(name)

@@ -71,7 +71,7 @@ _CREDENTIAL_HEADERS = _words(
     authorization proxy-authorization x-authorization x-forwarded-authorization authentication x-auth api-key x-api-key
     x-goog-api-key x-goog-iam-authorization-token ocp-apim-subscription-key cookie cookie2 set-cookie set-cookie2
     x-amz-security-token chatgpt-account-id openai-organization openai-project mcp-session-id sec-websocket-protocol
-    x-goog-user-project x-serverless-authorization cf-access-client-id cf-access-client-secret dpop
+    x-serverless-authorization cf-access-client-id cf-access-client-secret dpop
     """
 )
 _CREDENTIAL_HEADER_WORDS = ("token", "secret", "password", "passwd", "apikey", "api-key", "api_key", "credential")

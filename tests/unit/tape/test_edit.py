@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,6 +29,7 @@ from wiretape.model.http import (
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.edit import Edited, cut_tape, merge_tapes, moved, redact_tape
 from wiretape.tape.reader import read_tape
+from wiretape.tape.recorder import Recorder
 from wiretape.tape.redact import Redactor
 from wiretape.tape.storage import TapeFile
 from wiretape.tape.writer import TapeWriter, document_text, header_document, replace_tape, write_tape
@@ -231,6 +234,44 @@ def test_redact_in_place_says_what_it_replaced(tmp_path: Path) -> None:
     assert after.exchanges[1].response.body == BytesBody(b"\xff " + placeholder.encode())
     assert after.exchanges[0].response == before.exchanges[0].response
     assert os.listdir(tmp_path) == ["x.tape"]
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_a_journal_that_a_crash_left_is_folded_in_and_goes(tmp_path: Path, torn: bool) -> None:
+    live = tmp_path / "live" / "x.tape"
+    live.parent.mkdir()
+    recorder = Recorder(live, clock=time.monotonic, started=STARTED, redactor=Redactor())
+    x = recorder.begin("POST", "https://api.example/v1", "1.1", [("content-type", "text/plain")])
+    recorder.request_data(x, f"the tool printed {SECRET} \n".encode())
+    path = tmp_path / "x.tape"
+    journal = tmp_path / "x.tape.journal"
+    if not torn:
+        path.write_bytes(live.read_bytes())
+    journal.write_bytes(live.with_name("x.tape.journal").read_bytes())
+    recorder.close()
+    assert SECRET in journal.read_text()
+    assert redact_tape(path, path, Redactor([SECRET])).redacted == {"pattern": 1}
+    assert os.listdir(tmp_path / "live") == ["x.tape"]
+    assert sorted(os.listdir(tmp_path)) == ["live", "x.tape"]
+    (exchange,) = read_tape(path).exchanges
+    assert exchange.request.body == TextBody("the tool printed [redacted:pattern:1] \n")
+    assert exchange.ended is None
+
+
+def test_compressed_tapes_are_edited_too(tmp_path: Path) -> None:
+    pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd", reason="no zstd")
+    path = imported(tmp_path / "x.tape.zst")
+    assert redact_tape(path, path, Redactor()).redacted == {"authorization": 4, "header": 1}
+    assert path.read_bytes()[:4] == b"\x28\xb5\x2f\xfd"
+    assert read_tape(path).exchanges[1].request.headers["authorization"] == "Bearer [redacted:authorization:2]"
+    cut_tape(read_tape(path), tmp_path / "y.tape", lambda e: e.number == 2, Redactor())
+    assert len(read_tape(tmp_path / "y.tape").exchanges) == 1
+
+
+def test_a_cut_of_a_tape_from_elsewhere_is_redacted(tmp_path: Path) -> None:
+    tape = read_tape(imported(tmp_path / "x.tape"))
+    cut_tape(tape, tmp_path / "y.tape", lambda e: True, Redactor())
+    assert SECRET not in (tmp_path / "y.tape").read_text()
 
 
 def test_redacting_twice_changes_nothing(tmp_path: Path) -> None:

@@ -82,6 +82,14 @@ def test_what_a_server_sets_anew_each_time_does_not_pile_up() -> None:
     assert len(redactor.search()._forms) < 32 * 10 + 20
 
 
+def test_both_halves_of_basic_and_a_key_in_a_subprotocol_are_learnt() -> None:
+    redactor = Redactor()
+    redactor.learn([("authorization", "Basic bWU6Y29ycmVjdC1ob3JzZS04OC1iYXR0ZXJ5")], "")
+    assert redactor.text("pw correct-horse-88-battery") == "pw [redacted:authorization:1]"
+    redactor.learn([("sec-websocket-protocol", f"realtime, openai-insecure-api-key.{TOKEN}, openai-beta.v1")], "")
+    assert redactor.text(f"it is {TOKEN}") == "it is [redacted:sec-websocket-protocol:1]"
+
+
 def test_cookie_attributes_are_no_secrets() -> None:
     redactor = Redactor()
     redactor.learn([("set-cookie", "a=b; Path=/a/long/path/to/somewhere; Domain=.very-long.example.com")], "")
@@ -101,6 +109,7 @@ def test_cookie_attributes_are_no_secrets() -> None:
         ("https://me:hunter2@h:8080/x", "https://%5Bredacted:url-password:1%5D@h:8080/x"),
         ("https://h/o?d=1&X-Amz-Signature=ab12", "https://h/o?d=1&X-Amz-Signature=[redacted:x-amz-signature:1]"),
         ("https://h/oauth?access_token=a%2Bb#frag", "https://h/oauth?access_token=[redacted:access_token:1]#frag"),
+        ("https://h/cb#access_token=abc&x=1", "https://h/cb#access_token=[redacted:access_token:1]&x=1"),
         ("https://h/v1/messages?beta=true", "https://h/v1/messages?beta=true"),
         ("https://h/x?max_tokens=5&token_count=7&id=k", "https://h/x?max_tokens=5&token_count=7&id=k"),
     ],
