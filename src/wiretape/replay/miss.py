@@ -110,6 +110,17 @@ def _error(probe: Probe, message: str) -> tuple[Headers, bytes]:
     return Headers([("content-type", "application/json")]), body
 
 
+def fault(number: int, what: str, error: Exception) -> Miss:
+    """wiretape itself failed on a request."""
+    message = (
+        f"wiretape failed on {what}: {type(error).__name__}: {error}\n"
+        "  this is a fault of wiretape, not of the program: please report it, with the tape if you can share it"
+    )
+    body = orjson.dumps({"error": {"message": message, "type": "invalid_request_error", "code": "wiretape_fault"}})
+    headers = Headers([("content-type", "application/json"), ("x-should-retry", "false")])
+    return Miss(number, what, "fault", message, headers=headers, body=body)
+
+
 def thread_labels(run: Run) -> dict[int, str]:
     """Exchange number -> `call 3 of thread "calendar"`."""
     names = {agent.number: agent.name for agent in run.agents}

@@ -22,7 +22,7 @@ from wiretape.replay.echo import Echoes
 from wiretape.replay.index import CallIndex, ExactIndex, Index, Probe
 from wiretape.replay.levels import Level, Shapes
 from wiretape.replay.mask import Masker
-from wiretape.replay.miss import Nearest, is_minor, miss, nearest_call, thread_labels
+from wiretape.replay.miss import Nearest, fault, is_minor, miss, nearest_call, thread_labels
 from wiretape.replay.playback import lost_body
 from wiretape.replay.recorded import Recorded, live_body, plain, recorded_exchanges
 from wiretape.replay.report import ReplayReport, build_report
@@ -91,7 +91,10 @@ class ReplaySession:
     def answer(self, request: LiveRequest) -> Outcome:
         """The recorded answer to a live request, or why there is none."""
         self._number += 1
-        outcome = self._answer(request)
+        try:
+            outcome = self._answer(request)
+        except Exception as error:  # replay fails closed, and where the person looks: as a miss, which nobody retries
+            outcome = fault(self._number, f"{request.method} {request.url}", error)
         self._outcomes.append(outcome)
         return outcome
 

@@ -88,7 +88,7 @@ class Answer:
     repeated: bool = False
 
 
-MissReason: TypeAlias = Literal["never recorded", "already played", "diverged", "not playable"]
+MissReason: TypeAlias = Literal["never recorded", "already played", "diverged", "not playable", "fault"]
 
 
 @dataclass(frozen=True, slots=True)

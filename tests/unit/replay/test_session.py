@@ -358,3 +358,22 @@ def test_a_body_that_is_no_json_is_matched_as_it_is() -> None:
     replay = session(type(odd)(1, 100, made, odd.response, odd.ended, 150))
     assert answered(replay.answer(live(b'{"a": 1, "a": 2, oops'))).tier is Tier.EXACT
     assert not isinstance(replay.answer(live(b'{"a": 1, "a": 3, oops')), Answer)
+
+
+def test_a_fault_of_wiretapes_own_is_a_miss_and_never_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    replay = session(exchange(1, chat(user("hi")), "one"))
+
+    def broken(*_: object) -> None:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(replay, "_probe", broken)
+    found = missed(replay.answer(live(chat(user("hi")))))
+    assert (found.reason, found.status, found.headers["x-should-retry"]) == ("fault", 400, "false")
+    assert "RecursionError: too deep" in found.message
+    assert replay.misses == [found]
+
+
+def test_a_very_deep_body_is_answered_somehow() -> None:
+    deep = b'{"model": "m", "messages": [' + b'{"a": [' * 400 + b"1" + b"]}" * 400 + b"]}"
+    outcome = session(exchange(1, chat(user("hi")), "one")).answer(live(deep))
+    assert isinstance(outcome, Miss)
