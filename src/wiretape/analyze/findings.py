@@ -40,10 +40,18 @@ def repeated_tool_calls(run: Run) -> Iterable[Finding]:
         asked.setdefault(key, []).append(use)
     for (_, name, _), uses in asked.items():
         if len(uses) > 1:
-            calls = ", ".join(str(use.call_number) for use in uses)
+            numbers = list(dict.fromkeys(use.call_number for use in uses))
+            calls = f"call{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
             results = {use.result.text for use in uses if use.result is not None}
-            outcome = "the results differ" if len(results) > 1 else "the results are the same"
-            text = f"{name} was asked for {len(uses)} times with the same arguments (calls {calls}); {outcome}"
+            known = all(use.result is not None for use in uses)
+            outcome = (
+                "the results differ"
+                if len(results) > 1
+                else "the results are the same"
+                if known
+                else "not all got a result"
+            )
+            text = f"{name} was asked for {len(uses)} times with the same arguments ({calls}); {outcome}"
             yield Finding(kind="repeated_tool_call", call=uses[-1].call_number, text=text)
 
 

@@ -57,7 +57,8 @@ def _subagent(step: Step, run: Run) -> str:
     if cause.detail is not None:  # not its first call
         with_tool = f" with {listed(cause.tools)}" if cause.tools else ""
         return f"next message to subagent {agent.name}, sent by {start}{with_tool}{_inferred(cause.basis)}"
-    by = f" ({listed(cause.tools)})" if cause.tools and cause.tools != (agent.name,) else ""
+    named_after_it = agent.name.partition(" #")[0] in cause.tools
+    by = f" ({listed(cause.tools)})" if cause.tools and not named_after_it else ""
     return f"first call of subagent {agent.name}, started by {start}{by}{_inferred(cause.basis)}"
 
 

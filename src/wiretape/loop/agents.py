@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from wiretape.loop.dataflow import Tasks, carried, overlap
 from wiretape.loop.evidence import Identity
 from wiretape.loop.sidecalls import Aside
-from wiretape.loop.speaker import same_speaker
+from wiretape.loop.speaker import same_prompt, system_text, tool_names
 from wiretape.loop.threads import Link, Strand
 from wiretape.loop.tools import Asked
 from wiretape.loop.words import after_answer, answer_text, user_words
@@ -175,7 +175,7 @@ class Casting:
         if who.key is None:
             for speaker in self.speakers:
                 known = self._identities[speaker.first_call.number].key
-                if speaker.parent is None and known is None and same_speaker(speaker.first_call, first):
+                if speaker.parent is None and known is None and _same_agent(speaker.first_call, first):
                     return speaker
         return self._add(Speaker(first, name=None))
 
@@ -195,6 +195,12 @@ class Casting:
             speaker.use.agent = speaker.number
         self.speakers.append(speaker)
         return speaker
+
+
+def _same_agent(a: ModelCall, b: ModelCall) -> bool:
+    """Whether conversations with nothing in common are one agent's: one prompt; without prompts, the same tools."""
+    prompts = system_text(a.request) or system_text(b.request)
+    return same_prompt(a.request, b.request) if prompts else tool_names(a.request) == tool_names(b.request)
 
 
 def tasks(first: ModelCall) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wiretape.loop.dataflow import overlap
 from wiretape.loop.evidence import Identity
 from wiretape.loop.speaker import same_system, system_text
 from wiretape.loop.threads import Link, Strand, failed
@@ -95,11 +94,6 @@ def _stands_beside(call: ModelCall, main: ModelCall, identities: Mapping[int, Id
     if ours is not None and theirs is not None:
         return False
     asked = last_words(main.request.messages)
-    return bool(asked) and any(_about(asked, user_words(message), call) for message in call.request.messages)
-
-
-def _about(asked: str, said: str, call: ModelCall) -> bool:
-    """Whether a side call's message is about what the user asked."""
-    if purpose(call) is not None and asked in said:
-        return True
-    return said != "" and len(said) >= len(asked) and overlap(asked, said) > 0 and not failed(call)
+    if not asked or purpose(call) is None or failed(call):
+        return False  # another agent, for all one can see
+    return any(asked in user_words(message) for message in call.request.messages)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from itertools import takewhile
 
 from wiretape.model.call import CallRequest, Message, ModelCall, Text
+
+_LONG = 400  # characters of a prompt in which a tenth may differ
+_WORD = 40  # no word that moves is longer
+_MOVING = re.compile(
+    r"[\w.:+-]*\d[\w.:+-]*|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|(?:星期|周)[一二三四五六日天]"
+    r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b"
+)
 
 
 def system_of(request: CallRequest) -> tuple[Message, ...]:
@@ -31,6 +39,21 @@ def same_system(a: CallRequest, b: CallRequest) -> bool:
         return True
     longer = max(len(one), len(other))
     return 2 * shared(one, other) >= longer
+
+
+def same_prompt(a: CallRequest, b: CallRequest) -> bool:
+    """Stricter than `same_system`: nothing but dates, numbers and ids moved, or very little of a long prompt.
+
+    Histories do not help here: this tells agents apart whose conversations have nothing in common.
+    """
+    one, other = system_text(a), system_text(b)
+    if one == other:
+        return True
+    longer = max(len(one), len(other))
+    if longer > _LONG and 10 * shared(one, other) >= 9 * longer:
+        return True
+    start = max(0, common_prefix(one, other) - _WORD)
+    return _MOVING.sub("#", one[start:]) == _MOVING.sub("#", other[start:])
 
 
 def shared(a: str, b: str) -> int:

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from wiretape.loop.evidence import Identity, identity, retry_count
 from wiretape.loop.histories import Histories, Path
 from wiretape.loop.keys import Keys
-from wiretape.loop.speaker import same_speaker, same_system
+from wiretape.loop.speaker import same_speaker, same_system, system_text, tool_names
 from wiretape.loop.words import after_answer, answer_text, user_words
 from wiretape.model.call import Message, ModelCall, ToolResult
 
@@ -157,18 +157,24 @@ class Weaver:
 
     def _by_history(self, call: ModelCall, path: Path) -> Link | None:
         """The deepest earlier answer on the request's path, by the same speaker."""
-        for node, index in reversed(path.marks):
-            answers = self._histories.answers_at(node)
+        for mark in path.marks():
+            answers = self._histories.answers_at(mark.node)
             fits = [n for n in answers if self._akin(n, call) and same_speaker(self._calls[n], call)]
             if fits:
-                return self._continue(self._best(fits, call), index)
+                return self._continue(self._best(fits, call), mark.index)
         return None
 
     def _best(self, numbers: Sequence[int], call: ModelCall) -> int:
-        """Among calls with equal histories: not yet continued, same prompt, earliest; else the latest, to fork from."""
-        free = [n for n in numbers if n not in self._next]
-        exact = [n for n in free if same_system(self._calls[n].request, call.request)]
-        return (exact or free or [numbers[-1]])[0]
+        """Among calls with equal histories: the very same prompt, then not yet continued, then a like prompt."""
+        prompt = system_text(call.request)
+
+        def rank(number: int) -> tuple[bool, bool, bool, int]:
+            earlier, used = self._calls[number], number in self._next
+            exact = system_text(earlier.request) == prompt
+            alike = exact or same_system(earlier.request, call.request)
+            return (not exact, used, not alike, -number if used else number)
+
+        return min(numbers, key=rank)
 
     def _by_tool_results(self, call: ModelCall, path: Path) -> Link | None:
         """History was rewritten, but the results answer an open call's tools by id."""
@@ -192,17 +198,20 @@ class Weaver:
         return Link("continues", found, start, detail=self._changed(found, path))
 
     def _changed(self, number: int, path: Path) -> str:
-        """What became of an earlier call's history: only its answer differs, or something before it."""
-        kept = any(number in self._histories.requests_at(node) for node, _ in path.marks)
+        """What became of a call's history and answer in the request that goes on from them."""
+        marks = list(path.marks())
+        if any(number in self._histories.answers_at(mark.node) for mark in marks):
+            return "with another system prompt and other tools"
+        kept = any(number in self._histories.requests_at(mark.node) for mark in marks)
         return "its answer was changed" if kept else "its history was rewritten"
 
     def _by_request(self, call: ModelCall, path: Path) -> Link | None:
         """An earlier request is the start of this one, but what follows is not the answer that was recorded."""
-        for node, index in reversed(path.marks):
-            for number in reversed(self._histories.requests_at(node)):
-                if self._went_on(number, index, call):
+        for mark in path.marks():
+            for number in reversed(self._histories.requests_at(mark.node)):
+                if self._went_on(number, mark.index, call):
                     lost = failed(self._calls[number])
-                    return Link("continues", number, index, detail=None if lost else "its answer was changed")
+                    return Link("continues", number, mark.index, detail=None if lost else "its answer was changed")
         return None
 
     def _went_on(self, number: int, index: int, call: ModelCall) -> bool:
@@ -237,7 +246,7 @@ class Weaver:
     # -- remembering -----------------------------------------------------------------------------------------------
 
     def _commit(self, call: ModelCall, link: Link, path: Path) -> None:
-        twins = [n for n in self._histories.requests_at(path.end) if self._akin(n, call)]
+        twin = self._twin(call, path) if link.relation in ("first", "fork") else None
         strand = self._strand(call, link)
         strand.calls.append(call.number)
         self.links[call.number] = Link(
@@ -246,12 +255,21 @@ class Weaver:
             link.new_from,
             strand.number,
             link.by_id,
-            twins[-1] if twins and link.relation in ("first", "fork") else None,
+            twin,
             link.detail,
         )
         self._ends[call.number] = self._histories.record(call.number, call, path)
         self._remember_id(call)
         self._remember_answer(call)
+
+    def _twin(self, call: ModelCall, path: Path) -> int | None:
+        """The last earlier call whose request was the very same."""
+        prompt, offered = system_text(call.request), tool_names(call.request)
+        for number in reversed(self._histories.requests_at(path.end)):
+            earlier = self._calls[number].request
+            if self._akin(number, call) and system_text(earlier) == prompt and tool_names(earlier) == offered:
+                return number
+        return None
 
     def _strand(self, call: ModelCall, link: Link) -> Strand:
         if link.parent is not None and link.relation in ("continues", "retry"):

@@ -87,6 +87,15 @@ def test_the_loop_asks_the_same_again() -> None:
     ]
 
 
+def test_the_same_tool_twice_in_one_answer() -> None:
+    ask = assistant(asks("draw", "{}", "1"), asks("draw", "{}", "2"))
+    [(kind, call, text)] = found(
+        make_call(1, [HI], ask), make_call(2, [HI, ask, result("seven", "1"), result("queen", "2")], "two cards")
+    )
+    assert (kind, call) == ("repeated_tool_call", 1)
+    assert text == "draw was asked for 2 times with the same arguments (call 1); the results differ"
+
+
 def test_the_same_tool_in_two_threads_is_no_repetition() -> None:
     one, other = system("one agent of ours"), system("quite another speaker here")
     ask = assistant(asks("look", '{"a": 1}', "1"))

@@ -128,6 +128,26 @@ def test_conversations_of_one_prompt_and_tools_are_one_root_agent() -> None:
     assert [turn.user for turn in run.turns] == ["plan my week, please", "something else"]
 
 
+def test_agents_that_differ_by_one_letter_of_their_prompts_are_two() -> None:
+    """The same question, the same tools, the same answers, at the same time."""
+    ask, said = assistant(asks("weather", '{"city": "Paris"}', "same")), user("What is the weather in Paris?")
+    one, other = [system("CHILD-A weather"), said], [system("CHILD-B weather"), said]
+    got = result("sunny", "same")  # the very same object in both histories
+    run = build_run(
+        [
+            make_call(1, one, ask, offers=WORKER_TOOLS),
+            make_call(2, other, ask, offers=WORKER_TOOLS),
+            make_call(3, [*one, ask, got], "sunny", offers=WORKER_TOOLS),
+            make_call(4, [*other, ask, got], "sunny", offers=WORKER_TOOLS),
+            make_call(5, [system("JOIN"), said, assistant("sunny"), assistant("sunny")], "sunny, both say"),
+        ]
+    )
+    assert [thread.calls for thread in run.threads] == [(1, 3), (2, 4), (5,)]
+    assert [agent.name for agent in run.agents] == ["root", "root #2", "root #3"]
+    assert [step.cause.detail for step in run.steps[2:4]] == [None, None]
+    assert run.side_calls == ()
+
+
 def test_two_root_agents_get_two_names() -> None:
     run = build_run([make_call(1, [BOSS, GO], "a", offers=BOSS_TOOLS), child(2, "something else", "b")])
     assert [agent.name for agent in run.agents] == ["root", "root #2"]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.calls import make_call, system, tools, user
 
-from wiretape.loop.speaker import common_prefix, same_speaker, shared
+from wiretape.loop.speaker import common_prefix, same_prompt, same_speaker, shared
 
 
 @given(st.text("ab"), st.text("ab"))
@@ -38,3 +38,17 @@ def test_the_same_tools_make_the_same_speaker_whatever_the_prompt() -> None:
     one = make_call(1, [system("plan")], offers=tools("a", "b"))
     assert same_speaker(one, make_call(2, [system("now do it")], offers=tools("b", "a")))
     assert not same_speaker(one, make_call(2, [system("now do it")], offers=tools("b")))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("It is 10:15 on Monday 2 May.", "It is 11:16 on Friday 13 June.", True),
+        ("今天是 2026年02月28日 星期六 。# 角色", "今天是 2026年03月01日 星期日 。# 角色", True),
+        ("CHILD-A weather", "CHILD-B weather", False),
+        ("x" * 1000 + "clean tree", "x" * 1000 + "dirty tree", True),
+        ("An agent.", "", False),
+    ],
+)
+def test_prompts_that_tell_agents_apart(one: str, other: str, same: bool) -> None:
+    assert same_prompt(make_call(1, [system(one)]).request, make_call(2, [system(other)]).request) is same

@@ -84,6 +84,11 @@ def test_two_equal_requests_that_were_both_answered_are_two_threads() -> None:
     assert weave(*calls)[1].twin == 1
 
 
+def test_the_same_question_under_another_prompt_is_another_request() -> None:
+    other = system("You are a helpful agent of the garden.")
+    assert weave(make_call(1, [S, HI], "a"), make_call(2, [other, HI], "b"))[1].twin is None
+
+
 def test_what_is_said_after_a_failed_call_continues_it() -> None:
     calls = (make_call(1, [S, HI], status=500), make_call(2, [S, HI, user("still there?")], "yes"))
     assert threads(*calls) == [[1, 2]]
@@ -125,6 +130,14 @@ def test_an_answer_that_was_changed_is_followed_by_the_ids_of_its_tools() -> Non
 def test_trimmed_history_is_followed_by_its_last_answer() -> None:
     calls = (make_call(1, [S, HI], "what a long answer"), make_call(2, [S, assistant("what a long answer"), HI], "x"))
     assert threads(*calls) == [[1, 2]]
+
+
+def test_a_handoff_to_another_prompt_and_tools_stays_in_the_thread() -> None:
+    specialist = system("A specialist for cats, and for nothing else in the world.")
+    handed = [specialist, HI, ASK, result("over to you", "c1")]
+    calls = (make_call(1, [S, HI], ASK, offers=tools("a")), make_call(2, handed, "miaow", offers=tools("b")))
+    assert threads(*calls) == [[1, 2]]
+    assert weave(*calls)[1].detail == "with another system prompt and other tools"
 
 
 def test_previous_response_id_leads_to_the_call_it_names() -> None:
