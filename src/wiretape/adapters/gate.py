@@ -48,8 +48,9 @@ class Gate:
 
     async def serve(self, listening: socket.socket, stop: asyncio.Event) -> None:
         server = await asyncio.start_server(self._connection, sock=listening, limit=_MOST_HEAD)
-        async with server:
-            await stop.wait()
+        await stop.wait()
+        # Not `wait_closed`: tunnels that are still open would hold the person up. They end with the loop.
+        server.close()
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 from wiretape.model.http import Exchange, Headers
 from wiretape.model.jsonvalue import Json
 
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+
 
 class Tier(IntEnum):
     """How alike a live request and a recorded one are, strictest first."""
@@ -138,5 +140,13 @@ class Address:
 
 
 def address(method: str, url: str) -> Address:
-    parts = urlsplit(url)
-    return Address(method.upper(), parts.netloc.lower(), parts.path or "/", parts.query)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # no URL: its path is all there is to compare
+        path, _, query = url.partition("?")
+        return Address(method.upper(), "", path, query)
+    host = parts.hostname or ""
+    if port is not None and port != _DEFAULT_PORTS.get(parts.scheme):
+        host = f"{host}:{port}"
+    return Address(method.upper(), host, parts.path or "/", parts.query)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -135,3 +136,15 @@ def test_the_childs_variables_lead_here_and_nowhere_else() -> None:
         assert variables["HTTPS_PROXY"] == f"http://127.0.0.1:{replaying.gate_port}"
         assert variables["NO_PROXY"] == variables["no_proxy"] == ""
     assert replay.answer(live(chat(user("hi")))).number == 1
+
+
+def test_an_open_tunnel_does_not_hold_up_the_end() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one"))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        with Replaying(replay, let_through=["127.0.0.1"]) as replaying:
+            raw = socket.create_connection(("127.0.0.1", replaying.gate_port))
+            raw.sendall(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % listening.getsockname()[1])
+            assert raw.recv(4096).startswith(b"HTTP/1.1 200 ")
+            start = time.monotonic()
+        assert time.monotonic() - start < 5
+        raw.close()
