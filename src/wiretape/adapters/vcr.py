@@ -1,0 +1,168 @@
+"""Reads vcrpy's cassettes: YAML and JSON, bodies as text, binary or values, and recordings of WebSockets beside them.
+
+vcrpy keeps no times. Of a WebSocket it has what was sent and received, and sometimes how it was closed, but no URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from wiretape.adapters.import_bodies import (
+    clean,
+    cut_short,
+    from_base64,
+    header_pairs,
+    received_body,
+    sent_body,
+    text_bytes,
+    value_body,
+)
+from wiretape.adapters.import_source import CannotTake, Recorded, Refused, Source, Taken, one
+from wiretape.model.http import (
+    Body,
+    BytesBody,
+    Close,
+    Ended,
+    Exchange,
+    Headers,
+    Request,
+    Response,
+    TextBody,
+    WsMessage,
+)
+from wiretape.model.jsonvalue import Json
+
+NAME = "vcr"
+TITLE = "vcrpy"
+UNKNOWN_URL = "unknown:"
+
+
+def claims(document: Json) -> bool:
+    """A cassette of vcrpy, or nearly: its entries tell it from go-vcr's."""
+    return bool(entries_of(document)) or (isinstance(document, dict) and "interactions" in document)
+
+
+def entries_of(document: Json) -> list[Any]:
+    found = document.get("interactions") if isinstance(document, dict) else document
+    return found if isinstance(found, list) else []
+
+
+def read(source: Source) -> Iterator[Taken | Refused]:
+    """Every exchange, in the order in which the entries stand."""
+    number = 0
+    for group in _grouped(entries_of(source.document)):
+        number += 1
+        yield one(source, TITLE, number, group, lambda group: _recorded(group, source.name))
+
+
+def _grouped(entries: list[Any]) -> Iterator[Any]:
+    """Entries, but messages of one WebSocket together: they are one exchange."""
+    messages: list[Any] = []
+    for entry in entries:
+        if not (isinstance(entry, dict) and "kind" in entry):
+            if messages:
+                yield messages
+                messages = []
+            yield entry
+            continue
+        messages.append(entry)
+        if entry["kind"] == "close":
+            yield messages
+            messages = []
+    if messages:
+        yield messages
+
+
+def _recorded(entry: Any, name: str) -> Recorded:
+    if isinstance(entry, list):
+        return Recorded(_websocket(entry, name))
+    if not isinstance(entry, dict) or not ("request" in entry and "response" in entry):
+        raise CannotTake(not_http(entry))
+    headers = header_pairs(entry["request"].get("headers"))
+    request = Request(
+        clean(entry["request"]["method"]).upper(), _url(entry["request"]), headers, _sent(entry["request"], headers)
+    )
+    return Recorded(Exchange(0, 0, request, *answer(entry["response"])))
+
+
+def not_http(entry: Any) -> str:
+    """What to say of an entry that is no HTTP exchange."""
+    shown = ", ".join(map(str, entry)) if isinstance(entry, dict) else type(entry).__name__
+    return f"is no HTTP exchange (it holds {shown})"
+
+
+def _url(request: Any) -> str:
+    if uri := request.get("uri") or request.get("url"):
+        return clean(uri)
+    # vcrpy before 1.0
+    port = request["port"]
+    shown = "" if port in (None, 80, 443) else f":{port}"
+    return f"{request['protocol']}://{request['host']}{shown}{request['path']}"
+
+
+def answer(response: Any) -> tuple[Response, Ended, int]:
+    """A response, how it ended, and when."""
+    headers = header_pairs(response.get("headers"))
+    raw, body = stored(response, headers)
+    status = response["status"]
+    code = status["code"] if isinstance(status, dict) else status
+    if raw is not None:
+        body = received_body(raw, headers)
+    ended = Ended.UPSTREAM_CLOSED if raw is not None and cut_short(raw) else Ended.COMPLETE
+    return Response(int(code), headers, 0, body), ended, 0
+
+
+def _sent(request: Any, headers: Headers) -> Body | None:
+    raw, body = stored(request, headers)
+    return body if raw is None else sent_body(raw, headers)
+
+
+def stored(message: Any, headers: Headers) -> tuple[bytes | None, Body | None]:
+    """The bytes of a message's body; or, where only its value was kept, the body."""
+    if "parsed_body" in message:
+        return None, value_body(message["parsed_body"])
+    value = message.get("body")
+    if isinstance(value, dict):
+        if not value.keys() & {"string", "base64_string", "state"}:
+            return (None, value_body(value)) if value else (b"", None)
+        value = _wrapped(value)
+    if isinstance(value, list):
+        return None, value_body(value)
+    if isinstance(value, str):
+        return text_bytes(value, headers), None
+    return (value if isinstance(value, bytes) else b""), None
+
+
+def _wrapped(body: Any) -> Any:
+    """A body inside its mapping: as text or binary, in base64, or in the file object that a client had sent."""
+    if body.get("base64_string") is not None:
+        coded = body["base64_string"]
+        return coded if isinstance(coded, bytes) else from_base64(coded)
+    value = body.get("string")
+    if value is None and isinstance(body.get("state"), list):
+        value = body["state"][0]
+    return value
+
+
+def _websocket(entries: list[Any], name: str) -> Exchange:
+    """One connection. Its URL is not known, nor when anything was sent: messages are a millisecond apart."""
+    messages = [
+        WsMessage(at, "client" if entry["direction"] == "sent" else "server", _message(entry["data"]))
+        for at, entry in enumerate((entry for entry in entries if entry["kind"] != "close"), 1)
+    ]
+    request = Request("GET", UNKNOWN_URL + name.rpartition("/")[2], Headers([("upgrade", "websocket")]))
+    end = len(messages) + 1
+    last = entries[-1]
+    if last["kind"] != "close":
+        return Exchange(0, 0, request, Response(101), Ended.RECORDER_STOPPED, end, tuple(messages))
+    close = Close(int(last["code"]), clean(last.get("reason") or ""), None)
+    return Exchange(0, 0, request, Response(101), Ended.COMPLETE, end, tuple(messages), close)
+
+
+def _message(data: Any) -> Body:
+    if isinstance(data, bytes):
+        return BytesBody(data)
+    if isinstance(data, str):
+        return TextBody(data)
+    return value_body(data) or TextBody("")
