@@ -403,6 +403,38 @@ def test_no_planted_secret_stays_in_a_journal_that_a_crash_leaves_behind(
     recorder.close()
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    named=st.text(PLAIN + '"\\ é{}:,', min_size=6, max_size=30).map(lambda t: f"pw{t}9!"),
+    shaped=SHAPED,
+    cuts=st.lists(st.integers(0, 400), max_size=12),
+)
+def test_no_secret_that_is_known_by_its_name_or_shape_only_reaches_the_disk_however_the_body_is_cut(
+    tmp_path_factory: pytest.TempPathFactory, named: str, shaped: str, cuts: list[int]
+) -> None:
+    path = tmp_path_factory.mktemp("law5") / "run.tape"
+    journal = path.with_name("run.tape.journal")
+    recorder = new_recorder(path, Redactor())
+    x = recorder.begin("POST", "https://h.example/v1", "1.1", [("content-type", "application/json")])
+    recorder.request_end(x)
+    recorder.response(x, 200, [("content-type", "application/json")])
+    arguments = json.dumps({"user": "me", "password": named})
+    body = orjson.dumps({"text": f"the key: {shaped} ok", "api_key": named, "arguments": arguments, "z": "end"})
+    seen = []
+    for piece in pieces(body, cuts):
+        recorder.response_data(x, piece)
+        seen.append(journal.read_bytes())
+    recorder.end(x, Ended.COMPLETE)
+    recorder.close()
+    for secret in (named, shaped):
+        assert_absent(secret, path.read_bytes(), *seen)
+    response = read_tape(path).exchanges[0].response
+    assert response is not None
+    assert isinstance(response.body, JsonBody)
+    assert response.body.value["z"] == "end"
+    assert json.loads(response.body.value["arguments"])["user"] == "me"
+
+
 def test_a_secret_that_was_written_before_it_was_known_is_told_and_removed(tmp_path: Path) -> None:
     secret = "zq81mfLate77CredentialX29"
     path = tmp_path / "late.tape"

@@ -137,7 +137,7 @@ def _members(text: str, is_json: bool) -> Iterator[Span]:
                 name = _name_before(text, match.start())
                 if member(name) in (Member.SECRET, Member.MAYBE):
                     span = _member_span(text, name, match)
-                    if span and (_stands_in_json(text, match, is_json) or _is_literal(text, span)):
+                    if span and _counts(text, match, span, is_json):
                         yield span
 
 
@@ -146,18 +146,41 @@ _MOST_QUOTES = 1000  # that are looked at to find where a string begins
 _LITERAL_GOES_ON = re.compile(r"""\\*"(?:\\[nrt]|\s)*(?:[,}\]]|\\*"|\Z)|\Z""")
 
 
-def _stands_in_json(text: str, begins: re.Match[str], is_json: bool) -> bool:
-    """Whether the string that a member stands in is JSON. It begins at the last quote that is escaped less often."""
+def _counts(text: str, begins: re.Match[str], span: Span, is_json: bool) -> bool:
+    """Whether a credential-named member is one, or part of a program."""
+    around = _string_around(text, begins)
+    if around is None:
+        return is_json or _is_literal(text, span)
+    if around >= 0:
+        return _begins_json(text, around) or _is_literal(text, span)
+    # It begins in an earlier chunk: in doubt it is a secret, unless the program goes on behind the string.
+    if _begins_json(text, 0):
+        return True
+    template = "${" in span.secret or "{{" in span.secret
+    return not template and not is_dummy(span.secret) and _LITERAL_GOES_ON.match(text, span.end) is not None
+
+
+def _string_around(text: str, begins: re.Match[str]) -> int | None:
+    """Where the string begins in which a member stands: behind the last quote that is escaped less often.
+
+    -1: before this text; None: it stands in no string.
+    """
     depth = len(begins[1])
+    if not depth:
+        return None
     at = begins.start() - depth
-    for _ in range(_MOST_QUOTES if depth else 0):
+    for _ in range(_MOST_QUOTES):
         at = text.rfind('"', 0, at)
         if at < 0:
-            return False
-        slashes = at - len(text[max(0, at - depth) : at].rstrip("\\")) - max(0, at - depth)
-        if slashes < depth:
-            return re.sub(r"\\[nrt]", "", text[at + 1 : at + 20]).lstrip("\\ ")[:1] in _JSON_BEGINS
-    return is_json if not depth else False
+            return -1
+        before = text[max(0, at - depth) : at]
+        if len(before) - len(before.rstrip("\\")) < depth:
+            return at + 1
+    return -1
+
+
+def _begins_json(text: str, start: int) -> bool:
+    return re.sub(r"\\[nrt]", "", text[start : start + 20]).lstrip("\\ \n")[:1] in _JSON_BEGINS
 
 
 def _is_literal(text: str, span: Span) -> bool:
