@@ -58,7 +58,7 @@ class Binder:
         self._troubles = troubles
         self._on_exchange, self._on_message = on_exchange, on_message
         self._now = now
-        self._writer = TapeWriter(lambda document: opened.file.append(b"\n" + document), redactor)
+        self._writer = TapeWriter(lambda document: opened.file.append(b"\n" + document), redactor, heads_clean=True)
         self._live: dict[int, Draft] = {}
         self._progress: dict[int, Progress] = {}
         self._failed: list[Draft] = []

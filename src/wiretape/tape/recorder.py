@@ -25,6 +25,7 @@ from wiretape.tape.codings import CodingError, decoder_for
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.draft import BodyDraft, Draft, MessageDraft
 from wiretape.tape.edit import redact_tape
+from wiretape.tape.heads import CleanHeads, clean_text
 from wiretape.tape.journal import (
     Journal,
     end_payload,
@@ -106,6 +107,7 @@ class Recorder:
         self._bypassed = list(self._opened.header.bypassed or ())
         self._kinds = 0
         self._repeats = Repeats()
+        self._heads = CleanHeads(redactor)
         self._summary: RecorderSummary | None = None
         self._binder = Binder(self._opened, redactor, self._troubles, on_exchange, on_message, self._now)
 
@@ -122,14 +124,12 @@ class Recorder:
 
     @_harmless
     def _begin(self, number: int, method: str, url: str, http: str | None, headers: Iterable[tuple[str, str]]) -> None:
-        pairs = [(_clean(name).lower(), _clean(value)) for name, value in headers]
-        url = _clean(url)
-        draft = Draft(number, self._now(), _clean(method), url, http, [])
+        url = clean_text(url)
+        draft = Draft(number, self._now(), clean_text(method), "", http, [])
         self._open[number] = draft
-        self._redactor.learn(pairs, url)
+        draft.headers = self._heads.headers(headers, url)
         draft.url = self._redactor.url(url)
-        draft.headers = self._redactor.headers(pairs)
-        draft.request.decoder = _decoder(pairs)
+        draft.request.decoder = _decoder(draft.headers)
         draft.request.searched = self._repeats.begin(self._redactor.search())
         self._binder.follow(draft)
         self._journal.append(b"request", b"%d" % number, draft.at, request_payload(draft))
@@ -156,11 +156,9 @@ class Recorder:
     def response(self, x: int, status: int, headers: Iterable[tuple[str, str]]) -> None:
         """The response's head has come."""
         draft = self._draft(x)
-        pairs = [(_clean(name).lower(), _clean(value)) for name, value in headers]
-        self._redactor.learn(pairs, "")
-        draft.response.decoder = _decoder(pairs)
-        draft.response.framer = _framer(pairs)
-        draft.response_headers = self._redactor.headers(pairs)
+        draft.response_headers = self._heads.headers(headers)
+        draft.response.decoder = _decoder(draft.response_headers)
+        draft.response.framer = _framer(draft.response_headers)
         draft.headers_at = self._now()
         draft.status = status
         draft.websocket = draft.websocket or status == 101
@@ -200,14 +198,14 @@ class Recorder:
     @_harmless
     def close_ws(self, x: int, code: int, reason: str, sender: Sender | None) -> None:
         """How the WebSocket was closed; `end` follows."""
-        self._draft(x).close = Close(code, self._redactor.text(_clean(reason)), sender)
+        self._draft(x).close = Close(code, self._redactor.text(clean_text(reason)), sender)
 
     @_harmless
     def bypassed(self, host: str) -> None:
         """A host that was let through unrecorded."""
         if host not in self._bypassed:
             self._bypassed.append(host)
-            self._journal.append(b"bypassed", b"0", self._now(), _clean(host).encode())
+            self._journal.append(b"bypassed", b"0", self._now(), clean_text(host).encode())
 
     def close(self) -> RecorderSummary:
         """Write everything out. Exchanges that are still open end as `recorder_stopped`."""
@@ -315,8 +313,7 @@ class Recorder:
         self._flush(draft, draft.request, b"to")
         self._flush(draft, draft.response, b"from")
         if trailers is not None:
-            pairs = [(_clean(name).lower(), _clean(value)) for name, value in trailers]
-            draft.trailers = Headers(self._redactor.headers(pairs))
+            draft.trailers = Headers(self._heads.headers(trailers))
         self._journal.append(b"end", b"%d" % draft.number, draft.ended_at, end_payload(draft))
         self._note_kinds()
 
@@ -325,22 +322,6 @@ class Recorder:
         if len(kinds) != self._kinds:
             self._kinds = len(kinds)
             self._journal.append(b"redacted", b"0", self._now(), orjson.dumps(sorted(kinds)))
-
-
-def _clean(text: str) -> str:
-    """Text that JSON can carry: bytes that are no UTF-8 (mitmproxy gives them as lone surrogates) read as Latin-1."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass" if _odd(text) else "surrogateescape").decode("latin-1")
-    return text
-
-
-def _odd(text: str) -> bool:
-    """Whether it has surrogates that stand for no byte."""
-    return any("\ud800" <= char <= "\udfff" and not "\udc80" <= char <= "\udcff" for char in text)
 
 
 def _framer(headers: list[tuple[str, str]]) -> Framer | None:

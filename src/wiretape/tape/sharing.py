@@ -100,9 +100,7 @@ class BodyParser:
         best: tuple[_Spelled, str, int] | None = None
         longest = _WORTH_IT
         for body in reversed(self._recent):
-            if len(body.text) <= longest or raw[:_WORTH_IT] != body.text[:_WORTH_IT]:
-                continue
-            if raw[longest // 2 : longest] != body.text[longest // 2 : longest]:
+            if not body.text.startswith(raw[: longest + 1]):
                 continue  # cannot be longer than the best so far
             key, count, end = _last_element_within(body, common_prefix(raw, body.text), raw)
             if key is not None and end > longest:

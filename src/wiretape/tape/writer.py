@@ -164,8 +164,12 @@ def redacted(body: Body, redactor: Redacts | None) -> Body:
 class TapeWriter:
     """Makes the documents of exchanges, in the order of happening. Each method returns what a reader will get."""
 
-    def __init__(self, sink: Callable[[bytes], None], redactor: Redacts | None = None) -> None:
+    def __init__(
+        self, sink: Callable[[bytes], None], redactor: Redacts | None = None, heads_clean: bool = False
+    ) -> None:
+        """`heads_clean`: URLs and headers come without secrets already."""
         self._sink = sink
+        self._heads_clean = heads_clean or redactor is None
         self._redactor = redactor
         self._shelf = Shelf(redactor)
 
@@ -177,7 +181,8 @@ class TapeWriter:
         return self._request(number, at, head, self._shelf.place(str(number), raw))
 
     def _request(self, number: int, at: int, head: Request, placed: tuple[JsonObject, Body] | None) -> Request:
-        head = replace(head, url=self._url(head.url), headers=self._headers(head.headers))
+        if not self._heads_clean:
+            head = replace(head, url=self._url(head.url), headers=self._headers(head.headers))
         part: JsonObject = {"method": head.method, "url": head.url}
         if head.http is not None:
             part["http"] = head.http
@@ -191,7 +196,8 @@ class TapeWriter:
         """A response; `ended` is None for a WebSocket that goes on."""
         body = redacted(response.body, self._redactor) if response.body is not None else None
         trailers = None if response.trailers is None else self._headers(response.trailers)
-        response = replace(response, headers=self._headers(response.headers), body=body, trailers=trailers)
+        headers = self._headers(response.headers)
+        response = Response(response.status, headers, response.headers_at, body, trailers)
         part: JsonObject = {
             "status": response.status,
             "headers": header_values(response.headers),
@@ -275,7 +281,9 @@ class TapeWriter:
         return shape_of(clean), clean
 
     def _headers(self, headers: Headers) -> Headers:
-        return Headers(self._redactor.headers(headers.pairs())) if self._redactor else headers
+        if self._heads_clean or self._redactor is None:
+            return headers
+        return Headers(self._redactor.headers(headers.pairs()))
 
     def _url(self, url: str) -> str:
         return self._redactor.url(url) if self._redactor else url

@@ -1,0 +1,53 @@
+"""Heads without secrets, at the cost of what is new in them: a client sends mostly the same headers at every call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wiretape.tape.redact import Redactor
+
+_MOST = 512  # headers that are remembered
+
+Pair = tuple[str, str]
+
+
+class CleanHeads:
+    """Learns credentials from heads, and takes them out."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._known: dict[Pair, Pair] = {}
+        self._search: object = None
+
+    def headers(self, pairs: Iterable[Pair], url: str = "") -> list[Pair]:
+        """Headers (names in lower case, text that JSON can carry) without secrets, after learning from them."""
+        given = [(clean_text(name).lower(), clean_text(value)) for name, value in pairs]
+        known = self._known
+        new = [pair for pair in given if pair not in known]
+        if new or "?" in url or "@" in url:
+            self._redactor.learn(new, url)
+        if self._redactor.search() is not self._search:  # more is searched for: what was clean may not be
+            self._search, known = self._redactor.search(), {}
+            self._known = known
+            new = given
+        if len(known) + len(new) > _MOST:
+            known.clear()
+            new = given
+        known.update(zip(new, self._redactor.headers(new), strict=True))
+        return [known[pair] for pair in given]
+
+
+def clean_text(text: str) -> str:
+    """Text that JSON can carry: bytes that are no UTF-8 (mitmproxy gives them as lone surrogates) read as Latin-1."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass" if _odd(text) else "surrogateescape").decode("latin-1")
+    return text
+
+
+def _odd(text: str) -> bool:
+    """Whether it has surrogates that stand for no byte."""
+    return any("\ud800" <= char <= "\udfff" and not "\udc80" <= char <= "\udcff" for char in text)
