@@ -223,13 +223,25 @@ def test_bad_options_are_one_line(arguments: list[str], said: str, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("tape", ["missing/a.tape", "."])
+@pytest.mark.parametrize("tape", ["file/a.tape", ".", "/proc/a.tape"])
 def test_a_tape_that_cannot_be_written(tape: str, tmp_path: Path, environ: dict[str, str]) -> None:
-    command = [*WIRETAPE, "record", "-o", tape, "--", "true"]
+    (tmp_path / "file").write_text("kept")
+    command = [*WIRETAPE, "record", "-o", tape, "--", sys.executable, "-c", "print('ran')"]
     done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
+    assert tape in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_the_tape_s_directory_is_made(tmp_path: Path, environ: dict[str, str]) -> None:
+    (tmp_path / "empty.tape").touch()
+    for name in ("captures/a.tape", "empty.tape"):
+        command = [*WIRETAPE, "record", "-o", name, "--", sys.executable, "-c", textwrap.dedent(CALL)]
+        done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert len(read_tape(tmp_path / name).exchanges) == 1
 
 
 def test_the_users_hosts_come_from_pyproject(tmp_path: Path, environ: dict[str, str]) -> None:

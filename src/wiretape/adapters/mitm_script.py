@@ -8,6 +8,7 @@ and routes are mitmproxy's own there; there are no path routes.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Sequence
@@ -15,12 +16,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mitmproxy import ctx, exceptions
+from mitmproxy import ctx
 
 from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.mitm_addon import RecordingAddon
 from wiretape.adapters.settings import load_settings
-from wiretape.errors import WiretapeError
+from wiretape.errors import UsageError, WiretapeError
 from wiretape.tape.recorder import Recorder
 from wiretape.tape.redact import Redactor
 
@@ -42,18 +43,18 @@ class TapeScript:
         loader.add_option("wiretape_note", str, "", "A note in the tape's header.")
 
     def running(self) -> None:
-        options = ctx.options
-        if not options.wiretape_tape:
-            raise exceptions.OptionsError("wiretape: say where to record: --set wiretape_tape=NAME.tape")
-        tape = Path(options.wiretape_tape).expanduser()
-        if tape.exists() and not options.wiretape_append:
-            raise exceptions.OptionsError(
-                f"wiretape: {tape} exists already: --set wiretape_append=true goes on with it"
-            )
         try:
-            self._start(tape)
+            self._start(self._tape())
         except WiretapeError as error:
-            raise exceptions.OptionsError(f"wiretape: {error}") from error
+            _log.error("wiretape: %s", error)  # at this point mitmproxy shows an error and exits
+
+    def _tape(self) -> Path:
+        if not ctx.options.wiretape_tape:
+            raise UsageError("say where to record: --set wiretape_tape=NAME.tape")
+        tape = Path(ctx.options.wiretape_tape).expanduser()
+        if tape.exists() and not ctx.options.wiretape_append:
+            raise UsageError(f"{tape} exists already; --set wiretape_append=true goes on with it")
+        return tape
 
     def _start(self, tape: Path) -> None:
         options = ctx.options
@@ -70,15 +71,20 @@ class TapeScript:
         hosts = Hosts([*options.wiretape_hosts, *settings.hosts], options.wiretape_all)
         self._addon = RecordingAddon(self._recorder, hosts, _trouble)
         options.update(tcp_timeout=max(options.tcp_timeout, 24 * 3600))
-        ctx.master.addons.add(self._addon)
-        # Whether TLS is opened must be decided before mitmproxy's own addon decides it.
-        ctx.master.addons.chain.insert(0, self._addon.gate)
+        asyncio.get_running_loop().call_soon(_join, self._addon)
 
     def done(self) -> None:
         if self._addon is not None and self._recorder is not None:
             self._addon.stop()  # what breaks from here on was ended by us
             summary = self._recorder.close()
             _log.info("wiretape: %d exchanges recorded", summary.exchanges)
+
+
+def _join(addon: RecordingAddon) -> None:
+    """Not while mitmproxy goes through its addons. The gate goes first: whether TLS is opened must be decided before
+    mitmproxy's own addon decides it."""
+    ctx.master.addons.add(addon)
+    ctx.master.addons.chain.insert(0, addon.gate)
 
 
 def _trouble(text: str) -> None:

@@ -147,14 +147,13 @@ def _check(options: Options, argv: Sequence[str]) -> None:
 
 
 def _check_tape(options: Options) -> None:
+    from wiretape.tape.storage import journal_path
+
     tape = options.tape
     if tape.is_dir():
         raise TapeUnwritable(f"{tape} is a directory: name a tape in it, such as {tape / 'agent.tape'}")
-    if not tape.parent.is_dir():
-        raise TapeUnwritable(f"cannot write {tape}: there is no directory {tape.parent}")
-    if tape.suffix == ".zst":
-        raise UsageError(f"{tape}: a tape grows as text; record to {tape.with_suffix('')} and compress it afterwards")
-    if (tape.exists() or _journal(tape).exists()) and not (options.append or options.force):
+    there = any(path.exists() and path.stat().st_size for path in (tape, journal_path(tape)))
+    if there and not (options.append or options.force):
         raise UsageError(
             f"{tape} exists already, and nothing was recorded\n  --append goes on with it, --force replaces it"
         )
@@ -175,10 +174,6 @@ def _recorder(options: Options, patterns: Sequence[str], report: LiveReport) -> 
         on_trouble=report.trouble,
         append=options.append,
     )
-
-
-def _journal(tape: Path) -> Path:
-    return tape.with_name(f"{tape.name}.journal")
 
 
 def _print_exports(variables: Mapping[str, str]) -> None:
