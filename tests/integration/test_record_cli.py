@@ -98,7 +98,7 @@ def test_the_openai_sdk_by_its_base_url(tmp_path: Path, environ: dict[str, str],
     assert (read.header.note, read.header.provenance) == ("a note", "scripted")
     assert "sk-test-not-a-key" not in tape.read_text()
     assert "2 exchanges on" in done.stderr
-    assert done.stderr.count("openai.chat") >= 2, "a line for each call"
+    assert done.stderr.count("  scripted-1  ") >= 2, "a line for each call"
     assert not tape.with_name("a.tape.journal").exists()
 
 
@@ -449,6 +449,38 @@ def test_the_first_token_is_the_first_event_with_content(
 
 
 # What is in the way
+
+
+def test_a_full_disk_never_harms_the_agent_and_is_told(tmp_path: Path, environ: dict[str, str]) -> None:
+    """A limit on the size of files stands in for a full disk; the agent lifts its own, it inherits the recorder's."""
+    import resource
+
+    record(tmp_path / "first.tape", environ, code="pass")  # the certificates are in their place already
+    tape = tmp_path / "a.tape"
+    agent = """
+        import http.client, os, resource
+        from urllib.parse import urlsplit
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        url = urlsplit(os.environ["OPENAI_BASE_URL"])
+        for number in range(6):
+            connection = http.client.HTTPConnection(url.hostname, url.port)
+            connection.request("POST", url.path + "/chat/completions", b'{"model": "m", "stream": true}')
+            assert connection.getresponse().read().endswith(b"data: [DONE]\\n\\n"), number
+        print("all answered")
+    """
+    limit = (6_000, resource.RLIM_INFINITY)
+    done = subprocess.run(
+        [*WIRETAPE, "record", "-o", str(tape), "--", sys.executable, "-c", textwrap.dedent(agent)],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+    )
+    assert (done.stdout, done.returncode) == ("all answered\n", 0), done.stderr
+    assert "IS INCOMPLETE" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert 0 < len(read_tape(tape).exchanges) <= 6, "what was written before stays readable"
 
 
 def test_without_mitmproxy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

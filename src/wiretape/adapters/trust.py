@@ -120,11 +120,22 @@ def _bundle(parts: Iterable[bytes], directory: Path) -> Path:
     data = b"\n".join(part.rstrip() + b"\n" for part in parts if part.strip())
     path = directory / f"bundle-{hashlib.sha256(data).hexdigest()[:16]}.pem"
     if not path.exists():
-        handle, name = tempfile.mkstemp(dir=directory)
+        try:
+            _write_whole(path, data)
+        except OSError as error:
+            raise UsageError(f"cannot write the certificates {path}: {error.strerror or error}") from error
+    return path
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         os.replace(name, path)
-    return path
+    except OSError:
+        os.unlink(name)
+        raise
 
 
 def _try_lock(descriptor: int) -> bool:

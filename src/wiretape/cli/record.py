@@ -134,6 +134,7 @@ def _check(options: Options, argv: Sequence[str]) -> None:
     from wiretape.adapters.child import find_command
     from wiretape.adapters.mitm import free_port
     from wiretape.adapters.routes import base_url_problem
+    from wiretape.adapters.trust import state_directory
 
     problem = base_url_problem(options.upstream) if options.upstream is not None else None
     if problem is not None:
@@ -143,6 +144,7 @@ def _check(options: Options, argv: Sequence[str]) -> None:
     if argv:
         find_command(argv, os.environ)
     free_port(options.port)
+    state_directory(os.environ)
     _check_tape(options)
 
 

@@ -69,7 +69,7 @@ class LiveReport:
         self._say(f"recording to {self._tape} on 127.0.0.1:{port} until Ctrl-C. In the shell of your agent:")
 
     def summary(self, summary: RecorderSummary, unrouted: Iterable[str]) -> None:
-        others = self._statistics() if self._counted else 0
+        others = self._harmless_statistics() if self._counted else 0
         exchanges = _count(summary.exchanges, "exchange")
         self._say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
         for text, count in self._troubles.items():
@@ -85,6 +85,14 @@ class LiveReport:
             self._no_calls(bypassed, summary.exchanges)
         else:
             self._say(f"next: wiretape show {self._tape}")
+
+    def _harmless_statistics(self) -> int:
+        """The tape is written and the program has its exit code: a table that fails must not change either."""
+        try:
+            return self._statistics()
+        except Exception as error:
+            self._say(f"no table: {type(error).__name__}: {one_line(str(error))} (the tape is written)", "yellow")
+            return 0
 
     def _statistics(self) -> int:
         """The table that `wiretape stats` prints; how many exchanges are no model calls."""
