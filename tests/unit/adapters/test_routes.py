@@ -1,9 +1,11 @@
 import string
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.routes import (
     DEFAULT_BASE_URLS,
     base_url_hosts,
@@ -12,6 +14,7 @@ from wiretape.adapters.routes import (
     route_path,
     route_url,
 )
+from wiretape.adapters.trust import ADDING, REPLACING
 
 
 @pytest.mark.parametrize(
@@ -136,3 +139,9 @@ def test_a_bad_upstream_is_named(url: str) -> None:
 
 def test_a_good_upstream_is_no_problem() -> None:
     assert base_url_problem("https://api.deepseek.com/v1") is None
+
+
+def test_every_variable_that_is_set_is_documented() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "recording.md").read_text(encoding="utf-8")
+    names = {*DEFAULT_BASE_URLS, *REPLACING, *ADDING, *(name for name in proxy_variables(1) if name.isupper())}
+    assert [name for name in sorted(names) if f"`{name}" not in page] == []
