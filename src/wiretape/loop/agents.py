@@ -161,13 +161,11 @@ class Casting:
     def _by_result(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
         """The thread's last answer stands in the result of a tool call that was open all the while."""
         last = self._calls[strand.calls[-1]]
-        answer = (answer_text(last.response.messages) or "").strip() if last.response is not None else ""
-        if len(answer) < _ANSWER:
-            return None
-        for use in reversed(self._tasks.open_at(first.number)):
+        answers = [said for said in final_words(last) if len(said) >= _ANSWER]
+        for use in reversed(self._tasks.open_at(first.number)) if answers else ():
             if use.agent is None and use.result is not None and (use.at is None or use.at <= first.at):
                 came_after = use.result_call is not None and use.result_call > last.number
-                if came_after and any(overlap(answer, value) for value in carried(use.result.text)):
+                if came_after and any(overlap(a, value) for a in answers for value in carried(use.result.text)):
                     return self._child(first, self.by_thread[use.thread], use, "data_flow", who.name)
         return None
 
@@ -208,6 +206,13 @@ def tasks(first: ModelCall) -> tuple[str, ...]:
     messages = first.request.messages
     said = [words for message in messages[after_answer(messages) :] if (words := user_words(message))]
     return tuple(dict.fromkeys((*reversed(said), "\n".join(said)))) if said else ()
+
+
+def final_words(last: ModelCall) -> list[str]:
+    """What an agent's last call gave: its text, and what a tool that ends the run was handed."""
+    text = answer_text(last.response.messages) if last.response is not None else None
+    handed = [value for tool in last.tool_calls for value in carried(tool.arguments)[1:]]
+    return [text.strip(), *handed] if text is not None else handed
 
 
 def named(speakers: Sequence[Speaker]) -> tuple[Agent, ...]:

@@ -52,6 +52,14 @@ def overlap(value: str, text: str) -> int:
     return len(short) if short and short in long else 0
 
 
+def _carries(use: Asked, value: str, text: str) -> int:
+    """How much of a tool call's value a first message holds. Less is enough if the message names the tool, too."""
+    size = overlap(value, text)
+    if not size and len(value) >= _WHOLE and value in text and use.call.name in text:
+        return len(value)
+    return size
+
+
 class Tasks:
     """Tool calls by what their arguments carry, for the calls up to a moment."""
 
@@ -100,7 +108,7 @@ class Tasks:
         values = self._values[id(use)]
         if any(text in values or canonical(text) in values for text in texts):
             return 1 << 30
-        return max((overlap(value, text) for value in values for text in texts), default=0)
+        return max((_carries(use, value, text) for value in values for text in texts), default=0)
 
     def _done(self, text: str, number: int, at: int) -> list[Asked]:
         """Tool calls that carried a text and got a result before: tools that only set off an agent."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wiretape.loop.threads import Link, Strand
-from wiretape.model.call import Message, ModelCall, ToolCall, ToolResult
+from wiretape.loop.words import is_result_as_text
+from wiretape.model.call import Message, ModelCall, Text, ToolCall, ToolResult
 
 
 @dataclass(slots=True, eq=False)
@@ -62,6 +63,17 @@ def _answer(messages: Sequence[Message], open_here: list[Asked], number: int) ->
     left = [result for result in results if not _give(result, _by_id(result, open_here), open_here, number)]
     for result in left:
         _give(result, _by_name_or_order(result, open_here), open_here, number)
+    if not results:
+        _answer_in_words(messages, open_here, number)
+
+
+def _answer_in_words(messages: Sequence[Message], open_here: list[Asked], number: int) -> None:
+    """One message of plain text that answers all tools at once, as some frameworks send it."""
+    said = next((message for message in messages if is_result_as_text(message)), None)
+    if said is not None:
+        text = "\n".join(block.text for block in said.blocks if isinstance(block, Text))
+        for use in list(open_here):
+            _give(ToolResult(None, None, text), use, open_here, number)
 
 
 def _give(result: ToolResult, use: Asked | None, open_here: list[Asked], number: int) -> bool:

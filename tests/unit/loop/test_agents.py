@@ -72,6 +72,13 @@ def test_a_task_inside_a_longer_first_message_is_found() -> None:
     assert started(run)[1] == ("delegate", 0, 1, "data_flow")
 
 
+def test_a_short_task_is_enough_where_the_first_message_names_the_tool() -> None:
+    ask = assistant(asks("scout", '{"task": "weather in Paris"}', "x"))
+    long = "New task:\nYou're an agent named 'scout' and have been submitted this task.\n---\nweather in Paris\n---"
+    run = build_run([make_call(1, [BOSS, GO], ask, offers=BOSS_TOOLS), child(2, long + " Be thorough." * 9, "sunny")])
+    assert started(run)[1] == ("scout", 0, 1, "data_flow")
+
+
 def test_arguments_passed_on_as_json_are_compared_as_json() -> None:
     ask = assistant(asks("delegate", '{"day": "monday", "hours": 3}', "x"))
     run = build_run([make_call(1, [BOSS, GO], ask, offers=BOSS_TOOLS), child(2, '{"hours":3,"day":"monday"}', "free")])
@@ -84,6 +91,19 @@ def test_an_answer_that_stands_in_the_tools_result_links_a_child_without_a_task(
         [
             make_call(1, [BOSS, GO], ask, offers=BOSS_TOOLS),
             child(2, "Write the report of this week.", "Five meetings, two of them useful."),
+            make_call(3, [BOSS, GO, ask, result("Five meetings, two of them useful.", "x")], "done", offers=BOSS_TOOLS),
+        ]
+    )
+    assert started(run)[1] == ("weekly_report", 0, 1, "data_flow")
+
+
+def test_what_a_last_tool_was_handed_is_an_answer_too() -> None:
+    ask = assistant(asks("weekly_report", "{}", "x"))
+    end = assistant(asks("final_answer", '{"answer": "Five meetings, two of them useful."}'))
+    run = build_run(
+        [
+            make_call(1, [BOSS, GO], ask, offers=BOSS_TOOLS),
+            make_call(2, [WORKER, user("Write the report.")], end, offers=WORKER_TOOLS),
             make_call(3, [BOSS, GO, ask, result("Five meetings, two of them useful.", "x")], "done", offers=BOSS_TOOLS),
         ]
     )

@@ -56,6 +56,13 @@ def test_ids_that_the_client_made_anew_keep_their_order() -> None:
     assert results(paired(*calls)) == [("A", 2), ("B", 2), ("C", 2)]
 
 
+def test_plain_text_answers_all_open_tools() -> None:
+    ask = assistant(asks("look", "{}", "1"), asks("find", "{}", "2"))
+    words = [assistant("Calling tools: look, find"), user("Observation:\nx\ny")]
+    uses = paired(make_call(1, [HI], ask), make_call(2, [HI, *words], "done"))
+    assert results(uses) == [("Observation:\nx\ny", 2)] * 2
+
+
 def test_several_results_in_one_message() -> None:
     ask = assistant(asks("a", "{}", "1"), asks("b", "{}", "2"))
     both = Message("user", (ToolResult("1", None, "A"), ToolResult("2", None, "B", is_error=True)))
