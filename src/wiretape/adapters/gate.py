@@ -1,7 +1,8 @@
 """The proxy port of a replay: refuses every tunnel, so that nothing reaches a real server.
 
-Three ways lead on: plain-HTTP requests go to the replay server, hosts that the person named with --pass are tunnelled
-or forwarded, and what asks for the replay server itself gets there. Everything refused is listed.
+Three ways lead on: plain-HTTP requests go to the replay server (tunnelled ones, too, where the host was recorded so),
+hosts that the person named with --pass are tunnelled or forwarded, and what asks for the replay server itself gets
+there. Everything refused is listed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from wiretape.replay.session import ReplaySession
 
 _MOST_HEAD = 64 * 1024
 _CHUNK = 64 * 1024
+_ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _HOP_BY_HOP = (b"connection:", b"proxy-connection:", b"proxy-authorization:", b"keep-alive:")
 
 
@@ -75,7 +77,7 @@ class Gate:
         parts = urlsplit(head.target)
         host, port_number = (parts.hostname or "").lower(), parts.port or 80
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        if port_number == self._server_port and host in ("127.0.0.1", "localhost"):
+        if self._is_server(host, port_number):
             await self._to_server(head, path, reader, writer)
         elif self._passes(host, port_number):
             self._session.let_through(f"{host}:{port_number}")
@@ -89,13 +91,29 @@ class Gate:
         await self._join("127.0.0.1", self._server_port, head.as_sent_to(target), reader, writer)
 
     async def _tunnel(self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if not self._passes(host, port):
+        if self._is_server(host, port):
+            await self._join("127.0.0.1", port, None, reader, writer)
+        elif self._passes(host, port):
+            self._session.let_through(f"{host}:{port}")
+            await self._join(host, port, None, reader, writer)
+        elif self._session.knows_plain(host, port):
+            await self._plain_tunnel(host, port, reader, writer)
+        else:
             note = self._why_refused(host)
             self._session.refused(f"CONNECT {host}:{port}", note)
             await _refuse(writer, 403, f"wiretape replay opens no connection to {host}:{port}: {note}")
-            return
-        self._session.let_through(f"{host}:{port}")
-        await self._join(host, port, None, reader, writer)
+
+    async def _plain_tunnel(
+        self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Some clients (Node's undici) tunnel plain HTTP, too: what was recorded so is answered from the tape."""
+        writer.write(_ESTABLISHED)
+        head = await _read_head(reader)
+        if head is not None:
+            await self._to_server(head, route_path(f"http://{host}:{port}{head.target}"), reader, writer)
+
+    def _is_server(self, host: str, port: int) -> bool:
+        return port == self._server_port and host in ("127.0.0.1", "localhost")
 
     def _why_refused(self, host: str) -> str:
         if self._session.knows_host(host):
@@ -121,7 +139,7 @@ class Gate:
             return
         try:
             if first is None:
-                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                writer.write(_ESTABLISHED)
             else:
                 there_writer.write(first)
             up = asyncio.ensure_future(_pump(reader, there_writer))

@@ -27,7 +27,7 @@ class Nearest:
 
     recorded: Recorded
     differences: tuple[Difference, ...]
-    begins_alike: bool
+    alike: bool  # they begin with the same message, or share one further on: only a part of it changed
 
 
 def nearest_call(
@@ -52,7 +52,20 @@ def nearest_call(
         if place.way.depth:
             break  # they begin alike: the first in rank is what the live call stands for
     *_, order, apart = min(found, key=lambda item: item[:3])
-    return Nearest(recorded[order], apart, begins_alike=place.way.depth > 0)
+    return Nearest(recorded[order], apart, alike=place.way.depth > 0 or _shares_a_message(apart, probe, length))
+
+
+def _shares_a_message(apart: Sequence[Difference], probe: Probe, length: int) -> bool:
+    call = probe.decoded
+    if call is None:
+        return False
+    places = [call.path(number) for number in range(length)]
+    touched = {place for place in places for difference in apart if _within(difference.where, place)}
+    return len(touched) < length
+
+
+def _within(where: str, place: str) -> bool:
+    return where.startswith(place) and where[len(place) : len(place) + 1] in ("", ".", "[")
 
 
 def significant(recorded: Recorded, probe: Probe, masker: Masker) -> list[Difference]:

@@ -115,6 +115,14 @@ class ReplaySession:
             host in (there := recorded.probe.address.host, there.partition(":")[0]) for recorded in self._recorded
         )
 
+    def knows_plain(self, host: str, port: int) -> bool:
+        """Whether anything was recorded from here in plain HTTP."""
+        there = address("GET", f"http://{host}:{port}/").host
+        return any(
+            recorded.probe.address.host == there and recorded.exchange.request.url.startswith("http:")
+            for recorded in self._recorded
+        )
+
     @property
     def formats(self) -> set[str]:
         """The wire formats on the tape."""
@@ -205,7 +213,7 @@ class ReplaySession:
         else:
             loosest = self._masked if self.options.tier is Tier.MASKED else self._normalized
             nearest = nearest_call(probe, loosest.place(probe), loosest, self._recorded, self._played, self._masker)
-            if nearest is not None and nearest.begins_alike:
+            if nearest is not None and nearest.alike:
                 reason = "diverged"
         return miss(self._number, probe, reason, nearest, self.names, self._label, note)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx
+import orjson
 import pytest
 from tests.support.replaying import chat, exchange, live, session, user
 
@@ -148,3 +149,31 @@ def test_an_open_tunnel_does_not_hold_up_the_end() -> None:
             start = time.monotonic()
         assert time.monotonic() - start < 5
         raw.close()
+
+
+def tunnelled(replaying: Replaying, target: str, request: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", replaying.gate_port)) as raw:
+        raw.sendall(f"CONNECT {target} HTTP/1.1\r\n\r\n".encode())
+        answer = raw.recv(4096)
+        if not answer.startswith(b"HTTP/1.1 200 "):
+            return answer
+        raw.sendall(request)
+        return b"".join(iter(lambda: raw.recv(65536), b""))
+
+
+def post(path: str, body: bytes) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    return head.encode() + b"connection: close\r\n\r\n" + body
+
+
+def test_a_client_that_tunnels_plain_http_is_answered_from_the_tape() -> None:
+    url = "http://127.0.0.1:9/v1/chat/completions"
+    replay = session(*[exchange(n, chat(user("hi")), f"answer {n}", url=url) for n in (1, 2)])
+    body = orjson.dumps(chat(user("hi")))
+    with Replaying(replay) as replaying:
+        own = tunnelled(replaying, f"127.0.0.1:{replaying.port}", post("/127.0.0.1:9/v1/chat/completions", body))
+        recorded = tunnelled(replaying, "127.0.0.1:9", post("/v1/chat/completions", body))
+        elsewhere = tunnelled(replaying, "127.0.0.1:10", post("/v1/chat/completions", body))
+    assert b"answer 1" in own
+    assert b"answer 2" in recorded
+    assert elsewhere.startswith(b"HTTP/1.1 403 ")

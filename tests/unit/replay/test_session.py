@@ -237,8 +237,8 @@ def test_a_multipart_body_matches_whatever_its_boundary() -> None:
 def test_the_loosest_tier_is_a_setting() -> None:
     recorded = exchange(1, chat(system(CLOCK), user("hi")), "one")
     drifted = live(chat(system(LATER), user("hi")))
-    assert missed(session(recorded, tier=Tier.NORMALIZED).answer(drifted)).reason == "never recorded"
-    assert missed(session(recorded, tier=Tier.EXACT).answer(drifted)).reason == "never recorded"
+    assert missed(session(recorded, tier=Tier.NORMALIZED).answer(drifted)).reason == "diverged"
+    assert missed(session(recorded, tier=Tier.EXACT).answer(drifted)).reason == "diverged"
 
 
 def test_the_users_own_patterns_are_masked() -> None:
@@ -264,6 +264,16 @@ def test_a_request_of_a_kind_that_was_never_recorded_says_so() -> None:
     assert found.reason == "never recorded"
     assert "the tape has no call like it" in found.message
     assert orjson.loads(found.body)["type"] == "error"
+
+
+def test_a_changed_system_prompt_diverges_from_the_call_that_is_otherwise_the_same() -> None:
+    replay = session(
+        exchange(1, chat(system("title"), user("other")), "x"),
+        exchange(2, chat(system("in /home/a/rec"), user("go")), "y"),
+    )
+    found = missed(replay.answer(live(chat(system("in /home/a/rep"), user("go")))))
+    assert (found.reason, str(found.nearest)) == ("diverged", "call 2")
+    assert [d.where for d in found.differences] == ["messages[0].content"]
 
 
 def test_the_nearest_call_is_the_one_that_goes_on_alike() -> None:
