@@ -31,7 +31,7 @@ def unfinished(data: bytes, forms: Sequence[bytes]) -> int:
 
 
 def _token_run(end: bytes) -> int:
-    left = end.rstrip(TOKEN)
+    left = end.rstrip(b"\\").rstrip(TOKEN)  # an escape is not parted from its backslash
     bearer = _BEARER.search(left, max(0, len(left) - 7))
     return len(end) - (bearer.start() if bearer else len(left))
 
@@ -44,12 +44,18 @@ def _open_key(end: bytes) -> int:
 
 
 def _open_member(end: bytes) -> int:
-    """A credential-named member whose string has not ended."""
+    """A credential-named member whose string has not ended, or whose name has just."""
+    held = 0
+    if end.endswith((b'"', b" ", b"\\")):  # the colon is still to come, and the quote maybe
+        held = _named(end, len(end.rstrip(b' "')))
     at = end.rfind(b'":')
-    if at < 0 or not _OPEN_VALUE.match(end, at + 2):
-        at = len(end.rstrip()) - 1  # the colon is still to come
-        if end[at : at + 1] != b'"':
-            return 0
+    if at >= 0 and _OPEN_VALUE.match(end, at + 2):
+        held = max(held, _named(end, at))
+    return held
+
+
+def _named(end: bytes, at: int) -> int:
+    """How much to hold for the member whose name ends at `at`."""
     name = _NAME.search(end, max(0, at - 70), at)
     if name is None or member(name[1].decode()) not in (Member.SECRET, Member.MAYBE):
         return 0
