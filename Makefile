@@ -38,10 +38,9 @@ check: venv
 	$(BIN)/python -m pytest -n $(JOBS)
 
 bench: venv
-	@for bench in tests/benchmarks/bench_*.py; do \
-		test -e "$$bench" || continue; \
-		echo "== $$bench"; $(BIN)/python "$$bench" || exit 1; \
-	done
+	@missed=; for bench in tests/benchmarks/bench_*.py; do \
+		echo "== $$bench"; $(BIN)/python "$$bench" || missed="$$missed $$bench"; \
+	done; test -z "$$missed" || { echo "missed its target:$$missed"; exit 1; }
 
 captures: venv
 	$(BIN)/python -m tests.support.make_captures
