@@ -18,10 +18,10 @@ from wiretape.tape.redact_chunks import LONGEST, unfinished
 from wiretape.tape.redact_frames import redact_frames
 from wiretape.tape.redact_json import redact_json
 from wiretape.tape.redact_learned import Learned, worth_learning
+from wiretape.tape.redact_members import MEMBER_RANK, Span, kind_of
 from wiretape.tape.redact_names import Keep, keep_header, secret_parameter
 from wiretape.tape.redact_placeholders import PLACEHOLDER, PLAIN, Placeholders, is_placeholder, matches
 from wiretape.tape.redact_search import Care, Search
-from wiretape.tape.redact_shapes import MEMBER_RANK, Span, kind_of
 
 __all__ = ["Redactor", "is_placeholder", "matches"]
 

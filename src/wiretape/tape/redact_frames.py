@@ -9,37 +9,28 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import orjson
 
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape import redact_aws
+from wiretape.tape.redact_forms import Forms, Leaf
 from wiretape.tape.redact_json import is_secret
+from wiretape.tape.redact_members import Span, kind_of
 from wiretape.tape.redact_names import Member, member
 from wiretape.tape.redact_search import Care, Search, care_for
-from wiretape.tape.redact_shapes import Span, kind_of
 
 if TYPE_CHECKING:
     from wiretape.tape.redact import Redactor
 
-_MOST_FORMS = 16  # that differ in names or types only
 Place: TypeAlias = tuple[str | int, ...]
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 # Deltas of several things may be interleaved: these members tell them apart.
 _NUMBERS = frozenset({"index", "output_index", "content_index", "summary_index", "contentBlockIndex"})
-
-
-class Leaf(NamedTuple):
-    """One string of a frame's JSON: the `ordinal`-th string in it, names counted too."""
-
-    frame: int
-    ordinal: int
-    text: str
 
 
 @dataclass(slots=True)
@@ -56,53 +47,6 @@ class Payload(NamedTuple):
     text: str  # the whole frame
     start: int
     end: int
-
-
-class _Form(NamedTuple):
-    """How a frame is built, apart from its strings' values: the next of its kind need not be parsed."""
-
-    names: tuple[str, ...]
-    names_of: Callable[[list[str]], tuple[str, ...]]
-    values_of: Callable[[list[str]], tuple[str, ...]]
-    places: tuple[tuple[int, list[Leaf]], ...]  # for each value: its ordinal, and its channel's leaves
-    kind: tuple[int, str] | None  # which value is the root's `type`, and what it is: it tells channels apart
-
-
-class _Forms:
-    """The forms of the frames so far. A stream has a few, and hundreds of frames of each."""
-
-    def __init__(self) -> None:
-        self._forms: dict[str, list[_Form]] = {}
-
-    def read(self, frame: int, body: str) -> bool:
-        """Note the strings of a frame whose form is known; False if it must be parsed."""
-        if "\\" in body:
-            return False
-        parts = body.split('"')  # strings stand at odd places
-        for form in self._forms.get('"'.join(parts[::2]), ()):
-            if form.names_of(parts) == form.names:
-                values = form.values_of(parts)
-                if form.kind and values[form.kind[0]] != form.kind[1]:
-                    continue
-                for (ordinal, leaves), text in zip(form.places, values, strict=True):
-                    leaves.append(Leaf(frame, ordinal, text))
-                return True
-        return False
-
-    def learn(self, body: str, noted: list[tuple[int, list[Leaf]]], kind: tuple[int, str] | None) -> None:
-        """Remember the form of a frame that was parsed. `noted`: its string values."""
-        if "\\" in body or not noted:
-            return
-        parts = body.split('"')
-        values = [2 * ordinal + 1 for ordinal, _ in noted]
-        names = sorted(set(range(1, len(parts), 2)) - set(values))
-        if len(names) < 2 or len(values) < 2:
-            return
-        names_of, values_of = itemgetter(*names), itemgetter(*values)
-        form = _Form(names_of(parts), names_of, values_of, tuple(noted), kind)
-        known = self._forms.setdefault('"'.join(parts[::2]), [])
-        if len(known) < _MOST_FORMS:
-            known.append(form)
 
 
 def redact_frames(redactor: Redactor, frames: Sequence[bytes]) -> tuple[Sequence[bytes], tuple[int, ...]]:
@@ -130,7 +74,7 @@ class _Stream:
         self._new: dict[int, dict[int, str]] = {}  # frame -> ordinal -> new text; ordinal -1: the payload is plain text
         self._clean_rests: set[str] = set()
         self._noted: list[tuple[int, list[Leaf]]] = []  # the strings of the frame that is being read
-        self._forms = _Forms()
+        self._forms = Forms()
 
     def redacted(self) -> list[bytes]:
         for i, frame in enumerate(self._frames):

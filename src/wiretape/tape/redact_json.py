@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import orjson
 
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.tape.redact_members import kind_of, looks_secret
 from wiretape.tape.redact_names import SCHEMA_MEMBERS, Keep, Member, keep_header, member
 from wiretape.tape.redact_placeholders import PLACEHOLDER, is_placeholder
 from wiretape.tape.redact_search import Care, Search, care_for
-from wiretape.tape.redact_shapes import kind_of, looks_secret
 
 if TYPE_CHECKING:
     from wiretape.tape.redact import Redactor

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 
+from wiretape.tape.redact_members import Span
 from wiretape.tape.redact_names import Member, member
 from wiretape.tape.redact_placeholders import PLACEHOLDER
-from wiretape.tape.redact_shapes import KEYS, MEMBERS, RAW_MEMBERS, SHAPES, Shape, Span
+from wiretape.tape.redact_shapes import KEYS, MEMBERS, RAW_MEMBERS, SHAPES, Shape
 
 
 class Care(IntEnum):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.tape import redact_frames
 from wiretape.tape.redact import Redactor
+from wiretape.tape.redact_forms import Forms
 
 SECRET = "zX81plainCredential77"
 TEXTS = st.sampled_from(
@@ -41,7 +41,7 @@ def test_frames_of_a_known_form_are_redacted_as_if_they_were_parsed(events: list
         redactor.learn([("x-api-key", SECRET)], "")
         with pytest.MonkeyPatch.context() as patch:
             if parse_all:
-                patch.setattr(redact_frames._Forms, "read", never)
+                patch.setattr(Forms, "read", never)
             made.append(redactor.frames(frames))
     assert made[0] == made[1]
     assert SECRET.encode() not in b"".join(made[0][0])
