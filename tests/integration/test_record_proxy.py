@@ -20,7 +20,7 @@ pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.
 pytest.importorskip("mitmproxy.addons", reason="the recorder needs mitmproxy (Python 3.12 or later)")
 
 from tests.support.proxying import Spy, recording
-from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream, frame, read_frame
+from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream, frame, raw_upstream, read_frame
 
 from wiretape.model.http import Ended
 
@@ -327,6 +327,32 @@ def test_nothing_is_recorded_after_the_end(upstream: Upstream, state: Path) -> N
         answer = by_route(running, upstream).send("POST", "/held", b"{}")
         answer.read(len(CHAT_EVENTS[0]))
     assert spy.ends == {}
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "body"),
+    [
+        ([b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n", OK + b"content-length: 5\r\n\r\nhello"], b"hello"),
+        ([b"HTTP/1.1 102 P\r\n\r\nHTTP/1.1 103 E\r\nl", b": x\r\n\r\n" + OK + b"content-length: 2\r\n\r\nhi"], b"hi"),
+        ([OK + b"transfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n", b"x-checksum: 1\r\n\r\n"], b"hi"),
+        ([OK + b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n"], b"hi"),
+        ([b"HTTP/1.1 200\r\ncontent-length: 2\r\n\r\nhi"], b"hi"),
+        ([b"HTTP/1.0 200 OK\r\n\r\nh", b"i"], b"hi"),
+        ([OK + b"content-length: 0\r\n\r\n"], b""),
+    ],
+    ids=["early hints", "two interim", "trailers", "two framings", "no reason", "until the end", "empty"],
+)
+def test_answers_that_are_odd_and_valid_reach_the_client(pieces: list[bytes], body: bytes, state: Path) -> None:
+    spy = Spy()
+    with raw_upstream(*pieces) as port, recording(spy, state) as (running, _):
+        answer = Door(running.port, f"/127.0.0.1:{port}").send("GET", "/x")
+        assert (answer.status, answer.read()) == (200, body)
+        assert spy.wait_for_end() is Ended.COMPLETE
+    assert spy.data("response_data") == body
+    assert [status for _, status, _ in spy.named("response")] == [200]
 
 
 # WebSockets

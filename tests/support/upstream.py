@@ -14,7 +14,9 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 CHAT_ANSWER = {
@@ -303,6 +305,26 @@ class Upstream:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         writer.transport.abort()
         return False
+
+
+@contextmanager
+def raw_upstream(*pieces: bytes) -> Iterator[int]:
+    """The port of an upstream that answers one request with these bytes, a moment apart, and hangs up."""
+
+    def answer(listener: socket.socket) -> None:
+        client, _ = listener.accept()
+        with client:
+            client.recv(65536)
+            for piece in pieces:
+                client.sendall(piece)
+                time.sleep(0.05)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(10)
+        thread = threading.Thread(target=answer, args=(listener,))
+        thread.start()
+        yield listener.getsockname()[1]
+        thread.join(10)
 
 
 def frame(opcode: int, data: bytes, mask: bytes | None = None) -> bytes:

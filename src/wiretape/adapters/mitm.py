@@ -18,6 +18,7 @@ from mitmproxy.certs import CertStore
 from mitmproxy.master import Master
 
 from wiretape.adapters.mitm_addon import RecordingAddon
+from wiretape.adapters.mitm_mend import mend
 from wiretape.adapters.mitm_via import UpstreamProxy
 from wiretape.adapters.trust import locked
 from wiretape.errors import UsageError
@@ -60,6 +61,7 @@ class RecordingProxy:
 
     def start(self) -> int:
         """Listen; return the port."""
+        mend()
         _quieten(self._settings.verbose)
         sys.setswitchinterval(_SWITCH_S)
         self._thread.start()
@@ -115,8 +117,8 @@ class RecordingProxy:
         )
 
     def _addon_options(self) -> dict[str, Any]:
-        """Options that exist only once their addons do."""
-        changed: dict[str, Any] = {"connection_strategy": "lazy"}
+        """Options that exist only once their addons do. Headers are passed on as they are, odd ones too."""
+        changed: dict[str, Any] = {"connection_strategy": "lazy", "validate_inbound_headers": False}
         if self._settings.via is not None and self._settings.via.auth is not None:
             changed["upstream_auth"] = self._settings.via.auth
         return changed

@@ -1,0 +1,60 @@
+"""Mends two faults of mitmproxy by which a client behind the recorder would not get what the upstream sent.
+
+Over HTTP/1 an interim response (103 Early Hints) is taken for the final one, and a chunked body with trailers ends in
+an error. Both are taken out of the stream before mitmproxy sees them: clients must do without either, and do. Applied
+to the recorder's own proxy only, and only where mitmproxy still has the parts in question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import h11
+from mitmproxy.proxy import events
+from mitmproxy.proxy.layers.http import _http1
+
+_MENDED = "wiretape_mended"
+
+
+def mend() -> None:
+    """Once per process; again does nothing."""
+    client = getattr(_http1, "Http1Client", None)
+    if client is None or getattr(_http1, _MENDED, False):
+        return
+    setattr(_http1, _MENDED, True)
+    if hasattr(client, "read_headers"):
+        client.read_headers = _without_interim(client.read_headers)
+    reader = getattr(_http1, "ChunkedReader", None)
+    if reader is not None:
+        _http1.ChunkedReader = _without_trailers(reader)
+
+
+def _without_interim(read_headers: Any) -> Any:
+    def read(self: Any, event: Any) -> Iterator[Any]:
+        if isinstance(event, events.DataReceived):
+            while _starts_interim(bytes(self.buf)) and self.buf.maybe_extract_lines() is not None:
+                pass
+        yield from read_headers(self, event)
+
+    return read
+
+
+def _starts_interim(data: bytes) -> bool:
+    """Whether a whole interim response stands first; 101 is final: another protocol follows."""
+    line, end, _ = data.partition(b"\r\n")
+    words = line.split(b" ", 2)
+    if not end or len(words) < 2 or not words[0].startswith(b"HTTP/1."):
+        return False
+    return len(words[1]) == 3 and words[1].startswith(b"1") and words[1] != b"101"
+
+
+def _without_trailers(reader: Any) -> Any:
+    class Reader(reader):  # type: ignore[misc]
+        def __call__(self, buffer: Any) -> Any:
+            event = super().__call__(buffer)
+            if isinstance(event, h11.EndOfMessage) and event.headers:
+                return h11.EndOfMessage()
+            return event
+
+    return Reader
