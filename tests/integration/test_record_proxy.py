@@ -179,7 +179,7 @@ def test_a_client_that_hangs_up_is_named_and_its_bytes_are_kept(upstream: Upstre
         answer.close()
         door.connection.close()
         assert spy.wait_for_end() is Ended.CLIENT_CLOSED
-        assert upstream.closed.wait(5), "the upstream must learn that nobody listens"
+        assert upstream.closed.wait(20), "the upstream must learn that nobody listens"
     assert spy.data("response_data") == CHAT_EVENTS[0]
 
 

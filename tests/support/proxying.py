@@ -11,6 +11,8 @@ from typing import Any
 
 from wiretape.model.http import Ended
 
+PATIENCE_S = 20  # a busy machine is no failure
+
 
 class Spy:
     """Stands where the recorder stands. `failing` names the methods that raise."""
@@ -44,12 +46,12 @@ class Spy:
 
     def wait_for_end(self, x: int = 1) -> Ended:
         with self._changed:
-            assert self._changed.wait_for(lambda: x in self.ends, 5), self.calls
+            assert self._changed.wait_for(lambda: x in self.ends, PATIENCE_S), self.calls
             return self.ends[x]
 
     def wait_for(self, name: str, count: int = 1) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: len(self.named(name)) >= count, 5), self.calls
+            assert self._changed.wait_for(lambda: len(self.named(name)) >= count, PATIENCE_S), self.calls
 
     def named(self, name: str) -> list[tuple[Any, ...]]:
         return [call[1:] for call in self.calls if call[0] == name]

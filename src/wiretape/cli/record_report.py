@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "wiretape "
 _MOST_TURNS = 5  # shown at the end
+_MOST_LOST = 5
 _MEMO_CALLS = 200  # a memo keeps what it has seen alive: start a new one from time to time
 
 
@@ -79,8 +80,11 @@ class LiveReport:
         bypassed = sorted(summary.bypassed)
         if bypassed:
             self._say(f"passed through unrecorded: {', '.join(bypassed)}")
-        for request in sorted(unrouted):
+        lost = sorted(unrouted)
+        for request in lost[:_MOST_LOST]:
             self._say(f"answered 404: {request} names no host; --upstream URL says where such requests go", "yellow")
+        if lost[_MOST_LOST:]:
+            self._say(f"answered 404, too: {_count(len(lost) - _MOST_LOST, 'other path')}", "yellow")
         if self.calls == 0:
             self._no_calls(bypassed, summary.exchanges)
         else:
