@@ -45,8 +45,8 @@ def redact_tape(path: Path, out: Path, redactor: Redactor) -> Edited:
     """Write a tape again without its secrets, on itself or elsewhere. Fails without having changed anything."""
     if not same_file(path, out):
         return _redact(path, out, redactor)
-    if not path.exists() and not journal_path(path).exists():
-        raise TapeError(f"{path}: no such file")
+    if not path.is_file() and not journal_path(path).exists():
+        read_text(path)  # says what is wrong
     with closing(TapeFile(path)):  # its lock: nobody records to it meanwhile
         edited = _redact(path, out, redactor)
     journal_path(path).unlink(missing_ok=True)  # what it held is in the tape now; here it still has its secrets

@@ -41,6 +41,7 @@ from wiretape.tape.spelling import NotCarried
 from wiretape.tape.storage import TapeFile
 
 _WORTH_SHARING = 256  # bytes: a smaller body is written whole, for whoever reads the tape
+_TOO_DEEP = (orjson.JSONEncodeError, RecursionError)  # orjson reads deeper nesting than it writes
 
 
 class Redacts(Protocol):
@@ -97,9 +98,13 @@ class Shelf:
         if not raw:
             return None
         parsed = self._parsed(raw)
-        if parsed is None:
-            body = redacted(text_body(raw), self._redactor)
-            return shape_of(body), body
+        try:
+            placed = parsed and self._place(name, raw, parsed, known)
+        except _TOO_DEEP:
+            placed = None
+        return placed or _shaped(redacted(text_body(raw), self._redactor))
+
+    def _place(self, name: str, raw: bytes, parsed: Parsed, known: JsonBody | None) -> tuple[JsonObject, Body]:
         how = known or JsonBody(None, parsed.layout, parsed.ascii, parsed.exact)
         base = self._written.get(parsed.base) if parsed.base else None
         shape, value = self._changed(parsed, base, len(raw)) if base else self._whole(parsed)
@@ -178,7 +183,10 @@ class TapeWriter:
 
     def request(self, number: int, at: int, head: Request, raw: bytes) -> Request:
         """A request whose body is `raw`; the head's own body is not looked at."""
-        return self._request(number, at, head, self._shelf.place(str(number), raw))
+        try:
+            return self._request(number, at, head, self._shelf.place(str(number), raw))
+        except _TOO_DEEP:
+            return self._request(number, at, head, _shaped(redacted(text_body(raw), self._redactor)))
 
     def _request(self, number: int, at: int, head: Request, placed: tuple[JsonObject, Body] | None) -> Request:
         if not self._heads_clean:
@@ -207,7 +215,13 @@ class TapeWriter:
             part["body"] = shape_of(body)
         if trailers is not None:
             part["trailers"] = header_values(trailers)
-        self._write(number, at, {"response": part} | ({"ended": ended} if ended else {}))
+        document = {"response": part} | ({"ended": ended} if ended else {})
+        try:
+            self._write(number, at, document)
+        except _TOO_DEEP:
+            response = replace(response, body=text_body(body_bytes(body)))
+            part["body"] = shape_of(text_body(body_bytes(body)))
+            self._write(number, at, document)
         return response
 
     def message(self, number: int, ordinal: int, at: int, sender: Sender, data: bytes, text: bool) -> WsMessage:
@@ -219,7 +233,10 @@ class TapeWriter:
             placed = self._shelf.place(name, data) or _shaped(TextBody(""))
         else:
             placed = _shaped(redacted(plain_body(data) or TextBody(""), self._redactor))
-        return self._message(number, at, sender, placed)
+        try:
+            return self._message(number, at, sender, placed)
+        except _TOO_DEEP:
+            return self._message(number, at, sender, _shaped(redacted(text_body(data), self._redactor)))
 
     def _message(self, number: int, at: int, sender: Sender, placed: tuple[JsonObject, Body]) -> WsMessage:
         self._write(number, at, {"message": {"from": sender, "body": placed[0]}})
@@ -315,6 +332,8 @@ def replace_tape(path: Path, documents: Iterable[bytes]) -> None:
         with closing(TapeFile(fresh)) as file:
             file.replace(b"\n".join(documents))
         os.replace(fresh, path)
+    except TapeUnwritable as error:
+        raise TapeUnwritable(str(error).replace(str(fresh), str(path))) from None
     except OSError as error:
         raise TapeUnwritable(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
