@@ -18,12 +18,14 @@ _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
 def parse_yaml(data: bytes) -> Json:
-    """The first document of a YAML text. Raises CannotTake."""
+    """The document of a YAML text. Raises CannotTake."""
     import yaml
 
     loader = _loader()(data)
     try:
         value = loader.get_data() if loader.check_data() else None
+        if loader.check_data():
+            raise CannotTake("holds several YAML documents; put each in a file of its own")
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise CannotTake(f"is not YAML: {' '.join(str(error).split())[:200]}") from None
     finally:

@@ -10,9 +10,9 @@ import importlib
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
-from wiretape.adapters.import_source import CannotTake, Refused, Source, Taken
+from wiretape.adapters.import_source import CannotTake, Refused, Source, Taken, parse_json
 from wiretape.model.jsonvalue import Json
 
 __all__ = ["FORMATS", "Refused", "Taken", "import_data", "import_files"]
@@ -27,8 +27,11 @@ IMPORTERS: dict[str, str] = {
     "body": "wiretape.adapters.bare_body",
 }
 FORMATS = ("auto", *IMPORTERS)
+UNKNOWN = "is no recording that wiretape knows"
 _FLOWS = re.compile(rb"\d{1,12}:\d+:")  # netstrings in a netstring
 _JSON_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
+_CASSETTE = re.compile(rb"(?m)^(?:interactions|http_interactions|- request|-\s+!)\b")  # YAML that is worth reading
+_LOOK = 20  # lines
 _STREAM_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 
 
@@ -55,9 +58,10 @@ def import_data(name: str, data: bytes, form: str = "auto") -> Iterator[Taken | 
     source = Source(name, data)
     found = False
     try:
-        for outcome in importer(form if form != "auto" else container_of(source)).read(source):
+        container = form if form != "auto" else container_of(source)
+        for outcome in importer(container).read(source):
             found = True
-            yield outcome
+            yield _checked(outcome) if form == "auto" and container == "body" else outcome
     except CannotTake as error:
         yield Refused(name, None, str(error))
         return
@@ -67,6 +71,15 @@ def import_data(name: str, data: bytes, form: str = "auto") -> Iterator[Taken | 
         return
     if not found:
         yield Refused(name, None, "holds no exchange")
+
+
+def _checked(outcome: Taken | Refused) -> Taken | Refused:
+    """A file that only may be the body of a response is taken when some wire format knows it."""
+    from wiretape.wire.registry import default_registry
+
+    if isinstance(outcome, Taken) and default_registry().recognise(outcome.exchange) is None:
+        return Refused(outcome.file, None, f"{UNKNOWN}; --format body takes it for the body of a response")
+    return outcome
 
 
 def importer(name: str) -> Importer:
@@ -82,31 +95,30 @@ def container_of(source: Source) -> str:
         return "mitm"
     if _STREAM_START.match(data):
         return "body"
-    if not _JSON_START.match(data):
-        return _container_of_document(source.document)
-    if _is_lines(data):
-        return _container_of_line(data)
+    if _JSON_START.match(data):
+        lines = _lines(data)
+        return _container_of_lines(lines) if lines else _container_of_document(source.document)
+    if not _CASSETTE.search(data):
+        raise CannotTake(UNKNOWN)
     return _container_of_document(source.document)
 
 
-def _is_lines(data: bytes) -> bool:
-    """Whether this is one JSON text a line, and more than one."""
-    first, _, rest = data.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")
-    return bool(rest.strip()) and _parsed(first) is not None
+def _lines(data: bytes) -> list[Json]:
+    """The documents of a file that has one a line, as far as lines are documents; none if that is not what it is."""
+    lines = data.lstrip(b"\xef\xbb\xbf \t\r\n").splitlines()[:_LOOK]
+    found = [value for line in lines if isinstance(value := _parsed(line), dict)]
+    return found if len(lines) > 1 and 2 * len(found) > len(lines) else []
 
 
-def _parsed(line: bytes) -> Any:
-    from wiretape.adapters.import_source import parse_json
-
+def _parsed(line: bytes) -> Json:
     try:
         return parse_json(line)
     except CannotTake:
         return None
 
 
-def _container_of_line(data: bytes) -> str:
-    first = _parsed(data.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0])
-    return "jsonl" if _is_trace(first) else "body"
+def _container_of_lines(lines: list[Json]) -> str:
+    return "jsonl" if any(_is_trace(line) for line in lines) else "body"
 
 
 def _container_of_document(document: Json) -> str:
@@ -126,10 +138,7 @@ def _container_of_document(document: Json) -> str:
         return "jsonl"
     if isinstance(document, dict | list):
         return "body"
-    raise CannotTake(
-        "is no recording that wiretape knows: cassettes of vcrpy, go-vcr and Ruby's VCR, HAR, mitmproxy's flows, "
-        "JSON Lines of requests and responses"
-    )
+    raise CannotTake(UNKNOWN)
 
 
 def _is_trace(entry: Json) -> bool:

@@ -50,9 +50,7 @@ def entries_of(document: Json) -> list[Any]:
 
 def read(source: Source) -> Iterator[Taken | Refused]:
     """Every exchange, in the order in which the entries stand."""
-    number = 0
-    for group in _grouped(entries_of(source.document)):
-        number += 1
+    for number, group in enumerate(_grouped(entries_of(source.document)), 1):
         yield one(source, TITLE, number, group, lambda group: _recorded(group, source.name))
 
 

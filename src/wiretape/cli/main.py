@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import keyword
 import os
 import sys
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ import click
 from wiretape import __version__
 from wiretape.errors import WiretapeError
 
-# name -> one line for the overview; the module wiretape.cli.NAME defines `command`.
+# name -> one line for the overview; the module wiretape.cli.NAME defines `command` (NAME_ where Python needs the word).
 COMMANDS: dict[str, str] = {
     "record": "Run a program and record what it sends to models.",
     "replay": "Run a program against a tape, offline.",
@@ -27,6 +28,8 @@ COMMANDS: dict[str, str] = {
     "cut": "Write part of a tape as a new tape.",
     "merge": "Write several tapes as one.",
     "redact": "Remove secrets from a tape that is already written.",
+    "import": "Make a tape of recordings that other tools made.",
+    "export": "Write a tape as HAR.",
     "schema": "Print the JSON Schema of a tape's documents.",
 }
 
@@ -44,7 +47,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"wiretape.cli.{cmd_name}").command
+        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command: click.Command = importlib.import_module(f"wiretape.cli.{module}").command
         return command
 
     def resolve_command(

@@ -1,0 +1,207 @@
+"""Reads HAR 1.2: of browsers (with Chrome's `_webSocketMessages`), of mitmproxy, of Polly.js, and our own.
+
+`startedDateTime` and `timings` give the times; a HAR does not say when the parts of a body came, our own excepted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from wiretape.adapters.import_bodies import (
+    clean,
+    cut_short,
+    from_base64,
+    header_pairs,
+    http_version,
+    received_body,
+    sent_body,
+    text_bytes,
+)
+from wiretape.adapters.import_source import CannotTake, Recorded, Refused, Source, Taken, each
+from wiretape.model.http import (
+    Body,
+    BytesBody,
+    Close,
+    Ended,
+    Exchange,
+    Headers,
+    Request,
+    Response,
+    StreamBody,
+    TextBody,
+    WsMessage,
+)
+from wiretape.model.jsonvalue import JsonObject
+from wiretape.tape.bodies import plain_body
+
+NAME = "har"
+TITLE = "HAR"
+OURS = "_wiretape"  # what HAR has no member for
+_BEFORE_WAIT = ("blocked", "dns", "connect", "send")  # `ssl` is part of `connect`
+_PROTOCOLS = ("http:", "https:", "ws:", "wss:", "unknown:")
+_ABORTED = ("abort", "cancel")
+
+
+def read(source: Source) -> Iterator[Taken | Refused]:
+    log = source.document["log"]
+    creator = (log.get("creator") or {}).get("name") if isinstance(log.get("creator"), dict) else None
+    return each(source, TITLE, log["entries"], lambda entry: _recorded(entry, creator == "mitmproxy"))
+
+
+def _recorded(entry: JsonObject, latin: bool) -> Recorded:
+    request = _request(entry["request"])
+    ours = entry.get(OURS) or {}
+    head, end = _times(entry)
+    started = _epoch(entry.get("startedDateTime"))
+    answered = entry["response"]
+    if not answered.get("status") or ours.get("response") is False:
+        return Recorded(Exchange(0, 0, request, None, _failed(entry, answered), end), started, entry.get("_order"))
+    response, cut = _response(_with_events(answered, entry), head, latin)
+    response = _timed(response, ours)
+    messages, close = _messages(entry, started), _close(ours)
+    if messages:
+        end = max(end, messages[-1].at)
+    ended = Ended(ours.get("ended") or (Ended.UPSTREAM_CLOSED if cut else Ended.COMPLETE))
+    exchange = Exchange(0, 0, request, response, ended, end, messages, close)
+    return Recorded(exchange, started, entry.get("_order"))
+
+
+def _request(asked: JsonObject) -> Request:
+    url = clean(asked["url"])
+    if not url.lower().startswith(_PROTOCOLS):
+        raise CannotTake(f"is no HTTP exchange ({url.partition(':')[0][:20]}:)")
+    headers = header_pairs(asked.get("headers"))
+    posted = asked.get("postData") or {}
+    text = posted.get("text")
+    raw = b""
+    if text is not None:
+        raw = from_base64(text) if posted.get("encoding") == "base64" else text_bytes(text, headers)
+    elif posted.get("params"):
+        raw = _form(posted["params"])
+    version = http_version(asked.get("httpVersion"))
+    return Request(clean(asked["method"]).upper(), url, headers, sent_body(raw, headers), version)
+
+
+def _form(params: list[JsonObject]) -> bytes:
+    from urllib.parse import urlencode
+
+    return urlencode([(param["name"], param.get("value") or "") for param in params]).encode()
+
+
+def _response(answered: JsonObject, head: int, latin: bool) -> tuple[Response, bool]:
+    headers = header_pairs(answered.get("headers"))
+    raw = _content(answered.get("content") or {}, headers, latin)
+    body = received_body(raw, headers)
+    return Response(int(answered["status"]), headers, head, body), cut_short(raw)
+
+
+def _content(content: JsonObject, headers: Headers, latin: bool) -> bytes:
+    """The bytes of a response's body. Raises CannotTake where the file has only its size."""
+    text, encoding = content.get("text"), content.get("encoding")
+    if not text:
+        size = content.get("size")
+        if isinstance(size, int | float) and size > 0:
+            raise CannotTake(f"its response had {round(size)} bytes, and the file does not have them")
+        return b""
+    if encoding == "base64" or encoding == "hex" or content.get("_isBinary"):
+        return _coded(text, encoding or "hex")
+    if latin and not text.isascii():
+        return _mitmproxys(text, headers)
+    return text_bytes(text, headers)
+
+
+def _with_events(answered: JsonObject, entry: JsonObject) -> JsonObject:
+    """Chrome keeps the events of an EventSource beside the entry, and leaves the body out."""
+    events, content = entry.get("_eventSourceMessages"), answered.get("content") or {}
+    if not events or content.get("text"):
+        return answered
+    return {**answered, "content": {**content, "text": "".join(map(_event, events))}}
+
+
+def _event(event: JsonObject) -> str:
+    name, known = event.get("eventName"), event.get("eventId")
+    lines = [f"event: {name}"] if name and name != "message" else []
+    lines += [f"id: {known}"] if known else []
+    return "\n".join([*lines, *(f"data: {line}" for line in event["data"].split("\n")), "", ""])
+
+
+def _coded(text: str, encoding: str) -> bytes:
+    """Polly writes a JSON list: a coded text for each chunk."""
+    chunks = json.loads(text) if text.startswith("[") else [text]
+    return b"".join(bytes.fromhex(chunk) if encoding == "hex" else from_base64(chunk) for chunk in chunks)
+
+
+def _mitmproxys(text: str, headers: Headers) -> bytes:
+    """mitmproxy reads a text whose charset is not stated as Latin-1: then it stands here a character for a byte."""
+    try:
+        raw = text.encode("latin-1")
+        raw.decode()
+    except UnicodeError:
+        return text_bytes(text, headers)
+    return raw
+
+
+# -- WebSockets --------------------------------------------------------------------------------------------------
+
+
+def _messages(entry: JsonObject, started: float | None) -> tuple[WsMessage, ...]:
+    made: list[WsMessage] = []
+    for message in entry.get("_webSocketMessages") or ():
+        at = 0 if started is None else max(0, round((message["time"] - started) * 1000))
+        sender = "client" if message["type"] == "send" else "server"
+        made.append(WsMessage(at, sender, _message(message)))  # type: ignore[arg-type]
+    return tuple(made)
+
+
+def _message(message: JsonObject) -> Body:
+    if message.get("opcode") == 2:
+        return BytesBody(from_base64(message["data"]))
+    return plain_body(message["data"].encode("utf-8", "surrogatepass")) or TextBody("")
+
+
+def _close(ours: JsonObject) -> Close | None:
+    close = ours.get("close")
+    return Close(close["code"], close["reason"], close.get("from")) if close else None
+
+
+# -- times and ends ----------------------------------------------------------------------------------------------
+
+
+def _times(entry: JsonObject) -> tuple[int, int]:
+    """Milliseconds from the start to the response's headers, and to its end. -1 means: does not apply."""
+    timings = entry.get("timings") or {}
+    head = sum(max(0.0, timings.get(name) or 0) for name in (*_BEFORE_WAIT, "wait"))
+    receive = max(0.0, timings.get("receive") or 0)
+    if not timings:
+        receive = max(0.0, entry.get("time") or 0)
+    return round(head), round(head + receive)
+
+
+def _epoch(text: Any) -> float | None:
+    if not isinstance(text, str):
+        return None
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _timed(response: Response, ours: JsonObject) -> Response:
+    """What only our own HARs say: when each frame had come, and the trailers."""
+    from dataclasses import replace
+
+    body = response.body
+    if isinstance(body, StreamBody) and (marks := ours.get("ms")) is not None:
+        ms = [int(mark) for mark in marks.split()]
+        if len(ms) == len(body.frames):
+            body = replace(body, ms=tuple(ms), rewritten=tuple(ours.get("rewritten") or ()))
+    trailers = header_pairs(ours["trailers"]) if "trailers" in ours else None
+    return replace(response, body=body, trailers=trailers)
+
+
+def _failed(entry: JsonObject, answered: JsonObject) -> Ended:
+    """How an exchange without a response ended."""
+    if ended := (entry.get(OURS) or {}).get("ended"):
+        return Ended(ended)
+    said = str(answered.get("_error") or entry.get("_error") or "").lower()
+    return Ended.CLIENT_CLOSED if any(word in said for word in _ABORTED) else Ended.UPSTREAM_UNREACHABLE

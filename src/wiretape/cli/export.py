@@ -1,0 +1,59 @@
+"""`wiretape export`: write a tape for other tools."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wiretape.errors import TapeUnwritable, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@click.command("export")
+@click.argument("tape")
+@click.option("--har", is_flag=True, help="Write HAR 1.2, for a browser's developer tools or mitmproxy.")
+@click.option("-o", "--out", required=True, metavar="FILE", help="The file to write; - is standard output.")
+@click.option("--force", is_flag=True, help="Replace the file at --out.")
+def command(tape: str, har: bool, out: str, force: bool) -> None:
+    """Write a tape for other tools.
+
+    The file has what the tape has: secrets are out of it already. TAPE may be - for standard input.
+    """
+    from wiretape.adapters.har_export import har as as_har
+    from wiretape.cli.editing import refuse_existing
+    from wiretape.cli.tapes import read, write_bytes
+
+    if not har:
+        raise UsageError("say what to write: --har")
+    if out != "-":
+        refuse_existing(Path(out), force)
+    whole = read(tape)
+    for warning in whole.warnings:
+        print(f"wiretape: warning: {warning}", file=sys.stderr)
+    pieces = as_har(whole.exchanges, whole.header.started, whole.header.note or "")
+    if out == "-":
+        for piece in pieces:
+            write_bytes(piece)
+        return
+    _write(Path(out), pieces)
+    print(f"wiretape: {len(whole.exchanges)} exchanges written to {out}", file=sys.stderr)
+
+
+def _write(out: Path, pieces: Iterable[bytes]) -> None:
+    """All or nothing."""
+    fresh = out.with_name(f".{out.name}.{os.getpid()}.new")
+    try:
+        with fresh.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+        os.replace(fresh, out)
+    except OSError as error:
+        raise TapeUnwritable(f"{out}: cannot be written: {error.strerror or error}") from None
+    finally:
+        fresh.unlink(missing_ok=True)

@@ -1,0 +1,133 @@
+"""`wiretape import`: make a tape of recordings that other tools made."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wiretape.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretape.adapters.import_source import Refused, Taken
+
+# Kept here, so that the help page costs no import; a test compares them with the importers.
+FORMATS = ("auto", "vcr", "go-vcr", "ruby-vcr", "har", "mitm", "jsonl", "body")
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, metavar="TAPE", type=click.Path(path_type=Path), help="The tape to write.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="auto", help="What the files are, if not clear.")
+@click.option("--note", help="A note for the tape's header.")
+@click.option("--force", is_flag=True, help="Replace the file at --out.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was taken and refused as JSON.")
+@click.pass_context
+def command(
+    ctx: click.Context, files: tuple[Path, ...], out: Path, form: str, note: str | None, force: bool, as_json: bool
+) -> None:
+    """Make a tape of recordings that other tools made.
+
+    Reads cassettes of vcrpy, go-vcr and Ruby's VCR, HAR, mitmproxy's flow files, JSON Lines of {request, response},
+    and bare bodies of responses; a directory stands for the files in it. What cannot be taken is named, and the rest is
+    imported. Secrets are removed as in recording.
+    """
+    from datetime import datetime
+
+    from wiretape.adapters.import_source import Refused
+    from wiretape.adapters.importing_tape import write_imported
+    from wiretape.adapters.settings import load_settings
+    from wiretape.cli.editing import refuse_existing
+    from wiretape.tape.redact import Redactor
+
+    refuse_existing(out, force)
+    paths = list(_files(files))
+    taken: list[Taken] = []
+    refused: list[Refused] = []
+    for outcome in _read(paths, form):
+        if isinstance(outcome, Refused):
+            refused.append(outcome)
+        else:
+            taken.append(outcome)
+    if taken:
+        redactor = Redactor(load_settings(Path.cwd()).redact)
+        write_imported(out, taken, datetime.now(UTC), redactor, note)
+    _report(out, len(paths), taken, refused, as_json)
+    if not taken:
+        raise UsageError(f"nothing could be taken, and {out} was not written; docs/importing.md says what can be read")
+
+
+def _files(named: Sequence[Path]) -> Iterator[Path]:
+    """The files themselves, and those in the directories, by name."""
+    for path in named:
+        if path.is_dir():
+            yield from sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
+        else:
+            yield path
+
+
+def _read(paths: list[Path], form: str) -> Iterator[Taken | Refused]:
+    """Import the files; a terminal sees how far it is."""
+    from wiretape.adapters.importing import import_files
+
+    if not sys.stderr.isatty() or len(paths) < 2:
+        yield from import_files(paths, form)
+        return
+    from rich.progress import track
+
+    from wiretape.views.terminal import make_console
+
+    console = make_console(stderr=True)
+    for path in track(paths, "reading", console=console, transient=True):
+        yield from import_files([path], form)
+
+
+def _report(out: Path, files: int, taken: list[Taken], refused: list[Refused], as_json: bool) -> None:
+    from wiretape.views.printable import one_line
+
+    if as_json:
+        from wiretape.cli.tapes import print_json
+
+        print_json(_as_json(out, files, taken, refused))
+    where = f"written to {out}" if taken else "taken"
+    print(f"wiretape: {_count(len(taken), 'exchange')} of {_count(files, 'file')} {where}", file=sys.stderr)
+    if not refused:
+        return
+    print(f"wiretape: {len(refused)} could not be taken:", file=sys.stderr)
+    by_reason: dict[str, list[Refused]] = {}
+    for one in refused:
+        by_reason.setdefault(one.reason, []).append(one)
+    for reason, ones in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        print(f"  {len(ones)} x {one_line(reason)}", file=sys.stderr)
+        for line in _places(ones):
+            print(f"      {one_line(line)}", file=sys.stderr)
+
+
+def _places(refused: list[Refused]) -> Iterator[str]:
+    """Every file with its entries."""
+    entries: dict[str, list[str]] = {}
+    for one in refused:
+        entries.setdefault(one.file, []).extend([] if one.entry is None else [str(one.entry)])
+    for file, numbers in entries.items():
+        yield f"{file} {'entry' if len(numbers) == 1 else 'entries'} {', '.join(numbers)}" if numbers else file
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _as_json(out: Path, files: int, taken: list[Taken], refused: list[Refused]) -> dict[str, object]:
+    containers: dict[str, int] = {}
+    for one in taken:
+        containers[one.container] = containers.get(one.container, 0) + 1
+    return {
+        "tape": str(out) if taken else None,
+        "files": files,
+        "exchanges": len(taken),
+        "containers": containers,
+        "refused": [{"file": one.file, "entry": one.entry, "reason": one.reason} for one in refused],
+    }
