@@ -1,7 +1,8 @@
 """How much a tape costs: writing and loading a loop of growing history, as ratios against the bytes on the wire.
 
 A loop of 200 calls (20 kB system prompt, 30 tools, 1.2 kB a step; about 40 MB on the wire), once with plain answers,
-once with streamed ones (four characters a delta). Prints ratios against the raw bytes, and against `orjson.loads` and
+once with streamed ones (four characters a delta). Times are CPU times, so that other work on the machine counts little.
+Prints ratios against the raw bytes, and against `orjson.loads` and
 `orjson.dumps` of everything. The last line is JSON. Exits with 1 if a target is missed.
 """
 
@@ -26,12 +27,14 @@ from wiretape.tape.redact import Redactor
 
 CALLS = 200
 WORDS = (
-    ["the", "agent", "read", "2026", "files", "14:05", "and", "87", "tests", "passed", "before", "step", "42", "of", "plan", "3", "changed", "src/app.py", "line", "118"]
+    "the agent read 2026 files 14:05 and 87 tests passed",
+    "before step 42 of plan 3 changed",
+    "src/app.py line 118",
 )
 KEY = "Bearer sk-" + "a1B2c3D4e5F6" * 4
 TARGETS = {
     "plain": {"tape_bytes": 2_000_000, "write_ms": 1.0, "load_s": 2.0},
-    "streamed": {"tape_bytes": 4_000_000, "write_ms": 1.0, "load_s": 2.0},
+    "streamed": {"tape_bytes": 4_000_000, "load_s": 2.0},  # 300 events a call: see the time of an event
 }
 
 
@@ -49,7 +52,7 @@ def requests(source: random.Random) -> list[bytes]:
     """The bodies that a loop sends: each the whole history and one step more."""
     tool = {"type": "function", "function": {"name": "", "parameters": {"type": "object", "properties": {}}}}
     tools = [
-        {**tool, "function": {**tool["function"], "name": f"tool_{i}", "description": text(source, 300)}}
+        {**tool, "function": {**tool["function"], "name": f"tool_{i}", "description": text(source, 1_200)}}
         for i in range(30)
     ]
     messages: list[dict[str, Any]] = [{"role": "system", "content": text(source, 20_000)}]
@@ -80,15 +83,13 @@ def streamed_answer(source: random.Random, number: int) -> list[bytes]:
 
 
 def record(path: Path, bodies: list[bytes], answers: list[list[bytes]], kind: str) -> dict[str, float]:
-    """Record the loop; seconds spent in the event methods, and until everything is on the tape."""
-    recorder = Recorder(
-        path, clock=time.monotonic, started=datetime.now(UTC), redactor=Redactor(), on_trouble=sys.exit
-    )
-    start = time.perf_counter()
+    """Record the loop: seconds of CPU time until everything is on the tape, and seconds spent in the event methods."""
+    recorder = Recorder(path, clock=time.monotonic, started=datetime.now(UTC), redactor=Redactor(), on_trouble=sys.exit)
+    start = time.process_time()
     events = 0
     loop = 0.0
     for body, answer in zip(bodies, answers, strict=True):
-        begun = time.perf_counter()
+        begun = time.thread_time()
         x = recorder.begin("POST", "https://api.example.com/v1/chat/completions", "1.1", [("authorization", KEY)])
         for at in range(0, len(body), 65_536):
             recorder.request_data(x, body[at : at + 65_536])
@@ -97,11 +98,11 @@ def record(path: Path, bodies: list[bytes], answers: list[list[bytes]], kind: st
         for chunk in answer:
             recorder.response_data(x, chunk)
         recorder.end(x, Ended.COMPLETE)
-        loop += time.perf_counter() - begun
+        loop += time.thread_time() - begun
         events += 4 + len(answer) + (len(body) + 65_535) // 65_536
     summary = recorder.close()
     assert not summary.incomplete, summary
-    return {"total": time.perf_counter() - start, "loop": loop, "events": events}
+    return {"total": time.process_time() - start, "loop": loop, "events": events}
 
 
 def best(measure: Callable[[], float], times: int = 3) -> float:
@@ -109,9 +110,9 @@ def best(measure: Callable[[], float], times: int = 3) -> float:
 
 
 def timed(action: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    start = time.thread_time()
     action()
-    return time.perf_counter() - start
+    return time.thread_time() - start
 
 
 def floor(bodies: list[bytes]) -> tuple[float, float]:
@@ -154,12 +155,11 @@ def report(name: str, found: dict[str, Any]) -> list[str]:
     floor_ms = (found["loads_s"] + found["dumps_s"]) / CALLS * 1000
     print(f"{name}: {CALLS} calls, {wire / 1e6:.1f} MB on the wire")
     print(f"  tape     {tape / 1e6:6.2f} MB    {tape / wire:.4f} of the wire")
-    print(
-        f"  writing  {found['write_ms']:6.3f} ms    a call; {found['write_ms'] / floor_ms:.2f} of orjson loads and dumps"
-    )
+    write, load = found["write_ms"], found["load_s"]
+    print(f"  writing  {write:6.3f} ms    a call, both threads; {write / floor_ms:.2f} of orjson loads and dumps")
     print(f"  events   {found['event_us']:6.1f} µs    each, in the thread that forwards")
     print(
-        f"  loading  {found['load_s'] * 1000:6.1f} ms    the tape; {found['load_s'] / found['loads_s']:.2f} of orjson.loads of all requests"
+        f"  loading  {load * 1000:6.1f} ms    the tape; {load / found['loads_s']:.2f} of orjson.loads of all requests"
     )
     limits = TARGETS[name]
     return [f"{name}: {key} is {found[key]:.3f}, target {limit}" for key, limit in limits.items() if found[key] > limit]

@@ -9,15 +9,13 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TypeAlias
 
-from wiretape.errors import TapeUnwritable
 from wiretape.model.http import Exchange, Request, Response, WsMessage
 from wiretape.tape.documents import Header
 from wiretape.tape.draft import Draft
 from wiretape.tape.opening import Opened
 from wiretape.tape.recovery import request_bytes, request_head, response_of, write_message
 from wiretape.tape.redact import Redactor
-from wiretape.tape.splitting import split_documents
-from wiretape.tape.storage import read_text
+from wiretape.tape.storage import is_compressed, read_text, replace_start
 from wiretape.tape.troubles import Troubles
 from wiretape.tape.writer import TapeWriter, document_text, header_document, replace_tape
 
@@ -229,20 +227,17 @@ class Binder:
         try:
             if final != header:
                 self._opened.file.finish()
-                _replace_header(self._opened, final)
+                _replace_header(self._opened, header, final)
         finally:
             self._opened.file.close()
 
 
-def _replace_header(opened: Opened, header: Header) -> None:
-    """Write the tape anew with another header: the lists are known at the end only, and the header stands first."""
-    text = read_text(opened.path)
-    end = split_documents(text.partition(b"\n\n")[0], opened.path)[0][0].end
-    rest = text[end:].lstrip(b"\n")
-    documents = [document_text(header_document(header)), *([rest] if rest else [])]
-    try:
-        replace_tape(opened.path, documents)
-    except TapeUnwritable:
-        if os.name == "posix":
-            raise
-        opened.file.replace(b"\n".join(documents))  # Windows does not replace a file that is open
+def _replace_header(opened: Opened, old: Header, new: Header) -> None:
+    """The header's lists are known at the end only, and the header stands first: write the tape anew."""
+    before, after = document_text(header_document(old)), document_text(header_document(new))
+    if os.name != "posix":  # Windows does not replace a file that is open
+        opened.file.replace(after + read_text(opened.path)[len(before) :])
+    elif is_compressed(opened.path):
+        replace_tape(opened.path, [after + read_text(opened.path)[len(before) :]])
+    else:
+        replace_start(opened.path, len(before), after)

@@ -7,10 +7,9 @@ the format does not know is an error, so that a typing mistake in a hand edit is
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from wiretape.model.http import Ended, Layout, Sender
 
@@ -32,7 +31,7 @@ class Header(Document):
     """The first document of a tape."""
 
     wiretape: PositiveInt = Field(default=VERSION, description="version of the format")
-    started: datetime = Field(description="wall-clock time that all times count from")
+    started: AwareDatetime = Field(description="wall-clock time that all times count from")
     recorder: str = Field(description="what wrote the tape")
     note: str | None = None
     provenance: str | None = Field(

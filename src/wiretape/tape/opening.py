@@ -105,7 +105,8 @@ def _with_notes(header: Header, left: Leftover | None) -> Header:
 
 def _mend(file: TapeFile, text: bytes, pieces: list[Piece], torn: bool, header: Header, ends: list[bytes]) -> None:
     """Bring the file into the state in which documents can be appended."""
-    changed = not pieces or header_document(header) != pieces[0].value
+    # The recorder puts another header in its place when it closes: it must stand there as it would be written.
+    changed = not text.startswith(document_text(header_document(header)))
     if changed or torn or is_compressed(file.path) or b"\r" in text:
         kept = [document_text(header_document(header))] + [document_text(piece.value) for piece in pieces[1:]]
         file.replace(b"\n".join([*kept, *ends]))

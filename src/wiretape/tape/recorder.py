@@ -57,6 +57,8 @@ def _harmless(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Conc
     """Design law 7: whatever fails in recording, the traffic flows on."""
 
     def guarded(self: Recorder, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        if self._summary is not None:
+            return  # closed: what a proxy says of connections that it tears down
         try:
             method(self, *args, **kwargs)
         except Exception as error:

@@ -19,7 +19,7 @@ import orjson
 
 from wiretape.model.http import Layout, dump_json
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.tape.spelling import SEPARATORS, NotCarried, check_values, element_encoder, loads, spellings
+from wiretape.tape.spelling import SEPARATORS, NotCarried, check_values, element_encoder, loads, spellings, too_deep
 
 _MOST_BODIES = 16
 _MOST_BYTES = 64 * 1024 * 1024
@@ -89,7 +89,10 @@ class BodyParser:
             extended = _extend(*near, raw)
             if extended is not None:
                 return self._remember(extended, near[0])
-        spelled = _parse_whole(raw)
+        try:
+            spelled = _parse_whole(raw)
+        except orjson.JSONEncodeError as error:
+            raise too_deep(error) from None
         base = self._most_in_common(spelled) if spelled.members else None
         if base is not None:
             _adopt(spelled, base)

@@ -53,6 +53,11 @@ def loads(raw: bytes) -> Json:
         raise NotCarried(str(error)) from None
 
 
+def too_deep(error: orjson.JSONEncodeError) -> NotCarried:
+    """orjson reads deeper nesting than it writes."""
+    return NotCarried(f"cannot be written as JSON: {error}")
+
+
 def check_values(raw: bytes, value: Json) -> None:
     """Raises NotCarried unless `value`, as orjson read it, is all that `raw` says."""
     try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,21 @@ class TapeFile:
         finally:
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)
+
+
+def replace_start(path: Path, length: int, start: bytes) -> None:
+    """Put `start` in the place of the first bytes of a file, all or nothing, however large the rest is."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with open(path, "rb") as old, open(fresh, "wb") as new:
+            old.seek(length)
+            new.write(start)
+            shutil.copyfileobj(old, new, 1024 * 1024)
+        shutil.copymode(path, fresh)
+        os.replace(fresh, path)
+    finally:
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
 
 
 def write_all(descriptor: int, data: bytes) -> None:

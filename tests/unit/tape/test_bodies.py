@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import orjson
 import pytest
+from tests.support.taping import Taping
 
-from wiretape.model.http import BytesBody, JsonBody, StreamBody, TextBody, body_bytes
+from wiretape.model.http import BytesBody, Ended, JsonBody, StreamBody, TextBody, body_bytes
 from wiretape.tape.bodies import digest, plain_body, response_body, shape_of
+from wiretape.tape.reader import read_tape
 from wiretape.tape.writer import Shelf
 
 
@@ -104,3 +108,24 @@ def test_a_digest_depends_on_what_the_body_says_not_on_how_the_file_is_laid_out(
     again = orjson.loads(orjson.dumps(shape, option=orjson.OPT_INDENT_2))
     assert digest(shape) == digest(again) == "68116dac"
     assert digest({"json": {"a": [1.0, "天"]}}) != digest(shape)
+
+
+@pytest.mark.parametrize("depth", [240, 250, 260, 900])
+@pytest.mark.parametrize("form", [b'{"a":%b}', b'{"a": %b}', b"%b"])
+def test_nesting_that_is_too_deep_for_the_encoder_stays_text(tmp_path: Path, depth: int, form: bytes) -> None:
+    """It reads 1,024 levels and writes 254."""
+    raw = form % (b"[" * depth + b"]" * depth)
+    taping = Taping(tmp_path / "deep.tape")
+    taping.call(raw, [raw])
+    taping.call(raw[:-1] + b"}" if form != b"%b" else raw, [raw])
+    x = taping.recorder.begin("GET", "wss://a.example/", "1.1", [])
+    taping.recorder.message(x, "client", raw.decode())
+    taping.recorder.message(x, "server", raw.decode())
+    taping.recorder.end(x, Ended.COMPLETE)
+    assert taping.recorder.close().troubles == ()
+    tape = read_tape(tmp_path / "deep.tape")
+    assert list(tape.exchanges) == taping.exchanges
+    first = tape.exchanges[0]
+    assert first.response is not None
+    assert body_bytes(first.request.body) == body_bytes(first.response.body) == raw
+    assert [body_bytes(message.body) for message in tape.exchanges[2].messages] == [raw, raw]

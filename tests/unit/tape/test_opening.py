@@ -111,3 +111,17 @@ def test_without_the_library_a_compressed_tape_says_how_to_get_it(
     (tmp_path / "old.tape.zst").write_bytes(b"x")
     with pytest.raises(TapeError, match=r"pip install 'wiretape\[zstd\]'"):
         read_tape(tmp_path / "old.tape.zst")
+
+
+def test_a_header_that_was_edited_by_hand_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "run.tape"
+    recorded(path)
+    header, _, rest = path.read_text().partition("\n\n")
+    edited = {**orjson.loads(header), "note": "mine"}
+    path.write_text(orjson.dumps(edited).decode() + "\n\n" + rest)
+    taping = Taping(path, append=True)
+    taping.recorder.bypassed("pypi.example")
+    taping.call(b'{"n":"new"}', [b"{}"])
+    taping.recorder.close()
+    check(path, 4)
+    assert (read_tape(path).header.note, read_tape(path).header.bypassed) == ("mine", ["pypi.example"])
