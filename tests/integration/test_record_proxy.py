@@ -435,3 +435,11 @@ def test_the_first_event_is_not_held_up(upstream: Upstream, state: Path) -> None
             answer.close()
             door.connection.close()
     assert statistics.median(times) < 0.1
+
+
+def test_a_fault_of_the_proxy_itself_is_told(upstream: Upstream, state: Path) -> None:
+    import logging
+
+    with recording(Spy(), state) as (_, troubles):
+        logging.getLogger("mitmproxy.addonmanager").error("Addon error: it broke\nTraceback (most recent call last):")
+    assert troubles == ["the proxy says: Addon error: it broke"]

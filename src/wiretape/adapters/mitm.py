@@ -8,6 +8,8 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +64,6 @@ class RecordingProxy:
     def start(self) -> int:
         """Listen; return the port."""
         mend()
-        _quieten(self._settings.verbose)
         sys.setswitchinterval(_SWITCH_S)
         self._thread.start()
         self._ready.wait()
@@ -79,7 +80,8 @@ class RecordingProxy:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._serve())
+            with _logging(self._settings.verbose, self._addon.trouble):
+                asyncio.run(self._serve())
         except BaseException as error:
             self._failure = error
         finally:
@@ -165,14 +167,34 @@ def free_port(port: int) -> int:
         return number
 
 
-def _quieten(verbose: bool) -> None:
-    """mitmproxy's own log: only on request, on stderr."""
+class _Faults(logging.Handler):
+    """mitmproxy's own errors are the person's business: something of the traffic may have gone wrong."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(f"the proxy says: {record.getMessage().splitlines()[0]}")
+
+
+@contextmanager
+def _logging(verbose: bool, tell: Callable[[str], None]) -> Iterator[None]:
+    """mitmproxy's log: its errors become troubles; all of it goes to stderr on request."""
     log = logging.getLogger("mitmproxy")
+    handlers: list[logging.Handler] = [_Faults(tell)]
+    if verbose:
+        handlers.append(logging.StreamHandler())
+        handlers[-1].setFormatter(logging.Formatter("mitmproxy: %(message)s"))
+    before = log.propagate, log.level
     log.propagate = False
-    if verbose and not log.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("mitmproxy: %(message)s"))
+    log.setLevel(logging.INFO if verbose else logging.ERROR)
+    for handler in handlers:
         log.addHandler(handler)
-        log.setLevel(logging.INFO)
-    elif not log.handlers:
-        log.addHandler(logging.NullHandler())
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            log.removeHandler(handler)
+        log.propagate = before[0]
+        log.setLevel(before[1])

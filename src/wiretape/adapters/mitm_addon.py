@@ -57,7 +57,7 @@ class RecordingAddon:
         self.unrouted: set[str] = set()  # requests to our own port that lead nowhere
         self.distrusted: set[str] = set()  # hosts for which a client refused our certificate
         self._recorder = recorder
-        self._on_trouble = on_trouble
+        self.trouble = on_trouble
         self._upstream = upstream
         self._via = via
         self._stopped = False
@@ -81,7 +81,7 @@ class RecordingAddon:
         host = data.context.client.sni or (server.address[0] if server.address else None)
         if host and host not in self.distrusted:
             self.distrusted.add(host)
-            self._on_trouble(f"the client did not accept wiretape's certificate for {host}: {data.conn.error}")
+            self.trouble(f"the client did not accept wiretape's certificate for {host}: {data.conn.error}")
 
     # requests
 
@@ -152,7 +152,7 @@ class RecordingAddon:
         ended = _ended(flow)
         if flow.metadata.get(_RECORDED) is not None and ended is Ended.UPSTREAM_UNREACHABLE and not self._stopped:
             reason = flow.error.msg if flow.error else "unknown"
-            self._on_trouble(f"{flow.request.host}:{flow.request.port} could not be reached: {reason}")
+            self.trouble(f"{flow.request.host}:{flow.request.port} could not be reached: {reason}")
         self._end(flow, ended)
         if ended is not Ended.CLIENT_CLOSED and flow.response is None and flow.killable:
             # Without a recorder the client would see its connection fail: let it see that, not a page of ours.
@@ -205,7 +205,7 @@ class RecordingAddon:
         try:
             return record(*values)
         except Exception as error:
-            self._on_trouble(f"recording failed: {type(error).__name__}: {error}")
+            self.trouble(f"recording failed: {type(error).__name__}: {error}")
             return None
 
 
