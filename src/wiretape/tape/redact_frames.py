@@ -110,8 +110,12 @@ class _Stream:
         root = (value["type"],) if isinstance(value, dict) and isinstance(value.get("type"), str) else ()
         value = value if isinstance(value, dict | list) else [value]
         self._noted = []
-        if self._walk(i, value, root, "", 0) != _strings_in(body):
-            del self._payloads[i]  # a name stands twice: what the first one says is lost here, so search it all
+        try:
+            whole = self._walk(i, value, root, "", 0) == _strings_in(body)
+        except RecursionError:
+            whole = False
+        if not whole:  # too deep, or a name stands twice and what the first one says is lost: search the frame as text
+            del self._payloads[i]
             return
         self._forms.learn(body, self._noted, self._kind(value, root))
 

@@ -482,6 +482,17 @@ def test_a_frame_in_which_a_name_stands_twice_hides_nothing() -> None:
     assert rewritten == (0,)
 
 
+def test_deeply_nested_json_hides_nothing() -> None:
+    value: Any = KEY
+    for i in range(250):
+        value = {"a": value} if i % 2 else [value]
+    assert KEY.encode() not in orjson.dumps(Redactor().value(value))
+    deep = b'{"a":' * 900 + b'"' + KEY.encode() + b'"' + b"}" * 900 + b"\n"
+    made, rewritten = Redactor().frames([deep])
+    assert made == [deep.replace(KEY.encode(), b"[redacted:api-key:1]")]
+    assert rewritten == (0,)
+
+
 def test_interleaved_choices_are_not_mixed_up() -> None:
     frames = []
     for piece, other in zip((TOKEN[:10], TOKEN[10:20], TOKEN[20:]), "abc", strict=True):
