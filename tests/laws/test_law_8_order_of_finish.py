@@ -58,6 +58,20 @@ def test_every_cause_is_the_call_that_led_to_it(roots: list[Talk], seed: int, ho
         assert played.name_of(step.cause.call) == label.parent, step.cause
 
 
+@settings(max_examples=40, deadline=None)
+@given(roots=st.lists(talks(), min_size=1, max_size=2), seed=st.integers(0, 999), how=liberties())
+def test_every_tool_call_gets_its_own_result_in_the_call_that_follows(
+    roots: list[Talk], seed: int, how: Liberties
+) -> None:
+    played = play(roots, seed, how)
+    for use in build_run(played.calls).tool_uses:
+        assert use.result is not None
+        assert use.result_call is not None
+        assert use.result.name == use.call.name
+        assert use.result.id == use.call.id
+        assert played.labels[use.result_call - 1].parent == played.name_of(use.call_number)
+
+
 @settings(max_examples=60, deadline=None)
 @given(roots=st.lists(talks(), min_size=1, max_size=2), how=liberties(), seeds=st.tuples(*[st.integers(0, 999)] * 2))
 def test_the_same_plan_at_other_times_gives_the_same_run(
