@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.wire import CHAT, DONE, MESSAGES, RESPONSES, answer, chunk, everything, named, stream
+from tests.support.wire import CHAT, DONE, GEMINI, MESSAGES, RESPONSES, answer, chunk, everything, frame, named, stream
 
 from wiretape.wire.sse import SseDecoder, SseEvent
 
@@ -45,7 +46,33 @@ MESSAGES_STREAM = named(
         {"type": "message_stop"},
     ]
 )
-STREAMS = [(CHAT, CHAT_STREAM), (RESPONSES, RESPONSES_STREAM), (MESSAGES, MESSAGES_STREAM)]
+GEMINI_CHUNKS = [
+    {"candidates": [{"content": {"role": "model", "parts": [{"text": "想 🙂", "thought": True}]}}], "responseId": "r"},
+    {"candidates": [{"content": {"parts": [{"text": "产品[{"}]}}], "usageMetadata": {"promptTokenCount": 3}},
+    {"candidates": [{"content": {"parts": [{"functionCall": {"name": "f", "willContinue": True}}]}}]},
+    {
+        "candidates": [
+            {
+                "content": {
+                    "parts": [{"functionCall": {"partialArgs": [{"jsonPath": "$.城市[0]", "stringValue": "成都"}]}}]
+                }
+            }
+        ]
+    },
+    {"candidates": [{"content": {"parts": [{"text": "", "thoughtSignature": "c2ln"}]}, "finishReason": "STOP"}]},
+]
+GEMINI_STREAM = [frame(chunk) for chunk in GEMINI_CHUNKS]
+GEMINI_LIST = [
+    *((b"," if n else b"[") + json.dumps(chunk, ensure_ascii=False).encode() for n, chunk in enumerate(GEMINI_CHUNKS)),
+    b"\n]",
+]
+STREAMS = [
+    (GEMINI, GEMINI_STREAM),
+    (GEMINI, GEMINI_LIST),
+    (CHAT, CHAT_STREAM),
+    (RESPONSES, RESPONSES_STREAM),
+    (MESSAGES, MESSAGES_STREAM),
+]
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:

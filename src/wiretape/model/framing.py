@@ -1,4 +1,4 @@
-"""Splits a streamed body into raw frames: server-sent events, NDJSON, AWS event streams.
+"""Splits a streamed body into raw frames: server-sent events, NDJSON, AWS event streams, lists of JSON objects.
 
 Sans-IO, and independent of how the bytes were chunked. Nothing is interpreted or dropped: the frames joined are the
 input. What a frame means is `wire`'s business.
@@ -23,6 +23,9 @@ _NDJSON_TYPES = frozenset(
         "application/jsonlines",
     }
 )
+_JSON_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("?)|[\[\]{}]', re.DOTALL)
+_JSON_TYPES = ("application/json", "text/json", "")
+_LIST_START = re.compile(rb"\s*\[\s*\{")
 _PRELUDE = 12  # total length, header length, CRC-32 of both
 _SMALLEST_MESSAGE = 16
 _LARGEST_MESSAGE = 32 * 1024 * 1024
@@ -135,6 +138,50 @@ class AwsFramer(Framer):
         return start + total if len(self._rest) - start >= total else 0
 
 
+class ListFramer(Framer):
+    """One JSON list that comes element by element: a frame ends after its element, separators begin the next one.
+
+    Only objects and lists are elements that end a frame; once the list itself is closed, the rest is one frame.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen = 0  # where to read on in `_rest`
+        self._depth = 0
+
+    @property
+    def closed(self) -> bool:
+        """Has the list's own end come?"""
+        return self._depth < 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        before = len(self._rest) + len(chunk)
+        frames = super().feed(chunk)
+        self._seen -= before - len(self._rest)
+        return frames
+
+    def close(self) -> list[bytes]:
+        self._seen = 0
+        return super().close()
+
+    def _end(self, start: int) -> int:
+        while self._depth >= 0 and (token := _JSON_TOKEN.search(self._rest, self._seen)):
+            kind = token[0][:1]
+            if kind == b'"' and not token[1]:  # a string that goes on
+                self._seen = token.start()
+                return 0
+            self._seen = token.end()
+            if kind in b"[{":
+                self._depth += 1
+            elif kind in b"]}":
+                self._depth -= 1
+                if self._depth == 1:
+                    return self._seen
+                if self._depth == 0:
+                    self._depth = -1
+        return 0
+
+
 def framer_for(content_type: str | None, first: bytes = b"") -> Framer | None:
     """The framer for a body of this content type that begins with `first`, or None if it is no stream.
 
@@ -150,3 +197,9 @@ def framer_for(content_type: str | None, first: bytes = b"") -> Framer | None:
     if kind in ("", "text/plain", "application/octet-stream") and _SSE_START.match(first):
         return SseFramer()
     return None
+
+
+def list_framer_for(content_type: str | None, first: bytes) -> ListFramer | None:
+    """The framer for a JSON list of objects. Most are no streams: only what came in pieces over time is one."""
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    return ListFramer() if kind in _JSON_TYPES and _LIST_START.match(first) else None

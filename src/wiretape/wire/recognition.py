@@ -18,7 +18,8 @@ _OTHER = re.compile(
     r"(?:/(?:embeddings?|embed|contextualizedembeddings|rerank|moderations|classifications|batches|decisions|systemone"
     r"|fim/completions|infill|tokenize|detokenize|apply-template|invocations-log|count-tokens|control|cancel"
     r"|api/chat|api/generate|v2/chat|converse|converse-stream|interactions|realtime|deferred-completion/[^/]+"
-    r"|assistants|runs|threads(?:/[^/]+(?:/.*)?)?|chat/completions/[^/]+/messages|conversations(?:/.*)?)"
+    r"|assistants|runs|threads(?:/[^/]+(?:/.*)?)?|chat/completions/[^/]+/messages|conversations(?:/.*)?"
+    r"|cachedContents(?:/[^/]+)?)"
     r"|:(?:embedContent|batchEmbedContents|predict|countTokens|computeTokens|generateContent|streamGenerateContent))$"
 )
 # Paths that belong to one format: no other bids by the body there.
@@ -121,7 +122,7 @@ def body_format(body: Json, headers: Headers) -> str | None:
     """The format that a request's body shows, by its keys; None where they show none."""
     if not isinstance(body, dict) or "jsonrpc" in body:
         return None
-    if "contents" in body or "contents" in obj(body.get("request")):
+    if _has_contents(body) or _has_contents(obj(body.get("request"))):
         return "gemini.generate"
     messages = body.get("messages")
     if isinstance(messages, list):
@@ -129,6 +130,13 @@ def body_format(body: Json, headers: Headers) -> str | None:
     if "input" in body and not ("questions" in body or "documents" in body):
         return _input_format(body)
     return None
+
+
+def _has_contents(body: JsonObject) -> bool:
+    """Gemini's `contents`: objects with parts (another service's member of that name has none)."""
+    contents = body.get("contents")
+    listed = contents if isinstance(contents, list) else [contents]
+    return bool(listed) and all("parts" in obj(content) for content in listed[:_LOOK_AT])
 
 
 def _messages_format(body: JsonObject, messages: list[Json], headers: Headers) -> str | None:
@@ -192,4 +200,14 @@ def response_format(value: Json) -> str | None:
         return "openai.responses"
     if kind == "message_start" or (kind == "message" and "stop_reason" in body):
         return "anthropic.messages"
+    body = obj(value[0]) if isinstance(value, list) and value else body  # a stream may be one list
+    if _is_gemini(body) or _is_gemini(obj(body.get("response"))):
+        return "gemini.generate"
     return None
+
+
+def _is_gemini(body: JsonObject) -> bool:
+    if any(key in body for key in ("usageMetadata", "usage_metadata", "promptFeedback", "prompt_feedback")):
+        return True
+    candidates = items(body.get("candidates"))
+    return any("content" in obj(c) or "finishReason" in obj(c) for c in candidates)

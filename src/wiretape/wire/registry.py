@@ -12,6 +12,7 @@ from wiretape.model.http import Exchange, Request
 from wiretape.wire.anthropic_messages import AnthropicMessages
 from wiretape.wire.base import Claim, Memo, WireFormat
 from wiretape.wire.call_frame import frame_call, unreadable_request
+from wiretape.wire.gemini_generate import GeminiGenerate
 from wiretape.wire.openai_chat import OpenAIChat
 from wiretape.wire.openai_responses import OpenAIResponses
 from wiretape.wire.openai_responses_polls import settle
@@ -87,7 +88,7 @@ class Registry:
 
 
 def built_in() -> list[WireFormat]:
-    return [OpenAIChat(), OpenAIResponses(), AnthropicMessages()]
+    return [OpenAIChat(), OpenAIResponses(), AnthropicMessages(), GeminiGenerate()]
 
 
 def load_registry() -> Registry:

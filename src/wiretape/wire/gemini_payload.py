@@ -1,0 +1,106 @@
+"""How Gemini's answers come: one JSON object, events, or a JSON list that grows by one object at a time.
+
+Errors may stand in an event stream as bare JSON, without `data:`. Code Assist wraps each object once more.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from wiretape.model.framing import ListFramer
+from wiretape.model.http import JsonBody, Response, StreamBody
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.lenient import UNREADABLE, as_text, is_empty, load, obj, raw_bytes
+from wiretape.wire.payload import Event, EventPayload, JsonPayload, Payload, TextPayload, read_payload
+
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+_BARE = re.compile(rb"^[{\[]", re.MULTILINE)
+_SHOWS = frozenset({"candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata"})
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """A stream's objects. `ended`: was a list's closing bracket seen? None for events, which have no such end."""
+
+    payload: EventPayload
+    ended: bool | None = None
+
+
+def read_chunks(response: Response) -> Chunks | JsonPayload | TextPayload:
+    """What came, a list as a stream of its elements."""
+    body = response.body
+    if isinstance(body, JsonBody):
+        if isinstance(body.value, list):
+            return Chunks(EventPayload([Event("", value, None) for value in body.value]), True)
+        return JsonPayload(body.value)
+    if raw_bytes(body).lstrip(_BLANK)[:1] == b"[" and not (isinstance(body, StreamBody) and body.binary):
+        return _read_list(response)
+    payload = read_payload(response)
+    return Chunks(_with_bare(payload, response)) if isinstance(payload, EventPayload) else _whole(payload)
+
+
+def _whole(payload: Payload) -> JsonPayload | TextPayload:
+    assert not isinstance(payload, EventPayload)
+    return payload
+
+
+def _read_list(response: Response) -> Chunks:
+    body = response.body
+    frames = list(body.frames) if isinstance(body, StreamBody) else [raw_bytes(body)]
+    times: list[int | None] = [*body.ms] if isinstance(body, StreamBody) else [None]
+    times += [None] * (len(frames) - len(times))
+    framer = ListFramer()
+    events: list[Event] = []
+    torn: list[str] = []
+    for frame, ms in zip(frames, times, strict=False):
+        for piece in framer.feed(frame):
+            _take(piece, ms, events, torn)
+    closed = framer.closed
+    _take(b"".join(framer.close()), times[-1] if times else None, events, torn)
+    return Chunks(EventPayload(events, unreadable=tuple(torn)), closed)
+
+
+def _take(piece: bytes, ms: int | None, events: list[Event], torn: list[str]) -> None:
+    data = piece.lstrip(_BLANK + b"[,").rstrip(_BLANK)
+    if not data or data == b"]":
+        return
+    value = load(data)
+    if value is UNREADABLE:
+        torn.append(as_text(data))
+    else:
+        events.append(Event("", value, ms))
+
+
+def _with_bare(payload: EventPayload, response: Response) -> EventPayload:
+    """The events, and the JSON that stands between them as it is."""
+    raw = raw_bytes(response.body)
+    if b"\r" in raw:
+        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if (b"\n{" not in raw and b"\n[" not in raw) or raw.lstrip(_BLANK)[:1] == b"{":
+        return payload
+    found: list[Event] = []
+    end = 0
+    for start in _BARE.finditer(raw):
+        if start.start() >= end:
+            end, value = _value_at(raw, start.start())
+            found += [Event("", v, None) for v in (value if isinstance(value, list) else [value])]
+    return replace(payload, events=payload.events + found)
+
+
+def _value_at(raw: bytes, start: int) -> tuple[int, Json]:
+    """The JSON value that begins here, up to an empty line or the end."""
+    blank = raw.find(b"\n\n", start)
+    end = blank if blank >= 0 else len(raw)
+    value = load(raw[start:end].strip())
+    return end, (as_text(raw[start:end]) if value is UNREADABLE else value)
+
+
+def unwrapped(value: Json) -> JsonObject:
+    """An answer without Code Assist's wrapper. What stands beside it is the wrapper's own: a trace id, credits."""
+    body = obj(value)
+    inner = body.get("response")
+    if not isinstance(inner, dict) or not _SHOWS.isdisjoint(body):
+        return body
+    trace = body.get("traceId")
+    return inner if is_empty(trace) or inner.get("responseId") else {**inner, "responseId": trace}
