@@ -35,6 +35,7 @@ class Journal:
         self._header = orjson.dumps({"journal": VERSION, "pid": os.getpid(), "header": header})
         self._descriptor = os.open(path, _FLAGS, 0o666)
         self.size = 0
+        self._notes: list[tuple[bytes, int, bytes]] = []
         self.append(b"journal", b"0", 0, self._header)
 
     def append(self, kind: bytes, name: bytes, at: int, payload: bytes = b"") -> Extent:
@@ -51,6 +52,12 @@ class Journal:
                 raise
             self.size = start + len(head) + len(payload) + 1
             return start + len(head), len(payload), at
+
+    def note(self, kind: bytes, at: int, payload: bytes) -> None:
+        """Write a record that is about the tape, not about an exchange: it is kept when the journal is rewritten."""
+        with self.lock:
+            self._notes.append((kind, at, payload))
+            self.append(kind, b"0", at, payload)
 
     def read(self, extent: Extent) -> bytes:
         offset, length, _ = extent
@@ -78,6 +85,8 @@ class Journal:
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             self.size = 0
             self.append(b"journal", b"0", 0, self._header)
+            for kind, at, payload in self._notes:
+                self.append(kind, b"0", at, payload)
             for draft, records in kept:
                 draft.request.clear()
                 draft.response.clear()

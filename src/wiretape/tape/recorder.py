@@ -191,10 +191,11 @@ class Recorder:
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
         message = MessageDraft(draft.message_count + 1, sender, text, (0, 0, 0))
         name = b"%d.%d" % (x, message.ordinal)
-        message.extent = self._journal.append(message_kind(message), name, self._now(), self._redactor.data(raw))
-        draft.websocket, draft.message_count = True, message.ordinal
+        clean = self._redactor.data(raw)
         with self._journal.lock:
+            message.extent = self._journal.append(message_kind(message), name, self._now(), clean)
             draft.messages.append(message)
+        draft.websocket, draft.message_count = True, message.ordinal
         self._binder.message(draft)
 
     @_harmless
@@ -207,7 +208,7 @@ class Recorder:
         """A host that was let through unrecorded."""
         if host not in self._bypassed:
             self._bypassed.append(host)
-            self._journal.append(b"bypassed", b"0", self._now(), clean_text(host).encode())
+            self._journal.note(b"bypassed", self._now(), clean_text(host).encode())
 
     def close(self) -> RecorderSummary:
         """Write everything out. Exchanges that are still open end as `recorder_stopped`."""
@@ -297,7 +298,9 @@ class Recorder:
         return body.searched.clean(data, self._redactor.data)
 
     def _append(self, draft: Draft, body: BodyDraft, kind: bytes, at: int, data: bytes) -> None:
-        if data:
+        if not data:
+            return
+        with self._journal.lock:  # the other thread may rewrite the journal: the draft must know all that is in it
             extent = self._journal.append(kind, b"%d" % draft.number, at, data)
             (body.encoded if kind.endswith(b"-encoded") else body.extents).add(*extent)
 
@@ -323,7 +326,7 @@ class Recorder:
         kinds = self._redactor.kinds
         if len(kinds) != self._kinds:
             self._kinds = len(kinds)
-            self._journal.append(b"redacted", b"0", self._now(), orjson.dumps(sorted(kinds)))
+            self._journal.note(b"redacted", self._now(), orjson.dumps(sorted(kinds)))
 
 
 def _framer(headers: list[tuple[str, str]]) -> Framer | None:

@@ -69,3 +69,41 @@ def test_a_long_recording_does_not_keep_a_long_journal(tmp_path: Path, monkeypat
     done = read_tape(path)
     assert done.exchanges[0].response == live.exchanges[0].response
     assert [body_bytes(m.body) for m in done.exchanges[1].messages] == [b'{"n":%d}' % n for n in range(100)]
+
+
+def test_what_is_known_of_the_tape_survives_rewriting(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j", {"wiretape": 1})
+    journal.note(b"bypassed", 1, b"pypi.example")
+    journal.note(b"redacted", 2, b'["authorization"]')
+    journal.rewrite([])
+    left = read_journal(tmp_path / "j")
+    assert left is not None
+    assert (left.header, left.bypassed, left.redacted) == ({"wiretape": 1}, ["pypi.example"], ["authorization"])
+    journal.close()
+
+
+def test_rewriting_while_chunks_come_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other thread rewrites the journal at every job."""
+    monkeypatch.setattr(binding, "_REWRITE_FROM", 0)
+    monkeypatch.setattr(binding, "_GATHER_S", 0)
+    path = tmp_path / "busy.tape"
+    taping = Taping(path)
+    recorder = taping.recorder
+    x = recorder.begin("GET", "https://events.example/", "1.1", [])
+    recorder.request_end(x)
+    recorder.response(x, 200, SSE_TYPE)
+    ws = recorder.begin("GET", "wss://socket.example/", "1.1", [])
+    for number in range(400):
+        recorder.response_data(x, b"data: tick %d\n\n" % number)
+        recorder.message(ws, "client", f"message {number}")
+        if number % 4 == 0:
+            taping.call(b'{"n":%d}' % number, [b"data: %d\n\n" % number], SSE_TYPE)
+    recorder.end(x, Ended.COMPLETE)
+    recorder.end(ws, Ended.COMPLETE)
+    assert recorder.close().troubles == ()
+    exchanges = read_tape(path).exchanges
+    assert exchanges[0].response is not None
+    assert body_bytes(exchanges[0].response.body) == b"".join(b"data: tick %d\n\n" % number for number in range(400))
+    assert [body_bytes(m.body) for m in exchanges[1].messages] == [b"message %d" % number for number in range(400)]
+    answers = [body_bytes(exchange.response.body) for exchange in exchanges[2:] if exchange.response]
+    assert answers == [b"data: %d\n\n" % number for number in range(0, 400, 4)]
