@@ -116,8 +116,10 @@ def test_no_request_ever_reaches_the_recorded_server(requests: list[tuple[str, s
                         upgrade = {"connection": "upgrade", "upgrade": "websocket"}
                         assert client.get(f"{prefix}/v1/responses", headers=upgrade).status_code == 404
                     case "connect":
-                        with pytest.raises(httpx.ProxyError):
+                        with pytest.raises(httpx.ConnectError):  # it was recorded in plain HTTP: no TLS there
                             proxied.get(f"https://127.0.0.1:{port}/v1/models")
+                        with pytest.raises(httpx.ProxyError):
+                            proxied.get("https://api.example.com/v1/models")
         assert heard == []
         assert outside(seen, replaying) == []
 

@@ -108,7 +108,11 @@ class Gate:
     ) -> None:
         """Some clients (Node's undici) tunnel plain HTTP, too: what was recorded so is answered from the tape."""
         writer.write(_ESTABLISHED)
-        head = await _read_head(reader)
+        first = await reader.read(1)
+        if first and not first.isalpha():  # TLS after all
+            self._session.refused(f"CONNECT {host}:{port}", self._why_refused(host))
+            return
+        head = await _read_head(reader, first)
         if head is not None:
             await self._to_server(head, route_path(f"http://{host}:{port}{head.target}"), reader, writer)
 
@@ -156,9 +160,9 @@ class Gate:
                 there_writer.close()
 
 
-async def _read_head(reader: asyncio.StreamReader) -> _Head | None:
+async def _read_head(reader: asyncio.StreamReader, begun: bytes = b"") -> _Head | None:
     try:
-        raw = await reader.readuntil(b"\r\n\r\n")
+        raw = begun + await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:
         return None
     first, *lines = raw.removesuffix(b"\r\n\r\n").split(b"\r\n")

@@ -174,6 +174,8 @@ def test_a_client_that_tunnels_plain_http_is_answered_from_the_tape() -> None:
         own = tunnelled(replaying, f"127.0.0.1:{replaying.port}", post("/127.0.0.1:9/v1/chat/completions", body))
         recorded = tunnelled(replaying, "127.0.0.1:9", post("/v1/chat/completions", body))
         elsewhere = tunnelled(replaying, "127.0.0.1:10", post("/v1/chat/completions", body))
+        assert tunnelled(replaying, "127.0.0.1:9", b"\x16\x03\x01\x02\x00") == b""
+    assert [stray.what for stray in replay.report().strayed] == ["CONNECT 127.0.0.1:10", "CONNECT 127.0.0.1:9"]
     assert b"answer 1" in own
     assert b"answer 2" in recorded
     assert elsewhere.startswith(b"HTTP/1.1 403 ")
