@@ -22,6 +22,8 @@ PROGRAM = """
 import itertools, os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
+from wiretape.tape import binding
+binding._REWRITE_FROM = int(sys.argv[3])
 from tests.support.taping import Taping, SSE_TYPE
 from wiretape.model.http import Ended
 taping = Taping(Path(sys.argv[1]), append=True)
@@ -49,9 +51,9 @@ for step in itertools.count():
 """
 
 
-def record_and_kill(path: Path, seconds: float) -> tuple[set[int], int, int, int]:
+def record_and_kill(path: Path, seconds: float, rewrite_from: int) -> tuple[set[int], int, int, int]:
     """Numbers that ended; the long stream's and the WebSocket's numbers, and the last step that both saw."""
-    command = [sys.executable, "-c", PROGRAM, str(path), str(ROOT)]
+    command = [sys.executable, "-c", PROGRAM, str(path), str(ROOT), str(rewrite_from)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
     assert process.stdout is not None
     first = process.stdout.readline().split()
@@ -86,16 +88,16 @@ def check(found: dict[int, Exchange], ended: set[int], long: int, ws: int, last:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
-@pytest.mark.parametrize("suffix", [".tape", ".tape.zst"])
-def test_a_killed_recorder_loses_no_finished_exchange(tmp_path: Path, suffix: str) -> None:
-    """Killed at random moments, many times over, on one and the same tape."""
+@pytest.mark.parametrize(("suffix", "rewrite_from"), [(".tape", 2**23), (".tape", 0), (".tape.zst", 2**23)])
+def test_a_killed_recorder_loses_no_finished_exchange(tmp_path: Path, suffix: str, rewrite_from: int) -> None:
+    """Killed at random moments, many times over, on one and the same tape; also while the journal is rewritten."""
     if suffix.endswith(".zst") and sys.version_info < (3, 14):
         pytest.importorskip("backports.zstd", reason="needs the extra zstd")
     source = random.Random(20260301)
     path = tmp_path / f"killed{suffix}"
     runs = []
     for _ in range(12):
-        runs.append(record_and_kill(path, source.uniform(0.0, 0.25)))
+        runs.append(record_and_kill(path, source.uniform(0.0, 0.25), rewrite_from))
         tape = read_tape(path)
         found = {exchange.number: exchange for exchange in tape.exchanges}
         for run in runs:

@@ -32,11 +32,12 @@ class Journal:
     def __init__(self, path: Path, header: dict[str, Any]) -> None:
         self.path = path
         self.lock = threading.RLock()
-        self._header = orjson.dumps({"journal": VERSION, "pid": os.getpid(), "header": header})
+        self._header = header
         self._descriptor = os.open(path, _FLAGS, 0o666)
         self.size = 0
         self._notes: list[tuple[bytes, int, bytes]] = []
-        self.append(b"journal", b"0", 0, self._header)
+        first = {"journal": VERSION, "pid": os.getpid(), "header": header}
+        self.append(b"journal", b"0", 0, orjson.dumps(first))
 
     def append(self, kind: bytes, name: bytes, at: int, payload: bytes = b"") -> Extent:
         """Write a record and hand it to the system. Raises OSError, and leaves the journal as it was."""
@@ -78,21 +79,37 @@ class Journal:
         return chunks
 
     def rewrite(self, drafts: Iterable[Draft]) -> None:
-        """Keep only what these drafts still need."""
+        """Keep only what these drafts still need. Whoever is killed meanwhile leaves the old journal."""
         with self.lock:
-            kept = [(draft, list(_records(draft, self.read))) for draft in drafts]
-            os.ftruncate(self._descriptor, 0)
-            os.lseek(self._descriptor, 0, os.SEEK_SET)
-            self.size = 0
-            self.append(b"journal", b"0", 0, self._header)
-            for kind, at, payload in self._notes:
-                self.append(kind, b"0", at, payload)
+            fresh = Journal(self.path.with_name(self.path.name + ".new"), self._header)
+            try:
+                for kind, at, payload in self._notes:
+                    fresh.note(kind, at, payload)
+                kept = [(draft, list(_copied(draft, self, fresh))) for draft in drafts]
+                self._become(fresh)
+            except OSError:
+                fresh.close()
+                raise
             for draft, records in kept:
                 draft.request.clear()
                 draft.response.clear()
                 draft.messages.clear()
-                for kind, name, at, payload in records:
-                    place(draft, kind, name, self.append(kind, name, at, payload))
+                for kind, name, extent in records:
+                    place(draft, kind, name, extent)
+
+    def _become(self, fresh: Journal) -> None:
+        """Take another journal's place, file and all."""
+        if os.name == "posix":
+            os.replace(fresh.path, self.path)
+            os.close(self._descriptor)
+            self._descriptor = fresh._descriptor
+        else:  # Windows does not replace a file that is open: copy over it
+            data = fresh.read((0, fresh.size, 0))
+            os.ftruncate(self._descriptor, 0)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            write_all(self._descriptor, data)
+            fresh.close()
+        self.size = fresh.size
 
     def close(self, keep: bool = False) -> None:
         """Close, and remove the file unless somebody may still need it."""
@@ -163,6 +180,12 @@ def _records(draft: Draft, read: Any) -> Iterator[Record]:
         yield message_kind(message), place_name, message.extent[2], read(message.extent)
     if draft.ended is not None:
         yield b"end", name, draft.ended_at or draft.at, end_payload(draft)
+
+
+def _copied(draft: Draft, old: Journal, fresh: Journal) -> Iterator[tuple[bytes, bytes, Extent]]:
+    """Copy a draft's records; where each stands now."""
+    for kind, name, at, payload in _records(draft, old.read):
+        yield kind, name, fresh.append(kind, name, at, payload)
 
 
 def _body_records(body: BodyDraft, kind: bytes, name: bytes, read: Any) -> Iterator[Record]:

@@ -44,6 +44,7 @@ def open_tape(path: Path, header: Header, redactor: Redactor, append: bool) -> O
             header, last_number = _continue(file, left, redactor)
         else:
             _check_is_tape(file)
+            journal_path(path).unlink(missing_ok=True)  # first: what it holds does not belong to the new tape
             file.replace(document_text(header_document(header)))
             last_number = 0
         journal = Journal(journal_path(path), header_document(header))
