@@ -88,7 +88,7 @@ asked = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(asked)
 def test_no_request_ever_reaches_the_recorded_server(requests: list[tuple[str, str]]) -> None:
     with canary() as (port, heard), connections() as seen:

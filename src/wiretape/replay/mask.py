@@ -1,4 +1,4 @@
-"""Masks what differs between two equal runs: dates, times, epochs, uuids, hex ids, temporary paths.
+"""Masks what differs between two equal runs: dates, times, durations, epochs, uuids, hex ids, temporary paths.
 
 Masking is the expensive step of matching: it is applied to the blocks that differ, and to each of them once.
 """
@@ -36,6 +36,7 @@ _DIGIT_LED: Final = re.compile(
     rf"|\d{{1,2}}/\d{{1,2}}/\d{{4}}(?!\d){_TIME_AFTER}"
     rf"|\d{{1,2}}(?:st|nd|rd|th)?[\s-]{_MONTH}\.?,?[\s-]\d{{4}}(?!\d){_TIME_AFTER}"
     r"|\d{8}T\d{6}Z?)"
+    r"|(?P<duration>(?:\d+\.\d+\s?(?:s|secs?|seconds)|\d+(?:\.\d+)?\s?(?:ms|milliseconds))(?![0-9A-Za-z]))"
     rf"|(?P<time>{_CLOCK}{_AMPM}{_ZONE}?(?![\d:]))"
     r"|(?P<epoch>(?:1[4-9]|2\d)\d{8}(?:\.\d+|\d{3}(?:\.\d+|\d{3}(?:\d{3})?)?)?(?![0-9A-Za-z]))"
     r")"
@@ -53,6 +54,11 @@ _DAY_BEFORE: Final = re.compile(rf"(?:{_DAY},?\s(?:the\s)?|{_HAN_DAY}[,，]?\s?)
 _LABEL: Final = re.compile(
     r"(?:call|toolu|tooluse|msg|resp|req|chatcmpl|fc|rs|gen|run|sess|session|thread|item)"
     r"[_-](?=[0-9A-Za-z_-]*\d)[0-9A-Za-z_-]{8,}"
+)
+# Short hex ids are ids only where they are called so; whole numbers are durations only where they are.
+_CALLED_ID: Final = re.compile(r"((?:ID|Id|id)[\"']?(?:: ?|=))(?=[a-f]*\d)[0-9a-f]{6,}(?![0-9A-Za-z])")
+_CALLED_DURATION: Final = re.compile(
+    r"((?:duration|elapsed|took|wall time|Wall time|latency)(?:_?ms|Ms|_seconds|_s)?[\"']?[>:=\s]{1,3})\d+(?:\.\d+)?"
 )
 _TEMPORARY: Final = re.compile(
     r"/tmp/(?:pytest-of-[^/\s\"'<>]+/pytest-\d+|tmp[^/\s\"'<>\\)\]]*|(?=[^/\s]*\d)[^/\s\"'<>\\)\]]+)"
@@ -77,6 +83,10 @@ def _word(match: re.Match[str]) -> str:
     return f"<{_WORDS.get(kind, kind)}>"
 
 
+def _is_duration(key: str, value: Json) -> bool:
+    return isinstance(value, int | float) and ("duration" in key or "elapsed" in key)
+
+
 def _without_days(text: str) -> str:
     """The text without the weekdays that stand right before a date."""
     *before, last = text.split("<date>")
@@ -98,6 +108,7 @@ class Masker:
             text = _TEMPORARY.sub("<path>", text)
         if "_" in text or "-" in text:
             text = _LABEL.sub("<id>", text)
+        text = _CALLED_ID.sub(r"\1<id>", _CALLED_DURATION.sub(r"\1<duration>", text))
         text = _DIGIT_LED.sub(_word, _MONTH_LED.sub("<date>", text))
         return _without_days(text) if "<date>" in text else text
 
@@ -109,7 +120,9 @@ class Masker:
             case list():
                 return [self.value(item) for item in value]
             case dict():
-                return {key: self.value(item) for key, item in value.items()}
+                return {
+                    key: "<duration>" if _is_duration(key, item) else self.value(item) for key, item in value.items()
+                }
             case int() | float() if any(low < value < high for low, high in _EPOCH_SPANS):
                 return "<epoch>"
         return value

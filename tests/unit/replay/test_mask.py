@@ -29,6 +29,11 @@ from wiretape.replay.mask import Masker
         ("created 1772262330.25", "created 1782262330.5"),
         ("agent 3f2b8c1e-1234-4abc-9def-0123456789ab", "agent 00000000-1234-4abc-9def-0123456789ac"),
         ("Chunk ID: 3fa9c1d2", "Chunk ID: aaa9c1df"),
+        ("Chunk ID: 71466d\nWall time: 0.0000 seconds", "Chunk ID: 41f215\nWall time: 1.2345 seconds"),
+        ("<duration_ms>1209</duration_ms>", "<duration_ms>1361</duration_ms>"),
+        ('{"duration": 12, "x": 1}', '{"duration": 9, "x": 1}'),
+        ("done in 12 ms", "done in 340ms"),
+        ("took 3 tries of 1.25s", "took 4 tries of 0.5 s"),
         ("id toolu_01A2b3C4d5E6", "id toolu_09Z8y7X6w5V4"),
         ("in /tmp/tmpabcdxyz/notes.txt", "in /tmp/tmpqrstuvw/notes.txt"),
         ("in /tmp/pytest-of-me/pytest-3/test_a0", "in /tmp/pytest-of-me/pytest-17/test_a0"),
@@ -47,6 +52,8 @@ def test_what_two_equal_runs_differ_in_is_masked(one: str, other: str) -> None:
         "version 1.2.3",
         "12345678 pieces",
         "for 60 min",
+        "wait 30 s",
+        "product id: 42",
         "deadbeef and facade",
         "/tmp/report.txt",
         "the year 2026",
@@ -76,5 +83,14 @@ def test_a_broken_pattern_is_named() -> None:
 
 
 def test_epochs_that_are_numbers_are_masked_and_other_numbers_are_not() -> None:
-    masked = Masker().value({"at": 1772262330, "ms": 1772262330123, "count": 17, "ok": True, "list": ["2026-02-28"]})
-    assert masked == {"at": "<epoch>", "ms": "<epoch>", "count": 17, "ok": True, "list": ["<date>"]}
+    masked = Masker().value(
+        {"at": 1772262330, "ms": 1772262330123, "count": 17, "ok": True, "list": ["2026-02-28"], "duration_ms": 7}
+    )
+    assert masked == {
+        "at": "<epoch>",
+        "ms": "<epoch>",
+        "count": 17,
+        "ok": True,
+        "list": ["<date>"],
+        "duration_ms": "<duration>",
+    }
