@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from wiretape.model.framing import Framer, framer_for
+from wiretape.model.framing import Framer, framer_for, list_framer_for
 from wiretape.model.http import Body, BytesBody, JsonBody, StreamBody, TextBody, dump_json
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape import frames, patch
@@ -53,9 +53,12 @@ def json_body(raw: bytes) -> JsonBody | None:
         value = loads(raw)
     except NotCarried:
         return None
-    for layout, ascii in spellings(raw):
-        if dump_json(value, layout, ascii) == raw:
-            return JsonBody(value, layout, ascii)
+    try:
+        for layout, ascii in spellings(raw):
+            if dump_json(value, layout, ascii) == raw:
+                return JsonBody(value, layout, ascii)
+    except (orjson.JSONEncodeError, RecursionError):
+        pass  # nested too deep to be written as JSON
     return None
 
 
@@ -68,6 +71,8 @@ def response_body(chunks: Iterable[tuple[int, bytes]], content_type: str | None)
         if len(first) >= _LOOK:
             break
     framer = framer_for(content_type, first[:_LOOK])
+    if framer is None and parts and parts[-1][0] > parts[0][0]:
+        framer = list_framer_for(content_type, first[:_LOOK])
     if framer is None or not first:
         return plain_body(b"".join(data for _, data in parts))
     return stream_body(framer, parts)
