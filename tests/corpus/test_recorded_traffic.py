@@ -29,11 +29,13 @@ ARCHIVES = [
     "elastic+elastic-otel-python-instrumentations",
     "open-telemetry+opentelemetry-python-contrib",
     "pydantic+pydantic-ai",
+    "simonw+llm-gemini",
 ]
 FORMATS = {
     r"/chat/completions$": "openai.chat",
     r"/responses(/compact|/input_tokens)?$": "openai.responses",
     r"/messages(/count_tokens)?$": "anthropic.messages",
+    r":(generateContent|streamGenerateContent|countTokens)$": "gemini.generate",
 }
 # What those servers say that is no block, and rightly kept whole.
 KNOWN_UNKNOWN = {
@@ -101,6 +103,8 @@ def told_usage(raw: bytes) -> list[dict[str, Any]]:
             used = value.get("usage")
             if isinstance(used, dict) and used.keys() & {"prompt_tokens", "input_tokens", "output_tokens"}:
                 found.append(used)
+            if "totalTokenCount" in value.get("usageMetadata", {}):
+                found.append(value["usageMetadata"])
             for inner in (v for k, v in value.items() if k != "usage_breakdown"):
                 walk(inner)
         elif isinstance(value, list):
@@ -108,7 +112,7 @@ def told_usage(raw: bytes) -> list[dict[str, Any]]:
                 walk(inner)
 
     text = raw.decode("utf-8", "replace").strip()
-    if text.startswith("{"):
+    if text.startswith(("{", "[")):
         walk(json.loads(text))
     else:
         for line in re.findall(r"^data: ?(\{.*)$", text, re.MULTILINE):
@@ -129,6 +133,8 @@ def check_usage(where: str, call: ModelCall, raw: bytes) -> bool:
     last = {k: v for used in told for k, v in used.items() if v is not None}
     if call.format == "anthropic.messages":
         check_anthropic(where, usage, last)
+    elif call.format == "gemini.generate":
+        check_gemini(where, usage, told[-1])
     else:
         check_openai(where, usage, last)
     return True
@@ -140,6 +146,15 @@ def check_anthropic(where: str, usage: Usage, told: dict[str, Any]) -> None:
     assert usage.input == sum(p.get(member) or 0 for p in passes for member in members), where
     assert usage.output == sum(p["output_tokens"] for p in passes), where
     assert (usage.cached or 0) == sum(p.get("cache_read_input_tokens") or 0 for p in passes), where
+
+
+def check_gemini(where: str, usage: Usage, told: dict[str, Any]) -> None:
+    assert usage.input == told["promptTokenCount"] + told.get("toolUsePromptTokenCount", 0), where
+    assert usage.output is not None, where
+    assert usage.input + usage.output == told["totalTokenCount"], where
+    assert usage.output == told.get("candidatesTokenCount", 0) + told.get("thoughtsTokenCount", 0), where
+    assert usage.reasoning == told.get("thoughtsTokenCount"), where
+    assert usage.cached == told.get("cachedContentTokenCount"), where
 
 
 def check_openai(where: str, usage: Usage, told: dict[str, Any]) -> None:
@@ -165,7 +180,7 @@ def test_usage_is_the_bodys_own(archive: str) -> None:
     for where, exchange, call in traffic(archive):
         assert exchange.response is not None
         raw = raw_bytes(exchange.response.body)
-        if exchange.response.status < 400 and raw.strip()[:1] in (b"{", b"d", b"e", b":"):
+        if exchange.response.status < 400 and raw.strip()[:1] in (b"{", b"[", b"d", b"e", b":"):
             checked += check_usage(where, call, raw)
     assert checked
 

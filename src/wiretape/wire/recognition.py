@@ -71,6 +71,8 @@ _RESPONSES_ITEMS = frozenset(
     | {"custom_tool_call", "custom_tool_call_output", "compaction_trigger", "local_shell_call_output"}
 )
 _RESPONSES_KEYS = frozenset({"instructions", "previous_response_id", "conversation", "reasoning", "store", "include"})
+_INTERACTION_KEYS = frozenset({"previous_interaction_id", "system_instruction", "generation_config"})
+_STEPS = ("user_input", "model_output", "function_result")
 _CONVERSE_KEYS = frozenset({"inferenceConfig", "toolConfig", "additionalModelRequestFields"})
 _CONVERSE_PARTS = ("text", "toolUse", "toolResult", "cachePoint", "reasoningContent")
 _ANTHROPIC_PARTS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
@@ -175,6 +177,8 @@ def _is_ollama(body: JsonObject, messages: list[JsonObject]) -> bool:
 
 
 def _input_format(body: JsonObject) -> str | None:
+    if not _INTERACTION_KEYS.isdisjoint(body) or _has_steps(body):
+        return "gemini.interactions"
     if body.get("type") == "response.create" or not _RESPONSES_KEYS.isdisjoint(body):
         return "openai.responses"
     if any("name" in obj(tool) for tool in items(body.get("tools"))) or "format" in obj(body.get("text")):
@@ -183,6 +187,10 @@ def _input_format(body: JsonObject) -> str | None:
         if obj(item).get("type") in _RESPONSES_ITEMS or "role" in obj(item):
             return "openai.responses"
     return None
+
+
+def _has_steps(body: JsonObject) -> bool:
+    return any(obj(item).get("type") in _STEPS for item in items(body.get("input"))[:_LOOK_AT])
 
 
 def response_format(value: Json) -> str | None:
@@ -203,11 +211,17 @@ def response_format(value: Json) -> str | None:
     body = obj(value[0]) if isinstance(value, list) and value else body  # a stream may be one list
     if _is_gemini(body) or _is_gemini(obj(body.get("response"))):
         return "gemini.generate"
-    return None
+    event = body.get("event_type")
+    if name == "interaction" or (isinstance(event, str) and event.startswith(("interaction.", "step."))):
+        return "gemini.interactions"
+    told = isinstance(body.get("status"), str) and any("type" in obj(step) for step in items(body.get("steps")))
+    return "gemini.interactions" if told else None
 
 
 def _is_gemini(body: JsonObject) -> bool:
-    if any(key in body for key in ("usageMetadata", "usage_metadata", "promptFeedback", "prompt_feedback")):
+    if "promptFeedback" in body or "prompt_feedback" in body:
+        return True
+    if "usageMetadata" in body and ("modelVersion" in body or "responseId" in body):
         return True
     candidates = items(body.get("candidates"))
     return any("content" in obj(c) or "finishReason" in obj(c) for c in candidates)

@@ -13,6 +13,7 @@ from wiretape.wire.anthropic_messages import AnthropicMessages
 from wiretape.wire.base import Claim, Memo, WireFormat
 from wiretape.wire.call_frame import frame_call, unreadable_request
 from wiretape.wire.gemini_generate import GeminiGenerate
+from wiretape.wire.gemini_interactions import GeminiInteractions
 from wiretape.wire.openai_chat import OpenAIChat
 from wiretape.wire.openai_responses import OpenAIResponses
 from wiretape.wire.openai_responses_polls import settle
@@ -88,7 +89,7 @@ class Registry:
 
 
 def built_in() -> list[WireFormat]:
-    return [OpenAIChat(), OpenAIResponses(), AnthropicMessages(), GeminiGenerate()]
+    return [OpenAIChat(), OpenAIResponses(), AnthropicMessages(), GeminiGenerate(), GeminiInteractions()]
 
 
 def load_registry() -> Registry:
