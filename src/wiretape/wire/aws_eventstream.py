@@ -1,0 +1,176 @@
+"""AWS event streams: binary messages, each with its own headers, lengths and checksums.
+
+Only what any such stream has may live here; what its events mean is the formats' business. What is no whole message
+(cut short, or changed since it was sent) is kept, and what is wrong with it is said.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+from zlib import crc32
+
+from wiretape.model.call import Message, Unknown
+from wiretape.model.framing import AwsFramer
+from wiretape.model.http import Response, StreamBody
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.lenient import Unreadable, as_text, load, obj, raw_bytes, string
+
+CONTENT_TYPE = "application/vnd.amazon.eventstream"
+_PRELUDE = 12  # total length, length of the headers, CRC-32 of both
+_CLOSE = 4  # CRC-32 of all before it
+_TRUE, _FALSE, _BYTES, _STRING = 0, 1, 6, 7
+_WIDTHS = {_TRUE: 0, _FALSE: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}  # types of a fixed width
+_NUMBERS = frozenset({2, 3, 4, 5, 8})
+# The status that an error would have had, had it come before the stream.
+_STATUS = {
+    "throttlingException": 429,
+    "internalServerException": 500,
+    "serviceUnavailableException": 503,
+    "modelTimeoutException": 408,
+    "modelStreamErrorException": 424,
+    "validationException": 400,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AwsMessage:
+    headers: dict[str, Json]
+    payload: bytes
+
+
+class Corrupt(NamedTuple):
+    """Bytes that are no whole message, and why."""
+
+    problem: str
+    data: bytes
+
+
+class AwsEvent(NamedTuple):
+    """One message. `kind`: `event`, `exception` or `error`. `ms`: after the response's headers."""
+
+    kind: str
+    name: str
+    value: Json
+    ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AwsEvents:
+    events: tuple[AwsEvent, ...]
+    corrupt: tuple[Corrupt, ...] = ()
+
+    def leftovers(self) -> tuple[Message, ...]:
+        """What is no message, kept whole. It is the system's: the model did not say it."""
+        blocks = tuple(
+            Unknown("corrupt_event_stream", {"problem": bad.problem, "base64": base64.b64encode(bad.data).decode()})
+            for bad in self.corrupt
+        )
+        return (Message("system", blocks, ("",) * len(blocks)),) if blocks else ()
+
+
+def parse_message(frame: bytes) -> AwsMessage | Corrupt:
+    """One message from its bytes, both checksums checked."""
+    if len(frame) < _PRELUDE:
+        return Corrupt("the stream ends inside the head of a message", frame)
+    if crc32(frame[:8]) != int.from_bytes(frame[8:12], "big"):
+        return Corrupt("the checksum of a message's head is wrong: these are not the bytes that were sent", frame)
+    total, head = (int.from_bytes(frame[at : at + 4], "big") for at in (0, 4))
+    if len(frame) < total:
+        return Corrupt(f"the stream ends inside a message: {len(frame)} of {total} bytes", frame)
+    end = len(frame) - _CLOSE
+    if crc32(frame[:end]) != int.from_bytes(frame[end:], "big"):
+        return Corrupt("the checksum of a message is wrong: these are not the bytes that were sent", frame)
+    headers = _headers(frame[_PRELUDE : _PRELUDE + head]) if _PRELUDE + head <= end else None
+    if headers is None:
+        return Corrupt("the headers of a message cannot be read", frame)
+    return AwsMessage(headers, frame[_PRELUDE + head : end])
+
+
+def _headers(data: bytes) -> dict[str, Json] | None:
+    found: dict[str, Json] = {}
+    at = 0
+    while at < len(data):
+        name_end = at + 1 + data[at]
+        if name_end >= len(data):
+            return None
+        name, kind = as_text(data[at + 1 : name_end]), data[name_end]
+        at = name_end + 1
+        if kind in (_BYTES, _STRING):
+            size, at = int.from_bytes(data[at : at + 2], "big"), at + 2
+        elif kind in _WIDTHS:
+            size = _WIDTHS[kind]
+        else:
+            return None
+        if at + size > len(data):
+            return None
+        found[name] = _value(kind, data[at : at + size])
+        at += size
+    return found
+
+
+def _value(kind: int, data: bytes) -> Json:
+    if kind in (_TRUE, _FALSE):
+        return kind == _TRUE
+    if kind in _NUMBERS:
+        return int.from_bytes(data, "big", signed=True)
+    return as_text(data) if kind == _STRING else data.hex()
+
+
+def is_event_stream(response: Response) -> bool:
+    """By its first bytes; or by its content type, where they are neither JSON nor text events."""
+    body = response.body
+    if body is None:
+        return False
+    first = b""
+    for frame in body.frames if isinstance(body, StreamBody) else [raw_bytes(body)]:
+        first += frame
+        if len(first) >= _PRELUDE:
+            break
+    if len(first) >= _PRELUDE and crc32(first[:8]) == int.from_bytes(first[8:12], "big"):
+        return True
+    labelled = response.headers.get("content-type", "").startswith(CONTENT_TYPE)
+    return labelled and bool(first) and first.lstrip()[:1] not in (b"{", b"[", b"d", b"e", b":")
+
+
+def read_events(response: Response) -> AwsEvents:
+    """Every message of the stream, in order, whatever its chunks."""
+    body = response.body
+    chunks: Iterable[tuple[bytes, int | None]] = [(raw_bytes(body), None)]
+    if isinstance(body, StreamBody):
+        times: list[int | None] = [*body.ms, *[None] * max(0, len(body.frames) - len(body.ms))]
+        chunks = zip(body.frames, times, strict=False)
+    framer = AwsFramer()
+    events: list[AwsEvent] = []
+    corrupt: list[Corrupt] = []
+    frames = [(frame, ms) for chunk, ms in chunks for frame in framer.feed(chunk)]
+    for frame, ms in [*frames, *((rest, None) for rest in framer.close())]:
+        message = parse_message(frame)
+        if isinstance(message, Corrupt):
+            corrupt.append(message)
+        else:
+            events.append(_event(message, ms))
+    return AwsEvents(tuple(events), tuple(corrupt))
+
+
+def _event(message: AwsMessage, ms: int | None) -> AwsEvent:
+    headers = message.headers
+    kind = string(headers.get(":message-type")) or "event"
+    value: Json = load(message.payload) if message.payload.strip() else {}
+    if isinstance(value, Unreadable):
+        value = as_text(message.payload)
+    if kind == "error":
+        name = string(headers.get(":error-code")) or "error"
+        return AwsEvent(kind, name, {"message": headers.get(":error-message"), **obj(value)}, ms)
+    named = ":exception-type" if kind == "exception" else ":event-type"
+    return AwsEvent(kind, string(headers.get(named)) or kind, value, ms)
+
+
+def error_value(name: str, value: Json) -> JsonObject:
+    """An error in the middle of a stream, spelled as `failures.call_error` reads it."""
+    said = obj(value)
+    message = string(said.get("message")) or string(said.get("Message")) or (value if isinstance(value, str) else name)
+    status = said.get("originalStatusCode") or _STATUS.get(name)
+    return {"type": "error", "error": {"type": name, "message": message, "status_code": status}}
