@@ -148,9 +148,9 @@ def decode_response(response: Response, whole: bool, counts: bool = False) -> Ca
     payload = read_payload(response)
     match payload:
         case JsonPayload(value=value):
-            return _count(response, value) if counts else _message(response, value)
+            return _count(response, value) if counts else decode_message(response, value)
         case EventPayload():
-            return _stream(response, payload)
+            return decode_stream(response, payload)
         case TextPayload(text=text):
             return text_response(response, text, whole)
 
@@ -162,7 +162,8 @@ def _count(response: Response, value: Json) -> CallResponse:
     return CallResponse(response.status, messages=(unknown_message("token_count", value),))
 
 
-def _message(response: Response, value: Json, cut: bool = False) -> CallResponse:
+def decode_message(response: Response, value: Json, cut: bool = False) -> CallResponse:
+    """An answer that is one JSON value. `cut`: it is what came of a stream that ended early."""
     body = obj(value)
     content = body.get("content")
     failed = response.status >= 400 or has_error(value)
@@ -199,11 +200,12 @@ def _final_model(messages: tuple[Message, ...]) -> str | None:
     return string(obj(obj(blocks[-1].raw).get("to")).get("model")) if blocks else None
 
 
-def _stream(response: Response, payload: EventPayload) -> CallResponse:
+def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
+    """An answer that came as events, whatever they were wrapped in."""
     assembly = AnthropicAssembly()
     for event in payload.events:
         assembly.add(event)
-    decoded = _message(response, assembly.value(), cut=not assembly.finished)
+    decoded = decode_message(response, assembly.value(), cut=not assembly.finished)
     error = decoded.error
     if assembly.error is not None:
         error = call_error(response.status, assembly.error, response.headers, "mid_stream")

@@ -107,14 +107,15 @@ def decode_response(response: Response, whole: bool) -> CallResponse:
     payload = read_payload(response)
     match payload:
         case JsonPayload(value=value):
-            return _completion(response, value)
+            return decode_completion(response, value)
         case EventPayload():
-            return _stream(response, payload)
+            return decode_stream(response, payload)
         case TextPayload(text=text):
             return text_response(response, text, whole)
 
 
-def _completion(response: Response, value: Json, cut: bool = False) -> CallResponse:
+def decode_completion(response: Response, value: Json, cut: bool = False) -> CallResponse:
+    """An answer that is one JSON value. `cut`: it is what came of a stream that ended early."""
     body = obj(value)
     choices = [c for c in items(body.get("choices")) if isinstance(c, dict)]
     failed = response.status >= 400 or has_error(value)
@@ -154,12 +155,13 @@ def _usage(body: JsonObject, choices: list[JsonObject]) -> Usage | None:
     return usage.openai_usage(raw, body.get("timings"))
 
 
-def _stream(response: Response, payload: EventPayload) -> CallResponse:
+def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
+    """An answer that came as events, whatever they were wrapped in."""
     assembly = ChatAssembly()
     for event in payload.events:
         assembly.add(event)
     complete = payload.done or assembly.finished
-    decoded = _completion(response, assembly.value(), cut=not complete)
+    decoded = decode_completion(response, assembly.value(), cut=not complete)
     error: CallError | None = decoded.error
     if assembly.error is not None:
         error = call_error(response.status, assembly.error, response.headers, "mid_stream")
