@@ -34,32 +34,54 @@ from wiretape.model.http import (
     TextBody,
     WsMessage,
 )
-from wiretape.model.jsonvalue import JsonObject
+from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape.bodies import plain_body
 
 NAME = "har"
 TITLE = "HAR"
 OURS = "_wiretape"  # what HAR has no member for
-_BEFORE_WAIT = ("blocked", "dns", "connect", "send")  # `ssl` is part of `connect`
+_TO_HEADERS = ("blocked", "dns", "connect", "send", "wait")  # `ssl` is part of `connect`
+_MITMPROXYS = ("send", "wait")  # it may have connected before, and then says how long that took
 _PROTOCOLS = ("http:", "https:", "ws:", "wss:", "unknown:")
 _ABORTED = ("abort", "cancel")
 
 
+def claims(document: Json) -> bool:
+    return bool(_logs(document))
+
+
+def _logs(document: Json) -> list[JsonObject]:
+    """The log of a HAR; or the logs in what Polly keeps in a browser's storage, by the names of recordings."""
+    if not isinstance(document, dict):
+        return []
+    wrapped = [document] if "log" in document else list(document.values())
+    logs = [one["log"] for one in wrapped if isinstance(one, dict) and isinstance(one.get("log"), dict)]
+    whole = len(logs) == len(wrapped) and all(isinstance(log.get("entries"), list) for log in logs)
+    return logs if whole else []
+
+
 def read(source: Source) -> Iterator[Taken | Refused]:
-    log = source.document["log"]
-    creator = (log.get("creator") or {}).get("name") if isinstance(log.get("creator"), dict) else None
-    return each(source, TITLE, log["entries"], lambda entry: _recorded(entry, creator == "mitmproxy"))
+    logs = _logs(source.document)
+    if not logs:
+        raise CannotTake("is no HAR: it has no log with entries")
+    entries = [(entry, _creator(log) == "mitmproxy") for log in logs for entry in log["entries"]]
+    return each(source, TITLE, entries, lambda pair: _recorded(*pair))
 
 
-def _recorded(entry: JsonObject, latin: bool) -> Recorded:
+def _creator(log: JsonObject) -> Json:
+    creator = log.get("creator")
+    return creator.get("name") if isinstance(creator, dict) else None
+
+
+def _recorded(entry: JsonObject, mitmproxys: bool) -> Recorded:
     request = _request(entry["request"])
     ours = entry.get(OURS) or {}
-    head, end = _times(entry)
+    head, end = _times(entry, _MITMPROXYS if mitmproxys else _TO_HEADERS)
     started = _epoch(entry.get("startedDateTime"))
     answered = entry["response"]
     if not answered.get("status") or ours.get("response") is False:
         return Recorded(Exchange(0, 0, request, None, _failed(entry, answered), end), started, entry.get("_order"))
-    response, cut = _response(_with_events(answered, entry), head, latin)
+    response, cut = _response(_with_events(answered, entry), head, mitmproxys)
     response = _timed(response, ours)
     messages, close = _messages(entry, started), _close(ours)
     if messages:
@@ -91,14 +113,14 @@ def _form(params: list[JsonObject]) -> bytes:
     return urlencode([(param["name"], param.get("value") or "") for param in params]).encode()
 
 
-def _response(answered: JsonObject, head: int, latin: bool) -> tuple[Response, bool]:
+def _response(answered: JsonObject, head: int, mitmproxys: bool) -> tuple[Response, bool]:
     headers = header_pairs(answered.get("headers"))
-    raw = _content(answered.get("content") or {}, headers, latin)
+    raw = _content(answered.get("content") or {}, headers, mitmproxys)
     body = received_body(raw, headers)
     return Response(int(answered["status"]), headers, head, body), cut_short(raw)
 
 
-def _content(content: JsonObject, headers: Headers, latin: bool) -> bytes:
+def _content(content: JsonObject, headers: Headers, mitmproxys: bool) -> bytes:
     """The bytes of a response's body. Raises CannotTake where the file has only its size."""
     text, encoding = content.get("text"), content.get("encoding")
     if not text:
@@ -108,7 +130,7 @@ def _content(content: JsonObject, headers: Headers, latin: bool) -> bytes:
         return b""
     if encoding == "base64" or encoding == "hex" or content.get("_isBinary"):
         return _coded(text, encoding or "hex")
-    if latin and not text.isascii():
+    if mitmproxys and not text.isascii():
         return _mitmproxys(text, headers)
     return text_bytes(text, headers)
 
@@ -150,7 +172,9 @@ def _mitmproxys(text: str, headers: Headers) -> bytes:
 def _messages(entry: JsonObject, started: float | None) -> tuple[WsMessage, ...]:
     made: list[WsMessage] = []
     for message in entry.get("_webSocketMessages") or ():
-        at = 0 if started is None else max(0, round((message["time"] - started) * 1000))
+        when = message.get("time")
+        known = started is not None and isinstance(when, int | float)
+        at = max(0, round((when - started) * 1000)) if known else made[-1].at if made else 0
         sender = "client" if message["type"] == "send" else "server"
         made.append(WsMessage(at, sender, _message(message)))  # type: ignore[arg-type]
     return tuple(made)
@@ -170,10 +194,10 @@ def _close(ours: JsonObject) -> Close | None:
 # -- times and ends ----------------------------------------------------------------------------------------------
 
 
-def _times(entry: JsonObject) -> tuple[int, int]:
+def _times(entry: JsonObject, to_headers: tuple[str, ...]) -> tuple[int, int]:
     """Milliseconds from the start to the response's headers, and to its end. -1 means: does not apply."""
     timings = entry.get("timings") or {}
-    head = sum(max(0.0, timings.get(name) or 0) for name in (*_BEFORE_WAIT, "wait"))
+    head = sum(max(0.0, timings.get(name) or 0) for name in to_headers)
     receive = max(0.0, timings.get("receive") or 0)
     if not timings:
         receive = max(0.0, entry.get("time") or 0)

@@ -96,7 +96,7 @@ def _request(request: Request) -> JsonObject:
     made: JsonObject = {
         "method": request.method,
         "url": request.url,
-        "httpVersion": _VERSIONS.get(request.http or "", "HTTP/1.1"),
+        "httpVersion": _VERSIONS.get(request.http or "", "unknown"),
         "cookies": [],
         "headers": _headers(request.headers),
         "queryString": _query(request.url),
@@ -118,7 +118,7 @@ def _response(response: Response, exchange: Exchange) -> JsonObject:
     return {
         "status": response.status,
         "statusText": _reason(response.status),
-        "httpVersion": _VERSIONS.get(exchange.request.http or "", "HTTP/1.1"),
+        "httpVersion": _VERSIONS.get(exchange.request.http or "", "unknown"),
         "cookies": [],
         "headers": _headers(response.headers),
         "content": content,

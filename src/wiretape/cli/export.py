@@ -42,7 +42,8 @@ def command(tape: str, har: bool, out: str, force: bool) -> None:
             write_bytes(piece)
         return
     _write(Path(out), pieces)
-    print(f"wiretape: {len(whole.exchanges)} exchanges written to {out}", file=sys.stderr)
+    count = len(whole.exchanges)
+    print(f"wiretape: {count} exchange{'' if count == 1 else 's'} written to {out}", file=sys.stderr)
 
 
 def _write(out: Path, pieces: Iterable[bytes]) -> None:
