@@ -21,6 +21,7 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 TRANSPORT = "wiretape.transport"
+_FAIR = 32  # so many events of one answer, then the other connections have their turn
 LINGER_SECONDS = 2.0  # how long a client that hung up in the recording is given to do so again
 
 
@@ -107,10 +108,12 @@ class _Sending:
             body = b"".join(piece.data for piece in shown.pieces)
             await self._send({"type": "http.response.body", "body": body, "more_body": False})
             return
-        for piece in shown.pieces:
+        for number, piece in enumerate(shown.pieces):
             await self._pause(piece.pause)
             if piece.data:
                 await self._send({"type": "http.response.body", "body": piece.data, "more_body": True})
+            if number % _FAIR == 0:
+                await asyncio.sleep(0)
         if not shown.cut:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
