@@ -483,15 +483,6 @@ def test_a_full_disk_never_harms_the_agent_and_is_told(tmp_path: Path, environ: 
     assert 0 < len(read_tape(tape).exchanges) <= 6, "what was written before stays readable"
 
 
-def test_without_mitmproxy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    import importlib.util
-
-    from wiretape.cli.main import main
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert main(["record", "-o", "x.tape", "--", "true"]) == 2
-
-
 def body_of(exchange: Exchange) -> bytes:
     assert exchange.response is not None
     return body_bytes(exchange.response.body)

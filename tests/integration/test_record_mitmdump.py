@@ -58,7 +58,6 @@ def running(home: Path, *options: str) -> Iterator[int]:
             assert process.poll() is None, process.communicate()[0]
             assert time.monotonic() < deadline
             time.sleep(0.05)
-    time.sleep(0.2)  # it listens a moment before its scripts run
     yield port
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=20)

@@ -64,6 +64,7 @@ class RecordingProxy:
     def start(self) -> int:
         """Listen; return the port."""
         mend()
+        self._switch_before = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH_S)
         self._thread.start()
         self._ready.wait()
@@ -77,6 +78,7 @@ class RecordingProxy:
         if self._loop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._master.should_exit.set)
         self._thread.join()
+        sys.setswitchinterval(self._switch_before)
 
     def _run(self) -> None:
         try:

@@ -34,6 +34,7 @@ class TapeScript:
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
         self._addon: RecordingAddon | None = None
+        self._refused = False
 
     def load(self, loader: Any) -> None:
         loader.add_option("wiretape_tape", str, "", "Record model calls to this tape.")
@@ -42,11 +43,21 @@ class TapeScript:
         loader.add_option("wiretape_append", bool, False, "Go on with a tape that exists.")
         loader.add_option("wiretape_note", str, "", "A note in the tape's header.")
 
+    def configure(self, updated: set[str]) -> None:
+        """Before mitmproxy listens: nothing may pass by. The options come one by one, when scripts are loaded."""
+        if "wiretape_tape" in updated and ctx.options.wiretape_tape and self._recorder is None:
+            asyncio.get_running_loop().call_soon(self._begin)
+
     def running(self) -> None:
+        if self._recorder is None and not self._refused:
+            self._begin()
+
+    def _begin(self) -> None:
         try:
             self._start(self._tape())
         except WiretapeError as error:
-            _log.error("wiretape: %s", error)  # at this point mitmproxy shows an error and exits
+            self._refused = True
+            _log.error("wiretape: %s", error)  # while it starts, mitmproxy shows an error and exits
 
     def _tape(self) -> Path:
         if not ctx.options.wiretape_tape:

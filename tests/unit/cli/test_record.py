@@ -1,0 +1,53 @@
+"""What `wiretape record` says before anything runs. The rest is in tests/integration/test_record_cli.py."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from wiretape.cli.main import main
+from wiretape.cli.record_report import _help, _Pace
+
+
+def test_without_mitmproxy_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 12, 0))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main(["record", "-o", str(tmp_path / "x.tape"), "--", "true"]) == 2
+    said = capsys.readouterr().err
+    assert "recording needs mitmproxy" in said
+    assert "pip install 'wiretape[proxy]'" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_on_an_older_python_it_says_which_one_it_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 11, 9))
+    assert main(["record", "-o", str(tmp_path / "x.tape"), "--", "true"]) == 2
+    assert "recording needs Python 3.12 or later, and this is 3.11" in capsys.readouterr().err
+
+
+def test_help_for_an_empty_recording_names_the_hosts_that_were_let_through() -> None:
+    lines = _help(Path("a.tape"), ["llm.example", "cdn.example"], exchanges=0, running=True)
+    assert "    wiretape record --host llm.example --host cdn.example …" in lines
+    assert not any("pasted" in line for line in lines)
+    assert any("pasted" in line for line in _help(Path("a.tape"), [], exchanges=0, running=False))
+    assert any("wiretape show a.tape" in line for line in _help(Path("a.tape"), [], exchanges=3, running=True))
+
+
+def test_a_flood_of_calls_is_thinned_and_a_trickle_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    pace = _Pace(burst=10, per_second=5)
+    flood = []
+    for _ in range(100):
+        now += 0.01
+        flood.append(pace.allows())
+    assert sum(flood) == pytest.approx(15, abs=1)
+    now += 60
+    assert all(pace.allows() for _ in range(10))
