@@ -36,6 +36,8 @@ _KEYS_OF_FORMATS = {
     "openai.chat": ("OPENAI_API_KEY",),
     "openai.responses": ("OPENAI_API_KEY",),
     "anthropic.messages": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    "gemini.generate": ("GEMINI_API_KEY",),
+    "gemini.interactions": ("GEMINI_API_KEY",),
 }
 DUMMY_KEY = "sk-wiretape-replay"
 
