@@ -41,7 +41,8 @@ def prefix_breaks(run: Run) -> Iterable[Finding]:
 
 def breaks(before: CallRequest, after: CallRequest) -> list[Break]:
     """The first place in tools, and the first in messages, where `after` is not `before` continued."""
-    if after.previous_response_id is not None or after.settings.get("conversation") or after.settings.get("thread"):
+    chained = after.previous_response_id is not None and not after.held
+    if chained or after.settings.get("conversation") or after.settings.get("thread"):
         return []  # the provider holds the history
     return [found for found in (tools_break(before, after), messages_break(before, after)) if found is not None]
 

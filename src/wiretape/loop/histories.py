@@ -108,7 +108,7 @@ class Histories:
         """Remember a call's request and answer; gives the node after its answer."""
         self._requests.setdefault(path.end, []).append(number)
         messages = call.request.messages
-        if messages and call.request.previous_response_id is None:
+        if messages and (call.request.held or call.request.previous_response_id is None):
             same = path.mark is not None and path.mark.node == path.end
             mark = path.mark if same and path.mark else Mark(path.end, len(messages), path.mark)
             self._shortcuts[id(messages[-1])] = (messages, len(system_of(call.request)), mark)

@@ -95,7 +95,8 @@ class Weaver:
                 self._ends[call.number] = self._histories.walk(call).end
             return None
         previous = self._previous(call)
-        path = self._histories.walk(call, self._ends.get(previous, 0) if previous is not None else 0)
+        whole = previous is None or call.request.held  # else only the provider has what came before
+        path = self._histories.walk(call, 0 if whole or previous is None else self._ends.get(previous, 0))
         link = self._place(call, path, previous)
         self._commit(call, link, path)
         return self.links[call.number]
@@ -103,9 +104,12 @@ class Weaver:
     # -- finding the call before ---------------------------------------------------------------------------------
 
     def _place(self, call: ModelCall, path: Path, previous: int | None) -> Link:
-        if previous is not None and previous in self.links:
-            return self._continue(previous, 0, by_id=True)
+        by_id = previous is not None and previous in self.links
+        if previous is not None and by_id and previous not in self._next:
+            return self._continue(previous, call.request.held, by_id=True)
         retried = self._retried(call, path)
+        if previous is not None and by_id and retried is None:
+            return self._continue(previous, call.request.held, by_id=True)
         if retried is not None:
             return Link("retry", retried, self.links[retried].new_from)
         return (

@@ -142,6 +142,7 @@ class CallRequest:
     segments: tuple[tuple[int, str], ...] = ()
     scalars: frozenset[str] = frozenset()  # segments whose value is one message, not a list of them
     previous_response_id: str | None = None
+    held: int = 0  # index of the first message after a history that the provider holds; 0: the body has everything
 
     def path(self, index: int) -> str:
         """Where message `index` stands in the request body, such as `input[3]`."""
@@ -185,6 +186,8 @@ class ModelCall:
     dialect: str | None = None  # a hint, such as "deepseek"; never decides how bytes are read
     url: str = ""
     headers: tuple[tuple[str, str], ...] = ()  # request headers that link calls (session and agent ids)
+    part: int | None = None  # which call of its WebSocket it is, from 1
+    frames: tuple[int, ...] = ()  # which messages of its WebSocket carried it, from 1
 
     @property
     def model(self) -> str | None:

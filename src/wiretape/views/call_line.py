@@ -95,6 +95,8 @@ def ending(call: ModelCall) -> tuple[str, bool]:
         return one_line(f"error {response.error.status}" + (f" {kind}" if kind else "")), True
     if response.status >= 400:
         return f"error {response.status}", True
+    if not response.complete and call.ended is None:
+        return "still open", False
     if not response.complete:
         return f"cut ({call.ended})" if call.ended not in (None, "complete") else "cut", True
     return response.finish or "done", response.finish == "error"

@@ -85,6 +85,20 @@ class WireFormat(Protocol):
         ...
 
 
+class SocketFormat(Protocol):
+    """How a provider speaks over a WebSocket: one connection carries many calls. A `WireFormat` may be one, too."""
+
+    name: ClassVar[str]
+
+    def claims_socket(self, exchange: Exchange) -> Claim:
+        """A bid from the connection's address and its first messages."""
+        ...
+
+    def decode_socket(self, exchange: Exchange, memo: Memo) -> list[ModelCall]:
+        """Every call of the connection, by start, number 0; also of one that is still open. Never raises."""
+        ...
+
+
 def members(value: JsonObject, *known: str) -> tuple[tuple[str, Json], ...]:
     """The members of a JSON object that are none of `known` and not null, for `Message.extra`."""
     return tuple((k, v) for k, v in value.items() if k not in known and v is not None)

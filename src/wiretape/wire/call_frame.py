@@ -10,6 +10,7 @@ from wiretape.wire.recognition import host_dialect
 
 _LINKING = frozenset(
     {"x-session-id", "x-parent-session-id", "x-deepseek-harness-session-id", "session-id", "thread-id"}
+    | {"x-codex-parent-thread-id"}
     | {"x-codex-turn-metadata", "x-stainless-retry-count", "idempotency-key"}
 )
 

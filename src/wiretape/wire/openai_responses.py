@@ -54,7 +54,7 @@ class OpenAIResponses:
     def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
         request = self.decode_request(exchange.request, memo)
         response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
-        return frame_call(exchange, self.name, request, response, _kind(exchange.request.url, request))
+        return frame_call(exchange, self.name, request, response, call_kind(exchange.request.url, request))
 
     def decode_request(self, request: Request, memo: Memo) -> CallRequest:
         body = body_json(request.body)
@@ -73,7 +73,7 @@ def _path_claim(body: Json, path: str) -> Claim:
     return Claim.PATH if "model" in body else Claim.NO
 
 
-def _kind(url: str, request: CallRequest) -> CallKind:
+def call_kind(url: str, request: CallRequest) -> CallKind:
     if recognition.path_of(url).endswith("/input_tokens"):
         return "token_count"
     options = obj(request.settings.get("prompt_cache_options"))

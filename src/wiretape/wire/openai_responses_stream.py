@@ -13,7 +13,7 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.lenient import is_empty, items, number, obj, string
 from wiretape.wire.payload import Event
 
-_TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
+TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 _LIFECYCLE = frozenset({"response.created", "response.in_progress", "response.queued"})
 # Kind of delta -> (item type to assume where it was never announced, where the text goes).
 _DELTAS: dict[str, tuple[str, str]] = {
@@ -102,7 +102,7 @@ class ResponseAssembly:
         kind = kind if isinstance(kind, str) else event.name
         if kind.endswith(".delta"):
             self._add_delta(kind, value, event.ms)
-        elif kind in _TERMINAL:
+        elif kind in TERMINAL:
             self._finish(kind, value)
         elif kind in _LIFECYCLE:
             self._response = {**self._response, **obj(value.get("response"))}

@@ -6,17 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import entry_points
+from typing import cast
 
 from wiretape.model.call import CallRequest, CallResponse, Message, ModelCall, Unknown
 from wiretape.model.http import Exchange, Request
 from wiretape.wire.anthropic_messages import AnthropicMessages
-from wiretape.wire.base import Claim, Memo, WireFormat
+from wiretape.wire.base import Claim, Memo, SocketFormat, WireFormat
 from wiretape.wire.call_frame import frame_call, unreadable_request
 from wiretape.wire.gemini_generate import GeminiGenerate
 from wiretape.wire.gemini_interactions import GeminiInteractions
 from wiretape.wire.openai_chat import OpenAIChat
 from wiretape.wire.openai_responses import OpenAIResponses
+from wiretape.wire.openai_responses_held import with_histories
 from wiretape.wire.openai_responses_polls import settle
+from wiretape.wire.openai_responses_socket import ResponsesSocket
 
 GROUP = "wiretape.formats"
 
@@ -26,6 +29,10 @@ class Registry:
 
     def __init__(self, formats: Sequence[WireFormat], problems: Sequence[str] = ()) -> None:
         self.formats = tuple(formats)
+        self.sockets: tuple[SocketFormat, ...] = (
+            *built_in_sockets(),
+            *(cast(SocketFormat, f) for f in formats if hasattr(f, "decode_socket")),
+        )
         self.problems = list(problems)
 
     def named(self, name: str) -> WireFormat | None:
@@ -49,11 +56,35 @@ class Registry:
 
     def calls_of(self, exchange: Exchange, memo: Memo) -> tuple[ModelCall, ...]:
         """The model calls of one exchange, not numbered yet."""
+        if exchange.messages:
+            return self._socket_calls(exchange, memo)
         found = self.recognise(exchange)
         if found is None:
             return ()
         try:
             return (found.decode(exchange, memo),)
+        except Exception as problem:
+            return (self._undecoded(found, exchange, problem),)
+
+    def socket_format(self, exchange: Exchange) -> SocketFormat | None:
+        """The format that a WebSocket connection speaks, if it carries model calls."""
+        best, bid = None, Claim.NO
+        for candidate in self.sockets:
+            try:
+                claim = candidate.claims_socket(exchange)
+            except Exception as problem:
+                self._report(candidate, problem)
+                continue
+            if claim > bid:
+                best, bid = candidate, claim
+        return best
+
+    def _socket_calls(self, exchange: Exchange, memo: Memo) -> tuple[ModelCall, ...]:
+        found = self.socket_format(exchange)
+        if found is None:
+            return ()
+        try:
+            return tuple(found.decode_socket(exchange, memo))
         except Exception as problem:
             return (self._undecoded(found, exchange, problem),)
 
@@ -71,7 +102,7 @@ class Registry:
             self._report(candidate, problem)
             return False
 
-    def _undecoded(self, culprit: WireFormat, exchange: Exchange, problem: Exception) -> ModelCall:
+    def _undecoded(self, culprit: WireFormat | SocketFormat, exchange: Exchange, problem: Exception) -> ModelCall:
         """A format that breaks its promise (never raise) costs its own call only, and is named."""
         said = self._report(culprit, problem)
         request = unreadable_request(exchange.request.body)
@@ -81,7 +112,7 @@ class Registry:
             response = CallResponse(exchange.response.status, messages=(kept,), complete=False)
         return frame_call(exchange, culprit.name, CallRequest(None, request.messages), response)
 
-    def _report(self, culprit: WireFormat, problem: Exception) -> str:
+    def _report(self, culprit: WireFormat | SocketFormat, problem: Exception) -> str:
         said = f"wire format {culprit.name} failed: {type(problem).__name__}: {problem}"
         if said not in self.problems:
             self.problems.append(said)
@@ -90,6 +121,10 @@ class Registry:
 
 def built_in() -> list[WireFormat]:
     return [OpenAIChat(), OpenAIResponses(), AnthropicMessages(), GeminiGenerate(), GeminiInteractions()]
+
+
+def built_in_sockets() -> list[SocketFormat]:
+    return [ResponsesSocket()]
 
 
 def load_registry() -> Registry:
@@ -137,5 +172,5 @@ def decode(
     exchanges = list(exchanges)
     calls = [call for exchange in exchanges for call in registry.calls_of(exchange, memo)]
     calls = settle(calls, exchanges)
-    calls.sort(key=lambda call: (call.at, call.exchange))
-    return [replace(call, number=number) for number, call in enumerate(calls, 1)]
+    calls.sort(key=lambda call: (call.at, call.exchange, call.part or 0))
+    return [replace(call, number=number) for number, call in enumerate(with_histories(calls), 1)]
