@@ -27,9 +27,23 @@ from wiretape.tape.redact import Redactor
 
 CALLS = 200
 WORDS = (
-    "the agent read 2026 files 14:05 and 87 tests passed",
-    "before step 42 of plan 3 changed",
-    "src/app.py line 118",
+    *("the", "agent", "read", "2026", "files", "14:05", "and", "87", "tests", "passed", "before", "step", "42", "of"),
+    *(
+        "plan",
+        "3",
+        "changed",
+        "src/app.py",
+        "line",
+        "118",
+        "because",
+        "it",
+        "was",
+        "7",
+        "days",
+        "old",
+        "on",
+        "2026-03-01",
+    ),
 )
 KEY = "Bearer sk-" + "a1B2c3D4e5F6" * 4
 TARGETS = {

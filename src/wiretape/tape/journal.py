@@ -22,6 +22,7 @@ from wiretape.tape.draft import BodyDraft, Draft, Extent, Extents, MessageDraft
 from wiretape.tape.storage import write_all
 
 VERSION = 1
+_LARGE = 16_384  # bytes of a record from which on copying it counts
 _GAP = 4096  # bytes of other exchanges that are read along rather than skipped
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -45,7 +46,7 @@ class Journal:
         with self.lock:
             start = self.size
             try:
-                write_all(self._descriptor, b"%b%b\n" % (head, payload))
+                _write_record(self._descriptor, head, payload)
             except OSError:
                 with contextlib.suppress(OSError):
                     os.ftruncate(self._descriptor, start)
@@ -117,6 +118,15 @@ class Journal:
         if not keep:
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
+
+
+def _write_record(descriptor: int, head: bytes, payload: bytes) -> None:
+    if len(payload) < _LARGE or not hasattr(os, "writev"):
+        write_all(descriptor, b"%b%b\n" % (head, payload))
+        return
+    written = os.writev(descriptor, [head, payload, b"\n"])  # saves copying the payload
+    if written < len(head) + len(payload) + 1:
+        write_all(descriptor, (b"%b%b\n" % (head, payload))[written:])
 
 
 def _neighbours(extents: Iterable[Extent]) -> Iterator[list[Extent]]:

@@ -87,7 +87,7 @@ class Recorder:
         provenance: str | None = None,
         on_exchange: Callable[[Exchange], None] | None = None,
         on_trouble: Callable[[str], None] | None = None,
-        on_message: Callable[[int, WsMessage], None] | None = None,
+        on_message: Callable[[Exchange, WsMessage], None] | None = None,
         append: bool = False,
     ) -> None:
         self._clock = clock
@@ -277,7 +277,8 @@ class Recorder:
         ready, held = (text, b"") if cut == len(text) else (text[:cut], text[cut:])
         if ready:
             clean = self._clean(body, ready)
-            if clean is ready and len(body.held) < len(ready):
+            # What was held back came earlier than the rest: that counts for responses, whose frames are timed.
+            if clean is ready and body is draft.response and 0 < len(body.held) < len(ready):
                 before = len(body.held)
                 self._append(draft, body, kind, body.held_at, ready[:before])
                 self._append(draft, body, kind, at, ready[before:])

@@ -15,6 +15,7 @@ _MOST_STREAMS = 8
 _MOST_BYTES = 4 * 1024 * 1024  # of one body; what is beyond is searched each time
 _SHORTEST = 512  # bytes that are searched as fast as they are compared
 _OVERLAP = 8192  # a secret that begins in the common part may end behind it
+_ANCHOR = 256  # bytes by which a place in the earlier request is found again
 _BETWEEN = b'},{"'
 
 Clean = Callable[[bytes], bytes]
@@ -37,27 +38,35 @@ class Searched:
         if text is None:
             return clean(data)
         known = self._known(data, len(text))
-        found = data if known == len(data) else self._search(data, known, clean)
+        found = data if known == len(data) else self._search(data, known, len(text), clean)
         text += data
         if found is not data or len(text) > _MOST_BYTES:
             self._text = None  # nothing to compare a later request with
         return found
 
-    def _search(self, data: bytes, known: int, clean: Clean) -> bytes:
+    def _search(self, data: bytes, known: int, offset: int, clean: Clean) -> bytes:
         """`clean(data)`, searching only what the earlier request has not: its beginning and its end are known."""
         start = _boundary_before(data, known)
-        end = _boundary_after(data, len(data) - self._known_end(data[known:]))
+        end = _boundary_after(data, len(data) - self._known_end(data[known:], offset + known))
         if start == 0 and end == len(data):
             return clean(data)
         rest = data[start:end]
         # What was found may have begun in the common part: then search all of it.
         return data if clean(rest) is rest else clean(data)
 
-    def _known_end(self, data: bytes) -> int:
-        """How many bytes at the end of `data` are the end of the earlier request: what stands behind the history."""
-        if self._like is None:
+    def _known_end(self, data: bytes, offset: int) -> int:
+        """How many bytes at the end of `data` (at `offset` of the body) stand in the earlier request, further on.
+
+        What follows the history (tools, settings) comes again, moved by what is new.
+        """
+        anchor = data[-_ANCHOR:]
+        found = -1
+        if self._like is not None and len(anchor) == _ANCHOR:
+            found = self._like.rfind(anchor, offset, offset + len(data))
+        if self._like is None or found < 0:
             return 0
-        return common_suffix(data, bytes(memoryview(self._like)[-len(data) :]) if data else b"")
+        end = found + _ANCHOR
+        return common_suffix(data, bytes(memoryview(self._like)[max(offset, end - len(data)) : end]))
 
     def _known(self, data: bytes, offset: int) -> int:
         """How many leading bytes of `data` stand at `offset` in an earlier request."""

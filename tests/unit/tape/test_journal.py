@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -107,3 +108,20 @@ def test_rewriting_while_chunks_come_loses_none(tmp_path: Path, monkeypatch: pyt
     assert [body_bytes(m.body) for m in exchanges[1].messages] == [b"message %d" % number for number in range(400)]
     answers = [body_bytes(exchange.response.body) for exchange in exchanges[2:] if exchange.response]
     assert answers == [b"data: %d\n\n" % number for number in range(0, 400, 4)]
+
+
+def test_a_large_record_that_the_system_takes_in_parts_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not hasattr(os, "writev"):
+        pytest.skip("no writev on this system")
+    journal = Journal(tmp_path / "j", {"wiretape": 1})
+    data = os.urandom(50_000)
+    for taken in (1, 5, 20_000, 50_010):
+        monkeypatch.setattr(os, "writev", lambda fd, parts, n=taken: os.write(fd, b"".join(parts)[:n]))
+        assert journal.read(journal.append(b"to", b"1", 5, data)) == data
+    left = read_journal(tmp_path / "j")
+    assert left is not None
+    assert len(left.warnings) == 1  # records without a request: read up to here
+    assert (tmp_path / "j").stat().st_size == journal.size
+    journal.close()
