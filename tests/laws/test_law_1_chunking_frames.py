@@ -9,10 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.model.framing import AwsFramer, Framer, LineFramer, SseFramer
+from wiretape.model.framing import AwsFramer, Framer, LineFramer, ListFramer, SseFramer
 
-FRAMERS = [SseFramer, LineFramer, AwsFramer]
-PARTS = [b"\r", b"\n", b"\r\n", b"\n\n", b"data: ", b": ping", "天气".encode(), b"{}", b"a"]
+FRAMERS = [SseFramer, LineFramer, AwsFramer, ListFramer]
+PARTS = [
+    b"\r",
+    b"\n",
+    b"\r\n",
+    b"\n\n",
+    b"data: ",
+    b": ping",
+    "天气".encode(),
+    b"{}",
+    b"a",
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b'"',
+    b"\\",
+    b",",
+]
 AWS_PARTS = [bytes.fromhex("000000100000000005c248eb7d98c8ff"), b"\0\0\0\x10", b"\0"]
 streams = st.lists(st.sampled_from(PARTS + AWS_PARTS), max_size=30).map(b"".join) | st.binary(max_size=60)
 

@@ -4,7 +4,7 @@ from zlib import crc32
 
 import pytest
 
-from wiretape.model.framing import AwsFramer, Framer, LineFramer, SseFramer, framer_for
+from wiretape.model.framing import AwsFramer, Framer, LineFramer, ListFramer, SseFramer, framer_for, list_framer_for
 
 
 def split(framer: Framer, data: bytes, size: int | None = None) -> list[bytes]:
@@ -82,3 +82,40 @@ def test_the_content_type_decides_and_the_first_bytes_correct_it(
 ) -> None:
     framer = framer_for(content_type, first)
     assert (None if framer is None else type(framer)) is kind
+
+
+def test_a_list_is_split_after_its_elements() -> None:
+    data = rb'[{"a": "}]\"[{", "b": [{}]}' + b"\n,\r\n" + rb'{"c": "\\"}' + b"\n]\n"
+    expected = [rb'[{"a": "}]\"[{", "b": [{}]}', b"\n,\r\n" + rb'{"c": "\\"}', b"\n]\n"]
+    for size in (1, 2, 3, len(data)):
+        framer = ListFramer()
+        assert split(framer, data, size) == expected
+        assert framer.closed
+
+
+def test_an_element_is_handed_out_with_its_last_byte() -> None:
+    framer = ListFramer()
+    assert framer.feed(b'[{"a": 1') == []
+    assert framer.feed(b"}") == [b'[{"a": 1}']
+    assert framer.feed(b', {"b') == []
+    assert not framer.closed
+    assert framer.close() == [b', {"b']
+
+
+def test_what_follows_a_list_is_one_frame_with_its_end() -> None:
+    assert split(ListFramer(), b"[1, 2]{}{}") == [b"[1, 2]{}{}"]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "first", "expected"),
+    [
+        ("application/json; charset=UTF-8", b'[{"a', True),
+        ("application/json", b"[\r\n  {", True),
+        (None, b"[{", True),
+        ("application/json", b"[1", False),
+        ("application/json", b"{", False),
+        ("text/html", b"[{", False),
+    ],
+)
+def test_a_list_of_objects_can_be_a_stream(content_type: str | None, first: bytes, expected: bool) -> None:
+    assert (list_framer_for(content_type, first) is not None) is expected
