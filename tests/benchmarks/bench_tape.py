@@ -143,7 +143,7 @@ def measure(name: str, directory: Path, answer: Callable[[random.Random, int], l
     answers = [answer(source, number) for number in range(CALLS)]
     path = directory / f"{name}.tape"
     kind = "application/json" if name == "plain" else "text/event-stream"
-    runs = [record(path, bodies, answers, kind) for _ in range(3)]
+    runs = [record(path, bodies, answers, kind) for _ in range(5)]
     run = min(runs, key=lambda r: r["total"])
     load = best(lambda: timed(lambda: read_tape(path)))
     tape = read_tape(path)

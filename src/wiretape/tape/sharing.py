@@ -91,7 +91,7 @@ class BodyParser:
                 return self._remember(extended, near[0])
         try:
             spelled = _parse_whole(raw)
-        except orjson.JSONEncodeError as error:
+        except (orjson.JSONEncodeError, RecursionError) as error:
             raise too_deep(error) from None
         base = self._most_in_common(spelled) if spelled.members else None
         if base is not None:

@@ -53,8 +53,8 @@ def loads(raw: bytes) -> Json:
         raise NotCarried(str(error)) from None
 
 
-def too_deep(error: orjson.JSONEncodeError) -> NotCarried:
-    """orjson reads deeper nesting than it writes."""
+def too_deep(error: Exception) -> NotCarried:
+    """orjson reads deeper nesting than it, or the standard library, writes."""
     return NotCarried(f"cannot be written as JSON: {error}")
 
 

@@ -146,6 +146,13 @@ def redacted(body: Body, redactor: Redacts | None) -> Body:
     """The body without secrets; the very same object if there were none."""
     if redactor is None:
         return body
+    try:
+        return _redacted(body, redactor)
+    except _TOO_DEEP:
+        return _redacted(text_body(body_bytes(body)), redactor)
+
+
+def _redacted(body: Body, redactor: Redacts) -> Body:
     match body:
         case JsonBody():
             value = redactor.value(body.value)
