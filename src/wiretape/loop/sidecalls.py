@@ -69,6 +69,8 @@ _KINDS = {
     "rerank": "rerank",
     "moderation": "moderation",
     "prewarm": "prewarm",
+    "completion": "completion",
+    "decision": "decision",
 }
 
 

@@ -14,7 +14,9 @@ from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json, JsonObject
 
 Role: TypeAlias = str  # "system", "user", "assistant", "tool"; "developer" is decoded as "system"; others kept
-CallKind: TypeAlias = Literal["inference", "token_count", "embedding", "rerank", "moderation", "prewarm"]
+CallKind: TypeAlias = Literal[
+    "inference", "token_count", "embedding", "rerank", "moderation", "prewarm", "completion", "decision"
+]
 Finish: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "pause", "error"]
 ToolKind: TypeAlias = Literal["function", "custom", "server"]  # server: run by the provider, needs no result
 
