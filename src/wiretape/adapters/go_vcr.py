@@ -57,7 +57,7 @@ def _answer(answered: Any) -> tuple[Response, Ended, int]:
     waited = milliseconds(answered.get("duration"))
     code = answered.get("code") or str(answered["status"]).split()[0]
     body = received_body(raw, headers)
-    ended = Ended.UPSTREAM_CLOSED if cut_short(raw) else Ended.COMPLETE
+    ended = Ended.UPSTREAM_CLOSED if cut_short(raw, headers) else Ended.COMPLETE
     return Response(int(code), headers, waited, body, trailers or None), ended, waited
 
 

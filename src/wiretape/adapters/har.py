@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from wiretape.adapters.import_bodies import (
@@ -117,7 +117,7 @@ def _response(answered: JsonObject, head: int, mitmproxys: bool) -> tuple[Respon
     headers = header_pairs(answered.get("headers"))
     raw = _content(answered.get("content") or {}, headers, mitmproxys)
     body = received_body(raw, headers)
-    return Response(int(answered["status"]), headers, head, body), cut_short(raw)
+    return Response(int(answered["status"]), headers, head, body), cut_short(raw, headers)
 
 
 def _content(content: JsonObject, headers: Headers, mitmproxys: bool) -> bytes:
@@ -205,9 +205,11 @@ def _times(entry: JsonObject, to_headers: tuple[str, ...]) -> tuple[int, int]:
 
 
 def _epoch(text: Any) -> float | None:
-    if not isinstance(text, str):
+    try:
+        found = datetime.fromisoformat(text)
+    except (ValueError, TypeError):
         return None
-    return datetime.fromisoformat(text).timestamp()
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def _timed(response: Response, ours: JsonObject) -> Response:

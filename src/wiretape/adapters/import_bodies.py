@@ -92,10 +92,10 @@ def _is_text(raw: bytes) -> bool:
     return True
 
 
-def cut_short(raw: bytes) -> bool:
-    """Whether a gzip-encoded body lacks its end."""
+def cut_short(raw: bytes, headers: Headers) -> bool:
+    """Whether a body says by itself that it lacks its end: one that is gzip-encoded, or an AWS event stream."""
     if not raw.startswith(_GZIP):
-        return False
+        return content_type(headers) == _EVENT_STREAM and _breaks_off(raw)
     decompressor = zlib.decompressobj(GZIP)
     try:
         decompressor.decompress(raw)
@@ -156,6 +156,12 @@ def event_stream_fault(raw: bytes) -> str | None:
         if zlib.crc32(frame[:-4]) != int.from_bytes(frame[-4:], "big"):
             return f"CRC mismatch in message {number}"
     return None
+
+
+def _breaks_off(raw: bytes) -> bool:
+    framer = AwsFramer()
+    framer.feed(raw)
+    return bool(framer.close())
 
 
 # -- heads -------------------------------------------------------------------------------------------------------

@@ -5,16 +5,22 @@ Nothing is lost silently: an entry that an importer cannot take leaves as a `Ref
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import orjson
 
 from wiretape.errors import WiretapeError
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
+
+_HEAD = 4096
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +62,45 @@ class Recorded:
     order: int | None = None
 
 
-@dataclass(slots=True)
 class Source:
-    """A file to import from: its name, its bytes, and (parsed once) its document."""
+    """A file to import from, read as far as it is asked for: its beginning, its lines, its bytes, its document."""
 
-    name: str
-    data: bytes
-    _document: Json = field(default=None, repr=False)
+    def __init__(self, name: str, data: bytes | None = None, path: Path | None = None) -> None:
+        self.name = name
+        self._data = data
+        self._path = path
+        self._document: Json = None
+
+    def open(self) -> BinaryIO:
+        """The file, for those who read it piece by piece."""
+        return self._path.open("rb") if self._path is not None else io.BytesIO(self._data or b"")
+
+    @cached_property
+    def head(self) -> bytes:
+        """How the file begins, without a byte order mark."""
+        with self.open() as file:
+            return file.read(_HEAD).removeprefix(_BOM)
+
+    @property
+    def data(self) -> bytes:
+        if self._data is None:
+            with self.open() as file:
+                self._data = file.read()
+        return self._data
+
+    def lines(self) -> Iterator[bytes]:
+        """One line after the other, without keeping them."""
+        with self.open() as file:
+            for number, line in enumerate(file):
+                yield line.removeprefix(_BOM) if number == 0 else line
 
     @property
     def document(self) -> Json:
-        """The file as JSON or YAML. Raises CannotTake."""
+        """The file as JSON or YAML, parsed once. Raises CannotTake."""
         if self._document is None:
-            self._document = parse_json(self.data) if self.looks_like_json else _parse_yaml(self.data)
+            is_json = self.head.lstrip()[:1] in (b"{", b"[")
+            self._document = parse_json(self.data) if is_json else _parse_yaml(self.data)
         return self._document
-
-    @property
-    def looks_like_json(self) -> bool:
-        return self.data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
 
 
 def parse_json(data: bytes) -> Json:
@@ -106,15 +133,9 @@ def one(source: Source, container: str, number: int, entry: Any, read: Callable[
         made = read(entry)
     except CannotTake as error:
         return Refused(source.name, number, str(error), container)
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
+    except Exception as error:  # whatever an odd entry does, the others are imported
         return Refused(source.name, number, f"is not as {container} writes it: {_said(error)}", container)
-    return Taken(source.name, container, number, _numbered(made.exchange, number), made.started, made.order)
-
-
-def _numbered(exchange: Exchange, number: int) -> Exchange:
-    from dataclasses import replace
-
-    return replace(exchange, number=number)
+    return Taken(source.name, container, number, replace(made.exchange, number=number), made.started, made.order)
 
 
 def _said(error: Exception) -> str:

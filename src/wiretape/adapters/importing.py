@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -29,10 +30,11 @@ IMPORTERS: dict[str, str] = {
 FORMATS = ("auto", *IMPORTERS)
 UNKNOWN = "is no recording that wiretape knows"
 _FLOWS = re.compile(rb"\d{1,12}:\d+:")  # netstrings in a netstring
-_JSON_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
+_TAPE = re.compile(rb'\s*\{\s*"wiretape"\s*:')
+_JSON_START = re.compile(rb"\s*[{\[]")
 _CASSETTE = re.compile(rb"(?m)^(?:interactions|http_interactions|- request|-\s+!)\b")  # YAML that is worth reading
 _LOOK = 20  # lines
-_STREAM_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
+_STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
 
 
 class Importer(Protocol):
@@ -45,17 +47,15 @@ class Importer(Protocol):
 def import_files(paths: Iterable[str | Path], form: str = "auto") -> Iterator[Taken | Refused]:
     """Every exchange of the files, file by file, and what could not be taken. No file makes it raise."""
     for path in paths:
-        try:
-            data = Path(path).read_bytes()
-        except OSError as error:
-            yield Refused(str(path), None, f"cannot be read: {error.strerror or error}")
-            continue
-        yield from import_data(str(path), data, form)
+        yield from _import(Source(str(path), path=Path(path)), form)
 
 
 def import_data(name: str, data: bytes, form: str = "auto") -> Iterator[Taken | Refused]:
     """Every exchange of a file's bytes, and what could not be taken."""
-    source = Source(name, data)
+    return _import(Source(name, data), form)
+
+
+def _import(source: Source, form: str) -> Iterator[Taken | Refused]:
     found = False
     try:
         container = form if form != "auto" else container_of(source)
@@ -63,14 +63,15 @@ def import_data(name: str, data: bytes, form: str = "auto") -> Iterator[Taken | 
             found = True
             yield _checked(outcome) if form == "auto" and container == "body" else outcome
     except CannotTake as error:
-        yield Refused(name, None, str(error))
-        return
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        yield Refused(source.name, None, str(error))
+    except OSError as error:
+        yield Refused(source.name, None, f"cannot be read: {error.strerror or error}")
+    except Exception as error:  # whatever an odd file does, the others are imported
         said = " ".join(str(error).split())[:200]
-        yield Refused(name, None, f"is not as it should be: {type(error).__name__}: {said}")
-        return
-    if not found:
-        yield Refused(name, None, "holds no exchange")
+        yield Refused(source.name, None, f"is not as it should be: {type(error).__name__}: {said}")
+    else:
+        if not found:
+            yield Refused(source.name, None, "holds no exchange")
 
 
 def _checked(outcome: Taken | Refused) -> Taken | Refused:
@@ -88,24 +89,26 @@ def importer(name: str) -> Importer:
 
 def container_of(source: Source) -> str:
     """Which container a file is, by its content. Raises CannotTake."""
-    data = source.data
-    if not data.strip():
+    head = source.head
+    if not head:
         raise CannotTake("is empty")
-    if _FLOWS.match(data):
+    if _TAPE.match(head):
+        raise CannotTake("is a tape already; wiretape merge makes one of several")
+    if _FLOWS.match(head):
         return "mitm"
-    if _STREAM_START.match(data):
+    if _STREAM_START.match(head):
         return "body"
-    if _JSON_START.match(data):
-        lines = _lines(data)
+    if _JSON_START.match(head):
+        lines = _lines(source)
         return _container_of_lines(lines) if lines else _container_of_document(source.document)
-    if not _CASSETTE.search(data):
+    if not _CASSETTE.search(head):
         raise CannotTake(UNKNOWN)
     return _container_of_document(source.document)
 
 
-def _lines(data: bytes) -> list[Json]:
+def _lines(source: Source) -> list[Json]:
     """The documents of a file that has one a line, as far as lines are documents; none if that is not what it is."""
-    lines = data.lstrip(b"\xef\xbb\xbf \t\r\n").splitlines()[:_LOOK]
+    lines = [line for line in islice(source.lines(), _LOOK) if line.strip()]
     found = [value for line in lines if isinstance(value := _parsed(line), dict)]
     return found if len(lines) > 1 and 2 * len(found) > len(lines) else []
 
@@ -122,9 +125,9 @@ def _container_of_lines(lines: list[Json]) -> str:
 
 
 def _container_of_document(document: Json) -> str:
-    from wiretape.adapters import go_vcr, ruby_vcr, vcr
+    from wiretape.adapters import go_vcr, har, ruby_vcr, vcr
 
-    if isinstance(document, dict) and isinstance(document.get("log"), dict) and "entries" in document["log"]:
+    if har.claims(document):
         return "har"
     if ruby_vcr.claims(document):
         return "ruby-vcr"

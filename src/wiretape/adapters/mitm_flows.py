@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,17 +25,18 @@ def read(source: Source) -> Iterator[Taken | Refused]:
             "pip install 'wiretape[proxy]' (Python 3.12 or later), or save it as HAR there"
         ) from None
     number = 0
-    flows = FlowReader(io.BytesIO(source.data)).stream()
-    while True:
-        number += 1
-        try:
-            flow = next(flows, None)
-        except (exceptions.FlowReadException, ValueError, TypeError, KeyError) as error:
-            yield Refused(source.name, number, f"cannot be read, nor what follows it: {error}", TITLE)
-            return
-        if flow is None:
-            return
-        yield one(source, TITLE, number, flow, _recorded)
+    with source.open() as file:
+        flows = FlowReader(file).stream()
+        while True:
+            number += 1
+            try:
+                flow = next(flows, None)
+            except (exceptions.FlowReadException, ValueError, TypeError, LookupError, AttributeError) as error:
+                yield Refused(source.name, number, f"cannot be read, nor what follows it: {error}", TITLE)
+                return
+            if flow is None:
+                return
+            yield one(source, TITLE, number, flow, _recorded)
 
 
 def _recorded(flow: Any) -> Recorded:
@@ -63,7 +63,7 @@ def _answered(flow: Any, request: Request, start: float) -> Exchange:
     end = _since(start, flow.response.timestamp_end or (error.timestamp if error else None)) or response.headers_at
     if flow.websocket is not None:
         return _websocket(flow, Exchange(0, 0, request, response, Ended.COMPLETE, end), start)
-    ended = Ended.UPSTREAM_CLOSED if cut_short(flow.response.raw_content) else Ended.COMPLETE
+    ended = Ended.UPSTREAM_CLOSED if cut_short(flow.response.raw_content, response.headers) else Ended.COMPLETE
     return Exchange(0, 0, request, response, _who(error, Ended.UPSTREAM_CLOSED) if error else ended, end)
 
 

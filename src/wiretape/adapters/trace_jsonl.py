@@ -7,7 +7,7 @@ body. What stands for a stream (a list of events or chunks) becomes server-sent 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -51,24 +51,25 @@ def read(source: Source) -> Iterator[Taken | Refused]:
 
 def _entries(source: Source) -> Iterator[tuple[int, Any]]:
     """(number, document), a line at a time where they are lines."""
-    if _is_one_document(source.data):
+    if _is_one_document(source):
         found = source.document
         yield from enumerate(found if isinstance(found, list) else [found], 1)
         return
-    for number, line in enumerate(source.data.lstrip(b"\xef\xbb\xbf").splitlines(), 1):
+    for number, line in enumerate(source.lines(), 1):
         if line.strip():
             yield number, line
 
 
-def _is_one_document(data: bytes) -> bool:
-    """One that begins with a line which is no document, or has no second line."""
-    first, _, rest = data.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")
-    if not rest.strip():
+def _is_one_document(source: Source) -> bool:
+    """One whose first line is no document, or a list of them."""
+    lines = (line for line in source.lines() if line.strip())
+    first = next(lines, b"").strip()
+    if next(lines, None) is None:
         return first[:1] == b"["
     try:
         orjson.loads(first)
     except orjson.JSONDecodeError:
-        return first.strip() in (b"{", b"[") or not first.rstrip().endswith(b"}")
+        return first in (b"{", b"[") or not first.endswith(b"}")
     return False
 
 
@@ -134,7 +135,7 @@ def _response(answered: Any) -> tuple[Response, Ended]:
     raw, body = _stored(answered, headers)
     if raw is not None:
         body = received_body(raw, headers)
-    ended = Ended.UPSTREAM_CLOSED if raw is not None and cut_short(raw) else Ended.COMPLETE
+    ended = Ended.UPSTREAM_CLOSED if raw is not None and cut_short(raw, headers) else Ended.COMPLETE
     code = status["code"] if isinstance(status, dict) else status
     return Response(int(code or 200), headers, 0, body), ended
 
@@ -211,9 +212,10 @@ def _time(message: Any, names: tuple[str, ...]) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value / 1000 if value > 1e11 else float(value)  # milliseconds since 1970 have 13 digits
     try:
-        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
+    return None if found is None else (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def _is_body(message: JsonObject) -> bool:

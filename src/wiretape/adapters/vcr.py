@@ -107,7 +107,7 @@ def answer(response: Any) -> tuple[Response, Ended, int]:
     code = status["code"] if isinstance(status, dict) else status
     if raw is not None:
         body = received_body(raw, headers)
-    ended = Ended.UPSTREAM_CLOSED if raw is not None and cut_short(raw) else Ended.COMPLETE
+    ended = Ended.UPSTREAM_CLOSED if raw is not None and cut_short(raw, headers) else Ended.COMPLETE
     return Response(int(code), headers, 0, body), ended, 0
 
 

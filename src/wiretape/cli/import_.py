@@ -74,16 +74,20 @@ def _read(paths: list[Path], form: str) -> Iterator[Taken | Refused]:
     """Import the files; a terminal sees how far it is."""
     from wiretape.adapters.importing import import_files
 
-    if not sys.stderr.isatty() or len(paths) < 2:
+    if not sys.stderr.isatty():
         yield from import_files(paths, form)
         return
-    from rich.progress import track
-
+    from wiretape.views.printable import one_line
     from wiretape.views.terminal import make_console
 
-    console = make_console(stderr=True)
-    for path in track(paths, "reading", console=console, transient=True):
-        yield from import_files([path], form)
+    seen = 0
+    with make_console(stderr=True).status("") as status:
+        for number, path in enumerate(paths, 1):
+            for outcome in import_files([path], form):
+                if seen % 25 == 0:
+                    status.update(one_line(f"file {number} of {len(paths)}, exchange {seen + 1}: {path.name}"))
+                seen += 1
+                yield outcome
 
 
 def _report(out: Path, files: int, taken: list[Taken], refused: list[Refused], as_json: bool) -> None:

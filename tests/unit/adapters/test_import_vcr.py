@@ -185,6 +185,20 @@ def test_an_event_stream_with_all_its_checksums_is_taken() -> None:
     assert exchange.response.body == StreamBody(frames, (0, 0), binary=True)
 
 
+def test_an_event_stream_that_breaks_off_is_taken_as_far_as_it_goes() -> None:
+    whole = aws_message(b'{"a":1}')
+    packed = base64.b64encode(whole + whole[:20]).decode()
+    kind = "application/vnd.amazon.eventstream"
+    (exchange,) = taken(
+        with_response(
+            f"body: {{string: !!binary '{packed}'}}\nheaders: {{Content-Type: [{kind}]}}\nstatus: {{code: 200}}"
+        )
+    )
+    assert exchange.response is not None
+    assert exchange.response.body == StreamBody((whole, whole[:20]), (0, 0), binary=True)
+    assert exchange.ended is Ended.UPSTREAM_CLOSED
+
+
 def test_an_event_stream_with_a_wrong_checksum_is_named_and_the_rest_taken() -> None:
     frame = bytearray(aws_message(b'{"a":1}'))
     frame[-6] ^= 1
@@ -266,6 +280,7 @@ def test_an_entry_that_lacks_something_costs_only_itself() -> None:
         ("interactions: []\n---\ninteractions: []\n", "dir/file: holds several YAML documents"),
         ("interactions: !!binary '*'\n", "dir/file: is not YAML: line 1: a !!binary that is not base64"),
         ("", "dir/file: is empty"),
+        ('{"wiretape": 1}', "dir/file: is a tape already"),
         ("# notes\n", "dir/file: is no recording that wiretape knows"),
     ],
 )
