@@ -174,6 +174,7 @@ def _recorder(options: Options, patterns: Sequence[str], report: LiveReport) -> 
         provenance=options.provenance,
         on_exchange=report.exchange,
         on_trouble=report.trouble,
+        on_message=report.message,
         append=options.append,
     )
 

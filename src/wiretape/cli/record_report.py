@@ -17,12 +17,14 @@ from wiretape.wire.registry import decode, default_registry
 
 if TYPE_CHECKING:
     from wiretape.model.call import ModelCall
-    from wiretape.model.http import Exchange
+    from wiretape.model.http import Exchange, WsMessage
     from wiretape.tape.recorder import RecorderSummary
+    from wiretape.wire.base import SocketFollower
 
 _PREFIX = "wiretape "
 _MOST_TURNS = 5  # shown at the end
 _MOST_LOST = 5
+_LOOK_AT = 8  # messages of a connection that are looked at for signs of a format
 _MEMO_CALLS = 200  # a memo keeps what it has seen alive: start a new one from time to time
 
 
@@ -41,21 +43,54 @@ class LiveReport:
         self._fixed_width: int | None = None
         self._pace = _Pace()
         self._unsaid = 0
+        self._followers: dict[int, SocketFollower] = {}  # of connections that are open
+        self._missed: dict[int, int] = {}  # of others: messages that showed no format
         self.calls = 0  # model calls that were decoded here
 
     def exchange(self, exchange: Exchange) -> None:
         """A line for each model call of an exchange that has ended; in a flood of them, for as many as can be read."""
+        follower = self._followers.pop(exchange.number, None)
+        if follower is not None:
+            self._lines(follower.rest(exchange))
+            return
+        self._missed.pop(exchange.number, None)
         if self.calls and not self._pace.allows():
             self._unsaid += 1
             return
+        before = self.calls
+        self._lines(decode([exchange], self._registry, self._memo))
+        if self.calls // _MEMO_CALLS != before // _MEMO_CALLS:
+            self._memo = Memo()
+
+    def message(self, exchange: Exchange, message: WsMessage) -> None:
+        """A line for each model call of a connection that stays open, as soon as its answer is complete."""
+        follower = self._followers.get(exchange.number) or self._follow(exchange, message)
+        calls = follower.feed(exchange, message) if follower is not None else []
+        if not calls:
+            return
+        if self.calls and not self._pace.allows():
+            self._unsaid += len(calls)
+            return
+        self._lines(calls)
+
+    def _follow(self, exchange: Exchange, message: WsMessage) -> SocketFollower | None:
+        """What follows a connection, once one of its first messages shows a format."""
+        missed = self._missed.get(exchange.number, 0)
+        if missed >= _LOOK_AT:
+            return None
+        found = self._registry.socket_format(replace(exchange, messages=(message,)))
+        if found is None:
+            self._missed[exchange.number] = missed + 1
+            return None
+        follower = self._followers[exchange.number] = found.follow()
+        return follower
+
+    def _lines(self, calls: Sequence[ModelCall]) -> None:
         if self._unsaid:
-            self._say(f"… {_count(self._unsaid, 'exchange')} more")
+            self._say(f"… {self._unsaid} more")
             self._unsaid = 0
-        calls = decode([exchange], self._registry, self._memo)
         for call in calls:
             self._line(call)
-        if self.calls // _MEMO_CALLS != (self.calls + len(calls)) // _MEMO_CALLS:
-            self._memo = Memo()
         self.calls += len(calls)
 
     def trouble(self, text: str) -> None:

@@ -47,7 +47,7 @@ class Binder:
         redactor: Redactor,
         troubles: Troubles,
         on_exchange: Callable[[Exchange], None] | None,
-        on_message: Callable[[int, WsMessage], None] | None,
+        on_message: Callable[[Exchange, WsMessage], None] | None,
         now: Callable[[], int],
     ) -> None:
         self._opened = opened
@@ -170,9 +170,10 @@ class Binder:
             progress.messages.clear()
         else:
             progress.messages.append(message)
-        if self._on_message is not None:
-            tell = self._on_message
-            self._guard(draft, lambda: tell(draft.number, message))
+        if self._on_message is not None and progress.request is not None:
+            tell, request = self._on_message, progress.request
+            exchange = Exchange(draft.number, draft.at, request, progress.response)  # still open, and without messages
+            self._guard(draft, lambda: tell(exchange, message))
 
     def _write_all(self, draft: Draft) -> None:
         if draft.websocket:

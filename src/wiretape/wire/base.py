@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from wiretape.model.call import CallRequest, Message, ModelCall
-from wiretape.model.http import Exchange, Headers, Request
+from wiretape.model.http import Exchange, Headers, Request, WsMessage
 from wiretape.model.jsonvalue import Json, JsonObject
 
 T = TypeVar("T")
@@ -85,6 +85,18 @@ class WireFormat(Protocol):
         ...
 
 
+class SocketFollower(Protocol):
+    """Follows one connection while it is open, and holds no more than what is not finished."""
+
+    def feed(self, exchange: Exchange, message: WsMessage) -> list[ModelCall]:
+        """The calls that this message completes. `exchange` has no messages."""
+        ...
+
+    def rest(self, exchange: Exchange) -> list[ModelCall]:
+        """When the connection has ended: the calls that were never completed."""
+        ...
+
+
 class SocketFormat(Protocol):
     """How a provider speaks over a WebSocket: one connection carries many calls. A `WireFormat` may be one, too."""
 
@@ -96,6 +108,10 @@ class SocketFormat(Protocol):
 
     def decode_socket(self, exchange: Exchange, memo: Memo) -> list[ModelCall]:
         """Every call of the connection, by start, number 0; also of one that is still open. Never raises."""
+        ...
+
+    def follow(self) -> SocketFollower:
+        """For a connection of this format, from its first messages on."""
         ...
 
 

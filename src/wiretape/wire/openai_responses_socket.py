@@ -26,6 +26,7 @@ from wiretape.wire.payload import Event, EventPayload
 from wiretape.wire.recognition import path_of
 
 _LOOK_AT = 8  # messages of a connection that are looked at for signs
+_MOST_FOLLOWED = 4 * 1024 * 1024  # bytes of one answer's events that are held while a connection is followed
 _MOST_IDLE = 64  # lanes without an open call that are remembered
 _NAMED_IN_METADATA = {"thread_id": "thread-id", "session_id": "session-id"}
 
@@ -75,16 +76,16 @@ class SocketSplitter:
         self._messages += 1
         body = message.body
         if isinstance(body, BytesBody) or (isinstance(body, StreamBody) and body.binary):
-            self._keep(Unknown("binary_message", b64encode(raw_bytes(body)).decode()))
+            self._keep(message, Unknown("binary_message", b64encode(raw_bytes(body)).decode()))
             return None
         value = body_json(body)
         if not isinstance(value, dict):
-            self._keep(Unknown("unreadable_message", raw_bytes(body).decode("utf-8", "replace")))
+            self._keep(message, Unknown("unreadable_message", raw_bytes(body).decode("utf-8", "replace")))
             return None
         kind = value.get("type")
         kind = kind if isinstance(kind, str) else ""
         if message.sender == "client":
-            self._asked(kind, value, message.at)
+            self._asked(kind, value, message)
             return None
         return self._answered(kind, value, message)
 
@@ -94,16 +95,16 @@ class SocketSplitter:
 
     # -- what the client says --------------------------------------------------------------------------------------
 
-    def _asked(self, kind: str, value: JsonObject, at: int) -> None:
+    def _asked(self, kind: str, value: JsonObject, message: WsMessage) -> None:
         if kind == "response.create":
-            self._create(value, at)
+            self._create(value, message.at)
         elif kind == "response.steer":
             target = self._by_response(string(value.get("previous_response_id")))
             if target is not None:
                 target.steers += _listed(value.get("input"))
-                target.frames.append(self._messages)
+                self._mark(target)
         elif kind != "response.processed":
-            self._keep(Unknown("client_message", value))
+            self._keep(message, Unknown("client_message", value))
 
     def _create(self, value: JsonObject, at: int) -> None:
         wrapped = value.get("response")
@@ -113,7 +114,7 @@ class SocketSplitter:
         before = self._by_response(string(value.get("previous_response_id")))
         if before is not None:
             part.queued, before.steers = before.steers, []
-        part.frames.append(self._messages)
+        self._mark(part)
 
     def _begin(self, body: JsonObject, at: int, name: str | None) -> Part:
         self._parts += 1
@@ -140,7 +141,7 @@ class SocketSplitter:
             self._steer_failed(obj(value.get("steer")))
         if part is None:
             return None
-        part.frames.append(self._messages)
+        self._mark(part)
         part.response_id = part.response_id or response_id
         ends = kind in TERMINAL or kind == "error"
         if ends or self._has_room(part, message):
@@ -199,14 +200,18 @@ class SocketSplitter:
         near = (part for lane in self._lanes.values() for part in (*lane.open, lane.last) if part is not None)
         return next((part for part in near if part.response_id == response_id), None)
 
-    def _keep(self, block: Unknown) -> None:
+    def _mark(self, part: Part) -> None:
+        if self._most is None:  # who only follows a connection has no messages to look up
+            part.frames.append(self._messages)
+
+    def _keep(self, message: WsMessage, block: Unknown) -> None:
         """What is no event stands with the call at work, else with the last one."""
         at_work = self.open_parts()
         finished = [lane.last for lane in self._lanes.values() if lane.last is not None]
         part = next(iter(at_work), finished[-1] if finished else None)
-        if part is not None and (self._most is None or part.size <= self._most):
+        if part is not None and self._has_room(part, message):
             part.kept.append(block)
-            part.frames.append(self._messages)
+            self._mark(part)
 
 
 def _listed(given: Json) -> list[Json]:
@@ -231,6 +236,27 @@ class ResponsesSocket:
 
     def decode_socket(self, exchange: Exchange, memo: Memo) -> list[ModelCall]:
         return socket_calls(exchange, memo)
+
+    def follow(self) -> Follower:
+        return Follower()
+
+
+class Follower:
+    """The calls of an open connection, one by one. Their histories are not put together: that needs the whole tape."""
+
+    def __init__(self) -> None:
+        self._splitter = SocketSplitter(most=_MOST_FOLLOWED)
+
+    def feed(self, exchange: Exchange, message: WsMessage) -> list[ModelCall]:
+        part = self._splitter.feed(message)
+        if part is None:
+            return []
+        call = decode_part(part, exchange, Memo())
+        part.events, part.kept = [], []  # what may follow from this part needs its body only
+        return [call]
+
+    def rest(self, exchange: Exchange) -> list[ModelCall]:
+        return [decode_part(part, exchange, Memo()) for part in self._splitter.open_parts()]
 
 
 def socket_calls(exchange: Exchange, memo: Memo) -> list[ModelCall]:

@@ -274,7 +274,7 @@ def test_a_large_compressed_body_is_decoded_in_the_other_thread(tmp_path: Path) 
 
 def test_each_websocket_message_is_on_the_tape_before_the_connection_closes(tmp_path: Path) -> None:
     seen: list[tuple[int, WsMessage]] = []
-    taping = Taping(tape_path(tmp_path), on_message=lambda number, message: seen.append((number, message)))
+    taping = Taping(tape_path(tmp_path), on_message=lambda exchange, message: seen.append((exchange.number, message)))
     recorder = taping.recorder
     x = recorder.begin("GET", "wss://api.example.com/v1/responses", "1.1", [])
     recorder.request_end(x)
