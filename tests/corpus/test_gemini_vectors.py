@@ -442,7 +442,7 @@ def test_contents_in_odd_shapes(contents: Any, path: str) -> None:
 
 
 def test_media_are_known_by_their_type() -> None:
-    parts = [
+    parts: list[dict[str, Any]] = [
         {"fileData": {"fileUri": "https://x/a.mp4", "mimeType": "video/mp4"}, "videoMetadata": {"fps": 1}},
         {"inlineData": {"mimeType": "application/pdf", "data": ""}},
     ]
@@ -486,7 +486,7 @@ def test_code_assist_wraps_both_ways() -> None:
     inner = {"contents": [{"role": "user", "parts": [text("Hi")]}], "session_id": "s", "generationConfig": {"topP": 1}}
     inner["systemInstruction"] = {"parts": [text("You help.")]}
     body = {"model": "gemini-9-pro", "project": "p", "user_prompt_id": "u", "request": inner}
-    wrapped = [{"response": c, "traceId": "t1"} for c in STREAM]
+    wrapped: list[dict[str, Any]] = [{"response": c, "traceId": "t1"} for c in STREAM]
     for part in wrapped:
         part["response"] = {k: v for k, v in part["response"].items() if k != "responseId"}
     call = decode(exchange(ASSIST, stream(sse(*wrapped)), request=body))

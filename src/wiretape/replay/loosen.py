@@ -58,7 +58,7 @@ class Shape:
 
 def message_shape(message: Message) -> Shape:
     ids: list[str] = []
-    blocks = [_block(block, ids) for block in message.blocks]
+    blocks = [_block(block, ids) for block in message.blocks if not _is_opaque(block)]
     extra: JsonObject = {}
     for key, value in message.extra:
         name = key.rpartition(".")[2]
@@ -147,6 +147,11 @@ def _block(block: Block, ids: list[str]) -> Json:
             return ["unknown", kind, _strip(raw, ids)]
         case _:
             assert_never(block)
+
+
+def _is_opaque(block: Block) -> bool:
+    """A signature or encrypted state that stands alone: whether it is there counts no more than what it says."""
+    return isinstance(block, Reasoning) and not block.text
 
 
 def _mention(name: str | None, ids: list[str]) -> None:
