@@ -172,7 +172,7 @@ def report(name: str, found: dict[str, Any]) -> list[str]:
     print(f"  tape     {tape / 1e6:6.2f} MB    {tape / wire:.4f} of the wire")
     flush, write, load = found["flush_ms"], found["write_ms"], found["load_s"]
     print(
-        f"  writing  {flush:6.3f} ms    a call, from parsing to flushing; {flush / floor_ms:.2f} of orjson loads and dumps"
+        f"  writing  {flush:6.3f} ms    a call, parsing to flushing; {flush / floor_ms:.2f} of orjson loads and dumps"
     )
     print(f"           {write:6.3f} ms    with the journal and its search for secrets, while both threads are busy")
     print(f"  events   {found['event_us']:6.1f} µs    each, in the thread that forwards")
