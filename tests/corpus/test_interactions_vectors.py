@@ -20,7 +20,8 @@ from tests.support.wire import (
 )
 
 from wiretape.model.call import CallRequest, ToolResult
-from wiretape.model.http import Ended, JsonBody
+from wiretape.model.http import Ended, Exchange, JsonBody
+from wiretape.wire.registry import decode as decode_all
 
 URL = "https://generativelanguage.googleapis.com/v1beta/interactions"
 ASKED = {"model": "gemini-9", "input": "go", "stream": True}
@@ -238,3 +239,27 @@ def test_recognised_by_the_body_and_by_the_answer_but_not_by_the_path_alone() ->
     assert decode(exchange(url, stream([created(), *OUTPUT]), request={"q": 1})).format == "gemini.interactions"
     bot = exchange("https://chat.example.com/api/interactions", JsonBody({"ok": 1}), request={"type": 2, "data": {}})
     assert REGISTRY.recognise(bot) is None
+
+
+def fetched(body: Any, number: int, query: str = "") -> Exchange:
+    return exchange(f"{URL}/v1_a{query}", body, method="GET", request={}, number=number, at=number * 1000)
+
+
+def test_one_that_goes_on_in_the_background_is_one_call() -> None:
+    running = JsonBody({"id": "v1_a", "status": "in_progress", "steps": []})
+    steps = [{"type": "model_output", "content": [{"type": "text", "text": "Done"}]}]
+    done = JsonBody({"id": "v1_a", "status": "completed", "steps": steps, "usage": USAGE})
+    asked = exchange(URL, running, request={**ASKED, "background": True})
+    (call,) = decode_all([asked, fetched(running, 2), fetched(done, 3), fetched(done, 4)], REGISTRY)
+    assert call.response is not None
+    assert (said(call.response), call.response.finish, call.ended_at) == ([("text", "Done")], "stop", 3500)
+    assert counts(call.response) == (151, 7, None, 1222, 249)
+
+
+def test_a_cut_stream_taken_up_again_is_whole() -> None:
+    asked = exchange(URL, stream([created(), *THOUGHT]), request=ASKED, ended=Ended.UPSTREAM_CLOSED)
+    rest = stream([*OUTPUT, *completed()])
+    (call,) = decode_all([asked, fetched(rest, 2, "?stream=true&last_event_id=e4")], REGISTRY)
+    assert call.response is not None
+    assert said(call.response) == [("reasoning", "I think", "c2ln"), ("text", "Hello")]
+    assert (call.response.complete, call.response.finish) == (True, "stop")
