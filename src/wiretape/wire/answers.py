@@ -12,11 +12,11 @@ from wiretape.wire.failures import call_error
 from wiretape.wire.payload import EventPayload, JsonPayload, read_payload
 
 
-def response_claim(exchange: Exchange, name: str) -> Claim:
-    """A bid by what the answer looks like, for requests that nobody recognised."""
+def response_claim(exchange: Exchange, name: str, ours: bool = False) -> Claim:
+    """A bid by what the answer looks like, for requests that nobody recognised. `ours`: the path is the format's."""
     if exchange.response is None or not recognition.is_post(exchange.request):
         return Claim.NO
-    if recognition.is_other(exchange.request):
+    if not ours and recognition.is_other(exchange.request):
         return Claim.NO
     payload = read_payload(exchange.response)
     if isinstance(payload, JsonPayload):

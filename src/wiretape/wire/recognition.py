@@ -215,7 +215,17 @@ def response_format(value: Json) -> str | None:
     if name == "interaction" or (isinstance(event, str) and event.startswith(("interaction.", "step."))):
         return "gemini.interactions"
     told = isinstance(body.get("status"), str) and any("type" in obj(step) for step in items(body.get("steps")))
-    return "gemini.interactions" if told else None
+    return "gemini.interactions" if told else _shape_of_others(body)
+
+
+def _shape_of_others(body: JsonObject) -> str | None:
+    if isinstance(body.get("done"), bool) and "created_at" in body:
+        return "ollama.chat" if "message" in body else "ollama.generate" if "response" in body else None
+    if "messageStart" in body or "contentBlockDelta" in body or ("stopReason" in body and "output" in body):
+        return "bedrock.converse"
+    if body.get("type") == "message-start" or (body.get("finish_reason") and "role" in obj(body.get("message"))):
+        return "cohere.chat"
+    return None
 
 
 def _is_gemini(body: JsonObject) -> bool:

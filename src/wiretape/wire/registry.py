@@ -12,14 +12,20 @@ from wiretape.model.call import CallRequest, CallResponse, Message, ModelCall, U
 from wiretape.model.http import Exchange, Request
 from wiretape.wire.anthropic_messages import AnthropicMessages
 from wiretape.wire.base import Claim, Memo, SocketFormat, WireFormat
+from wiretape.wire.bedrock_converse import BedrockConverse
+from wiretape.wire.bedrock_invoke import BedrockInvoke
 from wiretape.wire.call_frame import frame_call, unreadable_request
+from wiretape.wire.cohere_chat import CohereChat
 from wiretape.wire.gemini_generate import GeminiGenerate
 from wiretape.wire.gemini_interactions import GeminiInteractions
+from wiretape.wire.ollama_chat import OllamaChat, OllamaGenerate
 from wiretape.wire.openai_chat import OpenAIChat
+from wiretape.wire.openai_completions import OpenAICompletions
 from wiretape.wire.openai_responses import OpenAIResponses
 from wiretape.wire.openai_responses_held import with_histories
 from wiretape.wire.openai_responses_polls import settle
 from wiretape.wire.openai_responses_socket import ResponsesSocket
+from wiretape.wire.side_calls import SIDE_CALLS
 
 GROUP = "wiretape.formats"
 
@@ -120,7 +126,19 @@ class Registry:
 
 
 def built_in() -> list[WireFormat]:
-    return [OpenAIChat(), OpenAIResponses(), AnthropicMessages(), GeminiGenerate(), GeminiInteractions()]
+    conversations: list[WireFormat] = [
+        OpenAIChat(),
+        OpenAIResponses(),
+        AnthropicMessages(),
+        GeminiGenerate(),
+        GeminiInteractions(),
+        BedrockConverse(),
+        BedrockInvoke(),
+        OllamaChat(),
+        OllamaGenerate(),
+        CohereChat(),
+    ]
+    return [*conversations, OpenAICompletions(), *(make() for make in SIDE_CALLS)]
 
 
 def built_in_sockets() -> list[SocketFormat]:

@@ -81,27 +81,59 @@ def test_messages_paths(path: str) -> None:
         ("https://mcp.example.com/v1/messages", {"jsonrpc": "2.0", "method": "tools/call", "id": 1}),
         ("https://chat.example.com/channels/7/messages", {"text": "Hi"}),
         ("https://forms.example.com/responses", {"answers": [1]}),
-        ("https://api.example.com/v1/embeddings", {"model": "m", "input": ["Hi"]}),
-        ("https://api.example.com/v1/moderations", INPUT),
-        ("https://api.example.com/v1/rerank", {"query": "x", "documents": []}),
         ("https://api.example.com/v1/messages/batches", {"requests": []}),
-        ("https://api.example.com/v1/completions", {"model": "m", "prompt": "Hi"}),
         ("https://api.example.com/v1beta/cachedContents", {"model": "m", "contents": [{"parts": [{"text": "Hi"}]}]}),
         ("https://api.example.com/models/m:batchGenerateContent", {"batch": {}}),
+        ("https://web.example.com/api/chat", {"id": "1", "messages": [{"role": "user", "parts": []}]}),
+        ("https://api.example.com/v1/embeddings", None),
+        ("https://chain.example.com/agent/invoke", {"input": {"question": "Hi"}}),
+        ("https://search.example.com/rerank", {"query": "x"}),
+        ("https://ci.example.com/complete", {"job": 1}),
         ("https://docs.example.com/x", {"contents": [{"title": "Hi"}]}),
-        ("https://api.example.com/api/chat", {**CHAT, "options": {}}),
-        ("https://api.example.com/v2/chat", CHAT),
         ("https://api.example.com/track", {"model": "m", "messages": ["hello"]}),
         ("https://api.example.com/track", {"events": [{"messages": 1}]}),
-        ("https://bedrock.example.com/model/x/converse", {"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}),
-        (
-            "https://any.example.com/x",
-            {"messages": [{"role": "user", "content": [{"text": "Hi"}]}], "inferenceConfig": {}},
-        ),
     ],
 )
 def test_what_is_none_of_these_formats(url: str, body: Any) -> None:
     assert name_of(url, body) is None
+
+
+CONVERSE = {"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        ("/v1/embeddings", {"model": "m", "input": ["Hi"]}, "embeddings"),
+        ("/v2/embed", {"model": "m", "texts": ["Hi"], "input_type": "search_query"}, "embeddings"),
+        ("/api/embed", {"model": "m", "input": "Hi"}, "embeddings"),
+        ("/v1beta/models/m:embedContent", {"content": {"parts": [{"text": "Hi"}]}}, "gemini.embedContent"),
+        ("/v1/models/gemini-embedding-001:predict", {"instances": [{"content": "Hi"}]}, "gemini.embedContent"),
+        ("/v1/rerank", {"query": "x", "documents": []}, "rerank"),
+        ("/v1/moderations", INPUT, "moderations"),
+        ("/v1/tokenize", {"model": "m", "text": "Hi"}, "tokenize"),
+        ("/v1/decisions", {"questions": [], "input": "Hi"}, "decisions"),
+        ("/v1/completions", {"model": "m", "prompt": "Hi"}, "openai.completions"),
+        ("/v1/fim/completions", {"model": "m", "prompt": "Hi", "suffix": "."}, "openai.completions"),
+        ("/api/chat", CHAT, "ollama.chat"),
+        ("/api/chat", {"model": "m"}, "ollama.chat"),
+        ("/api/generate", {"model": "m", "prompt": "Hi"}, "ollama.generate"),
+        ("/v2/chat", CHAT, "cohere.chat"),
+        ("/model/us.anthropic.x%3A0/converse", CONVERSE, "bedrock.converse"),
+        ("/model/arn%3Aaws%3Abedrock%3Aprofile%2Fx/converse-stream", None, "bedrock.converse"),
+        ("/model/x/count-tokens", {"input": {"converse": CONVERSE}}, "bedrock.converse"),
+        ("/model/x/count-tokens", {"input": {"invokeModel": {"body": "e30="}}}, "bedrock.invoke"),
+        ("/model/x/invoke", {**CHAT, "anthropic_version": "bedrock-2023-05-31"}, "bedrock.invoke"),
+        ("/model/x/invoke-with-response-stream", None, "bedrock.invoke"),
+        (
+            "/v1/projects/p/publishers/anthropic/models/m:rawPredict",
+            {**CHAT, "anthropic_version": "v"},
+            "anthropic.messages",
+        ),
+    ],
+)
+def test_paths_of_the_other_formats(path: str, body: Any, expected: str) -> None:
+    assert name_of(f"https://any.example.com{path}", body) == expected
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS", "HEAD"])
@@ -126,7 +158,8 @@ def test_only_a_post_is_a_call(method: str) -> None:
         ({"model": "m", "input": [{"role": "user", "content": "Hi"}]}, "openai.responses"),
         ({"model": "m", "input": [{"type": "function_call_output", "call_id": "c", "output": ""}]}, "openai.responses"),
         ({"type": "response.create", "model": "m", "input": []}, "openai.responses"),
-        ({**CHAT, "options": {"num_ctx": 1}}, None),
+        ({**CHAT, "options": {"num_ctx": 1}}, "ollama.chat"),
+        ({"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}, "bedrock.converse"),
         (INPUT, None),
     ],
 )

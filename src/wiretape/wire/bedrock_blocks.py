@@ -1,0 +1,160 @@
+"""Content parts, messages and tools as Bedrock's Converse spells them (and Nova on Invoke), in requests and responses.
+
+A part has no type: its one member tells what it is.
+"""
+
+from __future__ import annotations
+
+from wiretape.model.call import Media, Message, Reasoning, ToolCall, ToolKind, ToolResult, ToolSpec, Unknown
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.call_frame import unknown_message
+from wiretape.wire.content import MessageBuilder
+from wiretape.wire.lenient import dumps, is_empty, items, obj, string
+
+_MEDIA = {
+    "image": "image",
+    "document": "document",
+    "video": "video",
+    "audio": "audio",
+    "searchResult": "search_result",
+}
+_SERVER_CALL = "server_tool_use"
+
+
+def request_message(raw: Json) -> Message:
+    """One entry of `messages`."""
+    if not isinstance(raw, dict):
+        return unknown_message("message", raw, "unknown")
+    role = raw.get("role")
+    role = role if isinstance(role, str) and role else "unknown"
+    into = MessageBuilder()
+    content = raw.get("content")
+    if isinstance(content, list):
+        add_parts(into, content, ".content", role)
+    elif isinstance(content, str):
+        into.text(content, ".content")
+    elif content is not None:
+        into.add(Unknown("content", content), ".content")
+    into.rest(raw, ("role", "content"))
+    return into.build(role)
+
+
+def system_part(raw: Json) -> Message:
+    """One part of `system`."""
+    into = MessageBuilder()
+    _add_part(into, raw, "", "system", cut=False)
+    return into.build("system")
+
+
+def add_parts(into: MessageBuilder, parts: list[Json], path: str, role: str, cut: bool = False) -> None:
+    """`cut`: their stream was, so tool arguments may lack their end."""
+    for n, part in enumerate(parts):
+        _add_part(into, part, f"{path}[{n}]", role, cut)
+
+
+def _add_part(into: MessageBuilder, raw: Json, path: str, role: str, cut: bool) -> None:
+    if isinstance(raw, str):
+        into.text(raw, path)
+        return
+    if not isinstance(raw, dict):
+        into.add(Unknown(type(raw).__name__, raw), path)
+        return
+    for key, value in raw.items():
+        where = f"{path}.{key}"
+        if key == "text" and isinstance(value, str):
+            into.text(value, where)
+        elif value is None:
+            continue
+        elif key == "cachePoint":
+            into.marked = True
+        elif key in _MEDIA and isinstance(value, dict):
+            into.add(Media(_MEDIA[key], raw), path)
+        elif not _add_wrapped(into, key, value, where, role, cut):
+            into.add(Unknown(key, raw), path)
+
+
+def _add_wrapped(into: MessageBuilder, key: str, value: Json, where: str, role: str, cut: bool) -> bool:
+    """The parts whose member holds more members. False: it is none of them."""
+    if not isinstance(value, dict):
+        return False
+    if key == "toolUse":
+        _add_call(into, value, where, cut)
+    elif key == "toolResult":
+        _add_result(into, value, where, role)
+    elif key == "reasoningContent":
+        return _add_reasoning(into, value, where)
+    elif key == "guardContent" and isinstance(obj(value.get("text")).get("text"), str):
+        into.text(value["text"]["text"], f"{where}.text.text")
+        into.rest(value["text"], ("text",), f"{where}.text."[1:])
+    elif key == "citationsContent":
+        for n, part in enumerate(items(value.get("content"))):
+            into.text(obj(part).get("text"), f"{where}.content[{n}].text")
+        into.rest(value, ("content",), f"{where}."[1:])
+    else:
+        return False
+    return True
+
+
+def _add_call(into: MessageBuilder, raw: JsonObject, where: str, cut: bool) -> None:
+    given = raw.get("input")
+    # A string is JSON that could not be parsed: a stream's, cut short or broken.
+    arguments = given if isinstance(given, str) else ("" if cut else "{}") if given is None else dumps(given)
+    kind: ToolKind = "server" if raw.get("type") == _SERVER_CALL else "function"
+    call = ToolCall(string(raw.get("toolUseId")), string(raw.get("name")) or "", arguments, kind)
+    into.add(call, f"{where}.input")
+    into.rest(raw, ("toolUseId", "name", "input", "type"), f"{where}."[1:])
+
+
+def _add_result(into: MessageBuilder, raw: JsonObject, where: str, role: str) -> None:
+    """A result that stands in the model's own message is that of a tool which the provider ran."""
+    texts: list[str] = []
+    places: list[str] = []
+    others: list[Json] = []
+    for n, part in enumerate(items(raw.get("content"))):
+        said = obj(part)
+        if isinstance(said.get("text"), str):
+            texts.append(said["text"])
+            places.append(f"{where}.content[{n}].text")
+        elif said.get("json") is not None:
+            texts.append(dumps(said["json"]))
+            places.append(f"{where}.content[{n}].json")
+        elif "cachePoint" in said:
+            into.marked = True
+        else:
+            others.append(part)
+    status = raw.get("status")
+    failed = None if status is None else status == "error"
+    kind: ToolKind = "server" if role == "assistant" else "function"
+    result = ToolResult(string(raw.get("toolUseId")), None, "\n".join(texts), failed, tuple(others), kind)
+    into.add(result, places[0] if len(places) == 1 else f"{where}.content")
+    into.rest(raw, ("toolUseId", "content", "status", "type"), f"{where}."[1:])
+
+
+def _add_reasoning(into: MessageBuilder, raw: JsonObject, where: str) -> bool:
+    said = raw.get("reasoningText")
+    opaque = string(raw.get("redactedContent"))
+    if isinstance(said, dict):
+        text = said.get("text")
+        shown = text if isinstance(text, str) else ""
+        into.add(Reasoning(shown, string(said.get("signature"))), f"{where}.reasoningText.text")
+    elif opaque:
+        into.add(Reasoning("", opaque), f"{where}.redactedContent")
+    else:
+        return False
+    return True
+
+
+def tool_specs(raw: Json) -> tuple[ToolSpec, ...]:
+    """`toolConfig.tools`; cache markers among them are no tools."""
+    tools = [obj(tool) for tool in items(raw)]
+    return tuple(_tool(tool) for tool in tools if not (tool.keys() <= {"cachePoint"} and tool))
+
+
+def _tool(tool: JsonObject) -> ToolSpec:
+    spec, system = obj(tool.get("toolSpec")), obj(tool.get("systemTool"))
+    if not is_empty(system):
+        return ToolSpec(string(system.get("name")) or "", None, None, "server", tool)
+    schema = obj(spec.get("inputSchema"))
+    return ToolSpec(
+        string(spec.get("name")) or "", string(spec.get("description")), schema.get("json", schema), "function", tool
+    )

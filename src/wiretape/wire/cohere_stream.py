@@ -1,0 +1,109 @@
+"""A Cohere stream, put together into the answer that an unstreamed call would have given."""
+
+from __future__ import annotations
+
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.failures import has_error
+from wiretape.wire.lenient import items, number, obj, string
+from wiretape.wire.payload import Event
+
+_ENDS = ("content-end", "tool-call-end", "citation-end")
+_GROWING = ("text", "thinking")
+
+
+class CohereAssembly:
+    """Takes the events of one stream; `value` is the answer so far. Parts and tool calls count each for themselves."""
+
+    def __init__(self) -> None:
+        self._start: JsonObject = {}
+        self._end: JsonObject = {}
+        self._plan: list[str] = []
+        self._parts: dict[int, tuple[JsonObject, dict[str, list[str]]]] = {}
+        self._calls: dict[int, tuple[JsonObject, list[str]]] = {}
+        self._citations: list[Json] = []
+        self.error: Json = None
+        self.finished = False
+        self.first_ms: int | None = None
+        self.strange: list[Json] = []
+
+    def add(self, event: Event) -> None:
+        value = event.value
+        if not isinstance(value, dict):
+            self.strange.append(value)
+            return
+        kind = value.get("type")
+        kind = kind if isinstance(kind, str) else event.name
+        message = obj(obj(value.get("delta")).get("message"))
+        index = number(value.get("index")) or 0
+        if kind in ("content-start", "content-delta"):
+            self._content(index, message.get("content"), event.ms)
+        elif kind in ("tool-call-start", "tool-call-delta"):
+            self._call(index, message.get("tool_calls"), event.ms)
+        elif kind == "tool-plan-delta":
+            if self._bears(string(message.get("tool_plan")), event.ms):
+                self._plan.append(message["tool_plan"])
+        elif kind == "citation-start":
+            cited = message.get("citations")
+            self._citations += cited if isinstance(cited, list) else [cited]
+        elif kind == "message-start":
+            self._start = value
+        elif kind == "message-end":
+            self._finish(obj(value.get("delta")))
+        elif has_error(value):
+            self.error = value
+        elif kind not in _ENDS:
+            self.strange.append(value)
+
+    def _bears(self, content: Json, ms: int | None) -> bool:
+        if content and self.first_ms is None:
+            self.first_ms = ms
+        return bool(content)
+
+    def _content(self, index: int, raw: Json, ms: int | None) -> None:
+        part, pieces = self._parts.setdefault(index, ({}, {}))
+        said = {"type": "text", "text": raw} if isinstance(raw, str) else obj(raw)
+        for name, value in said.items():
+            if name in _GROWING and isinstance(value, str):
+                pieces.setdefault(name, []).append(value)
+                self._bears(value, ms)
+            else:
+                part[name] = value
+
+    def _call(self, index: int, raw: Json, ms: int | None) -> None:
+        """`tool_calls` is one object here, though a list would be read alike."""
+        said = obj(raw) or obj(next(iter(items(raw)), None))
+        call, pieces = self._calls.setdefault(index, ({}, []))
+        function = obj(said.get("function"))
+        call.update({k: v for k, v in said.items() if k != "function" and v is not None})
+        kept = {k: v for k, v in function.items() if k != "arguments" and v is not None}
+        call["function"] = {**obj(call.get("function")), **kept}
+        if isinstance(function.get("arguments"), str):
+            pieces.append(function["arguments"])
+        self._bears(said, ms)
+
+    def _finish(self, delta: JsonObject) -> None:
+        self._end = {**self._end, **{k: v for k, v in delta.items() if k != "error"}}
+        self.finished = True
+        if delta.get("error"):
+            self.error = {"error": delta["error"]}
+        elif delta.get("finish_reason") == "ERROR":
+            self.error = {"message": "the model failed", "type": "ERROR"}
+
+    def value(self) -> JsonObject:
+        started = obj(obj(self._start.get("delta")).get("message"))
+        content = [
+            {**part, **{name: "".join(said) for name, said in pieces.items()}}
+            for _, (part, pieces) in sorted(self._parts.items())
+        ]
+        calls = [
+            {**call, "function": {**obj(call.get("function")), "arguments": "".join(pieces)}}
+            for _, (call, pieces) in sorted(self._calls.items())
+        ]
+        message = {
+            **started,
+            "tool_plan": (string(started.get("tool_plan")) or "") + "".join(self._plan),
+            "content": [*items(started.get("content")), *content],
+            "tool_calls": [*items(started.get("tool_calls")), *calls],
+            "citations": [*items(started.get("citations")), *self._citations],
+        }
+        return {"id": self._start.get("id"), "message": message, **self._end}
