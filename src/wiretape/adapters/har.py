@@ -74,8 +74,8 @@ def _creator(log: JsonObject) -> Json:
 
 
 def _recorded(entry: JsonObject, mitmproxys: bool) -> Recorded:
-    request = _request(entry["request"])
     ours = entry.get(OURS) or {}
+    request = _request(entry["request"], ours)
     head, end = _times(entry, _MITMPROXYS if mitmproxys else _TO_HEADERS)
     started = _epoch(entry.get("startedDateTime"))
     answered = entry["response"]
@@ -91,8 +91,8 @@ def _recorded(entry: JsonObject, mitmproxys: bool) -> Recorded:
     return Recorded(exchange, started, entry.get("_order"))
 
 
-def _request(asked: JsonObject) -> Request:
-    url = clean(asked["url"])
+def _request(asked: JsonObject, ours: JsonObject) -> Request:
+    url = clean(ours.get("url") or asked["url"])
     if not url.lower().startswith(_PROTOCOLS):
         raise CannotTake(f"is no HTTP exchange ({url.partition(':')[0][:20]}:)")
     headers = header_pairs(asked.get("headers"))

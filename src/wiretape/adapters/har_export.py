@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import orjson
 
 from wiretape import __version__
 from wiretape.adapters.har import OURS
+from wiretape.adapters.vcr import UNKNOWN_URL
 from wiretape.model.http import (
     Body,
     BytesBody,
@@ -76,6 +77,8 @@ def entry(exchange: Exchange, started: datetime) -> JsonObject:
 
 def _ours(exchange: Exchange) -> JsonObject:
     made: JsonObject = {"exchange": exchange.number, "ended": exchange.ended}
+    if (url := exchange.request.url) != _shown_url(url):
+        made["url"] = url
     response = exchange.response
     if response is None:
         made["response"] = False
@@ -95,7 +98,7 @@ def _ours(exchange: Exchange) -> JsonObject:
 def _request(request: Request) -> JsonObject:
     made: JsonObject = {
         "method": request.method,
-        "url": request.url,
+        "url": _shown_url(request.url),
         "httpVersion": _VERSIONS.get(request.http or "", "unknown"),
         "cookies": [],
         "headers": _headers(request.headers),
@@ -169,6 +172,11 @@ def _message(message: WsMessage, started: datetime) -> JsonObject:
 
 def _headers(headers: Headers) -> list[JsonObject]:
     return [{"name": name, "value": value} for name, value in headers.pairs()]
+
+
+def _shown_url(url: str) -> str:
+    """One that is not known, in a form that readers who insist on a host take (RFC 6761: never a real one)."""
+    return f"https://unknown.invalid/{quote(url.partition(':')[2].lstrip('/'))}" if url.startswith(UNKNOWN_URL) else url
 
 
 def _query(url: str) -> list[JsonObject]:

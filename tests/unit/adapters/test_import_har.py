@@ -181,7 +181,11 @@ def exchanges(draw: st.DrawFn) -> list[Exchange]:
         kind = draw(kinds)
         request = Request(
             draw(st.sampled_from(["POST", "GET"])),
-            draw(st.sampled_from(["https://a.example.com/v1/x", "http://127.0.0.1:8080/y?q=%20é&r"])),
+            draw(
+                st.sampled_from(
+                    ["https://a.example.com/v1/x", "unknown:", "unknown:a b.json", "http://127.0.0.1:8080/y?q=%20é&r"]
+                )
+            ),
             Headers([("content-type", "application/json"), ("x-b", "1"), ("x-b", "2")]),
             plain_body(draw(raws)),
             draw(st.sampled_from(["1.1", "2"])),

@@ -159,15 +159,19 @@ def test_mitmproxy_loads_our_har() -> None:
     binary = Response(200, Headers([("content-type", "image/png")]), 5, BytesBody(b"\x89PNG\xff"))
     more = [
         Exchange(2, 2000, Request("GET", "http://127.0.0.1:8080/a.png"), binary, Ended.COMPLETE, 2010),
+        Exchange(4, 2500, Request("GET", "wss://a.example.com/live"), Response(101), Ended.COMPLETE, 2600),
+        Exchange(5, 2700, Request("POST", "unknown:a.json"), Response(200), Ended.COMPLETE, 2700),
         Exchange(3, 3000, Request("GET", "https://gone.example.com/"), None, Ended.UPSTREAM_UNREACHABLE, 3001),
     ]
     text = b"".join(har([straight, *more], datetime(2026, 1, 1, tzinfo=UTC), ""))
-    first, second, third = FlowReader(io.BytesIO(text)).stream()
+    first, second, socket, unknown, third = FlowReader(io.BytesIO(text)).stream()
     assert first.request.url == straight.request.url
     assert first.request.content == b'{"model": "m"}'
     assert first.response.status_code == 200
     assert first.response.content == STREAM == body_bytes(straight.response.body if straight.response else None)
     assert second.response.content == b"\x89PNG\xff"
+    assert socket.request.host == "a.example.com"
+    assert unknown.request.host == "unknown.invalid"
     assert third.response.status_code == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -49,10 +50,13 @@ def test_recordings_with_something_changed(seed: str, at: int, length: int, put:
     check(data[:at] + put + data[at + length :], "auto" if seed[0] != "1" else "har")
 
 
-WORDS = (
-    "request response interactions http_interactions log entries body headers method url uri status code content text "
-    "encoding timings kind data string _webSocketMessages parsed_body"
-).split()
+WORDS = re.findall(
+    r"\w+",
+    """
+    request response interactions http_interactions log entries body headers method url uri status code content text
+    encoding timings kind data string _webSocketMessages parsed_body
+    """,
+)
 
 
 @given(
@@ -65,6 +69,14 @@ WORDS = (
 )
 def test_any_document_of_their_words(document: object, form: str) -> None:
     check(json.dumps(document).encode(), form)
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":', "- ", "interactions:\n- [", 'interactions:\n- {"a": '])
+def test_deep_nesting(opening: str) -> None:
+    first, _, rest = opening.partition("\n")
+    text = opening * 50_000 if not rest else f"{first}\n{rest}{rest.removeprefix('- ') * 50_000}"
+    for form in ("auto", "vcr"):
+        check(text.encode(), form)
 
 
 @pytest.mark.parametrize("name", IMPORTERS)
