@@ -19,6 +19,7 @@ from wiretape.adapters.import_bodies import (
     received_body,
     sent_body,
     text_bytes,
+    value_body,
 )
 from wiretape.adapters.import_source import CannotTake, Recorded, Refused, Source, Taken, each
 from wiretape.model.http import (
@@ -96,15 +97,18 @@ def _request(asked: JsonObject, ours: JsonObject) -> Request:
     if not url.lower().startswith(_PROTOCOLS):
         raise CannotTake(f"is no HTTP exchange ({url.partition(':')[0][:20]}:)")
     headers = header_pairs(asked.get("headers"))
-    posted = asked.get("postData") or {}
+    version = http_version(asked.get("httpVersion"))
+    return Request(clean(asked["method"]).upper(), url, headers, _sent(asked.get("postData") or {}, headers), version)
+
+
+def _sent(posted: JsonObject, headers: Headers) -> Body | None:
     text = posted.get("text")
-    raw = b""
     if text is not None:
         raw = from_base64(text) if posted.get("encoding") == "base64" else text_bytes(text, headers)
-    elif posted.get("params"):
-        raw = _form(posted["params"])
-    version = http_version(asked.get("httpVersion"))
-    return Request(clean(asked["method"]).upper(), url, headers, sent_body(raw, headers), version)
+        return sent_body(raw, headers)
+    if "textJSON" in posted:  # of Polly, where YAML is to be read by people
+        return value_body(posted["textJSON"])
+    return sent_body(_form(posted["params"]), headers) if posted.get("params") else None
 
 
 def _form(params: list[JsonObject]) -> bytes:

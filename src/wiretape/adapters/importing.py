@@ -32,7 +32,7 @@ UNKNOWN = "is no recording that wiretape knows"
 _FLOWS = re.compile(rb"\d{1,12}:\d+:")  # netstrings in a netstring
 _TAPE = re.compile(rb'\s*\{\s*"wiretape"\s*:')
 _JSON_START = re.compile(rb"\s*[{\[]")
-_CASSETTE = re.compile(rb"(?m)^(?:interactions|http_interactions|- request|-\s+!)\b")  # YAML that is worth reading
+_CASSETTE = re.compile(rb"(?m)^(?:interactions|http_interactions|log|- request|-\s+!)\b")  # YAML that is worth reading
 _LOOK = 20  # lines
 _STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
 

@@ -121,6 +121,42 @@ def test_pollys_chunks_are_joined_and_unpacked(how: str, marks: dict[str, Any]) 
     assert taken(wrapped) == [exchange]
 
 
+def test_pollys_yaml() -> None:
+    """Its YAML may have the request's JSON as a value."""
+    packed = base64.b64encode(gzip.compress(b"ok")).decode()
+    text = f"""\
+log:
+  _recordingName: auth
+  creator: {{name: Polly.JS, version: 6.0.6}}
+  entries:
+    - _order: 0
+      request:
+        headers:
+          - _fromType: array
+            name: content-type
+            value: application/json
+        httpVersion: HTTP/1.1
+        method: POST
+        postData: {{mimeType: application/json, params: [], textJSON: {{model: m, topK: -1}}}}
+        queryString: [{{name: q, value: null}}]
+        url: https://a.example.com/x?q
+      response:
+        content: {{encoding: base64, size: 9, text: '["{packed}"]'}}
+        headers: [{{name: content-encoding, value: gzip}}]
+        status: 200
+      startedDateTime: 2024-09-25T10:06:29.561Z
+      time: 0
+      timings: {{blocked: -1, send: 0, wait: 7, receive: 0}}
+"""
+    (found,) = outcomes(text)
+    assert isinstance(found, Taken)
+    assert found.container == "HAR"
+    assert found.started == datetime(2024, 9, 25, 10, 6, 29, 561000, UTC).timestamp()
+    assert found.exchange.request.body == JsonBody({"model": "m", "topK": -1}, exact=False)
+    assert body(found.exchange) == TextBody("ok")
+    assert found.exchange.ended_at == 7
+
+
 def test_entries_that_got_no_response() -> None:
     def failed(error: str) -> Exchange:
         entry = har_entry(status=0)
