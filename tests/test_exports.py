@@ -12,7 +12,7 @@ import click
 import pytest
 
 import wiretape
-from wiretape.cli.main import COMMANDS
+from wiretape.cli.main import COMMANDS, module_of
 
 SRC = Path(__file__).parent.parent / "src"
 MODULES = sorted(
@@ -52,7 +52,7 @@ def test_the_version_is_the_package_s() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_module_that_defines_it(name: str) -> None:
-    command = importlib.import_module(f"wiretape.cli.{name}").command
+    command = importlib.import_module(f"wiretape.cli.{module_of(name)}").command
     assert isinstance(command, click.Command)
 
 
@@ -63,4 +63,4 @@ def test_no_module_of_the_command_line_is_an_unlisted_command() -> None:
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and node.name == "command"
     }
-    assert defined == set(COMMANDS)
+    assert defined == set(map(module_of, COMMANDS))

@@ -47,8 +47,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-        command: click.Command = importlib.import_module(f"wiretape.cli.{module}").command
+        command: click.Command = importlib.import_module(f"wiretape.cli.{module_of(cmd_name)}").command
         return command
 
     def resolve_command(
@@ -73,6 +72,11 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def module_of(name: str) -> str:
+    """The module of a command: its name, and a `_` after a word that is Python's."""
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def unknown_command(name: str) -> str:
