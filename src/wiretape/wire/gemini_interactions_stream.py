@@ -131,13 +131,13 @@ class InteractionAssembly:
         kind = string(value.get("event_type")) or string(value.get("type")) or event.name
         if kind.startswith("interaction.") and kind not in _QUIET:
             self._take(value, kind)
-        elif kind in ("step.start", "content.start"):
+        elif kind in ("step.start", "content.start") and isinstance(value.get("step", value.get("content")), dict):
             self._start(value, event.ms)
-        elif kind in ("step.delta", "content.delta"):
+        elif kind in ("step.delta", "content.delta") and isinstance(value.get("delta"), dict):
             pieces = self._steps.get(self._index(value))
             if pieces is None:
                 pieces = self._steps[self._index(value)] = StepPieces({"type": "model_output"})
-            if pieces.add(obj(value.get("delta"))) and self.first_ms is None:
+            if pieces.add(value["delta"]) and self.first_ms is None:
                 self.first_ms = event.ms
         elif kind in ("step.stop", "content.stop"):
             self._usage = usage.merge(self._usage, value.get("usage"))

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from wiretape.model.http import Headers, Request
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.lenient import body_json, items, obj
+from wiretape.wire.lenient import body_json, items, obj, string
 
 # Paths that are something else, whatever their bodies look like.
 _OTHER = re.compile(
@@ -165,7 +165,9 @@ def _is_anthropic(body: JsonObject, parts: list[JsonObject], headers: Headers) -
         return True
     if any("input_schema" in obj(tool) for tool in items(body.get("tools"))):
         return True
-    return ("cache_control" in body and "max_tokens" in body) or any(p.get("type") in _ANTHROPIC_PARTS for p in parts)
+    return ("cache_control" in body and "max_tokens" in body) or any(
+        string(p.get("type")) in _ANTHROPIC_PARTS for p in parts
+    )
 
 
 def _is_ollama(body: JsonObject, messages: list[JsonObject]) -> bool:
@@ -184,7 +186,7 @@ def _input_format(body: JsonObject) -> str | None:
     if any("name" in obj(tool) for tool in items(body.get("tools"))) or "format" in obj(body.get("text")):
         return "openai.responses"
     for item in items(body.get("input"))[:_LOOK_AT]:
-        if obj(item).get("type") in _RESPONSES_ITEMS or "role" in obj(item):
+        if string(obj(item).get("type")) in _RESPONSES_ITEMS or "role" in obj(item):
             return "openai.responses"
     return None
 

@@ -10,6 +10,7 @@ from tests.support.wire import DONE, REGISTRY, chunk, exchange, named, stream
 from wiretape.model.http import Body, Exchange, Headers, JsonBody, Request, TextBody
 from wiretape.wire.base import Claim
 from wiretape.wire.recognition import host_dialect, path_of
+from wiretape.wire.registry import Registry, built_in
 
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 INPUT = {"model": "m", "input": "Hi"}
@@ -134,6 +135,13 @@ CONVERSE = {"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}
 )
 def test_paths_of_the_other_formats(path: str, body: Any, expected: str) -> None:
     assert name_of(f"https://any.example.com{path}", body) == expected
+
+
+def test_types_that_are_no_strings_are_no_signs() -> None:
+    registry = Registry(built_in())
+    for body in ({"model": "m", "input": [{"type": {}}]}, {"messages": [{"role": "user", "content": [{"type": []}]}]}):
+        registry.recognise_request(Request("POST", "https://any.example.com/x", Headers(), JsonBody(body)))
+    assert registry.problems == []
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS", "HEAD"])
