@@ -9,6 +9,7 @@
         TapeUnwritable                no permission, disk full, no such directory
       WireError                       bytes that are not what their format promises
       MissError                       raised when a replay session closes with misses
+    MissInterrupt                     a miss in process with on_miss="raise"; no Exception, so that nothing swallows it
 
 Each message names the culprit, the difference and the next step.
 """
@@ -54,3 +55,10 @@ class MissError(WiretapeError):
     """A replay session closed with live requests that no recorded one answered."""
 
     exit_code = 3
+
+
+class MissInterrupt(BaseException):
+    """Raised at the call that no recorded one answers, where `on_miss="raise"` asked for it.
+
+    SDKs catch `Exception` and try again. Like KeyboardInterrupt, this one goes past them.
+    """

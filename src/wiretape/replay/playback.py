@@ -44,6 +44,7 @@ class Playback:
 
     `pieces` are sent each for itself where `streamed`; else they are one body with a content-length. `cut`: after them
     the connection is closed without a proper end. `linger`: the client is given time to hang up itself before that.
+    `ended` is how the recorded exchange ended: doors in process raise what their library raises there.
     """
 
     status: int | None
@@ -53,6 +54,7 @@ class Playback:
     streamed: bool = False
     cut: bool = False
     linger: bool = False
+    ended: Ended = Ended.COMPLETE
 
 
 def playback(outcome: Outcome, pace: float = 0) -> Playback:
@@ -90,16 +92,19 @@ def _recorded(exchange: Exchange, pace: float) -> Playback:
     linger = exchange.ended is Ended.CLIENT_CLOSED
     if response is None:
         gone = exchange.ended_at if exchange.ended_at is not None else exchange.at
-        return Playback(None, (), (), max(0, gone - exchange.at) * pace, cut=True, linger=linger)
+        ended = exchange.ended or Ended.RECORDER_STOPPED
+        return Playback(None, (), (), max(0, gone - exchange.at) * pace, cut=True, linger=linger, ended=ended)
+    ended = exchange.ended or Ended.RECORDER_STOPPED
     pause = max(0, response.headers_at - exchange.at) * pace
     headers = _headers(response.headers)
     body = response.body
     if isinstance(body, StreamBody):
         pieces = list(_pieces(body, pace))
-        return Playback(response.status, headers, pieces, pause, streamed=True, cut=cut, linger=linger)
+        return Playback(response.status, headers, pieces, pause, streamed=True, cut=cut, linger=linger, ended=ended)
     data = body_bytes(body)
     if cut:
-        return Playback(response.status, headers, [Piece(0, data)], pause, streamed=True, cut=True, linger=linger)
+        pieces = [Piece(0, data)]
+        return Playback(response.status, headers, pieces, pause, streamed=True, cut=True, linger=linger, ended=ended)
     if not _may_have_body(exchange.request.method, response.status):
         length = response.headers.get("content-length")
         kept = [("content-length", length)] if length and response.status >= 200 and response.status != 204 else []

@@ -1,0 +1,256 @@
+"""The door for httpx and httpx2, sync and async: their network transports.
+
+Custom transports and mounts that end in one of these come through here; those that open no connection (a mock, an ASGI
+application) are left alone. Bodies pass chunk by chunk.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+from wiretape.adapters.inside import Inside, Way, way
+from wiretape.adapters.patching import Patch
+from wiretape.adapters.server import LINGER_SECONDS
+from wiretape.adapters.taking import Taken
+from wiretape.model.http import Ended, Headers
+from wiretape.replay.playback import Playback
+from wiretape.replay.values import LiveRequest
+
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+
+
+def patches(module: ModuleType) -> list[Patch]:
+    kit = _Kit(module)
+    return [
+        Patch(module.HTTPTransport, "handle_request", kit.sync_handler),
+        Patch(module.AsyncHTTPTransport, "handle_async_request", kit.async_handler),
+    ]
+
+
+class _Kit:
+    """What one of the two libraries needs: its own classes of streams, requests, responses and errors."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._teed = type("Teed", (_Teed, module.SyncByteStream, module.AsyncByteStream), {})
+        self._played = type("Played", (_Played, module.SyncByteStream, module.AsyncByteStream), {})
+
+    def sync_handler(self, original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def handle_request(transport: Any, request: Any) -> Any:
+            where = _way(request)
+            if where is None:
+                return original(transport, request)
+
+            def forward(request: Any) -> Any:
+                if where.replaying is None:
+                    return original(transport, request)
+                request.read()
+                shown = _answer(where.replaying, request)
+                played = self._played(shown, self._module)
+                played.begin()
+                return self._response(shown, played)
+
+            taken = _taken(where, request)
+            if taken is None:
+                return forward(request)
+            try:
+                response = forward(self._teed_request(request, taken))
+            except BaseException as error:
+                taken.failed(error)
+                raise
+            return self._teed_response(response, taken)
+
+        return handle_request
+
+    def async_handler(self, original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        async def handle_async_request(transport: Any, request: Any) -> Any:
+            where = _way(request)
+            if where is None:
+                return await original(transport, request)
+
+            async def forward(request: Any) -> Any:
+                if where.replaying is None:
+                    return await original(transport, request)
+                await request.aread()
+                shown = _answer(where.replaying, request)
+                played = self._played(shown, self._module)
+                await played.abegin()
+                return self._response(shown, played)
+
+            taken = _taken(where, request)
+            if taken is None:
+                return await forward(request)
+            try:
+                response = await forward(self._teed_request(request, taken))
+            except BaseException as error:
+                taken.failed(error)
+                raise
+            return self._teed_response(response, taken)
+
+        return handle_async_request
+
+    def _response(self, shown: Playback, stream: Any) -> Any:
+        extensions = {"http_version": b"HTTP/1.1"}
+        return self._module.Response(shown.status, headers=list(shown.headers), stream=stream, extensions=extensions)
+
+    def _teed_request(self, request: Any, taken: Taken) -> Any:
+        if hasattr(request, "_content"):  # a body that is in memory: read, or given as bytes
+            taken.sent(request.content)
+            taken.sent_all()
+            return request
+        stream = self._teed(request.stream, taken.sent, taken.sent_all)
+        return self._module.Request(
+            request.method, request.url, headers=request.headers, stream=stream, extensions=request.extensions
+        )
+
+    def _teed_response(self, response: Any, taken: Taken) -> Any:
+        taken.response(response.status_code, response.headers.multi_items())
+        response.stream = self._teed(response.stream, taken.received, taken.end, taken.failed, taken.hung_up)
+        return response
+
+
+def _way(request: Any) -> Way | None:
+    return way(request.url.host, request.url.port or _PORTS.get(request.url.scheme, 0))
+
+
+def _taken(where: Way, request: Any) -> Taken | None:
+    return where.taken(request.method, str(request.url), request.headers.multi_items())
+
+
+def _answer(context: Inside, request: Any) -> Playback:
+    headers = Headers(request.headers.multi_items())
+    return context.answer(LiveRequest(request.method, str(request.url), headers, request.content))
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+class _Teed:
+    """A stream whose chunks are told before they go on, and its end."""
+
+    def __init__(
+        self,
+        stream: Any,
+        chunk: Callable[[bytes], None],
+        done: Callable[[], None],
+        failed: Callable[[BaseException], None] = _nothing,
+        closed: Callable[[], None] = _nothing,
+    ) -> None:
+        self._stream = stream
+        self._chunk = chunk
+        self._done = done
+        self._failed = failed
+        self._closed = closed
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for data in self._stream:
+                self._chunk(data)
+                yield data
+        except BaseException as error:
+            self._failed(error)
+            raise
+        self._done()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for data in self._stream:
+                self._chunk(data)
+                yield data
+        except BaseException as error:
+            self._failed(error)
+            raise
+        self._done()
+
+    def close(self) -> None:
+        try:
+            self._stream.close()
+        finally:
+            self._closed()
+
+    async def aclose(self) -> None:
+        try:
+            await self._stream.aclose()
+        finally:
+            self._closed()
+
+
+class _Played:
+    """A recorded answer, as a stream. Closing it ends its pauses."""
+
+    def __init__(self, shown: Playback, module: ModuleType) -> None:
+        self._shown = shown
+        self._module = module
+        self._gone = threading.Event()
+
+    def begin(self) -> None:
+        self._pause(self._shown.pause)
+        if self._shown.status is None:
+            self._linger()
+            raise self._broken()
+
+    async def abegin(self) -> None:
+        await self._apause(self._shown.pause)
+        if self._shown.status is None:
+            await self._alinger()
+            raise self._broken()
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._shown.pieces:
+            self._pause(piece.pause)
+            yield piece.data
+        if self._shown.cut:
+            self._linger()
+            raise self._broken()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._shown.pieces:
+            await self._apause(piece.pause)
+            yield piece.data
+        if self._shown.cut:
+            await self._alinger()
+            raise self._broken()
+
+    def close(self) -> None:
+        self._gone.set()
+
+    async def aclose(self) -> None:
+        self._gone.set()
+
+    def _pause(self, milliseconds: float) -> None:
+        if milliseconds > 0 and self._gone.wait(milliseconds / 1000):
+            raise self._module.StreamClosed()
+
+    async def _apause(self, milliseconds: float) -> None:
+        if milliseconds > 0:
+            import anyio  # what the library runs on: asyncio or trio
+
+            await anyio.sleep(milliseconds / 1000)
+
+    def _linger(self) -> None:
+        if self._shown.linger:
+            self._pause(LINGER_SECONDS * 1000)
+
+    async def _alinger(self) -> None:
+        if self._shown.linger:
+            await self._apause(LINGER_SECONDS * 1000)
+
+    def _broken(self) -> Exception:
+        """What the library raises where a connection ends so."""
+        module, shown = self._module, self._shown
+        error: Exception
+        if shown.status is not None:
+            error = module.RemoteProtocolError(
+                "peer closed connection without sending complete message body (incomplete chunked read)"
+            )
+        elif shown.ended is Ended.UPSTREAM_UNREACHABLE:
+            error = module.ConnectError("All connection attempts failed (as recorded)")
+        else:
+            error = module.RemoteProtocolError("Server disconnected without sending a response.")
+        if shown.ended is Ended.TIMEOUT:
+            error = module.ReadTimeout("The read operation timed out (as recorded)")
+        return error

@@ -1,0 +1,322 @@
+"""`with wiretape.record(…)` and `with wiretape.replay(…)`: the contexts that stand behind the doors in this process."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, ParamSpec, Self, TypeAlias, TypeVar, cast
+
+from wiretape.adapters.hosts import Hosts
+from wiretape.adapters.inside import Inside, enter, leave
+from wiretape.adapters.patching import close_doors, open_doors
+from wiretape.adapters.replaying import dummy_keys
+from wiretape.adapters.settings import load_settings
+from wiretape.adapters.taking import Taken, Taker
+from wiretape.errors import MissError, MissInterrupt, TapeUnwritable, UsageError
+from wiretape.model.http import Exchange
+from wiretape.replay.playback import Playback, playback
+from wiretape.replay.report import ReplayReport
+from wiretape.replay.session import ReplaySession
+from wiretape.replay.values import LiveRequest, Miss, ReplayOptions, Tier, address
+from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.recorder import Recorder, RecorderSummary
+from wiretape.tape.redact import Redactor
+from wiretape.tape.storage import journal_path
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Name: TypeAlias = str | os.PathLike[str]
+TierName: TypeAlias = Literal["exact", "normalized", "masked"]
+OnMiss: TypeAlias = Literal["answer", "raise"]
+
+_SHOWN = 3  # misses that are told in full; the rest are counted
+
+
+class Context(Inside):
+    """Can be entered with `with` and `async with`, as often as one likes, and stands as a decorator.
+
+    What a run needs is made when it begins: nothing is shared between two runs of a decorated function.
+    """
+
+    def begin(self) -> None:
+        raise NotImplementedError
+
+    def finish(self, error: BaseException | None) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        if self.is_open:
+            raise UsageError(f"{self.name} is open already: make another context for a second run at the same time")
+        self.begin()
+        try:
+            open_doors()
+        except BaseException as error:
+            self.finish(error)
+            raise
+        enter(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        leave(self)
+        close_doors()
+        self.finish(error)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Each call of the function is a run of its own."""
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise UsageError(f"{function.__qualname__} is a generator: open the context inside it, using `with`")
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def awaited(*args: Any, **kwargs: Any) -> Any:
+                with copy.copy(self):
+                    return await function(*args, **kwargs)
+
+            return cast(Callable[P, R], awaited)
+
+        @functools.wraps(function)
+        def called(*args: P.args, **kwargs: P.kwargs) -> R:
+            with copy.copy(self):
+                return function(*args, **kwargs)
+
+        return called
+
+
+class Replay(Context):
+    """What `wiretape.replay` returns."""
+
+    def __init__(
+        self,
+        tapes: Sequence[Name | Tape],
+        tier: TierName,
+        pace: float,
+        on_miss: OnMiss,
+        pass_hosts: Sequence[str],
+        repeat: bool,
+        mask: Sequence[str],
+    ) -> None:
+        if not tapes:
+            raise UsageError("name a tape to replay: wiretape.replay('captures/agent.tape')")
+        if tier.upper() not in Tier.__members__:
+            raise UsageError(f"there is no tier {tier!r}: use one of {', '.join(one.word for one in Tier)}")
+        if on_miss not in ("answer", "raise"):
+            raise UsageError(f'on_miss is {on_miss!r}: use "answer" or "raise"')
+        self._sources = tuple(tapes)
+        self._tier = Tier[tier.upper()]
+        self._pace = pace
+        self._raises = on_miss == "raise"
+        self._globs = [glob.lower() for glob in pass_hosts]
+        self._repeat = repeat
+        self._mask = tuple(mask)
+        self._session: ReplaySession | None = None
+        self._lock = threading.Lock()
+        self._keys: Mapping[str, str] = {}
+
+    @property
+    def session(self) -> ReplaySession:
+        if self._session is None:
+            raise UsageError("this replay has not begun: use it in `with`")
+        return self._session
+
+    @property
+    def report(self) -> ReplayReport:
+        """What was played, drifted, missed and left over so far."""
+        with self._lock:
+            return self.session.report()
+
+    def begin(self) -> None:
+        tapes = [source if isinstance(source, Tape) else read_tape(Path(source)) for source in self._sources]
+        names = [str(tape.path or "the tape") for tape in tapes]
+        mask = (*load_settings(Path.cwd()).mask, *self._mask)
+        self._session = ReplaySession(tapes, ReplayOptions(self._tier, self._repeat, mask), names=names)
+        self.name = f"the replay of {self._session.names}"
+        self._keys = dummy_keys(os.environ, self._session)  # SDKs refuse to start without one
+        os.environ.update(self._keys)
+
+    def finish(self, error: BaseException | None) -> None:
+        for name, value in self._keys.items():
+            if os.environ.get(name) == value:
+                del os.environ[name]
+        misses = [miss.message for miss in self.session.misses]
+        if not misses:
+            return
+        if error is None:
+            raise MissError(_told(misses))
+        said = str(error)
+        for message in misses[:_SHOWN]:
+            if message not in said:
+                error.add_note(message)
+
+    # what the doors ask
+
+    @property
+    def replays(self) -> bool:
+        return True
+
+    def passes(self, host: str, port: int) -> bool:
+        name = host.strip("[]").lower()
+        if not any(fnmatchcase(one, glob) for glob in self._globs for one in (name, f"{name}:{port}")):
+            return False
+        with self._lock:
+            self.session.let_through(f"{name}:{port}")
+        return True
+
+    def answer(self, request: LiveRequest) -> Playback:
+        with self._lock:
+            outcome = self.session.answer(request)
+        if self._raises and isinstance(outcome, Miss):
+            raise MissInterrupt(outcome.message)
+        return playback(outcome, self._pace)
+
+
+def _told(misses: Sequence[str]) -> str:
+    if len(misses) == 1:
+        return misses[0]
+    more = [f"and {len(misses) - _SHOWN} more"] if len(misses) > _SHOWN else []
+    return "\n".join([f"{len(misses)} requests had no recorded answer", *misses[:_SHOWN], *more])
+
+
+class Record(Context):
+    """What `wiretape.record` returns."""
+
+    def __init__(
+        self,
+        path: Name,
+        hosts: Sequence[str],
+        everything: bool,
+        append: bool,
+        force: bool,
+        note: str | None,
+        provenance: str | None,
+        on_exchange: Callable[[Exchange], None] | None,
+    ) -> None:
+        if append and force:
+            raise UsageError("append goes on with a tape and force replaces it: give one of them")
+        self.path = Path(path)
+        self.name = f"the recording of {self.path}"
+        self.summary: RecorderSummary | None = None
+        self._extra = tuple(hosts)
+        self._everything = everything
+        self._append = append
+        self._force = force
+        self._note = note
+        self._provenance = provenance
+        self._on_exchange = on_exchange
+        self._recorder: Recorder | None = None
+        self._taker: Taker | None = None
+        self._hosts = Hosts()
+
+    def begin(self) -> None:
+        settings = load_settings(Path.cwd())
+        self._check_tape()
+        self._hosts = Hosts([*self._extra, *settings.hosts], self._everything)
+        self._recorder = Recorder(
+            self.path,
+            clock=time.monotonic,
+            started=datetime.now(UTC),
+            redactor=Redactor(settings.redact),
+            on_exchange=self._on_exchange,
+            on_trouble=_say,
+            append=self._append,
+            note=self._note,
+            provenance=self._provenance,
+        )
+        self._taker = Taker(self._recorder, _say)
+
+    def finish(self, error: BaseException | None) -> None:
+        if self._recorder is None:
+            return
+        self.summary = self._recorder.close()
+        if not self.summary.exchanges and error is None:
+            past = f" ({', '.join(self.summary.bypassed)} went past it)" if self.summary.bypassed else ""
+            _say(f"{self.path}: nothing was recorded{past}; name other hosts with hosts=[…], or use all=True")
+
+    def _check_tape(self) -> None:
+        if self.path.is_dir():
+            raise TapeUnwritable(f"{self.path} is a directory: name a tape in it, such as {self.path / 'agent.tape'}")
+        there = any(path.exists() and path.stat().st_size for path in (self.path, journal_path(self.path)))
+        if there and not (self._append or self._force):
+            raise UsageError(
+                f"{self.path} exists already, and nothing was recorded\n"
+                "  append=True goes on with it, force=True replaces it"
+            )
+
+    # what the doors ask
+
+    def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
+        if self._taker is None:
+            return None
+        host, port = _host_and_port(method, url)
+        if not self._hosts.recorded(host, port):
+            self._taker.tell("bypassed", host)
+            return None
+        return self._taker.take(method, url, headers)
+
+
+def _host_and_port(method: str, url: str) -> tuple[str, int]:
+    host, _, port = address(method, url).host.rpartition(":")
+    if host and port.isdecimal():
+        return host, int(port)
+    return address(method, url).host, 443 if url.startswith(("https:", "wss:")) else 80
+
+
+def _say(text: str) -> None:
+    print(f"wiretape: {text}", file=sys.stderr)
+
+
+def replay(
+    *tapes: Name | Tape,
+    tier: TierName = "masked",
+    pace: float = 0,
+    on_miss: OnMiss = "answer",
+    pass_hosts: Sequence[str] = (),
+    repeat: bool = False,
+    mask: Sequence[str] = (),
+) -> Replay:
+    """Answer this process's HTTP requests from tapes, and open no connection.
+
+    `tier`: how alike a request must be at least. `pace`: 0 at once, 1 as recorded. `on_miss`: "answer" a miss with an
+    error of the provider's shape (MissError follows when the context closes), or "raise" MissInterrupt at the call.
+    `pass_hosts`: globs of hosts that are let through (an agent's own tools). `repeat`: give a recorded answer again
+    when it was played before. `mask`: patterns for what changes between runs, besides those of the settings.
+    """
+    return Replay(tapes, tier, pace, on_miss, pass_hosts, repeat, mask)
+
+
+def record(
+    path: Name,
+    *,
+    hosts: Sequence[str] = (),
+    all: bool = False,
+    append: bool = False,
+    force: bool = False,
+    note: str | None = None,
+    provenance: str | None = None,
+    on_exchange: Callable[[Exchange], None] | None = None,
+) -> Record:
+    """Record this process's HTTP requests to a tape while they go on as ever.
+
+    Known model providers and this machine are recorded, and what `hosts` (globs) adds; `all`: every host. A tape that
+    exists is continued with `append` and replaced with `force`. `on_exchange` is told of each exchange that is on disk.
+    """
+    return Record(path, hosts, all, append, force, note, provenance, on_exchange)

@@ -1,0 +1,113 @@
+"""Which contexts are open in this process, and which of them a request made here and now belongs to.
+
+The libraries are patched for the whole process: threads and tasks that start inside a context are inside. A request
+belongs to the innermost context around the code that makes it. A thread does not know what stood around its start: it
+belongs to the innermost context that is open, as long as there is only one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wiretape.errors import MissInterrupt
+from wiretape.replay.playback import Playback
+from wiretape.replay.values import LiveRequest
+
+if TYPE_CHECKING:
+    from wiretape.adapters.taking import Taken
+
+
+class Inside:
+    """A context that may be open. A subclass says what it does with requests."""
+
+    outer: Inside | None = None
+    is_open = False
+    name = ""
+
+    def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
+        """A recording context: the exchange that it begins; None where the host is not recorded."""
+        return None
+
+    @property
+    def replays(self) -> bool:
+        return False
+
+    def passes(self, host: str, port: int) -> bool:
+        """A replaying context: whether this host was let through."""
+        return False
+
+    def answer(self, request: LiveRequest) -> Playback:
+        """A replaying context: what the tape answers."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Where a request goes: past a recorder, to a tape, or both (a recording of a replay). Neither: as if unpatched."""
+
+    recording: Inside | None
+    replaying: Inside | None
+
+    def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
+        return self.recording.taken(method, url, headers) if self.recording is not None else None
+
+
+_here: ContextVar[Inside | None] = ContextVar("wiretape.inside", default=None)
+_open: list[Inside] = []
+_lock = threading.Lock()
+
+
+def enter(context: Inside) -> None:
+    with _lock:
+        context.outer = _enclosing()
+        context.is_open = True
+        _open.append(context)
+    _here.set(context)
+
+
+def leave(context: Inside) -> None:
+    with _lock:
+        context.is_open = False
+        _open.remove(context)
+    _here.set(_enclosing())
+
+
+def way(host: str, port: int) -> Way | None:
+    """None: the request goes on as if nothing were patched."""
+    context = _enclosing() or _only()
+    if context is None:
+        return None
+    recording = None if context.replays else context
+    while context is not None and not (context.is_open and context.replays):
+        context = context.outer
+    if context is not None and context.passes(host, port):
+        context = None
+    return Way(recording, context) if recording is not None or context is not None else None
+
+
+def _enclosing() -> Inside | None:
+    """The innermost open context around this code, as far as it is known."""
+    context = _here.get()
+    while context is not None and not context.is_open:
+        context = context.outer
+    return context
+
+
+def _only() -> Inside | None:
+    """The innermost context of the process."""
+    with _lock:
+        around = [context.outer for context in _open]
+        innermost = [context for context in _open if context not in around]
+    if len(innermost) <= 1:
+        return innermost[0] if innermost else None
+    names = " and ".join(context.name for context in innermost)
+    if not any(context.replays for context in innermost):
+        return None  # two recordings at once: this request belongs to neither, and must not be harmed
+    raise MissInterrupt(
+        f"{names} are open at once, and a thread that was started in one of them does not say in which\n"
+        "  start it with contextvars.copy_context().run, or open one after the other"
+    )

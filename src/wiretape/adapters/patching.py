@@ -1,0 +1,132 @@
+"""Opens the doors: patches the HTTP libraries that a program has imported or will import, and takes it back.
+
+Nothing is imported that the program has not imported itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from wiretape.errors import UsageError
+
+# The module whose import makes a library usable -> the door for it.
+DOORS = {
+    "httpx": "door_httpx",
+    "httpx2": "door_httpx",
+}
+
+
+class Patch(NamedTuple):
+    """An attribute that is replaced while a context is open. `make` gets what stood there."""
+
+    owner: Any
+    name: str
+    make: Callable[[Any], Any]
+
+
+class _Patched(NamedTuple):
+    owner: Any
+    name: str
+    original: Any
+    ours: Any
+
+
+_lock = threading.RLock()
+_users = 0
+_patched: dict[str, list[_Patched]] = {}
+
+
+def open_doors() -> None:
+    """Counted: the first one patches."""
+    global _users
+    with _lock:
+        _users += 1
+        if _users > 1:
+            return
+        sys.meta_path.insert(0, _FINDER)
+        try:
+            for name in DOORS:
+                if name in sys.modules:
+                    _patch(name, sys.modules[name])
+        except BaseException:
+            close_doors()
+            raise
+
+
+def close_doors() -> None:
+    """The last one takes every patch back."""
+    global _users
+    with _lock:
+        _users -= 1
+        if _users:
+            return
+        sys.meta_path.remove(_FINDER)
+        for patches in _patched.values():
+            for owner, name, original, ours in reversed(patches):
+                if owner.__dict__.get(name) is ours:  # else another tool patched after us: ours lets everything pass
+                    setattr(owner, name, original)
+        _patched.clear()
+
+
+def _patch(name: str, module: ModuleType) -> None:
+    with _lock:
+        if name in _patched or not _users:
+            return
+        door = importlib.import_module(f"wiretape.adapters.{DOORS[name]}")
+        done = _patched[name] = []
+        try:
+            for patch in door.patches(module):
+                original = patch.owner.__dict__[patch.name]
+                ours = patch.make(original)
+                setattr(patch.owner, patch.name, ours)
+                done.append(_Patched(patch.owner, patch.name, original, ours))
+        except (AttributeError, KeyError) as error:
+            version = getattr(module, "__version__", "of this version")
+            raise UsageError(
+                f"wiretape does not know how to stand behind {name} {version}: it has no {error}\n"
+                "  use another version of it, or wiretape's commands `record` and `replay`, which need no patch"
+            ) from None
+
+
+class _Finder(MetaPathFinder):
+    """Patches a library right after it was imported."""
+
+    def __init__(self) -> None:
+        self._looking = threading.local()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in DOORS or getattr(self._looking, "now", False):
+            return None
+        self._looking.now = True
+        try:
+            spec = find_spec(fullname)
+        finally:
+            self._looking.now = False
+        loader = spec.loader if spec is not None else None
+        if loader is not None and hasattr(loader, "exec_module"):
+            executed = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                executed(module)
+                _patch(fullname, module)
+
+            loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+_FINDER = _Finder()
+
+
+def patched() -> Iterator[str]:
+    """The modules whose doors are open."""
+    yield from _patched

@@ -1,0 +1,98 @@
+"""One exchange on its way to a tape, in process: what a door sees of it, told to the recorder. Never raises."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from wiretape.model.http import Ended, Sender
+from wiretape.tape.recorder import Recorder
+
+# How clients of chat completions know that a stream is over: many hang up then, without waiting for its end.
+_DONE = (b"data: [DONE]", b"data:[DONE]")
+
+
+class Taker:
+    """A recorder that many threads may speak to. Whatever fails in here, the traffic flows on."""
+
+    def __init__(self, recorder: Recorder, on_trouble: Callable[[str], None]) -> None:
+        self._recorder = recorder
+        self._on_trouble = on_trouble
+        self._lock = threading.RLock()  # an exchange may end in a destructor, which may run while another one is told
+
+    def take(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
+        number = self.tell("begin", method, url, None, list(headers))
+        return Taken(self, number) if number is not None else None
+
+    def tell(self, event: str, *values: Any) -> Any:
+        try:
+            with self._lock:
+                return getattr(self._recorder, event)(*values)
+        except Exception as error:
+            self._on_trouble(f"recording failed: {type(error).__name__}: {error}")
+            return None
+
+
+class Taken:
+    """An exchange that is being recorded. Its end is told once; what comes after that does not count."""
+
+    __slots__ = ("_ended", "_number", "_tail", "_taker")
+
+    def __init__(self, taker: Taker, number: int) -> None:
+        self._taker = taker
+        self._number = number
+        self._tail = b""
+        self._ended = False
+
+    def sent(self, data: bytes) -> None:
+        if data:
+            self._taker.tell("request_data", self._number, data)
+
+    def sent_all(self) -> None:
+        self._taker.tell("request_end", self._number)
+
+    def response(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
+        self._taker.tell("response", self._number, status, list(headers))
+
+    def received(self, data: bytes) -> None:
+        if data:
+            self._taker.tell("response_data", self._number, data)
+            self._tail = data if len(data) >= 32 else (self._tail + data)[-32:]
+
+    def message(self, sender: Sender, data: str | bytes) -> None:
+        self._taker.tell("message", self._number, sender, data)
+
+    def closed_ws(self, code: int, reason: str, sender: Sender | None) -> None:
+        self._taker.tell("close_ws", self._number, code, reason, sender)
+
+    def end(self, ended: Ended = Ended.COMPLETE) -> None:
+        if not self._ended:
+            self._ended = True
+            self._taker.tell("end", self._number, ended)
+
+    def hung_up(self) -> None:
+        """The program closed the response. It may have heard all there is."""
+        self.end(Ended.COMPLETE if self._tail[-32:].rstrip().endswith(_DONE) else Ended.CLIENT_CLOSED)
+
+    def failed(self, error: BaseException) -> None:
+        """An error of the library, or one that came from outside: a cancellation."""
+        if isinstance(error, Exception):
+            self.end(ended_by(error))
+        else:
+            self.hung_up()
+
+
+def ended_by(error: Exception) -> Ended:
+    """HTTP libraries agree on the words at least. One may say which it means only in the cause."""
+    names = " ".join(type(one).__name__ for one in _causes(error))
+    broken = any(word in names for word in ("Reset", "Aborted", "Disconnected", "BrokenPipe"))
+    if not broken and any(word in names for word in ("Connect", "Resolution", "gaierror", "DNS")):
+        return Ended.UPSTREAM_UNREACHABLE
+    return Ended.TIMEOUT if "Timeout" in names else Ended.UPSTREAM_CLOSED
+
+
+def _causes(error: BaseException | None) -> Iterable[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
