@@ -8,6 +8,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.wire import CHAT, DONE, GEMINI, MESSAGES, RESPONSES, answer, chunk, everything, frame, named, stream
+from tests.support.wire_binary import ASKED
+from tests.support.wire_binary import STREAMS as OTHERS
 
 from wiretape.wire.sse import SseDecoder, SseEvent
 
@@ -72,6 +74,7 @@ STREAMS = [
     (CHAT, CHAT_STREAM),
     (RESPONSES, RESPONSES_STREAM),
     (MESSAGES, MESSAGES_STREAM),
+    *OTHERS,
 ]
 
 
@@ -84,8 +87,9 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
 @given(st.sampled_from(STREAMS), st.lists(st.integers(0, 10**6), max_size=40))
 def test_a_stream_decodes_alike_however_it_is_split(case: tuple[str, list[bytes]], places: list[int]) -> None:
     url, frames = case
-    expected = everything(answer(url, frames))
-    assert everything(answer(url, stream(cut(b"".join(frames), places)))) == expected
+    asked = ASKED.get(url)
+    expected = everything(answer(url, frames, request=asked))
+    assert everything(answer(url, stream(cut(b"".join(frames), places)), request=asked)) == expected
 
 
 def events_of(chunks: list[bytes]) -> list[SseEvent]:

@@ -10,13 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.laws.test_law_1_chunking_decode import CHAT_STREAM, GEMINI_STREAM, MESSAGES_STREAM, RESPONSES_STREAM
 from tests.support.wire import CHAT, GEMINI, MESSAGES, RESPONSES, frame, stream
+from tests.support.wire_binary import STREAMS as OTHERS
+from tests.support.wire_binary import binary, chunk, event
 
 from wiretape.model.call import Unknown
 from wiretape.model.http import Body, BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response, TextBody
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, built_in
 
-KINDS = [CHAT, RESPONSES, MESSAGES, GEMINI]
+KINDS = [CHAT, RESPONSES, MESSAGES, GEMINI, *dict(OTHERS)]
 URLS = st.sampled_from([*KINDS, "http://127.0.0.1:1/x", "http://[bad"])
 VOCABULARY = """
     role content text type tool_calls function name arguments id index delta message choices usage error status output
@@ -28,6 +30,12 @@ VOCABULARY = """
     candidates content parts contents thought thoughtSignature functionCall functionResponse args partialArgs jsonPath
     stringValue willContinue executableCode codeExecutionResult toolCall toolResponse inlineData promptFeedback
     usageMetadata blockReason finishReason systemInstruction functionDeclarations response request $.a[0] steps
+    output stopReason toolUse toolUseId toolResult reasoningContent reasoningText redactedContent citationsContent json
+    messageStart contentBlockStart contentBlockDelta contentBlockIndex start messageStop metadata cachePoint
+    guardContent bytes inputTokens done done_reason created_at tool_name images prompt eval_count prompt_eval_count
+    context tool_plan message-start content-start content-delta tool-call-start message-end embeddings meta billed_units
+    results texts
+    generation outputText outputs generations completions data embedding documents query toolConfig amazon
     function_call reasoning shell_call_output tool_result tool_use tool_use_id user assistant tool developer -1 null
 """
 WORDS = VOCABULARY.split()
@@ -46,6 +54,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 OBJECTS = st.dictionaries(st.sampled_from(WORDS), VALUES, max_size=8)
 GOOD = {CHAT: CHAT_STREAM, RESPONSES: RESPONSES_STREAM, MESSAGES: MESSAGES_STREAM, GEMINI: GEMINI_STREAM}
+GOOD.update(OTHERS)
 
 
 def decode_all(url: str, asked: Body | None, answered: Body | None, status: int = 200) -> None:
@@ -90,6 +99,14 @@ def test_any_events_among_good_ones(url: str, events: list[Any], kind: str, plac
 
 
 @settings(max_examples=100)
+@given(st.lists(st.tuples(st.sampled_from([*WORDS, "chunk"]), VALUES, st.booleans()), max_size=6))
+def test_any_events_in_a_binary_stream(said: list[tuple[str, Any, bool]]) -> None:
+    frames = [chunk({name: value}) if wrapped else event(name, value) for name, value, wrapped in said]
+    for url in dict(OTHERS):
+        decode_all(url, None, binary(frames))
+
+
+@settings(max_examples=100)
 @given(st.sampled_from(KINDS), st.lists(st.tuples(st.integers(0, 3000), st.binary(max_size=4))))
 def test_damaged_streams(url: str, edits: list[tuple[int, bytes]]) -> None:
     data = bytearray(b"".join(GOOD[url]))
@@ -119,7 +136,7 @@ def test_blocks_of_unknown_types_are_kept_whole(url: str, kind: str, value: Any)
     part = {"type": f"new_{kind}", "payload": value}
     request = {"messages": [{"role": "user", "content": [part]}], "input": [{"role": "user", "content": [part]}]}
     for form in built_in():
-        if not form.name.startswith(("openai.", "anthropic.")):
+        if form.name not in ("openai.chat", "openai.responses", "anthropic.messages"):
             continue  # these tell their parts apart otherwise
         decoded = form.decode_request(Request("POST", url, Headers(), JsonBody(request)), Memo())
         found = [b for m in decoded.messages for b in m.blocks]

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallRequest, CallResponse, Finish, Message, ModelCall, Reasoning, ToolCall, Usage
+from wiretape.model.call import (
+    CallRequest,
+    CallResponse,
+    Finish,
+    Message,
+    ModelCall,
+    Reasoning,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
@@ -21,7 +31,7 @@ from wiretape.wire.call_frame import (
 )
 from wiretape.wire.cohere_stream import CohereAssembly
 from wiretape.wire.failures import call_error, has_error
-from wiretape.wire.lenient import body_json, first, number, obj, string
+from wiretape.wire.lenient import body_json, dumps, first, number, obj, string
 from wiretape.wire.openai_chat_messages import chat_message, chat_tools
 from wiretape.wire.payload import EventPayload, JsonPayload, TextPayload, read_payload
 
@@ -88,7 +98,21 @@ def _chat_request(body: JsonObject, memo: Memo) -> CallRequest:
 
 
 def _request_message(raw: Json) -> Message:
-    return _message(raw) if isinstance(raw, dict) else unknown_message("message", raw, "unknown")
+    if not isinstance(raw, dict):
+        return unknown_message("message", raw, "unknown")
+    message = _message(raw)
+    if raw.get("role") != "tool" or not isinstance(raw.get("content"), list):
+        return message
+    blocks = tuple(_with_documents(b) if isinstance(b, ToolResult) else b for b in message.blocks)
+    return replace(message, blocks=blocks)
+
+
+def _with_documents(result: ToolResult) -> ToolResult:
+    """A tool's result may come as documents: their data is its text."""
+    said = [obj(obj(part).get("document")).get("data") for part in result.parts]
+    texts = [data if isinstance(data, str) else dumps(data) for data in said if data is not None]
+    others = tuple(part for part, data in zip(result.parts, said, strict=True) if data is None)
+    return replace(result, text="\n".join([*filter(None, [result.text]), *texts]), parts=others)
 
 
 def _message(raw: JsonObject, answer: bool = False, cut: bool = False) -> Message:
