@@ -302,6 +302,12 @@ def test_rare_shapes_are_recognised_by_their_events() -> None:
         ("openai-mcp-tool.1", "Unknown ToolCall ToolResult ToolCall ToolResult Text"),
         ("deepseek-tool-call", "ToolCall"),
         ("alibaba-tool-call", "ToolCall"),
+        ("google-stream-tool-call-arguments.chunks", "ToolCall ToolCall"),
+        ("google-stream-tool-call-array-arguments", "ToolCall"),
+        ("google-vertex-stream-tool-call-arguments-nested", "ToolCall"),
+        ("google-stream-no-args-tool-call", "ToolCall ToolCall ToolCall ToolCall"),
+        ("interactions/__fixtures__/tool-call-step1", "ToolCall"),
+        ("interactions/__fixtures__/google-search", "Text ToolCall ToolResult"),
     ],
 )
 def test_rare_streams(part: str, expected: str) -> None:
@@ -313,3 +319,28 @@ def test_rare_streams(part: str, expected: str) -> None:
                 json.loads(block.arguments)
             elif isinstance(block, Text):
                 assert block.text
+
+
+def test_interactions_streamed_and_not_have_the_same_shape_and_their_own_totals() -> None:
+    streamed = {path.rpartition("/")[2].partition(".")[0]: answer for path, answer in fixtures("/interactions/")}
+    compared = 0
+    for path, data in files("vercel+ai", ".json"):
+        if "/interactions/" not in path:
+            continue
+        request = Request("POST", "https://x.example.com/x", Headers(), JsonBody({}))
+        exchange = Exchange(1, 0, request, Response(200, Headers(), 0, JsonBody(json.loads(data))), Ended.COMPLETE, 1)
+        form = REGISTRY.recognise(exchange)
+        assert form is not None
+        assert form.name == "gemini.interactions"
+        plain = form.decode(exchange, Memo()).response
+        assert plain is not None
+        twin = streamed.get(path.rpartition("/")[2].partition(".")[0])
+        for answer in (plain, twin) if twin is not None else (plain,):
+            assert answer.usage is not None
+            assert answer.usage.input is not None
+            assert answer.usage.output is not None
+            assert answer.usage.input + answer.usage.output == answer.usage.raw["total_tokens"], path
+            assert kinds(answer) == kinds(plain), path
+            assert (answer.complete, answer.finish) == (True, plain.finish)
+        compared += twin is not None
+    assert compared > 5
