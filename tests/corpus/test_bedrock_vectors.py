@@ -332,8 +332,8 @@ def test_anthropic_events_inside_chunks() -> None:
 
 
 def test_metrics_fill_in_what_the_events_lack() -> None:
-    start = {"type": "message_start", "message": {"role": "assistant", "content": []}}
-    last = {
+    start: dict[str, Any] = {"type": "message_start", "message": {"role": "assistant", "content": []}}
+    last: dict[str, Any] = {
         "type": "message_stop",
         METRICS: {"inputTokenCount": 8, "outputTokenCount": 9, "cacheReadInputTokenCount": 90},
     }
@@ -342,7 +342,7 @@ def test_metrics_fill_in_what_the_events_lack() -> None:
 
 
 def test_chat_completions_inside_chunks() -> None:
-    choices = [
+    choices: list[dict[str, Any]] = [
         {"delta": {"role": "assistant", "content": "Hel"}},
         {"delta": {"content": "lo"}},
         {"delta": {}, "finish_reason": "stop"},

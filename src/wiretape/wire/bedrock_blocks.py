@@ -63,7 +63,7 @@ def _add_part(into: MessageBuilder, raw: Json, path: str, role: str, cut: bool) 
         where = f"{path}.{key}"
         if key == "text" and isinstance(value, str):
             into.text(value, where)
-        elif value is None:
+        elif value is None or (key == "type" and len(raw) > 1):  # some clients name what needs no name
             continue
         elif key == "cachePoint":
             into.marked = True
