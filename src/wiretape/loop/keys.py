@@ -17,6 +17,7 @@ from wiretape.model.call import Block, Media, Message, Reasoning, Text, ToolCall
 from wiretape.model.jsonvalue import Json
 
 Atom: TypeAlias = tuple[str, ...]
+_MOVING = frozenset({"cachecontrol", "thoughtsignature"})
 
 
 def canonical(arguments: str) -> str:
@@ -101,8 +102,16 @@ def _atom(block: Block) -> Atom | None:
         case ToolResult():
             return ("result", block.text.strip(), *(spelled(part) for part in block.parts))
         case Media():
-            return ("media", block.kind, spelled({k: v for k, v in block.raw.items() if k != "cache_control"}))
+            return ("media", block.kind, spelled(_plain(block.raw)))
         case Unknown():
             return ("unknown", block.type)
         case Reasoning() | Text():
             return None
+
+
+def _plain(value: Json) -> Json:
+    """A wire's own block without what comes and goes, its members' names in one spelling (Gemini has two)."""
+    if not isinstance(value, dict):
+        return value
+    named = {key.replace("_", "").lower(): member for key, member in value.items()}
+    return {key: _plain(member) for key, member in named.items() if key not in _MOVING}

@@ -59,6 +59,7 @@ _HOSTS = (
     ("cloudflare.com", "cloudflare"),
     ("generativelanguage.googleapis.com", "gemini"),
     ("aiplatform.googleapis.com", "vertex"),
+    ("cloudcode-pa.googleapis.com", "code-assist"),
     ("githubcopilot.com", "copilot"),
     ("amazonaws.com", "bedrock"),
     ("api.aws", "bedrock"),

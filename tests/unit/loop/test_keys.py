@@ -17,6 +17,10 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:…"}}
         (assistant("yes\n"), assistant("", "yes")),
         (result("x", id="1", name="f"), result("x", id="2")),
         (Message("user", (Media("image", IMAGE),)), Message("user", (Media("image", {**IMAGE, "cache_control": {}}),))),
+        (
+            Message("assistant", (Media("image", {"inlineData": {"mimeType": "a/b"}, "thoughtSignature": "c2ln"}),)),
+            Message("assistant", (Media("image", {"inline_data": {"mime_type": "a/b"}}),)),
+        ),
         (Message("assistant", (Unknown("new", {"id": 1}),)), Message("assistant", (Unknown("new", {"id": 2}),))),
         (Message("tool", (ToolResult("1", None, "x"),)), Message("user", (ToolResult("1", None, "x"),))),
         (system("one"), system("another")),
