@@ -9,6 +9,7 @@
         TapeUnwritable                no permission, disk full, no such directory
       WireError                       bytes that are not what their format promises
       MissError                       raised when a replay session closes with misses
+      NetworkRefused                  a connection that a test running from its tape must not open; an OSError, too
     MissInterrupt                     a miss in process with on_miss="raise"; no Exception, so that nothing swallows it
 
 Each message names the culprit, the difference and the next step.
@@ -55,6 +56,10 @@ class MissError(WiretapeError):
     """A replay session closed with live requests that no recorded one answered."""
 
     exit_code = 3
+
+
+class NetworkRefused(WiretapeError, ConnectionRefusedError):
+    """A connection, or the look-up of a name, outside the tape. Programs may take it for a refused connection."""
 
 
 class MissInterrupt(BaseException):

@@ -95,13 +95,17 @@ def miss(
     tapes: str,
     label: Callable[[Recorded], str],
     note: str = "",
+    mend: Callable[[MissReason], str] | None = None,
 ) -> Miss:
-    """The whole answer to a request that nothing answers, in the provider's own error shape."""
+    """The whole answer to a request that nothing answers, in the provider's own error shape.
+
+    `mend` says what to do about it where that is no command of wiretape's.
+    """
     what = probe.address.what
     named = label(nearest.recorded) if nearest is not None and reason != "never recorded" else ""
     lines = [f"no call on {tapes} answers {what}{f' ({named})' if named else ''}"]
     lines += _story(reason, nearest, note)
-    lines.append(_mend(reason, tapes))
+    lines.append(mend(reason) if mend is not None else _mend(reason, tapes))
     message = "\n".join(lines)
     headers, body = _error(probe, message)
     return Miss(

@@ -5,7 +5,7 @@ Tiers are tried strictest first. The indexes of looser tiers are built when they
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -86,6 +86,7 @@ class ReplaySession:
         self._echoes = Echoes()
         self.drifts = Drifts()
         self.passed: dict[str, int] = {}
+        self.mend: Callable[[MissReason], str] | None = None  # what to do about a miss, if not wiretape's own command
         self._exact  # noqa: B018  built now: it is asked by every request
 
     def answer(self, request: LiveRequest) -> Outcome:
@@ -215,7 +216,7 @@ class ReplaySession:
             nearest = nearest_call(probe, loosest.place(probe), loosest, self._recorded, self._played, self._masker)
             if nearest is not None and nearest.alike:
                 reason = "diverged"
-        return miss(self._number, probe, reason, nearest, self.names, self._label, note)
+        return miss(self._number, probe, reason, nearest, self.names, self._label, note, self.mend)
 
     def _socket_at(self, probe: Probe) -> Exchange | None:
         if probe.address.method != "GET" or "upgrade" not in probe.request.headers:

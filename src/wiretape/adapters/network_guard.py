@@ -1,0 +1,158 @@
+"""Refuses the network to this process while a test runs from its tape, also to code that goes through no door.
+
+Internet sockets only, this machine's included: UNIX sockets, pipes and socket pairs are not touched. What is already
+connected stays so. Code that opens its sockets outside of Python's `socket` module is not seen.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from types import TracebackType
+from typing import Any, Final
+
+from wiretape.adapters.hosts import is_known_provider, is_loopback
+from wiretape.errors import NetworkRefused
+
+_INTERNET: Final = (socket.AF_INET, socket.AF_INET6)
+_THIS_MACHINE: Final = ("localhost", "127.0.0.1", "::1")
+_ABSENT: Final = object()
+
+
+class NetworkGuard:
+    """Refuses while it is entered. `allowed`: globs over the host, or over host:port.
+
+    `explain` makes the text of the error from what was asked for. `refused` remembers it, for those who swallow errors.
+    """
+
+    def __init__(self, allowed: Sequence[str], explain: Callable[[str], str]) -> None:
+        self._allowed = [glob.strip().lower() for glob in allowed]
+        self._explain = explain
+        self._names: dict[str, set[str]] = {}  # address -> the allowed names that it was found under
+        self._exempt = threading.local()
+        self._before: list[tuple[Any, str, Any]] = []
+        self.own_ports: set[int] = set()  # of wiretape's own doors, on this machine
+        self.refused: dict[str, bool] = {}  # what was asked for -> whether it is a model provider's
+
+    # -- what is allowed ---------------------------------------------------------------------------------------------
+
+    def check(self, host: str, port: int | None) -> None:
+        """Raises NetworkRefused where a host may not be reached."""
+        host = host.strip("[]").partition("%")[0].rstrip(".").lower()
+        if port in self.own_ports and is_loopback(host):
+            return
+        names = {host, *self._names.get(host, ())}
+        if is_loopback(host) or host in ("", "0.0.0.0", "::"):
+            names.update(_THIS_MACHINE)
+        for name in names:
+            if any(fnmatchcase(name, glob) or fnmatchcase(f"{name}:{port}", glob) for glob in self._allowed):
+                return
+        asked = host if port is None else f"{host}:{port}"
+        self.refused[asked] = is_known_provider(host)
+        raise NetworkRefused(self._explain(asked))
+
+    def _check_address(self, sock: socket.socket, address: Any) -> None:
+        if sock.family in _INTERNET and isinstance(address, tuple) and not getattr(self._exempt, "now", False):
+            self.check(_text(address[0]), address[1])
+
+    def _check_name(self, name: Any, port: Any = None) -> None:
+        """Names of this machine and addresses ask nobody."""
+        host = _text(name).lower()
+        if host and not is_loopback(host) and not _is_address(host) and host != socket.gethostname().lower():
+            self.check(host, port if isinstance(port, int) else None)
+
+    # -- the patches -------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> NetworkGuard:
+        for name in ("connect", "connect_ex"):
+            self._patch(socket.socket, name, self._connecting(getattr(socket.socket, name)))
+        for name, place in (("sendto", 1), ("sendmsg", 3)):
+            if hasattr(socket.socket, name):
+                self._patch(socket.socket, name, self._sending(getattr(socket.socket, name), place))
+        self._patch(socket, "getaddrinfo", self._looking_up(socket.getaddrinfo))
+        for name in ("gethostbyname", "gethostbyname_ex", "gethostbyaddr"):
+            self._patch(socket, name, self._naming(getattr(socket, name)))
+        self._patch(socket, "socketpair", self._pairing(socket.socketpair))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for owner, name, before in reversed(self._before):
+            if before is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
+        self._before.clear()
+
+    def _patch(self, owner: Any, name: str, made: Callable[..., Any]) -> None:
+        self._before.append((owner, name, owner.__dict__.get(name, _ABSENT)))
+        setattr(owner, name, made)
+
+    def _connecting(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def connect(sock: socket.socket, address: Any) -> Any:
+            self._check_address(sock, address)
+            return original(sock, address)
+
+        return connect
+
+    def _sending(self, original: Callable[..., Any], place: int) -> Callable[..., Any]:
+        """`sendto(data, [flags,] address)`, `sendmsg(buffers, ancillary, flags, address)`: the address comes last."""
+
+        def send(sock: socket.socket, *args: Any) -> Any:
+            if len(args) > place:
+                self._check_address(sock, args[-1])
+            return original(sock, *args)
+
+        return send
+
+    def _looking_up(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def getaddrinfo(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
+            self._check_name(host, port)
+            found = original(host, port, *args, **kwargs)
+            for *_, address in found:
+                self._names.setdefault(str(address[0]).lower(), set()).add(_text(host).lower())
+            return found
+
+        return getaddrinfo
+
+    def _naming(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def look_up(name: Any) -> Any:
+            self._check_name(name)
+            return original(name)
+
+        return look_up
+
+    def _pairing(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Where there are no UNIX sockets a pair is made over loopback."""
+
+        def socketpair(*args: Any, **kwargs: Any) -> Any:
+            with self._exempted():
+                return original(*args, **kwargs)
+
+        return socketpair
+
+    @contextmanager
+    def _exempted(self) -> Iterator[None]:
+        self._exempt.now = True
+        try:
+            yield
+        finally:
+            self._exempt.now = False
+
+
+def _text(host: Any) -> str:
+    return host.decode("ascii", "replace") if isinstance(host, bytes) else str(host or "")
+
+
+def _is_address(host: str) -> bool:
+    for family in _INTERNET:
+        try:
+            socket.inet_pton(family, host.partition("%")[0])
+        except OSError:
+            continue
+        return True
+    return False

@@ -1,0 +1,123 @@
+"""What a test asks of wiretape: the mode, the marker's arguments, the project's configuration.
+
+Loaded in every pytest run of whoever has wiretape installed: nothing heavy may be imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import Any
+
+import pytest
+
+from wiretape.errors import UsageError
+
+MARKER = "wiretape"
+MARKER_HELP = (
+    "wiretape(name=None, *, tier='masked', on_miss='answer', strict=False, repeat=False, pace=0, mask=(), hosts=(), "
+    "allow_hosts=()): answer the test's model calls from a tape, and refuse the network. name: the tape, under "
+    "wiretape_dir; by default it has the test's own name. tier: how alike a request must be at least. on_miss: "
+    "'answer' a miss as the provider would, or 'raise' it at the call. strict: recorded calls that are not asked for "
+    "fail the test. repeat: give a recorded answer again. pace: 1 keeps the recorded pauses. mask: patterns for what "
+    "changes between runs. hosts: record these, too. allow_hosts: let these through, untaped."
+)
+_LISTS = ("mask", "hosts", "allow_hosts")
+
+
+class Mode(StrEnum):
+    """Where a test's answers come from."""
+
+    NONE = "none"  # from the tape only
+    ONCE = "once"  # from the tape; live, and recorded, where there is no tape yet
+    NEW = "new"  # from the tape; what is not on it live, and recorded behind the rest
+    ALL = "all"  # live, and recorded; what the test no longer asks for stays on the tape
+    REWRITE = "rewrite"  # live, and recorded; the tape then holds that and nothing else
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The arguments of a test's markers, its class's and its module's; the nearest one goes first, lists add up."""
+
+    name: str | None = None
+    tier: str = "masked"
+    on_miss: str = "answer"
+    strict: bool = False
+    repeat: bool = False
+    pace: float = 0
+    mask: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    allow_hosts: tuple[str, ...] = ()
+
+
+def add_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup("wiretape", "recorded model calls")
+    group.addoption(
+        "--wiretape-mode",
+        choices=[mode.value for mode in Mode],
+        help="none: replay only (the default). once: record where there is no tape. new: record what is not on the "
+        "tape. all: record everything anew. rewrite: the same, and drop what was on the tape.",
+    )
+    group.addoption(
+        "--wiretape-strict", action="store_true", help="Recorded calls that a test does not ask for fail it."
+    )
+    group.addoption(
+        "--wiretape-orphans", action="store_true", help="List the tapes that no test uses (needs the whole suite)."
+    )
+    parser.addini("wiretape_mode", "what --wiretape-mode is where it is not given", default=Mode.NONE.value)
+    parser.addini("wiretape_dir", "where tapes are, relative to the rootdir", default="captures")
+    parser.addini("wiretape_strict", "what --wiretape-strict does, always", type="bool", default=False)
+    parser.addini("wiretape_allow_hosts", "hosts that every test may reach (globs)", type="linelist", default=[])
+
+
+def mode_of(config: pytest.Config) -> Mode:
+    given = config.getoption("wiretape_mode") or config.getini("wiretape_mode")
+    try:
+        return Mode(given)
+    except ValueError:
+        modes = ", ".join(Mode)
+        raise pytest.UsageError(f"wiretape_mode is {given!r}: it must be one of {modes}") from None
+
+
+def asked_of(item: pytest.Item) -> Asked:
+    """What the markers around a test ask for, over what the project does."""
+    config = item.config
+    asked = Asked(
+        strict=bool(config.getoption("wiretape_strict") or config.getini("wiretape_strict")),
+        allow_hosts=tuple(config.getini("wiretape_allow_hosts")),
+    )
+    for mark in reversed(list(item.iter_markers(MARKER))):
+        asked = _over(asked, _arguments(mark))
+    return asked
+
+
+def named_by(item: pytest.Item) -> str | None:
+    """The tape's name, if a marker gives one."""
+    for mark in item.iter_markers(MARKER):
+        name: str | None = mark.args[0] if mark.args else mark.kwargs.get("name")
+        if name is not None:
+            return name
+    return None
+
+
+def _arguments(mark: pytest.Mark) -> Mapping[str, Any]:
+    if len(mark.args) > 1:
+        raise UsageError(f"@pytest.mark.wiretape takes one name, and got {len(mark.args)}: {mark.args!r}")
+    known = [field.name for field in fields(Asked)]
+    for name in mark.kwargs:
+        if name not in known:
+            raise UsageError(f"@pytest.mark.wiretape does not know {name!r}; it takes {', '.join(known)}")
+    return {**({"name": mark.args[0]} if mark.args else {}), **mark.kwargs}
+
+
+def _over(asked: Asked, given: Mapping[str, Any]) -> Asked:
+    lists = {name: (*getattr(asked, name), *_strings(name, given[name])) for name in _LISTS if name in given}
+    return replace(asked, **{**given, **lists})
+
+
+def _strings(name: str, value: str | Iterable[str]) -> tuple[str, ...]:
+    found = (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(one, str) for one in found):
+        raise UsageError(f"@pytest.mark.wiretape({name}=…) takes a list of strings, and got {value!r}")
+    return found

@@ -1,0 +1,60 @@
+"""Where a test's tape is. The place follows from the test's name alone: stable between runs, workers and machines.
+
+Loaded in every pytest run of whoever has wiretape installed: nothing heavy may be imported here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from wiretape.adapters.pytest_options import named_by
+
+SUFFIXES: Final = (".tape", ".tape.zst")
+_LONGEST: Final = 120  # characters of a file name, so that `.journal` and the like still fit
+_NOT_IN_NAMES = re.compile(r"[^\w.,=+@()\[\]-]+")
+
+
+def tape_directory(config: pytest.Config) -> Path:
+    return config.rootpath / str(config.getini("wiretape_dir"))
+
+
+def tape_of(item: pytest.Item) -> Path:
+    """The tape of a test: what its marker names, or `captures/MODULE/TEST[PARAMETERS].tape`."""
+    name = named_by(item)
+    if name is None:
+        return tape_directory(item.config) / _own_place(item)
+    if not name.endswith(SUFFIXES):
+        name += SUFFIXES[0]
+    return Path(os.path.normpath(tape_directory(item.config) / name))
+
+
+def shown(path: Path) -> Path:
+    """The path as a person would type it here."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _own_place(item: pytest.Item) -> Path:
+    root, path = item.config.rootpath, item.path.with_suffix("")
+    parts = path.relative_to(root).parts if path.is_relative_to(root) else (path.name,)
+    if len(parts) > 1 and parts[0] in ("test", "tests"):
+        parts = parts[1:]
+    around = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
+    return Path(*parts, file_name(".".join([*around, item.name])) + SUFFIXES[0])
+
+
+def file_name(name: str) -> str:
+    """A name that every file system takes. Where that changes it, a hash keeps it apart from others."""
+    name = unicodedata.normalize("NFC", name)
+    made = _NOT_IN_NAMES.sub("-", name)
+    if made == name and len(made) <= _LONGEST and not made.startswith("."):
+        return made
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return f"{made[:_LONGEST].strip('.-')}-{digest}"
