@@ -94,6 +94,9 @@ class Finding(Report):
 
 class StatsReport(Report):
     calls: int
+    not_inferences: dict[str, int] = Field(
+        default_factory=dict, description="how many of the calls are something else: prewarm, token_count, …"
+    )
     tool_calls: int
     agents: int
     usage: UsageSum

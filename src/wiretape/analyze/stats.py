@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from wiretape.analyze.findings import findings
@@ -24,6 +25,7 @@ def stats(run: Run, warnings: Sequence[str] = ()) -> StatsReport:
     calls = [step.call for step in run.steps]
     return StatsReport(
         calls=len(calls),
+        not_inferences=dict(Counter(call.kind for call in calls if call.kind != "inference")),
         tool_calls=_tool_calls(calls),
         agents=len(run.agents),
         usage=usage_sum(calls),

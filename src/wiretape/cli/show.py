@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -39,7 +40,7 @@ def command(tape: str, call: str | None, full: bool, raw: bool, as_json: bool) -
         return
     exchange, steps = find(opened, call)
     if raw:
-        _raw(exchange)
+        _raw(exchange, steps if call.isdecimal() else [])
     elif len(steps) == 1:
         _call(opened, steps[0], full, as_json)
     else:
@@ -121,11 +122,18 @@ def _exchange(exchange: Exchange, steps: list[Step], full: bool, as_json: bool) 
     make_console().print(exchange_view(exchange, calls=tuple(step.call.number for step in steps), full=full))
 
 
-def _raw(exchange: Exchange) -> None:
-    """Bytes into a pipe or file; on a terminal, what it would obey is shown as escapes."""
+def _raw(exchange: Exchange, steps: list[Step]) -> None:
+    """Of a call on a WebSocket, the messages that carried it.
+
+    Bytes into a pipe or file; on a terminal, what it would obey is shown as escapes.
+    """
     from wiretape.cli.tapes import write_bytes
     from wiretape.views.exchange_view import raw_exchange
 
+    frames = steps[0].call.frames if steps else ()
+    if frames:
+        messages = tuple(exchange.messages[frame - 1] for frame in frames)
+        exchange = replace(exchange, messages=messages)
     data = raw_exchange(exchange)
     if sys.stdout.isatty():
         from wiretape.views.printable import visible

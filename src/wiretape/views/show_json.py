@@ -63,6 +63,8 @@ def call_json(step: Step, run: Run, why: str, *, full: bool = False) -> JsonObje
         "tools": [_tool(tool, full) for tool in request.tools],
         "settings": request.settings,
         "previous_response_id": request.previous_response_id,
+        "part": call.part,
+        "frames": list(call.frames),
         "answer": [_message(message) for message in response.messages] if response else None,
         "complete": response.complete if response else False,
         "raw_finish": response.raw_finish if response else None,

@@ -45,7 +45,8 @@ def _title(step: Step, run: Run) -> Text:
     call = step.call
     where = "side call" if step.turn is None and step.cause.kind == "side_call" else ""
     where = f"turn {step.turn}" if step.turn is not None else where
-    said = [f"x{call.exchange}", _agent(step, run), where]
+    part = f" (its call {call.part})" if call.part is not None else ""
+    said = [f"x{call.exchange}{part}", _agent(step, run), where]
     title = Text(f"Call {call.number} of {len(run.steps)}", style="bold")
     return title.append("".join(f" · {word}" for word in said if word), style="not bold")
 

@@ -65,7 +65,9 @@ def _turn(turn: TurnReport, table: StepTable, width: int) -> Iterator[Text | Ind
 
 
 def _total(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
-    facts = [count(len(report.turns), "turn"), count(report.calls, "call"), count(report.tool_calls, "tool call")]
+    others = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in report.not_inferences.items())
+    calls = count(report.calls, "call") + (f" ({others})" if others else "")
+    facts = [count(len(report.turns), "turn"), calls, count(report.tool_calls, "tool call")]
     facts += [count(report.agents, "agent")]
     facts += [duration(report.wall_ms)] if report.wall_ms is not None else []
     yield from labelled(console, "Total", Text(" · ".join(facts)), width)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -318,9 +317,3 @@ def _linking(shake: Headers, body: JsonObject) -> tuple[tuple[str, str], ...]:
     told = obj(body.get("client_metadata"))
     own = Headers((_NAMED_IN_METADATA.get(k, k), v) for k, v in told.items() if isinstance(v, str))
     return tuple({**dict(linking_headers(shake)), **dict(linking_headers(own))}.items())
-
-
-def frames_of(exchange: Exchange, frames: Sequence[int]) -> Exchange:
-    """The exchange with the messages of one call only."""
-    chosen = tuple(exchange.messages[n - 1] for n in frames if n <= len(exchange.messages))
-    return replace(exchange, messages=chosen)

@@ -11,7 +11,6 @@ from tests.support.wire import at_path, blocks, counts, said
 
 from wiretape.model.http import Close, Ended, JsonBody, TextBody, body_bytes
 from wiretape.wire.lenient import body_json
-from wiretape.wire.openai_responses_socket import frames_of
 
 TOOL_TURN: list[Said] = [
     create("How is the weather?", instructions="Be brief.", stream_id=None),
@@ -313,13 +312,6 @@ def test_an_http_call_that_names_a_response_on_the_tape_has_its_history() -> Non
     assert blocks(first.request.messages) == [("text", "Thanks.")]
     assert blocks(second.request.messages) == [("text", "Thanks."), ("text", "Bye."), ("text", "Thanks.")]
     assert second.request.held == 2
-
-
-def test_the_frames_of_a_call_are_its_messages_only() -> None:
-    exchange = socket(TOOL_TURN)
-    second = calls_of(exchange)[1]
-    chosen = frames_of(exchange, second.frames)
-    assert chosen.messages == exchange.messages[5:]
 
 
 def test_metadata_of_a_call_stands_for_the_headers_of_the_handshake() -> None:
