@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,9 @@ ANSWER = "已经帮你安排好了：明天（2025-06-11）下午 3 点和张三
 
 
 @pytest.mark.proxy
-def test_demo_records_replays_and_explains_in_under_a_minute(tmp_path: Path) -> None:
+def test_demo_records_replays_and_explains(tmp_path: Path) -> None:
     pytest.importorskip("mitmproxy", reason="recording needs mitmproxy (Python 3.12 or later)")
     tape = tmp_path / "demo.tape"
-    began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "wiretape", "demo", "-o", str(tape)],
         stdin=subprocess.DEVNULL,
@@ -29,10 +27,9 @@ def test_demo_records_replays_and_explains_in_under_a_minute(tmp_path: Path) -> 
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         env={**os.environ, "COLUMNS": "80"},
-        timeout=120,
+        timeout=120,  # it takes about five seconds; a busy machine may take a minute
     )
     assert done.returncode == 0, done.stdout
-    assert time.monotonic() - began < 60
     assert done.stdout.count(ANSWER) == 2  # recorded, replayed
     assert "connection refused" in done.stdout
     assert "4 exact" in done.stdout
