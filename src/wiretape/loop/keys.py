@@ -109,9 +109,9 @@ def _atom(block: Block) -> Atom | None:
             return None
 
 
-def _plain(value: Json) -> Json:
+def _plain(value: Json, depth: int = 4) -> Json:
     """A wire's own block without what comes and goes, its members' names in one spelling (Gemini has two)."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not depth:
         return value
     named = {key.replace("_", "").lower(): member for key, member in value.items()}
-    return {key: _plain(member) for key, member in named.items() if key not in _MOVING}
+    return {key: _plain(member, depth - 1) for key, member in named.items() if key not in _MOVING}
