@@ -173,12 +173,13 @@ class Replay(Context):
     def replays(self) -> bool:
         return True
 
-    def passes(self, host: str, port: int) -> bool:
+    def passes(self, host: str, port: int, count: bool) -> bool:
         name = host.strip("[]").lower()
         if not any(fnmatchcase(one, glob) for glob in self._globs for one in (name, f"{name}:{port}")):
             return False
-        with self._lock:
-            self.session.let_through(f"{name}:{port}")
+        if count:
+            with self._lock:
+                self.session.let_through(f"{name}:{port}")
         return True
 
     def answer(self, request: LiveRequest) -> Playback:

@@ -36,8 +36,8 @@ class Inside:
     def replays(self) -> bool:
         return False
 
-    def passes(self, host: str, port: int) -> bool:
-        """A replaying context: whether this host was let through."""
+    def passes(self, host: str, port: int, count: bool) -> bool:
+        """A replaying context: whether this host is let through. `count`: a request goes there now."""
         return False
 
     def answer(self, request: LiveRequest) -> Playback:
@@ -76,15 +76,15 @@ def leave(context: Inside) -> None:
     _here.set(_enclosing())
 
 
-def way(host: str, port: int) -> Way | None:
-    """None: the request goes on as if nothing were patched."""
+def way(host: str, port: int, count: bool = True) -> Way | None:
+    """None: the request goes on as if nothing were patched. `count` is False where one only wants to know."""
     context = _enclosing() or _only()
     if context is None:
         return None
     recording = None if context.replays else context
     while context is not None and not (context.is_open and context.replays):
         context = context.outer
-    if context is not None and context.passes(host, port):
+    if context is not None and context.passes(host, port, count):
         context = None
     return Way(recording, context) if recording is not None or context is not None else None
 

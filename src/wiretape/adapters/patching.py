@@ -21,6 +21,8 @@ from wiretape.errors import UsageError
 DOORS = {
     "httpx": "door_httpx",
     "httpx2": "door_httpx",
+    "urllib3.connectionpool": "door_urllib3",
+    "aiohttp": "door_aiohttp",
 }
 
 
