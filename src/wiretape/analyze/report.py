@@ -32,6 +32,15 @@ class CauseReport(Report):
     basis: LinkBasis | None = None
 
 
+class ToolRunReport(Report):
+    """Where a tool that the call asked for really ran: its server's exchange is on the tape."""
+
+    tool: str
+    index: int = Field(description="which of the call's tool calls")
+    exchange: int
+    ms: int | None = None
+
+
 class StepReport(Report):
     call: int
     exchange: int
@@ -46,6 +55,7 @@ class StepReport(Report):
     usage: UsageSum | None
     hit_rate: float | None = Field(None, description="cached / input, null where either is unknown")
     tool_calls: list[str]
+    ran: list[ToolRunReport] = Field(default_factory=list)
     first_token_ms: int | None = Field(None, description="from the request's start to the first content-bearing event")
     duration_ms: int | None = None
     at_ms: int

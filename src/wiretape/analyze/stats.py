@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from wiretape.analyze.findings import findings
 from wiretape.analyze.report import (
@@ -12,6 +12,7 @@ from wiretape.analyze.report import (
     GroupReport,
     StatsReport,
     StepReport,
+    ToolRunReport,
     TurnReport,
 )
 from wiretape.analyze.sums import call_usage, hit_rate, usage_sum
@@ -23,6 +24,7 @@ from wiretape.model.loop import Run, Step, Turn
 def stats(run: Run, warnings: Sequence[str] = ()) -> StatsReport:
     """Everything that can be counted in a run, and what deserves a look."""
     calls = [step.call for step in run.steps]
+    ran = _ran(run)
     return StatsReport(
         calls=len(calls),
         not_inferences=dict(Counter(call.kind for call in calls if call.kind != "inference")),
@@ -31,8 +33,8 @@ def stats(run: Run, warnings: Sequence[str] = ()) -> StatsReport:
         usage=usage_sum(calls),
         hit_rate=hit_rate(calls),
         wall_ms=wall_ms(calls),
-        turns=[_turn(turn, run) for turn in run.turns],
-        side_calls=[_step(step, run) for step in run.side_calls],
+        turns=[_turn(turn, run, ran) for turn in run.turns],
+        side_calls=[_step(step, run, ran) for step in run.side_calls],
         by_agent=_by_agent(run),
         by_model=_by_model(run.steps),
         findings=findings(run),
@@ -59,7 +61,17 @@ def _tool_calls(calls: Iterable[ModelCall]) -> int:
     return sum(len(call.tool_calls) for call in calls)
 
 
-def _turn(turn: Turn, run: Run) -> TurnReport:
+def _ran(run: Run) -> dict[int, list[ToolRunReport]]:
+    """Per call number, where its tools ran as far as the tape has it."""
+    found: dict[int, list[ToolRunReport]] = {}
+    for use in run.tool_uses:
+        if use.exchange is not None:
+            report = ToolRunReport(tool=use.call.name, index=use.index, exchange=use.exchange, ms=use.ran_ms)
+            found.setdefault(use.call_number, []).append(report)
+    return found
+
+
+def _turn(turn: Turn, run: Run, ran: Mapping[int, list[ToolRunReport]]) -> TurnReport:
     calls = [step.call for step in turn.steps]
     return TurnReport(
         turn=turn.number,
@@ -71,11 +83,11 @@ def _turn(turn: Turn, run: Run) -> TurnReport:
         usage=usage_sum(calls),
         hit_rate=hit_rate(calls),
         wall_ms=wall_ms(calls),
-        steps=[_step(step, run) for step in turn.steps],
+        steps=[_step(step, run, ran) for step in turn.steps],
     )
 
 
-def _step(step: Step, run: Run) -> StepReport:
+def _step(step: Step, run: Run, ran: Mapping[int, list[ToolRunReport]]) -> StepReport:
     call, response, cause = step.call, step.call.response, step.cause
     return StepReport(
         call=call.number,
@@ -91,6 +103,7 @@ def _step(step: Step, run: Run) -> StepReport:
         usage=call_usage(call),
         hit_rate=hit_rate((call,)),
         tool_calls=[tool.name for tool in call.tool_calls],
+        ran=ran.get(call.number, []),
         first_token_ms=first_token_ms(call),
         duration_ms=wall_ms((call,)),
         at_ms=call.at,

@@ -65,12 +65,13 @@ def _read_stdin() -> Tape:
 def link(name: str, tape: Tape) -> Opened:
     """Decode a tape's exchanges and say which call continues which."""
     from wiretape.loop.run import build_run
+    from wiretape.wire.mcp import served_tool_calls
     from wiretape.wire.registry import decode
 
     calls = decode(tape.exchanges)
     decoded = {call.exchange for call in calls}
     others = [exchange.number for exchange in tape.exchanges if exchange.number not in decoded]
-    return Opened(name, tape, build_run(calls, others))
+    return Opened(name, tape, build_run(calls, others, served_tool_calls(tape.exchanges)))
 
 
 def print_json(value: object) -> None:

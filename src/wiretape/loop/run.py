@@ -6,21 +6,28 @@ from collections.abc import Mapping, Sequence
 
 from wiretape.loop.agents import Casting, Speaker, named
 from wiretape.loop.causes import Story
+from wiretape.loop.served import pair_served
 from wiretape.loop.sidecalls import Aside, asides
 from wiretape.loop.threads import Link, Weaver
 from wiretape.loop.tools import Asked, pair
 from wiretape.loop.words import answer_text
-from wiretape.model.call import ModelCall
+from wiretape.model.call import ModelCall, ServedToolCall
 from wiretape.model.loop import Agent, Run, Step, Thread, ToolUse, Turn
 
 
-def build_run(calls: Sequence[ModelCall], other_exchanges: Sequence[int] = ()) -> Run:
-    """Which call continues which, who made it, why, and for which turn. Calls are taken by number."""
+def build_run(
+    calls: Sequence[ModelCall], other_exchanges: Sequence[int] = (), served: Sequence[ServedToolCall] = ()
+) -> Run:
+    """Which call continues which, who made it, why, and for which turn. Calls are taken by number.
+
+    `served`: the tool calls that tool servers on the tape got.
+    """
     ordered = sorted(calls, key=lambda call: call.number)
     weaver = Weaver(ordered)
     asked = pair(ordered, weaver.links, weaver.strands)
     aside = asides(ordered, weaver.links, weaver.identities, weaver.strands)
     by_number = {call.number: call for call in ordered}
+    pair_served(asked, served, by_number)
     casting = Casting(by_number, weaver.links, weaver.identities, weaver.strands, asked, aside)
     casting.cast()
     kept = {number: why for number, why in aside.items() if number not in casting.linked}
@@ -89,4 +96,15 @@ def _turn(number: int, user: str, steps: Sequence[Step], roots: set[int]) -> Tur
 
 
 def _tool_use(use: Asked) -> ToolUse:
-    return ToolUse(use.call_number, use.index, use.call, use.result, use.result_call, use.agent)
+    served = use.served
+    ended = served.ended_at if served is not None else None
+    return ToolUse(
+        use.call_number,
+        use.index,
+        use.call,
+        use.result,
+        use.result_call,
+        use.agent,
+        served.exchange if served is not None else None,
+        ended - served.at if served is not None and ended is not None else None,
+    )

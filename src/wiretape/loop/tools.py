@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from wiretape.loop.threads import Link, Strand
 from wiretape.loop.words import is_result_as_text
-from wiretape.model.call import Message, ModelCall, Text, ToolCall, ToolResult
+from wiretape.model.call import Message, ModelCall, ServedToolCall, Text, ToolCall, ToolResult
 
 
 @dataclass(slots=True, eq=False)
@@ -22,6 +22,7 @@ class Asked:
     result: ToolResult | None = None
     result_call: int | None = None
     agent: int | None = None
+    served: ServedToolCall | None = None  # what the tool's server got, if that is on the tape
 
     def is_open(self, number: int) -> bool:
         """Whether, when call `number` started, the tool was still at work as far as the wire shows."""

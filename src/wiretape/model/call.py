@@ -59,6 +59,26 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ServedToolCall:
+    """A tool call as the server that runs the tool got it: on which exchange, when, and what came of it.
+
+    `text` is None where no answer came. `waits`: the server asked for more input, and nobody gave it.
+    """
+
+    exchange: int
+    name: str
+    arguments: Json
+    at: int
+    ended_at: int | None = None
+    text: str | None = None
+    is_error: bool | None = None
+    parts: tuple[Json, ...] = ()  # parts that are not text, raw
+    waits: bool = False
+    id: str = ""  # its JSON-RPC id, as JSON
+    server: str = ""  # where it was sent
+
+
+@dataclass(frozen=True, slots=True)
 class Media:
     """An image, audio, file or document. `raw` is the wire's own block."""
 

@@ -29,6 +29,8 @@ class ToolUse:
     result: ToolResult | None = None
     result_call: int | None = None  # the first model call whose request carries the result
     agent: int | None = None  # the subagent that this tool call started, if any
+    exchange: int | None = None  # the exchange on which the tool's server got it, if that is on the tape
+    ran_ms: int | None = None  # how long the server took
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,16 @@ MOST_LINES = 60
 
 
 def message_view(
-    message: model.Message, names: Mapping[str, str], path: str = "", full: bool = False
+    message: model.Message,
+    names: Mapping[str, str],
+    path: str = "",
+    full: bool = False,
+    ran: Mapping[int, str] | None = None,
 ) -> Iterator[Text | Indented]:
-    """One message: who says it and where it stands in the body, then its blocks."""
+    """One message: who says it and where it stands in the body, then its blocks.
+
+    `ran`: `id` of a tool call's block -> where it ran.
+    """
     head = Text(one_line(message.role), style="bold")
     notes = [path, "cache marker" if message.cache_marked else ""]
     head.append("".join(f"  {note}" for note in notes if note), style="dim not bold")
@@ -30,6 +37,8 @@ def message_view(
         yield Indented(Text("(nothing)", style="dim"), 2)
     for block in message.blocks:
         yield from block_view(block, names, full)
+        if ran and id(block) in ran:
+            yield Indented(Text(ran[id(block)], style="dim"), 4)
 
 
 def block_view(block: model.Block, names: Mapping[str, str], full: bool = False) -> Iterator[Indented]:

@@ -13,6 +13,7 @@ from wiretape.views.block_view import shortened
 from wiretape.views.figures import count, duration, size
 from wiretape.views.printable import clip, json_text, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
+from wiretape.wire.mcp import mcp_words
 
 
 def exchange_view(exchange: Exchange, *, calls: tuple[int, ...] = (), full: bool = False) -> RenderableType:
@@ -60,9 +61,11 @@ MOST_MESSAGES = 40
 
 
 def exchange_words(exchange: Exchange) -> str:
-    """Status, what came back, how long it took and how it ended, on one line."""
+    """What it is about if that is known, status, what came back, how long it took and how it ended, on one line."""
     response = exchange.response
-    said = ["no response" if response is None else str(response.status)]
+    about = mcp_words(exchange)
+    said = [one_line(about)] if about is not None else []
+    said.append("no response" if response is None else str(response.status))
     if response is not None:
         kind = response.headers.get("content-type", "").partition(";")[0]
         said += [one_line(kind)] if kind else []

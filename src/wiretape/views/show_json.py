@@ -63,6 +63,11 @@ def call_json(step: Step, run: Run, why: str, *, full: bool = False) -> JsonObje
         "tools": [_tool(tool, full) for tool in request.tools],
         "settings": request.settings,
         "previous_response_id": request.previous_response_id,
+        "ran": [
+            {"tool": use.call.name, "index": use.index, "exchange": use.exchange, "ms": use.ran_ms}
+            for use in run.tool_uses
+            if use.call_number == call.number and use.exchange is not None
+        ],
         "part": call.part,
         "frames": list(call.frames),
         "answer": [_message(message) for message in response.messages] if response else None,

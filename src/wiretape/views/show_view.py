@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.model.call import CallError, CallResponse, ModelCall, ToolSpec, Usage
-from wiretape.model.loop import Run, Step
+from wiretape.model.loop import Run, Step, ToolUse
 from wiretape.views.block_view import message_view, tool_names
 from wiretape.views.call_line import ending
 from wiretape.views.figures import count, duration, tokens
@@ -38,7 +38,7 @@ class _CallView:
         if self.full:
             yield from _tools(self.step.call.request.tools)
         yield from _request(self.step, self.full)
-        yield from _response(self.step.call, self.full)
+        yield from _response(self.step.call, self.run, self.full)
 
 
 def _title(step: Step, run: Run) -> Text:
@@ -152,13 +152,19 @@ def _request(step: Step, full: bool) -> Iterator[RenderableType]:
         yield from message_view(message, names, request.path(number) + mark, full)
 
 
-def _response(call: ModelCall, full: bool) -> Iterator[RenderableType]:
+def ran_words(use: ToolUse) -> str:
+    """Where a tool ran and how long it took, as its server saw it."""
+    return f"ran on x{use.exchange}, " + (duration(use.ran_ms) if use.ran_ms is not None else "not answered")
+
+
+def _response(call: ModelCall, run: Run, full: bool) -> Iterator[RenderableType]:
     yield Heading("answer")
     if call.response is None or not call.response.messages:
         yield Text("(none)", style="dim")
         return
     names = tool_names(call.request) | {tool.id: tool.name for tool in call.tool_calls if tool.id}
+    ran = {id(use.call): ran_words(use) for use in run.tool_uses if use.call_number == call.number and use.exchange}
     for message in call.response.messages:
-        yield from message_view(message, names, full=full)
+        yield from message_view(message, names, full=full, ran=ran)
     if not call.response.complete:
         yield Text("(cut short here)", style="red")

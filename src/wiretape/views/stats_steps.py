@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from wiretape.analyze.report import StatsReport, StepReport, UsageSum
+from wiretape.analyze.report import StatsReport, StepReport, ToolRunReport, UsageSum
 from wiretape.views.agent_tree import Placed, tree
 from wiretape.views.figures import UNKNOWN, duration, tokens
 from wiretape.views.printable import name, one_line
@@ -69,6 +69,8 @@ class StepTable:
                 yield from self._say("tokens", Text(usage_words(place.step.usage)))
             yield from self._say("why", Text(one_line(place.step.why)))
             yield from self._say("finish", self._ending(place.step))
+            if place.step.ran:
+                yield from self._say("ran", Text(one_line(", ".join(map(_run_words, place.step.ran)))))
 
     def _ending(self, step: StepReport) -> Text:
         ending = finish_text(step)
@@ -80,6 +82,11 @@ class StepTable:
 
     def _say(self, label: str, said: Text) -> Iterator[Text]:
         return labelled(self._console, label, said, self._width, INDENT)
+
+
+def _run_words(ran: ToolRunReport) -> str:
+    took = duration(ran.ms) if ran.ms is not None else "not answered"
+    return f"{ran.tool} on x{ran.exchange} ({took})"
 
 
 def usage_words(usage: UsageSum | None) -> str:

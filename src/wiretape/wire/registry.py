@@ -18,6 +18,7 @@ from wiretape.wire.call_frame import frame_call, unreadable_request
 from wiretape.wire.cohere_chat import CohereChat
 from wiretape.wire.gemini_generate import GeminiGenerate
 from wiretape.wire.gemini_interactions import GeminiInteractions
+from wiretape.wire.mcp import is_jsonrpc
 from wiretape.wire.ollama_chat import OllamaChat, OllamaGenerate
 from wiretape.wire.openai_chat import OpenAIChat
 from wiretape.wire.openai_completions import OpenAICompletions
@@ -46,6 +47,8 @@ class Registry:
 
     def recognise_request(self, request: Request) -> WireFormat | None:
         """The format that a request shows by itself, before there is an answer."""
+        if is_jsonrpc(request):
+            return None  # tools speak it, not models
         best, bid = None, Claim.NO
         for candidate in self.formats:
             claim = self._claim(candidate, request)
@@ -56,7 +59,7 @@ class Registry:
     def recognise(self, exchange: Exchange) -> WireFormat | None:
         """The format of an exchange; None if it is no model call."""
         found = self.recognise_request(exchange.request)
-        if found is not None or exchange.response is None:
+        if found is not None or exchange.response is None or is_jsonrpc(exchange.request):
             return found
         return next((f for f in self.formats if self._claims_response(f, exchange)), None)
 
