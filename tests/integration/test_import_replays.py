@@ -68,6 +68,23 @@ def anthropic_messages(variables: dict[str, str], exchange: Exchange) -> None:
     assert types == [event["type"] for event in sent_events(told) if event["type"] != "ping"]
 
 
+def google_genai(variables: dict[str, str], exchange: Exchange) -> None:
+    genai = pytest.importorskip("google.genai", reason="the google-genai SDK is not installed")
+    body, told = asked(exchange), answered(exchange)
+    client = genai.Client(api_key="x", http_options={"base_url": variables["GOOGLE_GEMINI_BASE_URL"]})
+    config = {**body.get("generationConfig", {}), "tools": body.get("tools")}
+    config["system_instruction"] = body.get("systemInstruction")
+    named = {"model": exchange.request.url.rpartition("/")[2].partition(":")[0], "contents": body["contents"]}
+    named["config"] = {name: value for name, value in config.items() if value is not None}
+    if ":stream" in exchange.request.url:
+        made = list(client.models.generate_content_stream(**named))
+        sent = sent_events(told)
+    else:
+        made, sent = [client.models.generate_content(**named)], [json.loads(told)]
+    assert [one.response_id for one in made] == [one["responseId"] for one in sent]
+    assert made[-1].usage_metadata.total_token_count == sent[-1]["usageMetadata"]["totalTokenCount"]
+
+
 def sent_events(stream: bytes) -> list[Any]:
     lines = stream.decode().splitlines()
     return [json.loads(line.removeprefix("data:")) for line in lines if line.startswith("data: {")]
@@ -79,6 +96,8 @@ CASES: list[tuple[str, str, Callable[[dict[str, str], Exchange], None]]] = [
     ("simonw+llm", "test_responses_tool_use.yaml", openai_responses),
     ("simonw+llm-anthropic", "test_stream_events_tool_calls.yaml", anthropic_messages),
     ("simonw+llm-anthropic", "test_opus_46_schema.yaml", anthropic_messages),
+    ("pydantic+logfire", "test_instrument_google_genai.yaml", google_genai),
+    ("pydantic+pydantic-ai", "test_google_model_stream.yaml", google_genai),
 ]
 
 
