@@ -38,7 +38,12 @@ _KEYS_OF_FORMATS = {
     "anthropic.messages": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     "gemini.generate": ("GEMINI_API_KEY",),
     "gemini.interactions": ("GEMINI_API_KEY",),
+    "cohere.chat": ("CO_API_KEY",),
 }
+# Bedrock's addresses differ by region, so no default stands for them; the SDK also wants a region and credentials.
+_BEDROCK_URLS = ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "ANTHROPIC_BEDROCK_BASE_URL")
+_AWS_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_AWS_IDENTITIES = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK")
 DUMMY_KEY = "sk-wiretape-replay"
 
 
@@ -72,6 +77,7 @@ class Replaying:
             **base_url_variables(environ, self.port),
             **proxy_variables(self.gate_port),
             **dummy_keys(environ, self._session),
+            **bedrock_variables(environ, self._session, self.port),
         }
 
     def __enter__(self) -> Replaying:
@@ -102,3 +108,15 @@ def dummy_keys(environ: Mapping[str, str], session: ReplaySession) -> dict[str, 
     rows = [names for host, names in _KEYS if session.knows_host(host)]
     rows += [_KEYS_OF_FORMATS[name] for name in session.formats if name in _KEYS_OF_FORMATS]
     return {names[0]: DUMMY_KEY for names in rows if not any(environ.get(name) for name in names)}
+
+
+def bedrock_variables(environ: Mapping[str, str], session: ReplaySession, port: int) -> dict[str, str]:
+    """What leads Bedrock's SDKs here and lets them start, if the tape has heard it. What the user set stays."""
+    if not any(name.startswith("bedrock.") for name in session.formats):
+        return {}
+    variables = {name: f"http://127.0.0.1:{port}" for name in _BEDROCK_URLS if not environ.get(name)}
+    if not any(environ.get(name) for name in _AWS_REGIONS):
+        variables |= dict.fromkeys(_AWS_REGIONS, "us-east-1")
+    if not any(environ.get(name) for name in _AWS_IDENTITIES):
+        variables |= dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), DUMMY_KEY)
+    return variables
