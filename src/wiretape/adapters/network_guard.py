@@ -41,6 +41,7 @@ class NetworkGuard:
 
     def check(self, host: str, port: int | None) -> None:
         """Raises NetworkRefused where a host may not be reached."""
+        __tracebackhide__ = True
         host = host.strip("[]").partition("%")[0].rstrip(".").lower()
         if port in self.own_ports and is_loopback(host):
             return
@@ -55,11 +56,13 @@ class NetworkGuard:
         raise NetworkRefused(self._explain(asked))
 
     def _check_address(self, sock: socket.socket, address: Any) -> None:
+        __tracebackhide__ = True
         if sock.family in _INTERNET and isinstance(address, tuple) and not getattr(self._exempt, "now", False):
             self.check(_text(address[0]), address[1])
 
     def _check_name(self, name: Any, port: Any = None) -> None:
         """Names of this machine and addresses ask nobody."""
+        __tracebackhide__ = True
         host = _text(name).lower()
         if host and not is_loopback(host) and not _is_address(host) and host != socket.gethostname().lower():
             self.check(host, port if isinstance(port, int) else None)
@@ -94,6 +97,7 @@ class NetworkGuard:
 
     def _connecting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def connect(sock: socket.socket, address: Any) -> Any:
+            __tracebackhide__ = True
             self._check_address(sock, address)
             return original(sock, address)
 
@@ -103,6 +107,7 @@ class NetworkGuard:
         """`sendto(data, [flags,] address)`, `sendmsg(buffers, ancillary, flags, address)`: the address comes last."""
 
         def send(sock: socket.socket, *args: Any) -> Any:
+            __tracebackhide__ = True
             if len(args) > place:
                 self._check_address(sock, args[-1])
             return original(sock, *args)
@@ -111,6 +116,7 @@ class NetworkGuard:
 
     def _looking_up(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def getaddrinfo(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
             self._check_name(host, port)
             found = original(host, port, *args, **kwargs)
             for *_, address in found:
@@ -121,6 +127,7 @@ class NetworkGuard:
 
     def _naming(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def look_up(name: Any) -> Any:
+            __tracebackhide__ = True
             self._check_name(name)
             return original(name)
 

@@ -1,0 +1,200 @@
+"""What the `wiretape` fixture gives a test: its tape, and what has been played from it or recorded on it so far."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from wiretape import __version__
+from wiretape.adapters.inprocess import OnMiss, Record, Replay, TierName, record
+from wiretape.adapters.network_guard import NetworkGuard
+from wiretape.adapters.pytest_mending import Mending
+from wiretape.adapters.pytest_mixed import Mixed
+from wiretape.adapters.pytest_options import Asked, Mode
+from wiretape.adapters.pytest_places import shown
+from wiretape.adapters.pytest_rerecording import Rerecording, there_is
+from wiretape.adapters.pytest_subprocess import Children, recording_children, replaying_children
+from wiretape.analyze.report import StatsReport, TurnReport
+from wiretape.analyze.stats import stats
+from wiretape.errors import MissError, UsageError
+from wiretape.loop.run import build_run
+from wiretape.model.http import Exchange
+from wiretape.replay.report import ReplayReport, build_report
+from wiretape.tape.documents import VERSION, Header
+from wiretape.tape.reader import Tape, read_tape
+from wiretape.wire.registry import decode
+
+if TYPE_CHECKING:
+    from wiretape.replay.session import ReplaySession
+
+
+class Wiretape:
+    """One test and its tape.
+
+    `tape` is its place; `recording` says whether the test runs live. Everything else may be asked at any time.
+    """
+
+    def __init__(self, tape: Path, asked: Asked, mode: Mode, mending: Mending) -> None:
+        self.tape = tape
+        self.mode = mode
+        self._asked = asked
+        self._mending = mending
+        self._there = there_is(tape)
+        self.recording = mode in (Mode.ALL, Mode.REWRITE) or (not self._there and mode is not Mode.NONE)
+        self.guard = NetworkGuard(asked.allow_hosts, mending.refusal)
+        self.rerecording: Rerecording | None = None
+        self._replay: Replay | None = None
+        self._record: Record | None = None
+        self._last_old = 0
+        self._open = ExitStack()
+        self._children: Children | None = None
+
+    # -- for tests ---------------------------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> ReplaySession | None:
+        """The session that answers; None while recording."""
+        return self._replay.session if self._replay is not None else None
+
+    @property
+    def report(self) -> ReplayReport:
+        """What was played, drifted, missed and left over so far; empty while recording."""
+        if isinstance(self._replay, Mixed):  # what is not on the tape is recorded
+            return self._replay.report.model_copy(update={"missed": (), "strayed": ()})
+        if self._replay is not None:
+            return self._replay.report
+        return build_report(str(shown(self.tape)), (), (), {}, (), 0)
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """What this test has played or recorded so far."""
+        return self._played() + self._recorded()
+
+    @property
+    def stats(self) -> StatsReport:
+        """What `wiretape stats` would say of this test so far."""
+        exchanges = self.exchanges
+        calls = decode(exchanges)
+        decoded = {call.exchange for call in calls}
+        return stats(build_run(calls, [one.number for one in exchanges if one.number not in decoded]))
+
+    @property
+    def turns(self) -> list[TurnReport]:
+        return self.stats.turns
+
+    def environ(self) -> dict[str, str]:
+        """An environment for child processes whose model calls belong to this test."""
+        if self._children is None:
+            if self._record is None and self._replay is not None:
+                children = replaying_children(self._replay, self._asked.allow_hosts)
+            elif isinstance(self._replay, Mixed):
+                raise UsageError(
+                    "--wiretape-mode=new cannot tell what a child process asks for that is not on the tape\n"
+                    "  record the test anew: --wiretape-mode=rewrite"
+                )
+            elif self._record is not None:
+                children = recording_children(self._record, self._asked.hosts)
+            else:
+                raise UsageError("this test's tape is not open: use environ() while the test runs")
+            self._children = self._open.enter_context(children)
+            self.guard.own_ports.update(self._children.ports)
+        return {**os.environ, **self._children.variables(os.environ)}
+
+    # -- for the plugin ----------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        if self.recording or (self.mode is Mode.NEW):
+            self.rerecording = Rerecording(self.tape, goes_on=not self.recording)
+            self._last_old = max((one.number for one in self._fresh()), default=0)
+            self._record = record(self.rerecording.fresh, hosts=self._asked.hosts, append=True)
+        if self._record is not None and self.recording:
+            self._open.enter_context(self._record)
+            return
+        self._replay = self._replaying()
+        self._open.push(self._leave_replay(self._replay))
+        self._replay.session.mend = self._mending.mend
+        if self._record is None:
+            self._open.enter_context(self.guard)
+
+    def end(self) -> None:
+        """The test is over: every door closes."""
+        self._open.close()
+
+    @property
+    def misses(self) -> list[str]:
+        if self._replay is None or isinstance(self._replay, Mixed):
+            return []
+        return [miss.message for miss in self._replay.session.misses]
+
+    @property
+    def new_exchanges(self) -> int:
+        """How many exchanges were recorded."""
+        return self._record.summary.exchanges if self._record is not None and self._record.summary is not None else 0
+
+    @property
+    def troubles(self) -> Sequence[str]:
+        """Why the recording lacks something."""
+        summary = self._record.summary if self._record is not None else None
+        if summary is None or not summary.incomplete:
+            return ()
+        return summary.troubles or ("the recording is incomplete",)
+
+    @property
+    def strict(self) -> bool:
+        return self._asked.strict
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the test runs from a tape that is not there."""
+        return not self._there and not self.recording
+
+    def _replaying(self) -> Replay:
+        tape = self._tape()
+        asked = self._asked
+        tier, on_miss = cast(TierName, asked.tier), cast(OnMiss, asked.on_miss)
+        kind = Replay if self._record is None else Mixed
+        made = kind((tape,), tier, asked.pace, on_miss, asked.allow_hosts, asked.repeat, asked.mask)
+        if isinstance(made, Mixed) and self._record is not None:
+            made.recording = self._record
+        return made
+
+    def _tape(self) -> Tape:
+        """A test that makes no call needs no tape: one that is not there has nothing on it."""
+        if self._there:
+            return read_tape(shown(self.tape))
+        header = Header(wiretape=VERSION, started=datetime.now(UTC), recorder=f"wiretape {__version__}")
+        return Tape(shown(self.tape), header, (), (), False)
+
+    def _leave_replay(self, opened: Replay) -> ExitStack:
+        """Misses are told by the plugin, which knows what became of the test."""
+        stack = ExitStack()
+        opened.__enter__()
+
+        def leave() -> None:
+            with suppress(MissError):
+                opened.__exit__(None, None, None)
+
+        stack.callback(leave)
+        return stack
+
+    def _played(self) -> tuple[Exchange, ...]:
+        if self._replay is None:
+            return ()
+        recorded = {one.number: one for tape in self._replay.session.tapes for one in tape.exchanges}
+        return tuple(recorded[played.answer.exchange] for played in self._replay.report.played if not played.repeated)
+
+    def _recorded(self) -> tuple[Exchange, ...]:
+        return tuple(one for one in self._fresh() if one.number > self._last_old)
+
+    def _fresh(self) -> tuple[Exchange, ...]:
+        """What the recording holds; behind a test that is over, what its tape does."""
+        if self.rerecording is None:
+            return ()
+        for path in (self.rerecording.fresh, self.tape):
+            if there_is(path):
+                return read_tape(path).exchanges
+        return ()

@@ -1,0 +1,78 @@
+"""The door of `--wiretape-mode=new`: answers from the tape, and what is not on it from the network, recorded.
+
+A call that is not on the tape is made here, whole, before its answer goes on to the program: a door that has decided
+to answer has no connection of the program's own to go back to.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Final
+
+from wiretape.adapters.inprocess import Record, Replay
+from wiretape.adapters.taking import Taken, ended_by
+from wiretape.model.http import Ended
+from wiretape.replay.playback import Piece, Playback, playback
+from wiretape.replay.values import Answer, LiveRequest
+
+_OF_THE_CONNECTION: Final = frozenset(
+    ("connection", "content-length", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer")
+) | {"transfer-encoding", "upgrade"}
+_OF_THE_SENDING: Final = _OF_THE_CONNECTION | {"content-encoding"}  # undone here
+_LONGEST: Final = 600  # seconds without a byte
+
+
+class Mixed(Replay):
+    """Replays, and gives `recording` what the tape does not answer. The recording belongs to this context."""
+
+    recording: Record
+
+    def begin(self) -> None:
+        super().begin()
+        self._calling = threading.local()
+        self.recording.begin()
+
+    def finish(self, error: BaseException | None) -> None:
+        try:
+            super().finish(error)
+        finally:
+            self.recording.finish(error)
+
+    # what the doors ask
+
+    @property
+    def replays(self) -> bool:
+        """Not this thread's own call, on its way to the network."""
+        return not getattr(self._calling, "now", False)
+
+    def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
+        return self.recording.taken(method, url, headers)
+
+    def answer(self, request: LiveRequest) -> Playback:
+        with self._lock:
+            outcome = self.session.answer(request)
+        if isinstance(outcome, Answer):
+            return playback(outcome, self._pace)
+        self._calling.now = True
+        try:
+            return _call(request)
+        finally:
+            self._calling.now = False
+
+
+def _call(request: LiveRequest) -> Playback:
+    """The real answer, past the door for httpx, which records it."""
+    import httpx
+
+    headers = [(name, value) for name, value in request.headers.pairs() if name not in _OF_THE_CONNECTION]
+    try:
+        with (
+            httpx.Client(timeout=_LONGEST) as client,
+            client.stream(request.method, request.url, headers=headers, content=request.body) as response,
+        ):
+            kept = [pair for pair in response.headers.multi_items() if pair[0] not in _OF_THE_SENDING]
+            pieces = [Piece(0, data) for data in response.iter_bytes()]
+            return Playback(response.status_code, kept, pieces, streamed=True)
+    except httpx.HTTPError as error:
+        return Playback(None, (), (), cut=True, ended=ended_by(error) or Ended.UPSTREAM_CLOSED)

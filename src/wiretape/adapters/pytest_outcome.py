@@ -1,0 +1,186 @@
+"""What becomes of a test that has a tape: misses fail it, whatever it did about them; its recording is kept or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from wiretape.adapters.pytest_fixture import Wiretape
+from wiretape.adapters.pytest_mending import Mending
+from wiretape.adapters.pytest_options import Asked, Mode
+from wiretape.adapters.pytest_places import shown, tape_directory
+from wiretape.adapters.pytest_summary import Summary, Told
+from wiretape.adapters.settings import load_settings
+from wiretape.errors import MissInterrupt, WiretapeError
+from wiretape.replay.report import Named
+
+_MOST_MISSES = 3  # told in full; the rest are counted
+_MOST_NAMED = 12
+
+
+class TapedTest:
+    """A test, its tape, and how its phases went."""
+
+    def __init__(self, item: pytest.Item, asked: Asked, tape: Path, mode: Mode, summary: Summary) -> None:
+        self._item = item
+        self._summary = summary
+        self._mending = Mending(_test_id(item), tape.exists())
+        self.wiretape = Wiretape(tape, asked, mode, self._mending)
+        self._outcomes: dict[str, str] = {}
+        self._told_misses = 0
+        self._finished: list[str] = []  # what became of the recording
+
+    # -- failures ----------------------------------------------------------------------------------------------------
+
+    def explain(self, error: BaseException) -> None:
+        """A test that has failed: a miss goes before whatever came of it."""
+        if isinstance(error, (pytest.skip.Exception, pytest.exit.Exception, KeyboardInterrupt)):
+            return
+        if self._untold():
+            said = "" if self._is_of_a_miss(error) else f"  what came of it: {_first_line(error)}"
+            self._fail([*self._misses(), *([said] if said else [])], error)
+        if refused := self._refused_providers():
+            self._fail(refused, error)
+        if self.wiretape.is_missing:
+            tape, command = shown(self.wiretape.tape), self._mending.command("once")
+            error.add_note(f"there is no tape {tape}; to record it: {command}")
+
+    def judge(self) -> None:
+        """A test that is content with itself."""
+        lines = [*self._misses(), *self._refused_providers()]
+        if lines:
+            self._fail(lines)
+        if self.wiretape.strict:
+            self._be_strict()
+
+    def _be_strict(self) -> None:
+        left = self.wiretape.report.left_over
+        if left and not self.wiretape.recording and self.wiretape.mode is not Mode.NEW:
+            told = ", ".join(f"{one} ({one.what})" for one in left[:_MOST_NAMED])
+            more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+            self._fail(
+                [
+                    f"{len(left)} recorded on {shown(self.wiretape.tape)} and not asked for: {told}{more}",
+                    f"  if the change is intended: {self._mending.command('rewrite')}",
+                ]
+            )
+
+    def _fail(self, lines: list[str], error: BaseException | None = None) -> NoReturn:
+        failure = pytest.fail.Exception("\n".join(lines), pytrace=False)
+        raise failure.with_traceback(error.__traceback__ if error is not None else None) from None
+
+    def _untold(self) -> list[str]:
+        return self.wiretape.misses[self._told_misses :]
+
+    def _misses(self) -> list[str]:
+        untold = self._untold()
+        self._told_misses += len(untold)
+        if not untold:
+            return []
+        lines = [f"there is no tape {shown(self.wiretape.tape)}"] if self.wiretape.is_missing else []
+        if len(untold) > 1:
+            lines.append(f"{len(untold)} requests had no recorded answer")
+        lines += untold[:_MOST_MISSES]
+        if len(untold) > _MOST_MISSES:
+            lines.append(f"and {len(untold) - _MOST_MISSES} more")
+        strays = [stray.what for stray in self.wiretape.report.strayed]
+        if strays:
+            lines.append(f"  answered 404, being neither model calls nor recorded: {', '.join(strays[:_MOST_NAMED])}")
+        return lines
+
+    def _is_of_a_miss(self, error: BaseException) -> bool:
+        if isinstance(error, MissInterrupt):
+            return True
+        said = str(error)
+        return any(miss.partition("\n")[0] in said for miss in self.wiretape.misses)
+
+    def _refused_providers(self) -> list[str]:
+        """A model that was asked past every door: as good as a miss."""
+        asked = [where for where, provider in self.wiretape.guard.refused.items() if provider]
+        return [self._mending.refusal(where) for where in asked]
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def finish(self, torn_down: bool) -> None:
+        """After teardown. A recording takes the tape's place only if everything went well."""
+        passed = torn_down and all(self._outcomes.get(phase) == "passed" for phase in ("setup", "call"))
+        try:
+            self._finish_recording(passed)
+        except (WiretapeError, OSError) as error:
+            pytest.fail(f"the recording of {shown(self.wiretape.tape)} cannot be kept: {error}", pytrace=False)
+        if torn_down and self._untold():
+            self._fail(self._misses())
+
+    def _finish_recording(self, passed: bool) -> None:
+        made, wiretape = self.wiretape.rerecording, self.wiretape
+        if made is None:
+            return
+        tape = shown(wiretape.tape)
+        if not wiretape.new_exchanges:
+            made.remove()
+            return
+        if passed and not wiretape.troubles:
+            if wiretape.mode is Mode.ALL:
+                made.put_in_place_beside_the_rest(load_settings(Path.cwd()).redact)
+            else:
+                made.put_in_place()
+            self._summary.recorded(wiretape.tape)
+            self._finished.append(f"recorded {tape} ({_count(wiretape.new_exchanges, 'exchange')})")
+            return
+        aside = made.put_aside(self._place_aside())
+        why = f"the recording is incomplete ({wiretape.troubles[0]})" if passed else "the test did not pass"
+        old = f"{tape} is as it was" if wiretape.tape.exists() else f"there is still no {tape}"
+        kept = f"; what was recorded: {shown(aside)}" if aside is not None else ""
+        self._finished.append(f"{why}: {old}{kept}")
+
+    def _place_aside(self) -> Path | None:
+        cache = getattr(self._item.config, "cache", None)
+        if cache is None:
+            return None
+        place: Path = cache.mkdir("wiretape")
+        directory, tape = tape_directory(self._item.config), self.wiretape.tape
+        return place / tape.parent.relative_to(directory) if tape.is_relative_to(directory) else place
+
+    # -- what is told ------------------------------------------------------------------------------------------------
+
+    def reported(self, report: pytest.TestReport) -> None:
+        """Attributes of a report reach the process that prints the summary, also from xdist's workers."""
+        self._outcomes[report.when] = report.outcome
+        told: Told = {}
+        if report.when == "call":
+            told = {"drift": list(self._drift()), "outside": self._outside()}
+        elif report.when == "teardown":
+            told = {"recorded": self._finished}
+        report.wiretape = told  # type: ignore[attr-defined]
+
+    def _drift(self) -> Iterator[str]:
+        for drift in self.wiretape.report.drifted:
+            yield f"{drift.where} in {_names(drift.calls)} ({drift.tier})"
+            yield f"  recorded  {drift.recorded_excerpt}"
+            yield f"  live      {drift.live_excerpt}"
+
+    def _outside(self) -> list[str]:
+        strays = [f"{stray.what}: answered 404, not on the tape" for stray in self.wiretape.report.strayed]
+        return strays + [f"{asked}: refused" for asked in self.wiretape.guard.refused]
+
+
+def _test_id(item: pytest.Item) -> str:
+    """The test as pytest takes it on its command line: xdist adds the name of a group."""
+    group = item.get_closest_marker("xdist_group")
+    return item.nodeid.rpartition("@")[0] if group is not None and "@" in item.nodeid else item.nodeid
+
+
+def _names(calls: Sequence[Named]) -> str:
+    return ", ".join(str(one) for one in calls[:_MOST_NAMED]) + (" …" if len(calls) > _MOST_NAMED else "")
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,114 @@
+"""The pytest plugin: `@pytest.mark.wiretape`, the `wiretape` fixture, `--wiretape-mode` and the rest.
+
+Hooks only; what they do is in the modules beside this one. Loaded in every pytest run of whoever has wiretape
+installed: nothing heavy may be imported here before a test asks for its tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from wiretape.adapters.pytest_options import MARKER, MARKER_HELP, Mode, add_options, asked_of, mode_of
+from wiretape.adapters.pytest_places import tape_of
+from wiretape.adapters.pytest_summary import Summary
+from wiretape.errors import WiretapeError
+
+if TYPE_CHECKING:
+    from wiretape.adapters.pytest_fixture import Wiretape
+    from wiretape.adapters.pytest_outcome import TapedTest
+
+_TAPED: pytest.StashKey[TapedTest] = pytest.StashKey()
+_SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER_HELP)
+    mode = mode_of(config)
+    config.stash[_SUMMARY] = Summary(config, mode)
+    config.pluginmanager.register(config.stash[_SUMMARY], "wiretape-summary")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    mode = mode_of(config)
+    return f"wiretape: mode {mode}: model calls are real" if mode in (Mode.ALL, Mode.REWRITE, Mode.NEW) else None
+
+
+@pytest.fixture(autouse=True)
+def _wiretape_of_marked_tests(request: pytest.FixtureRequest) -> None:
+    """Opens the tape before the other fixtures of a test: what they ask models is on it, too."""
+    if "wiretape" in request.fixturenames or request.node.get_closest_marker(MARKER) is not None:
+        request.getfixturevalue("wiretape")
+
+
+@pytest.fixture
+def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
+    """The test's tape: `stats`, `turns`, `report`, `environ()`."""
+    from wiretape.adapters.pytest_outcome import TapedTest
+
+    item = request.node
+    summary = request.config.stash[_SUMMARY]
+    try:
+        asked, tape = asked_of(item), tape_of(item)
+        taped = TapedTest(item, asked, tape, summary.mode_for(tape), summary)
+        taped.wiretape.begin()
+    except WiretapeError as error:
+        pytest.fail(str(error), pytrace=False)
+    item.stash[_TAPED] = taped
+    try:
+        yield taped.wiretape
+    finally:
+        taped.wiretape.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    if _TAPED in item.stash:  # an earlier run of the same test, by a plugin that runs it again
+        del item.stash[_TAPED]
+    try:
+        yield
+    except Exception as error:
+        if (taped := item.stash.get(_TAPED, None)) is not None:
+            taped.explain(error)
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    taped = item.stash.get(_TAPED, None)
+    try:
+        yield
+    except BaseException as error:
+        if taped is not None:
+            taped.explain(error)
+        raise
+    if taped is not None:
+        taped.judge()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    taped = item.stash.get(_TAPED, None)
+    try:
+        yield
+    except BaseException:
+        if taped is not None:
+            taped.finish(False)
+        raise
+    if taped is not None:
+        taped.finish(True)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    taped = item.stash.get(_TAPED, None)
+    if taped is not None:
+        taped.reported(report)
+    return report

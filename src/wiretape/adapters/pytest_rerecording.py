@@ -1,0 +1,100 @@
+"""A test's recording: made beside the tape, and put in its place only when the test has passed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from wiretape import __version__
+from wiretape.model.http import Exchange, body_bytes
+from wiretape.replay.session import ReplaySession
+from wiretape.replay.values import LiveRequest
+from wiretape.tape.edit import merge_tapes
+from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.redact import Redactor
+from wiretape.tape.storage import journal_path
+
+_ABANDONED = 24 * 3600  # seconds after which a recording beside a tape belongs to a run that was killed
+
+
+def there_is(tape: Path) -> bool:
+    """Whether there is a tape, or what a crash left of one."""
+    return tape.is_file() or journal_path(tape).is_file()
+
+
+class Rerecording:
+    """A tape in the making. `goes_on`: it begins with what the old one holds."""
+
+    def __init__(self, tape: Path, goes_on: bool) -> None:
+        ending = ".zst" if tape.suffix == ".zst" else ""
+        self.tape = tape
+        self.fresh = tape.with_name(f".{tape.name}.{os.getpid()}.new{ending}")
+        tape.parent.mkdir(parents=True, exist_ok=True)
+        self._clear_abandoned()
+        self._remove_fresh()
+        if goes_on:
+            for old, new in ((tape, self.fresh), (journal_path(tape), journal_path(self.fresh))):
+                if old.exists():
+                    shutil.copyfile(old, new)
+
+    def put_in_place(self) -> None:
+        """The recording is the tape from now on."""
+        os.replace(self.fresh, self.tape)
+        journal_path(self.tape).unlink(missing_ok=True)  # what it holds belongs to the tape that was replaced
+
+    def put_in_place_beside_the_rest(self, patterns: Sequence[str]) -> None:
+        """As above, but exchanges of the old tape that this recording has no newer answer for stay on it."""
+        if there_is(self.tape):
+            old, new = read_tape(self.tape), read_tape(self.fresh)
+            left = unasked(old, new.exchanges)
+            if left:
+                kept = replace(old, exchanges=left)
+                # The recording is not named: the header would tell of a file that is no more.
+                recorder = f"wiretape {__version__}"
+                merge_tapes([kept, replace(new, path=None)], self.fresh, recorder, Redactor(patterns))
+        self.put_in_place()
+
+    def put_aside(self, directory: Path | None) -> Path | None:
+        """The old tape stays. The recording is kept elsewhere, for whoever wants to know what went wrong."""
+        try:
+            if directory is None:
+                return None
+            aside = directory / self.tape.name
+            aside.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(self.fresh, aside)
+            return aside
+        except OSError:
+            return None
+        finally:
+            self.remove()
+
+    def remove(self) -> None:
+        self._remove_fresh()
+        with suppress(OSError):
+            self.tape.parent.rmdir()  # nothing was recorded: an empty directory is no use to anyone
+
+    def _remove_fresh(self) -> None:
+        for path in (self.fresh, journal_path(self.fresh)):
+            path.unlink(missing_ok=True)
+
+    def _clear_abandoned(self) -> None:
+        for path in self.tape.parent.glob(".*.new*"):
+            if path.name.startswith(f".{self.tape.name}."):
+                with suppress(OSError):
+                    if time.time() - path.stat().st_mtime > _ABANDONED:
+                        path.unlink()
+
+
+def unasked(old: Tape, exchanges: Sequence[Exchange]) -> tuple[Exchange, ...]:
+    """The exchanges of a tape that answer none of these requests."""
+    session = ReplaySession([old])
+    for exchange in exchanges:
+        request = exchange.request
+        session.answer(LiveRequest(request.method, request.url, request.headers, body_bytes(request.body)))
+    numbers = {left.exchange for left in session.report().left_over}
+    return tuple(exchange for exchange in old.exchanges if exchange.number in numbers)

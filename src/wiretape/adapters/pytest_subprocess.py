@@ -1,0 +1,83 @@
+"""What leads a test's child processes to its tape: a replay server, or the recording proxy, on loopback ports."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Protocol, cast
+
+from wiretape.adapters.inprocess import Record, Replay
+from wiretape.adapters.replaying import Replaying
+from wiretape.errors import UsageError
+from wiretape.replay.session import ReplaySession
+from wiretape.replay.values import LiveRequest, Outcome
+
+
+class _Leading(Protocol):
+    def variables(self, environ: Mapping[str, str]) -> dict[str, str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """`ports` are those that children are led to."""
+
+    ports: frozenset[int]
+    leading: _Leading
+
+    def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        return self.leading.variables(environ)
+
+
+@contextmanager
+def replaying_children(replay: Replay, allow_hosts: Sequence[str]) -> Iterator[Children]:
+    """A replay server that shares its session with the doors in this process."""
+    with Replaying(cast(ReplaySession, _Shared(replay)), let_through=allow_hosts) as replaying:
+        yield Children(frozenset((replaying.port, replaying.gate_port)), replaying)
+
+
+class _Shared:
+    """The session of a replay, for a server in another thread."""
+
+    def __init__(self, replay: Replay) -> None:
+        self._replay = replay
+
+    def answer(self, request: LiveRequest) -> Outcome:
+        with self._replay._lock:
+            return self._replay.session.answer(request)
+
+    def refused(self, what: str, note: str) -> object:
+        with self._replay._lock:
+            return self._replay.session.refused(what, note)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._replay.session, name)
+
+
+@contextmanager
+def recording_children(record: Record, hosts: Sequence[str]) -> Iterator[Children]:
+    """The recording proxy, on the same tape as the doors in this process."""
+    if find_spec("mitmproxy") is None:
+        raise UsageError(
+            "recording a child process needs mitmproxy, which is not installed: pip install 'wiretape[proxy]'\n"
+            "  (for Python 3.12 or later)"
+        )
+    from wiretape.adapters.mitm_recording import Recording
+
+    recorder = cast(Any, _Taking(record))
+    with Recording(recorder, os.environ, lambda text: print(f"wiretape: {text}", file=sys.stderr), hosts=hosts) as made:
+        yield Children(frozenset((made.port,)), made)
+
+
+class _Taking:
+    """The recorder of a recording, for a proxy in another thread."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def __getattr__(self, event: str) -> Any:
+        taker: Any = self._record._taker
+        return lambda *values: taker.tell(event, *values)
