@@ -94,11 +94,35 @@ def route_path(url: str) -> str:
 
 
 def base_url_variables(environ: Mapping[str, str], port: int) -> dict[str, str]:
-    """Every base-URL variable, pointing into 127.0.0.1:port: the user's own value, or the provider's default."""
-    variables = {name: f"http://127.0.0.1:{port}{route_path(url)}" for name, url in DEFAULT_BASE_URLS.items()}
-    for name, url in _user_base_urls(environ):
-        variables[name] = url if _is_own(url, port) else f"http://127.0.0.1:{port}{route_path(url)}"
-    return variables
+    """Every base-URL variable, pointing into 127.0.0.1:port: the user's own value, or the provider's default.
+
+    Where the user set one of a provider's variables, the others follow it: clients differ in which they read first, and
+    a default would take the user's requests, and the user's key, elsewhere.
+    """
+    own = user_base_urls(environ)
+    variables = {name: own.get(_also_called(name, own) or "", url) for name, url in DEFAULT_BASE_URLS.items()} | own
+    return {
+        name: url if _is_own(url, port) else f"http://127.0.0.1:{port}{route_path(url)}"
+        for name, url in variables.items()
+    }
+
+
+def same_provider(name: str) -> tuple[str, ...]:
+    """All variables that hold what this one holds, itself among them."""
+    default = DEFAULT_BASE_URLS.get(name)
+    if default is None:
+        return (name,)
+    return tuple(other for other, url in DEFAULT_BASE_URLS.items() if url == default)
+
+
+def _also_called(name: str, own: Mapping[str, str]) -> str | None:
+    """The variable of the same provider that the user set, if any."""
+    return next((other for other in same_provider(name) if other in own), None)
+
+
+def user_base_urls(environ: Mapping[str, str]) -> dict[str, str]:
+    """The base-URL variables among these that can be routed, with their values."""
+    return dict(_user_base_urls(environ))
 
 
 def base_url_hosts(environ: Mapping[str, str]) -> set[str]:

@@ -21,6 +21,7 @@ from wiretape.errors import TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
     from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.surroundings import Surroundings
     from wiretape.cli.record_report import LiveReport
     from wiretape.tape.recorder import Recorder
 
@@ -55,7 +56,7 @@ class Options:
 @click.option("--append", is_flag=True, help="Go on with a tape that exists.")
 @click.option("--force", is_flag=True, help="Replace a tape that exists.")
 @click.option("--stats/--no-stats", default=True, help="Print what `wiretape stats` says at the end (the default).")
-@click.option("-v", "--verbose", is_flag=True, help="Show what the proxy does.")
+@click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD, and what the proxy does.")
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def command(ctx: click.Context, /, cmd: tuple[str, ...], port: int | None, **asked: object) -> None:
@@ -75,8 +76,10 @@ def _record(options: Options, argv: Sequence[str]) -> int:
     _check(options, argv)
     from wiretape.adapters.mitm_recording import Recording
     from wiretape.adapters.settings import load_settings
+    from wiretape.adapters.surroundings import look_around
     from wiretape.cli.record_report import LiveReport
 
+    around = look_around(argv, os.environ, Path.cwd())
     settings = load_settings(Path.cwd())
     report = LiveReport(options.tape, running=bool(argv), counted=options.stats)
     recorder = _recorder(options, settings.redact, report)
@@ -85,13 +88,13 @@ def _record(options: Options, argv: Sequence[str]) -> int:
             recorder,
             os.environ,
             report.trouble,
-            hosts=[*options.hosts, *settings.hosts],
+            hosts=[*options.hosts, *settings.hosts, *around.hosts],
             everything=options.everything,
             upstream=options.upstream,
             port=options.port,
             verbose=options.verbose,
         )
-        code = _run(recording, argv, report)
+        code = _run(recording, argv, report, around, options.verbose)
     finally:
         with _held_signals():
             summary = recorder.close()
@@ -100,14 +103,20 @@ def _record(options: Options, argv: Sequence[str]) -> int:
     return code
 
 
-def _run(recording: Recording, argv: Sequence[str], report: LiveReport) -> int:
+def _run(recording: Recording, argv: Sequence[str], report: LiveReport, around: Surroundings, verbose: bool) -> int:
     """Until the program ends, or until Ctrl-C where there is none."""
     from wiretape.adapters.child import run_child
+    from wiretape.adapters.preparing import prepare
+    from wiretape.cli.settings_lines import say_settings
 
     with recording:
-        variables = recording.variables()
+        variables = around.without_those_of_files(recording.variables())
+        prepared = prepare(argv, around, recording.port)
+        if verbose:
+            say_settings(variables, around, prepared)
+        variables |= prepared.variables
         if argv:
-            return run_child(argv, {**os.environ, **variables})
+            return run_child(prepared.argv, {**os.environ, **variables})
         with _stop_signal() as stop:
             report.listening(recording.port)
             _print_exports(variables)

@@ -64,7 +64,7 @@ class Options:
 @click.option("--repeat", is_flag=True, help="Give a recorded answer again when it was played before.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Serve on this port (default: any free one).")
 @click.option("--report", type=click.Path(path_type=Path), help="Write what happened to this file, as JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Show strays and other answers while they happen.")
+@click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD; strays and other answers, too.")
 @click.pass_context
 def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
     """Run CMD against recorded answers, offline.
@@ -94,7 +94,7 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
         on_outcome=_live_lines(session, options.verbose),
     )
     with replaying:
-        code = _run(replaying, argv)
+        code = _run(replaying, argv, session, options.verbose)
     report = session.report()
     _summary(report)
     if options.report is not None:
@@ -117,13 +117,26 @@ def _session(options: Options) -> ReplaySession:
     return ReplaySession(tapes, made, names=[str(path) for path in options.tapes])
 
 
-def _run(replaying: Replaying, argv: Sequence[str]) -> int:
+def _run(replaying: Replaying, argv: Sequence[str], session: ReplaySession, verbose: bool) -> int:
     """Until the program ends, or until Ctrl-C where there is none."""
-    from wiretape.adapters.child import run_child
+    from tempfile import TemporaryDirectory
 
-    variables = replaying.variables(os.environ)
-    if argv:
-        return run_child(argv, {**os.environ, **variables})
+    from wiretape.adapters.child import run_child
+    from wiretape.adapters.preparing import prepare
+    from wiretape.adapters.surroundings import look_around
+    from wiretape.cli.settings_lines import say_settings
+
+    around = look_around(argv, os.environ, Path.cwd())
+    variables = replaying.variables(around.environ)
+    with TemporaryDirectory(prefix="wiretape-") as scratch:
+        prepared = prepare(
+            argv, around, replaying.port, replaying=True, knows=session.knows_host, scratch=Path(scratch)
+        )
+        if verbose:
+            say_settings(variables, around, prepared)
+        variables |= prepared.variables
+        if argv:
+            return run_child(prepared.argv, {**os.environ, **variables})
     _print_exports(variables)
     click.echo(f"wiretape: replaying on http://127.0.0.1:{replaying.port} until Ctrl-C", err=True)
     _wait_for_stop()

@@ -1,0 +1,209 @@
+"""Applies a preset to one run: variables, arguments, copies of configuration. The user's own files are only read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from wiretape.adapters.presets import REASONS, ConfigFile, Preset
+from wiretape.adapters.programs import Program
+from wiretape.adapters.routes import DEFAULT_BASE_URLS, base_url_problem, route_path, user_base_urls
+from wiretape.adapters.surroundings import Found, Surroundings, read_config
+
+_BARE_KEY = re.compile(r"[\w-]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Something that is set for this run only, and why: a variable, or an argument."""
+
+    name: str
+    value: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """How to run the program. `variables` come on top of those that every program gets."""
+
+    program: Program
+    argv: tuple[str, ...]
+    variables: dict[str, str]
+    settings: tuple[Setting, ...]
+    notes: tuple[str, ...]
+
+
+def prepare(
+    argv: Sequence[str],
+    around: Surroundings,
+    port: int,
+    *,
+    replaying: bool = False,
+    knows: Callable[[str], bool] = lambda host: False,
+    scratch: Path | None = None,
+) -> Prepared:
+    """What to run. A recorder stands in the way as a proxy, so configuration is overridden for a replay only.
+
+    `knows` says whether a tape has heard a host; `scratch` is a directory of this run's own.
+    """
+    preset = around.program.preset
+    settings = list(_variables(preset, around.environ, port, replaying))
+    notes = [*around.problems, *preset.notes]
+    arguments: list[str] = []
+    if replaying and preset.config is not None:
+        overriding = _Overriding(preset.config, around, port, knows, scratch)
+        arguments = overriding.arguments()
+        settings += overriding.settings
+        notes += overriding.notes
+    changed = list(argv)
+    if arguments and around.program.at is not None:
+        changed[around.program.at + 1 : around.program.at + 1] = arguments
+    variables = {s.name: s.value for s in settings if not s.name.startswith("-")}
+    return Prepared(around.program, tuple(changed), variables, tuple(settings), tuple(notes))
+
+
+def explained(variables: Mapping[str, str], around: Surroundings) -> list[Setting]:
+    """The variables that every program gets, each with its reason."""
+    return [Setting(name, value, _reason(name, around)) for name, value in variables.items()]
+
+
+def _reason(name: str, around: Surroundings) -> str:
+    known = REASONS.get(name.upper())
+    if known is not None:
+        return known
+    if name in around.from_files:
+        return f"leads the value that {around.from_files[name]} sets here"
+    if name in user_base_urls(around.environ):
+        return "leads your own value here"
+    if name in DEFAULT_BASE_URLS:
+        return "leads what clients use without it here"
+    return "SDKs do not start without a key; this one is no secret"
+
+
+def _variables(preset: Preset, environ: Mapping[str, str], port: int, replaying: bool) -> Iterator[Setting]:
+    for variable in preset.variables:
+        if variable.when not in ("always", "replay" if replaying else "record"):
+            continue
+        own = environ.get(variable.name)
+        if variable.route:
+            url = own if own and base_url_problem(own) is None else variable.route
+            yield Setting(variable.name, _routed(url, port), variable.why)
+        elif own is None:
+            yield Setting(variable.name, variable.value, variable.why)
+
+
+class _Overriding:
+    """Leads the base URLs of a configuration to a port."""
+
+    def __init__(
+        self, config: ConfigFile, around: Surroundings, port: int, knows: Callable[[str], bool], scratch: Path | None
+    ) -> None:
+        self._config = config
+        self._around = around
+        self._port = port
+        self._scratch = scratch
+        there = {found.key for found in around.found}
+        defaults = [Found(tuple(key.split(".")), url, None) for key, url in config.defaults]
+        self._found = [
+            *around.found,
+            *(one for one in defaults if one.key not in there and knows(urlsplit(one.url).hostname or "")),
+        ]
+        self.settings: list[Setting] = []
+        self.notes: list[str] = []
+
+    def arguments(self) -> list[str]:
+        """Arguments to insert; what else is needed goes to `settings`."""
+        if not self._found:
+            return []
+        match self._config.override:
+            case "flag":
+                return self._flags()
+            case "variable":
+                self._inline()
+            case "copy":
+                self._copy()
+        return []
+
+    def _flags(self) -> list[str]:
+        arguments: list[str] = []
+        for found in self._found:
+            key = ".".join(found.key)
+            if not all(_BARE_KEY.fullmatch(part) for part in found.key):
+                self.notes.append(f"{key} cannot be overridden from the command line: its name is not plain")
+                continue
+            value = f"{key}={json.dumps(_routed(found.url, self._port))}"
+            arguments += ["-c", value]
+            self.settings.append(Setting("-c " + key, json.dumps(_routed(found.url, self._port)), _why(found)))
+        if arguments and self._around.program.at is None:
+            self.notes.append(f"the program stands inside a shell's command: add {' '.join(arguments)} to it by hand")
+        return arguments
+
+    def _inline(self) -> None:
+        name = self._config.override_variable
+        document = _object(self._around.environ.get(name, ""))
+        self._settle(document)
+        value = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+        self.settings.append(Setting(name, value, _why(*self._found)))
+
+    def _copy(self) -> None:
+        source = self._around.config_files[0]
+        if self._scratch is None:
+            return
+        target = self._scratch / source.parent.name
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _link_all(source.parent, target, but=source.name)
+        document = read_config(source) if source.is_file() else {}
+        self._settle(document)
+        file = target / source.name
+        file.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        self.settings.append(Setting(self._config.override_variable, str(target), _why(*self._found)))
+
+    def _settle(self, document: dict[str, Any]) -> None:
+        for found in self._found:
+            place = document
+            for part in found.key[:-1]:
+                inner = place.get(part)
+                place[part] = place = inner if isinstance(inner, dict) else {}
+            place[found.key[-1]] = _routed(found.url, self._port)
+
+
+def _why(*found: Found) -> str:
+    keys = ", ".join(".".join(one.key) for one in found)
+    files = sorted({str(one.file) for one in found if one.file is not None})
+    return f"leads {keys}" + (f" of {', '.join(files)}" if files else "") + " here"
+
+
+def _routed(url: str, port: int) -> str:
+    return f"http://127.0.0.1:{port}{route_path(url)}"
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        document: Any = json.loads(text)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _link_all(source: Path, target: Path, but: str) -> None:
+    """Everything else of a directory, as it is: links where the system has them, copies of files where not."""
+    if not source.is_dir():
+        return
+    for entry in source.iterdir():
+        if entry.name == but:
+            continue
+        try:
+            os.symlink(entry.resolve(), target / entry.name, target_is_directory=entry.is_dir())
+        except OSError:
+            if entry.is_file():
+                shutil.copy2(entry, target / entry.name)

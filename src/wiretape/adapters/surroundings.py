@@ -1,0 +1,175 @@
+"""Finds out what a program is about to read: the base URLs in its .env files and in its configuration.
+
+They count as the user's own: a default that went before them would send the program's requests to another provider.
+Nothing is changed here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from wiretape.adapters.presets import ConfigFile
+from wiretape.adapters.programs import Program, find_program
+from wiretape.adapters.routes import base_url_problem, same_provider, user_base_urls
+
+_ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A base URL in a program's configuration. `key` is its way from the root."""
+
+    key: tuple[str, ...]
+    url: str
+    file: Path | None  # None: the program's default
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where a program is about to run, and what it will find there.
+
+    `environ` has the base-URL variables of its .env files; `from_files` says which file each of these came from.
+    `config_files` are where its configuration may stand, `found` the base URLs in them.
+    """
+
+    program: Program
+    environ: dict[str, str]
+    given: frozenset[str]  # base-URL variables of the environment itself
+    from_files: dict[str, Path]
+    config_files: tuple[Path, ...]
+    found: tuple[Found, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Hosts to record besides the known providers."""
+        urls = [*(found.url for found in self.found), *(self.environ[name] for name in self.from_files)]
+        return (*self.program.preset.hosts, *(host for url in urls if (host := urlsplit(url).hostname)))
+
+    def without_those_of_files(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Variables for a recording: those that the program may read from a file of its own are left to that file.
+
+        Whether it does read it cannot be known; its requests come by as through any proxy.
+        """
+        left = {other for name in self.from_files for other in same_provider(name)} - set(self.given)
+        return {name: value for name, value in variables.items() if name not in left}
+
+
+def look_around(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Surroundings:
+    """Find out what a command line runs, and which base URLs it has been given."""
+    program = find_program(argv)
+    values, origins = _env_files(program, argv, environ, cwd)
+    config = program.preset.config
+    files = tuple(_config_paths(config, environ, cwd)) if config is not None else ()
+    problems: list[str] = []
+    found = tuple(_base_urls(config, files, problems)) if config is not None else ()
+    return Surroundings(
+        program, {**values, **environ}, frozenset(user_base_urls(environ)), origins, files, found, tuple(problems)
+    )
+
+
+def _env_files(
+    program: Program, argv: Sequence[str], environ: Mapping[str, str], cwd: Path
+) -> tuple[dict[str, str], dict[str, Path]]:
+    """Base-URL variables of the .env files that the program may read; those of the environment go before them."""
+    values: dict[str, str] = {}
+    origins: dict[str, Path] = {}
+    for path in _env_paths(program, argv, environ, cwd):
+        for name, value in user_base_urls(_env_file(path)).items():
+            if name not in environ and name not in values:
+                values[name], origins[name] = value, path
+    return values, origins
+
+
+def _env_paths(program: Program, argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Iterator[Path]:
+    named = [_expanded(name, environ, cwd) for name in program.preset.env_files]
+    yield from (path for path in named if path.is_relative_to(cwd))
+    starts = [cwd]
+    if program.at is not None and (script := cwd / argv[program.at]).is_file():
+        starts.append(script.resolve().parent)
+    for start in starts:
+        yield start / ".env.local"
+        nearest = next((path for d in (start, *start.parents) if (path := d / ".env").is_file()), None)
+        if nearest is not None:
+            yield nearest
+    yield from (path for path in named if not path.is_relative_to(cwd))
+
+
+def _env_file(path: Path) -> dict[str, str]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    values = {}
+    for line in text.splitlines():
+        match = _ENV_LINE.fullmatch(line)
+        if match is not None:
+            values[match[1]] = _unquoted(match[2])
+    return values
+
+
+def _unquoted(value: str) -> str:
+    if value[:1] in ("'", '"') and value.find(value[0], 1) > 0:
+        return value[1 : value.index(value[0], 1)]
+    return re.sub(r"\s+#.*", "", value)
+
+
+def _base_urls(config: ConfigFile, files: Sequence[Path], problems: list[str]) -> Iterator[Found]:
+    """Every base URL that a program's configuration sets; of files that set the same one, the last counts."""
+    found: dict[tuple[str, ...], Found] = {}
+    for path in files:
+        if not path.is_file():
+            continue
+        try:
+            document = read_config(path)
+        except (OSError, ValueError) as error:
+            problems.append(f"{path} cannot be read, its base URLs are not known: {error}")
+            continue
+        for pattern in config.keys:
+            for key, value in _at(document, tuple(pattern.split("."))):
+                if base_url_problem(value) is None:
+                    found[key] = Found(key, value, path)
+    yield from found.values()
+
+
+def _config_paths(config: ConfigFile, environ: Mapping[str, str], cwd: Path) -> list[Path]:
+    own = environ.get(config.directory_variable) if config.directory_variable else None
+    paths = []
+    for name in config.paths:
+        moved = own and name.startswith("~")
+        paths.append(Path(own, Path(name).name) if own and moved else _expanded(name, environ, cwd))
+    return paths
+
+
+def _expanded(name: str, environ: Mapping[str, str], cwd: Path) -> Path:
+    if name.startswith("~/"):
+        return Path(environ.get("HOME") or Path.home()) / name[2:]
+    return cwd / name
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """A configuration file, TOML or JSON; ValueError says what is wrong with it."""
+    text = path.read_text(encoding="utf-8")
+    document: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    if not isinstance(document, dict):
+        raise ValueError("it holds no object")
+    return document
+
+
+def _at(value: Any, pattern: tuple[str, ...], way: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    if not pattern:
+        if isinstance(value, str):
+            yield way, value
+        return
+    if isinstance(value, dict):
+        names = list(value) if pattern[0] == "*" else [pattern[0]]
+        for name in names:
+            if name in value:
+                yield from _at(value[name], pattern[1:], (*way, name))
