@@ -26,12 +26,24 @@ TURN: list[Said] = [
     create("On.", previous_response_id="r1", stream_id="a"),
     *events("r2", message("Done."), stream_id="a"),
 ]
+# fmt: off
 NAMES = st.sampled_from(
-    ["response.create", "response.steer", "response.created", "response.completed", "response.output_item.done", "response.output_text.delta", "response.steer.failed", "response.failed", "error", "session.update", "response.processed"]
+    [
+        "response.create", "response.steer", "response.created", "response.completed",
+        "response.output_item.done", "response.output_text.delta", "response.steer.failed",
+        "response.failed", "error", "session.update", "response.processed",
+    ]
 )
+# fmt: on
+# fmt: off
 MEMBERS = st.sampled_from(
-    ["response", "input", "previous_response_id", "stream_id", "item", "delta", "output_index", "steer", "error", "status", "client_metadata", "tools", "instructions", "generate", "prompt_cache_options", "model"]
+    [
+        "response", "input", "previous_response_id", "stream_id", "item", "delta", "output_index",
+        "steer", "error", "status", "client_metadata", "tools", "instructions", "generate",
+        "prompt_cache_options", "model",
+    ]
 )
+# fmt: on
 FRAME = st.builds(lambda name, rest: {**rest, "type": name}, NAMES, st.dictionaries(MEMBERS, JSON, max_size=4))
 STRANGE: st.SearchStrategy[Said] = st.tuples(
     st.sampled_from(["client", "server"]), FRAME | JSON | st.text() | st.binary()
