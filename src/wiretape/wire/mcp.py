@@ -205,7 +205,8 @@ def mcp_words(exchange: Exchange) -> str | None:
         return "MCP, end of the session"
     if method == "GET":
         came = sum(1 for _ in _answers(exchange))
-        return f"MCP, a channel from the server, {came} message{'' if came == 1 else 's'}"
+        which = "an open channel" if exchange.ended is None else "a channel"
+        return f"MCP, {which} from the server, {came} message{'' if came == 1 else 's'}"
     asked = [_about(message) for message in _messages(body_json(exchange.request.body))]
     more = f" and {len(asked) - _MOST_NAMED} more" if len(asked) > _MOST_NAMED else ""
     return "MCP " + ", ".join(asked[:_MOST_NAMED]) + more

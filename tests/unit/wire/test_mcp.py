@@ -170,7 +170,7 @@ def test_what_an_exchange_is_about_in_words() -> None:
     ] == [
         "MCP tools/call weather",
         "MCP an answer to the server",
-        "MCP, a channel from the server, 2 messages",
+        "MCP, an open channel from the server, 2 messages",
         "MCP, end of the session",
         "MCP tools/list, tools/list, tools/list and 2 more",
     ]
