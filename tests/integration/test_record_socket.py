@@ -137,8 +137,8 @@ def big_script(number: int, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Ten megabytes in small messages, then a short end."""
     first, *_, last = (said for _, said in events(f"r{number}", message("done")))
     yield first
-    for n in range(2560):
-        delta = f"{number}-{n} " + "y" * 4000
+    for n in range(640):
+        delta = f"{number}-{n} " + "y" * 16_000
         yield {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": delta}
     yield last
 

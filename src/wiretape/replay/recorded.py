@@ -13,7 +13,7 @@ from wiretape.model.http import Body, BytesBody, Exchange, JsonBody, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.index import Probe
 from wiretape.replay.values import Reference, address
-from wiretape.wire.registry import Registry
+from wiretape.wire.registry import Registry, decode
 
 if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
@@ -32,35 +32,43 @@ class Recorded:
     probe: Probe  # its format is recognised from the request alone, as a live one's is
 
 
-def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[Recorded], list[Exchange]]:
+def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[Recorded], list[Recorded]]:
     """The exchanges of all tapes in order, and apart from them the WebSocket connections."""
     recorded: list[Recorded] = []
-    sockets: list[Exchange] = []
+    sockets: list[Recorded] = []
     for position, tape in enumerate(tapes):
         calls = 0
         for exchange in tape.exchanges:
             number = None
-            if registry.recognise(exchange) is not None:
+            spoken = registry.recognise(exchange)
+            if spoken is not None:
                 number = calls = calls + 1
-            if exchange.messages or (exchange.response is not None and exchange.response.status == 101):
-                sockets.append(exchange)
-                continue
+            is_socket = exchange.messages or (exchange.response is not None and exchange.response.status == 101)
+            kept = sockets if is_socket else recorded
             where = address(exchange.request.method, exchange.request.url)
-            recorded.append(
+            kept.append(
                 Recorded(
-                    order=len(recorded),
+                    order=len(kept),
                     tape=position,
                     reference=Reference(str(tape.path or "tape"), exchange.number, number, where.what),
                     exchange=exchange,
                     probe=Probe(
                         address=where,
                         value=plain(body_value(exchange.request.body)),
-                        format=registry.recognise_request(exchange.request),
+                        format=spoken if is_socket else registry.recognise_request(exchange.request),
                         request=exchange.request,
                     ),
                 )
             )
     return recorded, sockets
+
+
+def _call_numbers(tape: Tape, registry: Registry) -> dict[int, int]:
+    """The number of the call that each exchange is."""
+    if any(exchange.messages for exchange in tape.exchanges):  # one connection may hold many calls
+        return {call.exchange: call.number for call in decode(tape.exchanges, registry)}
+    known = (exchange.number for exchange in tape.exchanges if registry.recognise(exchange) is not None)
+    return {exchange: number for number, exchange in enumerate(known, 1)}
 
 
 def body_value(body: Body | None) -> Json:
