@@ -7,8 +7,9 @@ Only what any such stream has may live here; what its events mean is the formats
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 from zlib import crc32
 
@@ -37,7 +38,7 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class AwsMessage:
-    headers: dict[str, Json]
+    headers: Mapping[str, Json]
     payload: bytes
 
 
@@ -77,7 +78,7 @@ def parse_message(frame: bytes) -> AwsMessage | Corrupt:
         return Corrupt("the stream ends inside the head of a message", frame)
     if crc32(frame[:8]) != int.from_bytes(frame[8:12], "big"):
         return Corrupt("the checksum of a message's head is wrong: these are not the bytes that were sent", frame)
-    total, head = (int.from_bytes(frame[at : at + 4], "big") for at in (0, 4))
+    total, head = int.from_bytes(frame[:4], "big"), int.from_bytes(frame[4:8], "big")
     if len(frame) < total:
         return Corrupt(f"the stream ends inside a message: {len(frame)} of {total} bytes", frame)
     end = len(frame) - _CLOSE
@@ -89,7 +90,9 @@ def parse_message(frame: bytes) -> AwsMessage | Corrupt:
     return AwsMessage(headers, frame[_PRELUDE + head : end])
 
 
-def _headers(data: bytes) -> dict[str, Json] | None:
+@lru_cache(256)
+def _headers(data: bytes) -> Mapping[str, Json] | None:
+    """Most messages of a stream have the same headers, byte for byte: never change what this gives."""
     found: dict[str, Json] = {}
     at = 0
     while at < len(data):
@@ -158,7 +161,7 @@ def read_events(response: Response) -> AwsEvents:
 def _event(message: AwsMessage, ms: int | None) -> AwsEvent:
     headers = message.headers
     kind = string(headers.get(":message-type")) or "event"
-    value: Json = load(message.payload) if message.payload.strip() else {}
+    value: Json = load(message.payload) if message.payload else {}
     if isinstance(value, Unreadable):
         value = as_text(message.payload)
     if kind == "error":

@@ -19,6 +19,8 @@ from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload,
 _FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "load": "pause", "unload": "pause"}
 _NO_GENERATION = ("load", "unload")
 _COUNTS = ("prompt_eval_count", "eval_count")
+_PIECE = {"model", "created_at", "message", "done"}
+_PIECE_MESSAGE = {"role", "content"}
 _GROWING = ("content", "thinking")
 _SHOWS_ANSWER = frozenset({"message", "response", "done", "thinking", "image"})
 _MEMBERS = frozenset(
@@ -61,13 +63,19 @@ class OllamaAssembly:
         if not isinstance(line, dict):
             self.strange.append(line)
             return
+        message = line.get("message")
+        if isinstance(message, dict) and self._is_piece(line, message):  # most lines are this
+            self._pieces.setdefault("message.content", []).append(message["content"])
+            if self.first_ms is None:
+                self.first_ms = event.ms
+            return
         if has_error(line):
             self.error = line
             return
         if not (_SHOWS_ANSWER & line.keys() or "completed" in line):
             self.strange.append(line)
             return
-        message = obj(line.get("message"))
+        message = obj(message)
         bearing = [self._grow(f"message.{name}", message.get(name)) for name in _GROWING]
         bearing += [self._grow(name, line.get(name)) for name in ("response", "thinking")]
         calls = [*items(message.get("tool_calls")), *items(line.get("tool_calls"))]
@@ -77,6 +85,11 @@ class OllamaAssembly:
         self._whole.update({k: v for k, v in line.items() if k not in grown})
         if self.first_ms is None and (any(bearing) or calls or string(line.get("image"))):
             self.first_ms = event.ms
+
+    def _is_piece(self, line: JsonObject, message: JsonObject) -> bool:
+        """A line that brings a piece of text and nothing else."""
+        plain = line.keys() == _PIECE and message.keys() == _PIECE_MESSAGE and line["done"] is False
+        return plain and bool(self._whole) and isinstance(message["content"], str) and message["content"] != ""
 
     def _grow(self, name: str, piece: Json) -> bool:
         if not isinstance(piece, str) or not piece:
