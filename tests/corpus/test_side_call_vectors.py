@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.wire import DONE, answer, blocks, check_chunking, check_paths, counts, decode, exchange, frame, said
+from tests.support.wire import (
+    DONE,
+    answer,
+    blocks,
+    check_chunking,
+    check_paths,
+    counts,
+    decode,
+    exchange,
+    frame,
+    said,
+    stream,
+)
 from tests.support.wire_binary import ASKED, COMPLETIONS, COMPLETIONS_FRAMES
 
 from wiretape.loop.run import build_run
@@ -205,3 +217,18 @@ def test_an_error_in_a_stream_of_completions() -> None:
     response = answer(COMPLETIONS, [COMPLETIONS_FRAMES[0], failed], request=ASKED[COMPLETIONS])
     assert response.error is not None
     assert (response.error.message, response.error.phase, response.complete) == ("No more.", "mid_stream", False)
+
+
+@pytest.mark.parametrize(
+    ("body", "form", "kind"),
+    [
+        (JsonBody(VECTORS), "embeddings", "embedding"),
+        (JsonBody({"object": "text_completion", "choices": [{"text": "Hi"}]}), "openai.completions", "completion"),
+        (stream(COMPLETIONS_FRAMES), "openai.completions", "completion"),
+        (JsonBody({"object": "list", "data": [{"id": "m-1", "object": "model"}]}), None, None),
+        (JsonBody({"object": "list", "data": []}), None, None),
+    ],
+)
+def test_an_answer_shows_its_format_where_the_request_does_not(body: Any, form: str | None, kind: str | None) -> None:
+    calls = decode_all([exchange(f"{HOST}/proxy", body, request={"x": 1})])
+    assert [(call.format, call.kind) for call in calls] == ([(form, kind)] if form else [])

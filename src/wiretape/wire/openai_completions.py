@@ -6,19 +6,18 @@ They are no conversation: a call of this format is of kind `completion`, and nev
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import ClassVar
 
 from wiretape.model.call import CallRequest, CallResponse, Message, ModelCall, Text
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import finish, openai_chat, recognition
-from wiretape.wire.answers import leftovers, text_response, token_time
+from wiretape.wire.answers import read_answer, response_claim, streamed
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.call_frame import came_whole, frame_call, settings_of, unknown_message, unreadable_request
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, is_empty, items, number, obj, string
-from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
+from wiretape.wire.payload import Event, EventPayload
 from wiretape.wire.usage import merge, openai_usage
 
 _TAIL = re.compile(r"(?<!/chat)/(?:completions?|complete|infill)$")
@@ -38,7 +37,7 @@ class OpenAICompletions:
         return Claim.CERTAIN if any(name in body for name in _NEEDED) and "messages" not in body else Claim.NO
 
     def claims_response(self, exchange: Exchange) -> Claim:
-        return Claim.NO
+        return response_claim(exchange, self.name)
 
     def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
         request = self.decode_request(exchange.request, memo)
@@ -86,14 +85,7 @@ def _prompt(value: Json) -> Message:
 
 def decode_response(response: Response, whole: bool) -> CallResponse:
     """Whatever came as an answer. `whole`: the exchange ended as it should."""
-    payload = read_payload(response)
-    match payload:
-        case JsonPayload(value=value):
-            return _answer(response, value)
-        case EventPayload():
-            return _stream(response, payload)
-        case TextPayload(text=text):
-            return text_response(response, text, whole)
+    return read_answer(response, whole, _answer, _stream)
 
 
 def _answer(response: Response, value: Json) -> CallResponse:
@@ -133,17 +125,7 @@ def _stream(response: Response, payload: EventPayload) -> CallResponse:
     for event in payload.events:
         assembly.add(event)
     decoded = _answer(response, assembly.value())
-    error = decoded.error
-    if assembly.error is not None:
-        error = call_error(response.status, assembly.error, response.headers, "mid_stream")
-    return replace(
-        decoded,
-        messages=decoded.messages + leftovers(payload, assembly.strange),
-        error=error,
-        complete=payload.done or assembly.finished,
-        streamed=True,
-        first_token_at=token_time(response, assembly.first_ms),
-    )
+    return streamed(decoded, response, payload, assembly, complete=payload.done or assembly.finished)
 
 
 class CompletionAssembly:

@@ -27,6 +27,7 @@ from wiretape.wire.recognition import path_of
 _LOOK_AT = 8  # messages of a connection that are looked at for signs
 _MOST_FOLLOWED = 4 * 1024 * 1024  # bytes of one answer's events that are held while a connection is followed
 _MOST_IDLE = 64  # lanes without an open call that are remembered
+_REALTIME = ("session.", "conversation.", "input_audio_buffer.")  # another protocol, with a `response.create`, too
 _NAMED_IN_METADATA = {"thread_id": "thread-id", "session_id": "session-id"}
 
 
@@ -227,17 +228,22 @@ class ResponsesSocket:
         path = path_of(exchange.request.url)
         if path.endswith("/realtime"):
             return Claim.NO  # its messages are named alike
-        for message in exchange.messages[:_LOOK_AT]:
-            value = obj(body_json(message.body)) if message.sender == "client" else {}
-            if value.get("type") == "response.create":
-                return Claim.CERTAIN if path.endswith("/responses") else Claim.BODY
-        return Claim.NO
+        said = [(message.sender, _type_of(message)) for message in exchange.messages[:_LOOK_AT]]
+        if ("client", "response.create") not in said:
+            return Claim.NO
+        if path.endswith("/responses"):
+            return Claim.CERTAIN
+        return Claim.NO if any(kind.startswith(_REALTIME) for _, kind in said) else Claim.BODY
 
     def decode_socket(self, exchange: Exchange, memo: Memo) -> list[ModelCall]:
         return socket_calls(exchange, memo)
 
     def follow(self) -> Follower:
         return Follower()
+
+
+def _type_of(message: WsMessage) -> str:
+    return string(obj(body_json(message.body)).get("type")) or ""
 
 
 class Follower:

@@ -222,6 +222,10 @@ def response_format(value: Json) -> str | None:
 
 
 def _shape_of_others(body: JsonObject) -> str | None:
+    if body.get("object") == "text_completion":
+        return "openai.completions"
+    if body.get("object") == "list" and obj(next(iter(items(body.get("data"))), None)).get("object") == "embedding":
+        return "embeddings"
     if isinstance(body.get("done"), bool) and "created_at" in body:
         return "ollama.chat" if "message" in body else "ollama.generate" if "response" in body else None
     if "messageStart" in body or "contentBlockDelta" in body or ("stopReason" in body and "output" in body):

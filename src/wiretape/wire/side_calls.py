@@ -15,7 +15,7 @@ from wiretape.model.call import CallKind, CallRequest, CallResponse, Media, Mess
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
-from wiretape.wire.answers import text_response
+from wiretape.wire.answers import response_claim, text_response
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.bedrock_usage import header_usage
 from wiretape.wire.call_frame import (
@@ -203,6 +203,9 @@ class Embeddings(SideCalls):
     kind = "embedding"
     tail = re.compile(r"/(?:embeddings?|embed|contextualizedembeddings|embeddings/multimodal)$")
     needs = (("input", "inputs", "texts", "content", "text", "prompt", "images"),)
+
+    def claims_response(self, exchange: Exchange) -> Claim:
+        return response_claim(exchange, self.name)
 
 
 class GeminiEmbeddings(SideCalls):

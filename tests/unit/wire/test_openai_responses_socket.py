@@ -273,6 +273,14 @@ def test_other_sockets_are_no_model_calls() -> None:
     assert calls_of(socket([])) == []
 
 
+@pytest.mark.parametrize("said_first", ["session.update", "conversation.item.create", "input_audio_buffer.append"])
+def test_realtime_is_another_protocol_wherever_it_is_spoken(said_first: str) -> None:
+    spoken: list[Said] = [("client", {"type": said_first}), ("client", {"type": "response.create"}), *events("r1")]
+    assert calls_of(socket(spoken, url="https://gateway.example.com/socket")) == []
+    greeted: list[Said] = [("server", {"type": "session.created"}), create("Go."), *events("r1")]
+    assert calls_of(socket(greeted, url="https://gateway.example.com/socket")) == []
+
+
 def test_a_connection_at_any_path_is_known_by_its_messages() -> None:
     assert len(calls_of(socket(TOOL_TURN, url="https://gateway.example.com/socket"))) == 2
 
