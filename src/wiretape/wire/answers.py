@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
 from wiretape.model.call import CallResponse, Message, Unknown
 from wiretape.model.http import Exchange, Response
 from wiretape.model.jsonvalue import Json
@@ -9,7 +13,7 @@ from wiretape.wire import recognition
 from wiretape.wire.base import Claim
 from wiretape.wire.call_frame import unknown_message
 from wiretape.wire.failures import call_error
-from wiretape.wire.payload import EventPayload, JsonPayload, read_payload
+from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
 
 
 def response_claim(exchange: Exchange, name: str, ours: bool = False) -> Claim:
@@ -26,6 +30,52 @@ def response_claim(exchange: Exchange, name: str, ours: bool = False) -> Claim:
     else:
         shown = None
     return Claim.RESPONSE if shown == name else Claim.NO
+
+
+class Assembly(Protocol):
+    """What a format gathers from a stream's events: `value` is the answer that an unstreamed call would have given."""
+
+    first_ms: int | None  # when the first content came
+    error: Json | None  # an error event, if one came
+    strange: list[Json]  # events that are no part of the format
+
+    def add(self, event: Event) -> None: ...
+
+    def value(self) -> Json: ...
+
+
+def read_answer(
+    response: Response,
+    whole: bool,
+    answer: Callable[[Response, Json], CallResponse],
+    stream: Callable[[Response, EventPayload], CallResponse],
+) -> CallResponse:
+    """Whatever came as an answer, decoded as what its bytes show it to be. `whole`: the exchange ended as it should."""
+    payload = read_payload(response)
+    match payload:
+        case JsonPayload(value=value):
+            return answer(response, value)
+        case EventPayload():
+            return stream(response, payload)
+        case TextPayload(text=text):
+            return text_response(response, text, whole)
+
+
+def streamed(
+    decoded: CallResponse, response: Response, payload: EventPayload, assembly: Assembly, complete: bool
+) -> CallResponse:
+    """What was decoded of an assembled stream, with what only a stream has: when, an error in the middle, leftovers."""
+    error = decoded.error
+    if assembly.error is not None:
+        error = call_error(response.status, assembly.error, response.headers, "mid_stream")
+    return replace(
+        decoded,
+        messages=decoded.messages + leftovers(payload, assembly.strange),
+        error=error,
+        complete=complete,
+        streamed=True,
+        first_token_at=token_time(response, assembly.first_ms),
+    )
 
 
 def text_response(response: Response, text: str, whole: bool) -> CallResponse:

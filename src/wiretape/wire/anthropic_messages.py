@@ -10,7 +10,7 @@ from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, Mo
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import finish, recognition
-from wiretape.wire.answers import leftovers, response_claim, text_response, token_time
+from wiretape.wire.answers import read_answer, response_claim, streamed
 from wiretape.wire.anthropic_blocks import add_block, add_blocks, request_message, system_block, tool_specs
 from wiretape.wire.anthropic_stream import AnthropicAssembly
 from wiretape.wire.base import Claim, Memo, Volatile
@@ -25,7 +25,7 @@ from wiretape.wire.call_frame import (
 from wiretape.wire.content import MessageBuilder
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import Unreadable, body_json, is_empty, items, obj, string
-from wiretape.wire.payload import EventPayload, JsonPayload, TextPayload, read_payload
+from wiretape.wire.payload import EventPayload
 from wiretape.wire.usage import anthropic_usage
 
 _CARRIED = frozenset({"model", "system", "messages", "tools"})
@@ -145,14 +145,7 @@ def _system(value: Json) -> Message:
 
 def decode_response(response: Response, whole: bool, counts: bool = False) -> CallResponse:
     """Whatever came as an answer. `whole`: the exchange ended as it should. `counts`: a token count was asked for."""
-    payload = read_payload(response)
-    match payload:
-        case JsonPayload(value=value):
-            return _count(response, value) if counts else decode_message(response, value)
-        case EventPayload():
-            return decode_stream(response, payload)
-        case TextPayload(text=text):
-            return text_response(response, text, whole)
+    return read_answer(response, whole, _count if counts else decode_message, decode_stream)
 
 
 def _count(response: Response, value: Json) -> CallResponse:
@@ -206,14 +199,4 @@ def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
     for event in payload.events:
         assembly.add(event)
     decoded = decode_message(response, assembly.value(), cut=not assembly.finished)
-    error = decoded.error
-    if assembly.error is not None:
-        error = call_error(response.status, assembly.error, response.headers, "mid_stream")
-    return replace(
-        decoded,
-        messages=decoded.messages + leftovers(payload, assembly.strange),
-        error=error,
-        complete=assembly.finished,
-        streamed=True,
-        first_token_at=token_time(response, assembly.first_ms),
-    )
+    return streamed(decoded, response, payload, assembly, complete=assembly.finished)

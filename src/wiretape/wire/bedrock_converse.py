@@ -13,7 +13,7 @@ from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, Mo
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
-from wiretape.wire.answers import leftovers, response_claim, text_response, token_time
+from wiretape.wire.answers import read_answer, response_claim, streamed
 from wiretape.wire.aws_eventstream import AwsEvents, error_value, is_event_stream, read_events
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.bedrock_blocks import add_parts, request_message, system_part, tool_specs
@@ -30,7 +30,7 @@ from wiretape.wire.call_frame import (
 from wiretape.wire.content import MessageBuilder
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, is_empty, obj, string
-from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
+from wiretape.wire.payload import Event, EventPayload
 
 _TAIL = re.compile(r"(?:/model/(?P<model>.+))?/(?P<verb>converse|converse-stream)$")
 _COUNT = re.compile(r"/model/(?P<model>.+)/count-tokens$")
@@ -146,14 +146,7 @@ def decode_response(response: Response, whole: bool, counts: bool = False) -> Ca
         read = read_events(response)
         decoded = decode_stream(response, EventPayload(_events(read)))
         return replace(decoded, messages=decoded.messages + read.leftovers())
-    payload = read_payload(response)
-    match payload:
-        case JsonPayload(value=value):
-            return count_response(response, value) if counts else decode_answer(response, value)
-        case EventPayload():
-            return decode_stream(response, payload)
-        case TextPayload(text=text):
-            return text_response(response, text, whole)
+    return read_answer(response, whole, count_response if counts else decode_answer, decode_stream)
 
 
 def _events(read: AwsEvents) -> list[Event]:
@@ -206,14 +199,4 @@ def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
     for event in payload.events:
         assembly.add(event)
     decoded = decode_answer(response, assembly.value(), cut=not assembly.finished)
-    error = decoded.error
-    if assembly.error is not None:
-        error = call_error(response.status, assembly.error, response.headers, "mid_stream")
-    return replace(
-        decoded,
-        messages=decoded.messages + leftovers(payload, assembly.strange),
-        error=error,
-        complete=assembly.finished,
-        streamed=True,
-        first_token_at=token_time(response, assembly.first_ms),
-    )
+    return streamed(decoded, response, payload, assembly, complete=assembly.finished)

@@ -19,7 +19,7 @@ from wiretape.model.call import (
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
-from wiretape.wire.answers import leftovers, response_claim, text_response, token_time
+from wiretape.wire.answers import read_answer, response_claim, streamed
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.call_frame import (
     came_whole,
@@ -33,7 +33,7 @@ from wiretape.wire.cohere_stream import CohereAssembly
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, dumps, first, number, obj, string
 from wiretape.wire.openai_chat_messages import chat_message, chat_tools
-from wiretape.wire.payload import EventPayload, JsonPayload, TextPayload, read_payload
+from wiretape.wire.payload import EventPayload
 
 _CARRIED = frozenset({"model", "messages", "tools"})
 _SHOWS_ANSWER = frozenset({"message", "finish_reason", "usage"})
@@ -127,14 +127,7 @@ def _message(raw: JsonObject, answer: bool = False, cut: bool = False) -> Messag
 
 def decode_response(response: Response, whole: bool) -> CallResponse:
     """Whatever came as an answer. `whole`: the exchange ended as it should."""
-    payload = read_payload(response)
-    match payload:
-        case JsonPayload(value=value):
-            return _answer(response, value)
-        case EventPayload():
-            return _stream(response, payload)
-        case TextPayload(text=text):
-            return text_response(response, text, whole)
+    return read_answer(response, whole, _answer, _stream)
 
 
 def _answer(response: Response, value: Json, cut: bool = False) -> CallResponse:
@@ -177,14 +170,4 @@ def _stream(response: Response, payload: EventPayload) -> CallResponse:
     for event in payload.events:
         assembly.add(event)
     decoded = _answer(response, assembly.value(), cut=not assembly.finished)
-    error = decoded.error
-    if assembly.error is not None:
-        error = call_error(response.status, assembly.error, response.headers, "mid_stream")
-    return replace(
-        decoded,
-        messages=decoded.messages + leftovers(payload, assembly.strange),
-        error=error,
-        complete=assembly.finished,
-        streamed=True,
-        first_token_at=token_time(response, assembly.first_ms),
-    )
+    return streamed(decoded, response, payload, assembly, complete=assembly.finished)

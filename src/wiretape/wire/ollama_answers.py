@@ -8,7 +8,7 @@ from dataclasses import replace
 from wiretape.model.call import CallRequest, CallResponse, Finish, Media, Message, Usage
 from wiretape.model.http import Response
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.answers import leftovers, text_response, token_time
+from wiretape.wire.answers import streamed, text_response
 from wiretape.wire.call_frame import unknown_message
 from wiretape.wire.content import MessageBuilder
 from wiretape.wire.failures import call_error, has_error
@@ -175,14 +175,4 @@ def _stream(response: Response, payload: EventPayload) -> CallResponse:
     for event in payload.events:
         assembly.add(event)
     decoded = _answer(response, assembly.value(), cut=not assembly.finished)
-    error = decoded.error
-    if assembly.error is not None:
-        error = call_error(response.status, assembly.error, response.headers, "mid_stream")
-    return replace(
-        decoded,
-        messages=decoded.messages + leftovers(payload, assembly.strange),
-        error=error,
-        complete=assembly.finished,
-        streamed=True,
-        first_token_at=token_time(response, assembly.first_ms),
-    )
+    return streamed(decoded, response, payload, assembly, complete=assembly.finished)

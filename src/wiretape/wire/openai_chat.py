@@ -6,11 +6,11 @@ import re
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallError, CallKind, CallRequest, CallResponse, Message, ModelCall, ToolCall, Usage
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ModelCall, ToolCall, Usage
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import finish, recognition, usage
-from wiretape.wire.answers import leftovers, response_claim, text_response, token_time
+from wiretape.wire.answers import read_answer, response_claim, streamed
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.call_frame import (
     came_whole,
@@ -24,7 +24,7 @@ from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, items, number, obj, string
 from wiretape.wire.openai_chat_messages import chat_message, chat_tools, request_message
 from wiretape.wire.openai_chat_stream import ChatAssembly
-from wiretape.wire.payload import EventPayload, JsonPayload, TextPayload, read_payload
+from wiretape.wire.payload import EventPayload
 
 _MODEL_IN_PATH = re.compile(r"/(?:deployments|engines)/([^/]+)/chat/completions$")
 _CARRIED = frozenset({"model", "messages", "tools", "functions"})
@@ -104,14 +104,7 @@ def _model(body: JsonObject, meta: JsonObject) -> str | None:
 
 def decode_response(response: Response, whole: bool) -> CallResponse:
     """Whatever came as an answer. `whole`: the exchange ended as it should."""
-    payload = read_payload(response)
-    match payload:
-        case JsonPayload(value=value):
-            return decode_completion(response, value)
-        case EventPayload():
-            return decode_stream(response, payload)
-        case TextPayload(text=text):
-            return text_response(response, text, whole)
+    return read_answer(response, whole, decode_completion, decode_stream)
 
 
 def decode_completion(response: Response, value: Json, cut: bool = False) -> CallResponse:
@@ -162,14 +155,4 @@ def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
         assembly.add(event)
     complete = payload.done or assembly.finished
     decoded = decode_completion(response, assembly.value(), cut=not complete)
-    error: CallError | None = decoded.error
-    if assembly.error is not None:
-        error = call_error(response.status, assembly.error, response.headers, "mid_stream")
-    return replace(
-        decoded,
-        messages=decoded.messages + leftovers(payload, assembly.strange),
-        error=error,
-        complete=complete,
-        streamed=True,
-        first_token_at=token_time(response, assembly.first_ms),
-    )
+    return streamed(decoded, response, payload, assembly, complete=complete)

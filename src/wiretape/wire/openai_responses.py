@@ -12,7 +12,7 @@ from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, Mo
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import finish, recognition
-from wiretape.wire.answers import leftovers, response_claim, text_response, token_time
+from wiretape.wire.answers import leftovers, read_answer, response_claim, token_time
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.call_frame import came_whole, frame_call, settings_of, unknown_message, unreadable_request
 from wiretape.wire.failures import Phase, call_error, has_error
@@ -20,7 +20,7 @@ from wiretape.wire.lenient import body_json, is_empty, items, obj, string
 from wiretape.wire.openai_chat import openai_error
 from wiretape.wire.openai_responses_items import input_item, output_messages, response_tools
 from wiretape.wire.openai_responses_stream import ResponseAssembly
-from wiretape.wire.payload import EventPayload, JsonPayload, TextPayload, read_payload
+from wiretape.wire.payload import EventPayload
 from wiretape.wire.usage import openai_usage
 
 _CARRIED = frozenset({"model", "instructions", "input", "tools", "previous_response_id", "type"})
@@ -120,14 +120,7 @@ def _instructions(value: Json) -> Message:
 
 def decode_response(response: Response, whole: bool) -> CallResponse:
     """Whatever came as an answer. `whole`: the exchange ended as it should."""
-    payload = read_payload(response)
-    match payload:
-        case JsonPayload(value=value):
-            return _plain(response, value)
-        case EventPayload():
-            return from_events(response, payload)
-        case TextPayload(text=text):
-            return text_response(response, text, whole)
+    return read_answer(response, whole, _plain, from_events)
 
 
 def from_events(response: Response, payload: EventPayload) -> CallResponse:
