@@ -3,6 +3,7 @@
 #
 #   make test PYTHON=python3.12 VENV=.venv-3.12     another Python, an environment of its own
 #   make test TESTS=tests/unit                      some of the tests
+#   make clients CASES="codex pi-"                  some of the clients
 
 VENV ?= .venv
 PYTHON ?=
@@ -12,7 +13,7 @@ TESTS ?=
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check bench captures clean
+.PHONY: help venv demo test check bench captures clients clean
 
 help:
 	@echo "make demo       record, replay and explain a small agent"
@@ -20,6 +21,7 @@ help:
 	@echo "make check      formatting, lint, types and tests: what must pass before a commit"
 	@echo "make bench      measure, printed as ratios"
 	@echo "make captures   record captures/ anew"
+	@echo "make clients    record and replay the real clients that are installed (minutes)"
 	@echo "make clean      remove what these made"
 
 venv:
@@ -44,6 +46,9 @@ bench: venv
 
 captures: venv
 	$(BIN)/python -m tests.support.make_captures
+
+clients: venv
+	$(BIN)/python tests/clients/run.py $(CASES)
 
 clean:
 	rm -rf .venv .venv-ci-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -82,11 +82,11 @@ def _reason(name: str, around: Surroundings) -> str:
     if known is not None:
         return known
     if name in around.from_files:
-        return f"leads the value that {around.from_files[name]} sets here"
+        return f"the value that {around.from_files[name]} sets, led through wiretape"
     if name in user_base_urls(around.environ):
-        return "leads your own value here"
+        return "your own value, led through wiretape"
     if name in DEFAULT_BASE_URLS:
-        return "leads what clients use without it here"
+        return "the provider's default, led through wiretape"
     return "SDKs do not start without a key; this one is no secret"
 
 
@@ -180,7 +180,7 @@ class _Overriding:
 def _why(*found: Found) -> str:
     keys = ", ".join(".".join(one.key) for one in found)
     files = sorted({str(one.file) for one in found if one.file is not None})
-    return f"leads {keys}" + (f" of {', '.join(files)}" if files else "") + " here"
+    return f"leads {keys}" + (f" of {', '.join(files)}" if files else "") + " to wiretape"
 
 
 def _routed(url: str, port: int) -> str:

@@ -79,15 +79,10 @@ PRESETS: tuple[Preset, ...] = (
         "2.1.332",
         commands=("claude",),
         packages=("@anthropic-ai/claude-code",),
-        variables=(
-            Variable(
-                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-                "no telemetry and no update check against hosts that a replay refuses",
-                value="1",
-                when="replay",
-            ),
+        notes=(
+            "base URLs under `env` in its settings.json go before the variables that are set here",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC changes its prompt and tools: set it in both runs or none",
         ),
-        notes=("base URLs under `env` in its settings.json go before the variables that are set here",),
     ),
     Preset(
         "codex",

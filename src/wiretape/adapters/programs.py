@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import dropwhile
 from pathlib import PurePath
 
 from wiretape.adapters.presets import NODE, PRESETS, PROGRAM, PYTHON, Preset
@@ -118,16 +119,17 @@ def _past(launcher: _Launcher, argv: Sequence[str], at: int) -> tuple[int, str |
     return at, None
 
 
-def _in_shell(words: Sequence[str]) -> Program | None:
+def _in_shell(argv: Sequence[str]) -> Program | None:
     """`bash -c 'cd x && codex exec …'`: the first program in it that is known. Nothing can be inserted there."""
-    command = next((words[i + 1] for i, word in enumerate(words[:-1]) if re.fullmatch(r"-\w*c", word)), None)
+    command = next((argv[i + 1] for i, word in enumerate(argv[:-1]) if re.fullmatch(r"-\w*c", word)), None)
     if command is None:
         return None
     for part in re.split(r"&&|\|\||[;|&\n]", command):
         try:
-            program = find_program(shlex.split(part))
+            words = shlex.split(part)
         except ValueError:  # quotes that go over the part's end
             continue
+        program = find_program(list(dropwhile(_ASSIGNMENT.fullmatch, words)))
         if program.preset in PRESETS:
             return replace(program, at=None)
     return None

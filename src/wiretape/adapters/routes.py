@@ -75,10 +75,15 @@ def route_url(path_and_query: str, upstream: str | None = None) -> str | None:
     segment, slash, rest = path.removeprefix("/").partition("/")
     base = _segment_base(unquote(segment))
     if base is not None and (slash or upstream is None):
-        return f"{base}/{rest}{mark}{query}"
+        return f"{base}/{_with_version(base, rest)}{mark}{query}"
     if upstream is None:
         return None
     return f"{upstream.rstrip('/')}/{path.removeprefix('/')}{mark}{query}"
+
+
+def _with_version(base: str, rest: str) -> str:
+    """ANTHROPIC_BASE_URL has no /v1 for Anthropic's own SDKs, and has one for the AI SDK, which leaves it out here."""
+    return f"v1/{rest}" if base == "https://api.anthropic.com" and rest.startswith("messages") else rest
 
 
 def route_path(url: str) -> str:

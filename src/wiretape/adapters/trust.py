@@ -75,7 +75,7 @@ def trust_variables(environ: Mapping[str, str], ca: Path, directory: Path) -> di
     ours = ca.read_bytes()
     variables = {}
     for name in REPLACING:
-        before = _contents([environ.get(name)]) or _contents([environ.get("SSL_CERT_FILE")]) or _default_bundle()
+        before = _contents([environ.get(name)]) or _contents([environ.get("SSL_CERT_FILE")]) or default_bundle()
         variables[name] = str(_bundle([before, ours], directory))
     for name in ADDING:
         variables[name] = str(_bundle([_contents([environ.get(name)]), ours], directory))
@@ -86,7 +86,7 @@ def upstream_bundle(environ: Mapping[str, str], directory: Path) -> Path:
     """The certificates that upstreams are checked against: whatever some client of this user would have trusted."""
     parts = [_contents([environ.get(name)]) for name in (*REPLACING, *ADDING)]
     if not _contents([environ.get("SSL_CERT_FILE")]):
-        parts.insert(0, _default_bundle())
+        parts.insert(0, default_bundle())
     return _bundle(list(dict.fromkeys(parts)), directory)
 
 
@@ -102,7 +102,7 @@ def _contents(paths: Iterable[str | None]) -> bytes:
     return b""
 
 
-def _default_bundle() -> bytes:
+def default_bundle() -> bytes:
     """What clients trust when no variable is set: the system's certificates and certifi's, which Python clients use."""
     paths = ssl.get_default_verify_paths()
     parts = [_contents([paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES])]

@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "redact": "Remove secrets from a tape that is already written.",
     "import": "Make a tape of recordings that other tools made.",
     "export": "Write a tape as HAR.",
+    "doctor": "Check what recording and replay need, and explain an empty tape.",
     "schema": "Print the JSON Schema of a tape's documents.",
 }
 

@@ -38,6 +38,9 @@ from wiretape.adapters.trust import ADDING, REPLACING
         ("/api.x.ai", "https://api.x.ai/"),
         ("/api.x.ai?a=b", "https://api.x.ai/?a=b"),
         ("/api.x.ai//v1//x", "https://api.x.ai//v1//x"),
+        ("/api.anthropic.com/messages?beta=true", "https://api.anthropic.com/v1/messages?beta=true"),
+        ("/api.anthropic.com/v1/messages", "https://api.anthropic.com/v1/messages"),
+        ("/gateway.example/messages", "https://gateway.example/messages"),
     ],
 )
 def test_the_first_segment_names_the_host(target: str, url: str) -> None:
@@ -145,3 +148,17 @@ def test_every_variable_that_is_set_is_documented() -> None:
     page = (Path(__file__).parents[3] / "docs" / "recording.md").read_text(encoding="utf-8")
     names = {*DEFAULT_BASE_URLS, *REPLACING, *ADDING, *(name for name in proxy_variables(1) if name.isupper())}
     assert [name for name in sorted(names) if f"`{name}" not in page] == []
+
+
+def test_variables_of_one_provider_follow_the_one_that_the_user_set() -> None:
+    variables = base_url_variables({"OPENAI_BASE_URL": "https://api.deepseek.com/v1"}, 8123)
+    assert variables["OPENAI_BASE_URL"] == "http://127.0.0.1:8123/api.deepseek.com/v1"
+    assert variables["OPENAI_API_BASE"] == "http://127.0.0.1:8123/api.deepseek.com/v1"
+    assert variables["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:8123/api.anthropic.com"
+
+
+def test_variables_of_one_provider_that_are_both_set_keep_their_values() -> None:
+    own = {"OPENAI_BASE_URL": "https://api.deepseek.com/v1", "OPENAI_API_BASE": "https://openrouter.ai/api/v1"}
+    variables = base_url_variables(own, 8123)
+    assert variables["OPENAI_BASE_URL"].endswith("/api.deepseek.com/v1")
+    assert variables["OPENAI_API_BASE"].endswith("/openrouter.ai/api/v1")

@@ -1,0 +1,256 @@
+"""What `wiretape doctor` looks at on this machine: Python, the recorder, certificates, ports, variables, disk.
+
+Each check is a function that returns what it found; none of them changes anything that was there before.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import ssl
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from wiretape.adapters.hosts import is_loopback
+from wiretape.adapters.mitm_via import upstream_proxy
+from wiretape.adapters.routes import base_url_problem, route_url, same_provider, user_base_urls
+from wiretape.adapters.settings import load_settings
+from wiretape.adapters.trust import ADDING, REPLACING, default_bundle, state_directory
+from wiretape.errors import WiretapeError
+from wiretape.views.doctor_view import Check
+
+# What programs speak to models with. Versions say which fault of which library to look for.
+LIBRARIES = (
+    "httpx",
+    "httpx2",
+    "requests",
+    "aiohttp",
+    "websockets",
+    "openai",
+    "anthropic",
+    "google-genai",
+    "litellm",
+    "langchain-openai",
+    "langchain-anthropic",
+    "openai-agents",
+    "pydantic-ai-slim",
+    "smolagents",
+    "ollama",
+    "boto3",
+)
+_CONNECT_S = 1.0
+_SOON_S = 30 * 24 * 3600
+_LITTLE = 200 * 1024 * 1024  # bytes of disk
+
+
+def machine_checks(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
+    """Everything that does not depend on a program or a tape."""
+    yield python_check(tuple(sys.version_info[:2]))
+    yield recorder_check()
+    yield from certificate_checks(environ)
+    yield port_check()
+    yield proxy_check(environ)
+    yield from base_url_checks(environ)
+    yield settings_check(cwd)
+    yield directory_check(cwd)
+
+
+def python_check(running: tuple[int, ...]) -> Check:
+    shown = ".".join(map(str, running))
+    if running < (3, 12):
+        return Check(
+            level="warn",
+            what="Python",
+            said=f"{shown}: replay and all else work, recording needs 3.12 or later",
+            next="uv tool install --python 3.13 'wiretape[proxy]'",
+        )
+    return Check(level="ok", what="Python", said=f"{shown} ({sys.executable})")
+
+
+def recorder_check() -> Check:
+    if find_spec("mitmproxy") is None:
+        return Check(
+            level="warn",
+            what="recorder",
+            said="mitmproxy is not installed: replay and all else work, recording does not",
+            next="pip install 'wiretape[proxy]'",
+        )
+    return Check(level="ok", what="recorder", said=f"mitmproxy {version('mitmproxy')}")
+
+
+def certificate_checks(environ: Mapping[str, str]) -> Iterator[Check]:
+    """The private authority, and what clients trust beside it."""
+    try:
+        directory = state_directory(environ)
+    except WiretapeError as error:
+        first, _, rest = str(error).partition("\n")
+        yield Check(level="fail", what="certificates", said=first, next=rest.strip() or None)
+        return
+    yield authority_check(directory, time.time())
+    yield from _trust_checks(environ)
+
+
+def authority_check(directory: Path, now: float) -> Check:
+    """The CA whose certificates the recorder shows to clients."""
+    certificate, key = directory / "mitmproxy-ca-cert.pem", directory / "mitmproxy-ca.pem"
+    if not certificate.exists():
+        return Check(level="ok", what="authority", said=f"none yet; the first recording makes it in {directory}")
+    anew = f"remove {directory}: the next recording makes a new authority"
+    try:
+        expires = _expiry(certificate)
+        key.read_bytes()
+    except (OSError, ssl.SSLError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        return Check(level="fail", what="authority", said=f"{certificate} cannot be used: {reason}", next=anew)
+    day = time.strftime("%Y-%m-%d", time.gmtime(expires))
+    if expires < now:
+        return Check(level="fail", what="authority", said=f"{certificate} expired on {day}", next=anew)
+    if expires < now + _SOON_S:
+        return Check(level="warn", what="authority", said=f"{certificate} expires on {day}", next=anew)
+    if os.name == "posix" and key.stat().st_mode & 0o077:
+        said = f"{key} can be read by others: whoever has it can read your TLS traffic"
+        return Check(level="warn", what="authority", said=said, next=f"chmod 600 {key}")
+    return Check(level="ok", what="authority", said=f"{certificate}, valid until {day}")
+
+
+def _expiry(certificate: Path) -> float:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(certificate)
+    found = context.get_ca_certs()
+    if not found:
+        raise ValueError("it holds no authority's certificate")
+    return ssl.cert_time_to_seconds(str(found[0]["notAfter"]))
+
+
+def _trust_checks(environ: Mapping[str, str]) -> Iterator[Check]:
+    bundle = default_bundle().count(b"BEGIN CERTIFICATE")
+    if bundle:
+        yield Check(level="ok", what="trust bundle", said=f"{bundle} certificates of this system and of certifi")
+    else:
+        yield Check(
+            level="fail",
+            what="trust bundle",
+            said="this system's certificates were not found: no upstream can be checked, so none is reached",
+            next="install ca-certificates, or set SSL_CERT_FILE",
+        )
+    named = {name: value for name in (*REPLACING, *ADDING) if (value := environ.get(name))}
+    for name, value in named.items():
+        if not os.access(value, os.R_OK):
+            said = f"{name} names {value}, which cannot be read: it counts as not set"
+            yield Check(level="warn", what="trust bundle", said=said, next=f"unset {name}, or mend it")
+    for path in dict.fromkeys(value for value in named.values() if os.access(value, os.R_OK)):
+        names = ", ".join(name for name, value in named.items() if value == path)
+        yield Check(level="ok", what="trust bundle", said=f"{path} ({names}) stays trusted")
+
+
+def port_check() -> Check:
+    try:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            probe.listen()
+            with socket.create_connection(probe.getsockname(), timeout=_CONNECT_S):
+                pass
+    except OSError as error:
+        said = f"cannot listen and connect on 127.0.0.1: {error.strerror or error}"
+        return Check(level="fail", what="ports", said=said, next="allow loopback connections (sandbox, firewall)")
+    return Check(level="ok", what="ports", said="127.0.0.1 listens and connects")
+
+
+def proxy_check(environ: Mapping[str, str]) -> Check:
+    """A proxy that is set already: the recorder goes out through it."""
+    via, problem = upstream_proxy(environ)
+    if problem is not None:
+        return Check(level="warn", what="proxy", said=problem, next="set HTTPS_PROXY to an http or https proxy")
+    if via is None:
+        return Check(level="ok", what="proxy", said="none is set: hosts are reached directly")
+    host, _, port = via.name.rpartition(":")
+    if not _listens(host, int(port)):
+        stale = " (left over from a recording in this shell?)" if is_loopback(host) else ""
+        names = [name for name in environ if name.lower() in ("https_proxy", "http_proxy", "all_proxy")]
+        return Check(
+            level="fail",
+            what="proxy",
+            said=f"nothing answers at {via.name}, which your proxy variables name{stale}",
+            next=f"unset {' '.join(names)}, or start that proxy",
+        )
+    return Check(level="ok", what="proxy", said=f"the recorder goes out through {via.name}, except to NO_PROXY")
+
+
+def base_url_checks(environ: Mapping[str, str]) -> Iterator[Check]:
+    """Base URLs that are set already."""
+    own = user_base_urls(environ)
+    for name, url in own.items():
+        yield _base_url_check(name, url)
+    for name, value in environ.items():
+        if value and name not in own and len(same_provider(name)) > 1:
+            said = f"{name}={value} {base_url_problem(value)}: clients will not reach a model with it"
+            yield Check(level="warn", what="base URL", said=said, next=f"unset {name}, or mend it")
+    if not own:
+        yield Check(level="ok", what="base URL", said="no variable is set: the providers' defaults are led through")
+
+
+def _base_url_check(name: str, url: str) -> Check:
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    if is_loopback(host) and not _listens(host, port):
+        stale = route_url(parts.path) is not None
+        return Check(
+            level="fail" if stale else "warn",
+            what="base URL",
+            said=f"{name}={url}: nothing listens there"
+            + (", it is left over from a recorder or replay that has ended" if stale else " now"),
+            next=f"unset {name}" if stale else "start that server before you record (a replay needs none)",
+        )
+    return Check(level="ok", what="base URL", said=f"{name}={url} is led through, {host} is recorded")
+
+
+def _listens(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=_CONNECT_S):
+            return True
+    except OSError:
+        return False
+
+
+def settings_check(cwd: Path) -> Check:
+    try:
+        settings = load_settings(cwd)
+    except WiretapeError as error:
+        return Check(level="fail", what="settings", said=str(error), next="mend that file")
+    parts = {"redact": settings.redact, "mask": settings.mask, "hosts": settings.hosts}
+    told = ", ".join(f"{len(values)} {name}" for name, values in parts.items() if values)
+    return Check(level="ok", what="settings", said=f"[tool.wiretape]: {told}" if told else "none, all by default")
+
+
+def directory_check(cwd: Path) -> Check:
+    """Where tapes will be written: captures/ if there is one, else here."""
+    directory = cwd / "captures" if (cwd / "captures").is_dir() else cwd
+    try:
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.write(b"x")
+        free = shutil.disk_usage(directory).free
+    except OSError as error:
+        said = f"{directory} cannot be written: {error.strerror or error}"
+        return Check(level="fail", what="tapes", said=said, next="record to another directory with -o")
+    if free < _LITTLE:
+        said = f"{directory} has {free // 2**20} MB left"
+        return Check(level="warn", what="tapes", said=said, next="make room: a tape that cannot grow is incomplete")
+    return Check(level="ok", what="tapes", said=f"{directory} can be written")
+
+
+def library_check() -> Check:
+    """SDKs and HTTP clients beside wiretape."""
+    found = []
+    for name in LIBRARIES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return Check(level="ok", what="libraries", said=", ".join(found) or "none of those that wiretape knows")

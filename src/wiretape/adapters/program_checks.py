@@ -1,0 +1,113 @@
+"""What `wiretape doctor CMD` looks at: the program, its preset, its interpreter, and what it would be run with."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from wiretape.adapters.checks import LIBRARIES, library_check
+from wiretape.adapters.child import find_command, proxy_variables
+from wiretape.adapters.preparing import Setting, explained, prepare
+from wiretape.adapters.presets import NODE, PYTHON, Preset
+from wiretape.adapters.programs import command_name
+from wiretape.adapters.routes import base_url_variables
+from wiretape.adapters.surroundings import Surroundings, look_around
+from wiretape.adapters.trust import ADDING, REPLACING
+from wiretape.errors import WiretapeError
+from wiretape.views.doctor_view import Check
+
+PORT = 0
+"""Stands for the port in what would be set: none is open yet."""
+
+_ASK_PYTHON = """
+import importlib.metadata as m, sys
+print("Python", ".".join(map(str, sys.version_info[:3])))
+for name in sys.argv[1:]:
+    try: print(name, m.version(name))
+    except m.PackageNotFoundError: pass
+"""
+_ANSWER_S = 10.0
+_NODE_OBEYS = (22, 21)
+
+
+def program_checks(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
+    """What is known of a command line, and whether it can run."""
+    try:
+        found = find_command(argv, environ)
+    except WiretapeError as error:
+        yield Check(level="fail", what="program", said=str(error), next="check its name and the PATH")
+        found = None
+    around = look_around(argv, environ, cwd)
+    yield _preset_check(around.program.preset)
+    yield from (Check(level="warn", what="configuration", said=problem) for problem in around.problems)
+    for one in around.found:
+        said = f"{'.'.join(one.key)} = {one.url} ({one.file}): recorded on its way, overridden in a replay"
+        yield Check(level="ok", what="configuration", said=said)
+    for name, path in around.from_files.items():
+        said = f"{path} sets {name}={around.environ[name]}: left to the program in a recording, set in a replay"
+        yield Check(level="ok", what="configuration", said=said)
+    if found is not None:
+        yield from _interpreter_checks(argv, found, around)
+
+
+def would_set(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> tuple[list[Setting], tuple[str, ...]]:
+    """What `wiretape record` would set, with PORT for the port and the authority's file unnamed; and notes."""
+    around = look_around(argv, environ, cwd)
+    trust = dict.fromkeys((*REPLACING, *ADDING), "…")
+    variables = {**proxy_variables(PORT), **base_url_variables(environ, PORT), **trust}
+    prepared = prepare(argv, around, PORT)
+    settings = [*explained(around.without_those_of_files(variables), around), *prepared.settings]
+    shown = [
+        Setting(setting.name, setting.value.replace(f":{PORT}", ":PORT"), setting.why)
+        for setting in settings
+        if not setting.name.islower()
+    ]
+    return shown, tuple(note for note in prepared.notes if note not in around.problems)
+
+
+def _preset_check(preset: Preset) -> Check:
+    if preset.verified is None:
+        return Check(level="warn", what="preset", said=f"{preset.title}: it was not seen running with wiretape")
+    return Check(level="ok", what="preset", said=f"{preset.title}, seen running with version {preset.verified}")
+
+
+def _interpreter_checks(argv: Sequence[str], found: str, around: Surroundings) -> Iterator[Check]:
+    name = command_name(argv[0])
+    if re.fullmatch(r"python[0-9.]*", name):
+        yield python_libraries(found)
+    elif around.program.preset is PYTHON:
+        yield library_check()
+    if name == "node":
+        yield node_check(found)
+    elif around.program.preset is NODE:
+        yield Check(level="ok", what="Node", said="its version is not known from the command line; 22.21 is needed")
+
+
+def python_libraries(python: str) -> Check:
+    """The SDKs of the Python that will run the program; wiretape's own may be another."""
+    answer = _ask([python, "-c", _ASK_PYTHON, *LIBRARIES])
+    if answer is None:
+        return Check(level="fail", what="libraries", said=f"{python} does not run", next="check that interpreter")
+    return Check(level="ok", what="libraries", said=", ".join(answer.splitlines()))
+
+
+def node_check(node: str) -> Check:
+    answer = _ask([node, "--version"]) or ""
+    match = re.match(r"v(\d+)\.(\d+)", answer)
+    if match is None:
+        return Check(level="fail", what="Node", said=f"{node} --version says nothing", next="check that interpreter")
+    shown = answer.strip()
+    if (int(match[1]), int(match[2])) < _NODE_OBEYS:
+        said = f"{shown}: its fetch does not obey proxy variables (22.21 does)"
+        return Check(level="warn", what="Node", said=said, next="use a newer Node, or a client that reads a base URL")
+    return Check(level="ok", what="Node", said=f"{shown} obeys proxy variables")
+
+
+def _ask(argv: Sequence[str]) -> str | None:
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_ANSWER_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout

@@ -1,0 +1,67 @@
+"""`wiretape doctor`: whether a recording can work here, what it would set, and why a tape is empty."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from wiretape.views.doctor_view import DoctorReport
+
+BROKEN = 1
+
+
+@click.command("doctor", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.argument("words", metavar="[TAPE | CMD...]", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def command(ctx: click.Context, words: tuple[str, ...], as_json: bool) -> None:
+    """Check what recording and replay need here.
+
+    With CMD, say what would be set for that program and why. With a TAPE, explain why it holds no model call, or fewer
+    than were made: what was let through unrecorded, what no wire format recognised.
+
+    Exit code 1: something is broken.
+    """
+    report = _tape(words[0]) if len(words) == 1 and _is_tape(words[0]) else _machine(words)
+    if as_json:
+        from wiretape.cli.tapes import print_json
+
+        print_json(report.model_dump(mode="json"))
+    else:
+        from wiretape.views.doctor_view import doctor_view
+        from wiretape.views.terminal import make_console
+
+        make_console().print(doctor_view(report))
+    ctx.exit(BROKEN if report.broken else 0)
+
+
+def _is_tape(word: str) -> bool:
+    return word.endswith((".tape", ".tape.zst"))
+
+
+def _tape(path: str) -> DoctorReport:
+    from wiretape.adapters.tape_checks import tape_checks
+    from wiretape.cli.tapes import link, read
+    from wiretape.views.doctor_view import DoctorReport
+
+    opened = link(path, read(path))
+    return DoctorReport(checks=tuple(tape_checks(path, opened.tape, opened.run)))
+
+
+def _machine(argv: tuple[str, ...]) -> DoctorReport:
+    from wiretape.adapters.checks import library_check, machine_checks
+    from wiretape.views.doctor_view import DoctorReport, WouldSet
+
+    checks = list(machine_checks(os.environ, Path.cwd()))
+    if not argv:
+        return DoctorReport(checks=(*checks, library_check()))
+    from wiretape.adapters.program_checks import program_checks, would_set
+
+    checks += program_checks(argv, os.environ, Path.cwd())
+    settings, notes = would_set(argv, os.environ, Path.cwd())
+    sets = tuple(WouldSet(name=one.name, value=one.value, why=one.why) for one in settings)
+    return DoctorReport(checks=tuple(checks), program=" ".join(argv), sets=sets, notes=notes)

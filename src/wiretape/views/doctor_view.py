@@ -1,0 +1,94 @@
+"""What `wiretape doctor` found: a line for each check, its next step under it, and what would be set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from wiretape.views.printable import one_line
+
+Level: TypeAlias = Literal["ok", "warn", "fail"]
+
+_STYLES: dict[Level, str] = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Check(_Document):
+    """One thing that was looked at. `next` is what to do about it, where there is something to do."""
+
+    level: Level
+    what: str
+    said: str
+    next: str | None = None
+
+
+class WouldSet(_Document):
+    name: str
+    value: str
+    why: str
+
+
+class DoctorReport(_Document):
+    """`wiretape doctor --json`. `sets` is what the program would be run with."""
+
+    checks: tuple[Check, ...]
+    program: str | None = None
+    sets: tuple[WouldSet, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        return any(check.level == "fail" for check in self.checks)
+
+
+def doctor_view(report: DoctorReport) -> RenderableType:
+    """What the command prints."""
+    return _DoctorView(report)
+
+
+class _DoctorView:
+    def __init__(self, report: DoctorReport) -> None:
+        self._report = report
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        report, width = self._report, options.max_width
+        column = max((len(check.what) for check in report.checks), default=0)
+        for check in report.checks:
+            head = Text.assemble((f"{check.level:<4}", _STYLES[check.level]), f"  {one_line(check.what):<{column}}  ")
+            yield from _hung(console, head, check.said, width)
+            if check.next is not None:
+                yield from _hung(console, Text(" " * (column + 8) + "→ "), check.next, width)
+        if report.sets:
+            yield Text(f"\n{one_line(report.program or 'The program')} would be run with", "bold")
+        for why, settings in groupby(report.sets, key=lambda setting: setting.why):
+            yield from _hung(console, Text("  # ", "dim"), why, width, "dim")
+            for setting in settings:
+                yield Text(f"  {one_line(setting.name)}={one_line(setting.value)}", overflow="fold")
+        for note in report.notes:
+            yield from _hung(console, Text("note  "), note, width)
+        yield Text(f"\n{_verdict(report.checks)}")
+
+
+def _hung(console: Console, head: Text, said: str, width: int, style: str = "") -> RenderResult:
+    """A head, and text beside it that goes on under itself."""
+    indent = head.cell_len
+    body = Text(one_line(said), style)
+    for position, line in enumerate(body.wrap(console, max(20, width - indent), overflow="fold")):
+        line.rstrip()
+        yield Text.assemble(head if not position else " " * indent, line)
+
+
+def _verdict(checks: Sequence[Check]) -> str:
+    failed = sum(check.level == "fail" for check in checks)
+    warned = sum(check.level == "warn" for check in checks)
+    if failed:
+        return f"{failed} broken" + (f", {warned} to look at" if warned else "")
+    return f"nothing broken, {warned} to look at" if warned else "all is well"

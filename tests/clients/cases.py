@@ -1,0 +1,202 @@
+"""The runs of real clients: data only. `{d}` is the directory of installed clients, `{kit}` that of the scripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TASK = "Read README.md and tell me what it says"
+MOCK = "http://127.0.0.1:9000"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`needs` must exist for the case to run. `tls_hosts`: real names that stand for the mock, in TLS."""
+
+    name: str
+    needs: str
+    command: tuple[str, ...]
+    variables: tuple[str, ...] = ()
+    script: str = "default"
+    home: str | None = None
+    base: str | None = None
+    tls_hosts: tuple[str, ...] = ()
+    subagents: bool = False
+
+
+def _npm(name: str) -> str:
+    return f"{{d}}/npm/{name}/node_modules/.bin/{name}"
+
+
+_DSH = ("DEEPSEEK_API_KEY=sk-test", f"DEEPSEEK_BASE_URL={MOCK}")
+_CLAUDE = (f"ANTHROPIC_BASE_URL={MOCK}", "ANTHROPIC_API_KEY=sk-ant-test")
+_CODEX = (_npm("codex"), "exec", "--dangerously-bypass-approvals-and-sandbox")
+_GEMINI = ("GEMINI_API_KEY=test-key", "GEMINI_CLI_TRUST_WORKSPACE=true")
+_QWEN = ("OPENAI_API_KEY=sk-test", f"OPENAI_BASE_URL={MOCK}/v1", "OPENAI_MODEL=qwen3-coder-plus")
+_CORP = "https://llm.corp.example"
+
+CLIENTS = (
+    Case("dsh", _npm("dsh"), (_npm("dsh"), "--profile", "headless", TASK), _DSH),
+    Case(
+        "dsh-sub",
+        _npm("dsh"),
+        (_npm("dsh"), "--profile", "headless", "PARENT: survey the readme with a subagent"),
+        _DSH,
+        script="dsh_sub",
+        subagents=True,
+    ),
+    Case(
+        "dsh-fg",
+        _npm("dsh"),
+        (_npm("dsh"), "--profile", "headless", "PARENT: use two subagents and a fork"),
+        _DSH,
+        script="dsh_fg",
+        subagents=True,
+    ),
+    Case("claude", _npm("claude"), (_npm("claude"), "-p", TASK, "--allowedTools", "Bash"), _CLAUDE),
+    Case(
+        "claude-sub",
+        _npm("claude"),
+        (_npm("claude"), "-p", "PARENT: use two subagents", "--allowedTools", "Bash,Agent"),
+        _CLAUDE,
+        script="claude_sub",
+        subagents=True,
+    ),
+    Case("codex", _npm("codex"), (*_CODEX, TASK), ("OPENAI_API_KEY=sk-test",), home="codex"),
+    Case("codex-ws", _npm("codex"), (*_CODEX, TASK), ("OPENAI_API_KEY=sk-test",), home="codexws"),
+    Case(
+        "codex-sub",
+        _npm("codex"),
+        (*_CODEX, "--enable", "multi_agent_v2", "PARENT: delegate"),
+        ("OPENAI_API_KEY=sk-test",),
+        script="codex_sub",
+        home="codex",
+        subagents=True,
+    ),
+    Case(
+        "gemini",
+        _npm("gemini"),
+        (_npm("gemini"), "--yolo", "-p", TASK),
+        (*_GEMINI, f"GOOGLE_GEMINI_BASE_URL={MOCK}"),
+        home="gemini",
+    ),
+    Case(
+        "gemini-sub",
+        _npm("gemini"),
+        (_npm("gemini"), "--yolo", "-p", "PARENT: delegate"),
+        (*_GEMINI, f"GOOGLE_GEMINI_BASE_URL={MOCK}"),
+        script="gemini_sub",
+        home="gemini",
+        subagents=True,
+    ),
+    *(
+        Case(f"pi-{kind}", _npm("pi"), (_npm("pi"), "-p", "--model", model, TASK), home="pi")
+        for kind, model in (
+            ("chat", "mchat/mock-chat"),
+            ("responses", "mresp/mock-resp"),
+            ("messages", "manth/mock-anth"),
+            ("gemini", "mgem/mock-gem"),
+        )
+    ),
+    Case("qwen", _npm("qwen"), (_npm("qwen"), "--yolo", "-p", TASK), _QWEN, script="qwen"),
+    Case(
+        "qwen-sub",
+        _npm("qwen"),
+        (_npm("qwen"), "--yolo", "-p", "PARENT: delegate"),
+        _QWEN,
+        script="qwen_sub",
+        subagents=True,
+    ),
+    Case("opencode", _npm("opencode"), (_npm("opencode"), "run", TASK), home="opencode"),
+    Case(
+        "opencode-sub",
+        _npm("opencode"),
+        (_npm("opencode"), "run", "PARENT: delegate"),
+        script="opencode_sub",
+        home="opencode",
+        subagents=True,
+    ),
+)
+
+# The same clients where their models have names of their own and speak TLS: the proxy, the certificate and the
+# overriding of configuration are what carries them.
+OVER_TLS = (
+    Case(
+        "dsh-tls",
+        _npm("dsh"),
+        (_npm("dsh"), "--profile", "headless", TASK),
+        ("DEEPSEEK_API_KEY=sk-test",),
+        tls_hosts=("api.deepseek.com",),
+    ),
+    Case(
+        "claude-tls",
+        _npm("claude"),
+        (_npm("claude"), "-p", TASK, "--allowedTools", "Bash"),
+        ("ANTHROPIC_API_KEY=sk-ant-test",),
+        tls_hosts=("api.anthropic.com",),
+    ),
+    Case(
+        "codex-tls",
+        _npm("codex"),
+        (*_CODEX, TASK),
+        ("OPENAI_API_KEY=sk-test",),
+        home="codex",
+        base=_CORP,
+        tls_hosts=("llm.corp.example",),
+    ),
+    Case(
+        "gemini-tls",
+        _npm("gemini"),
+        (_npm("gemini"), "--yolo", "-p", TASK),
+        _GEMINI,
+        home="gemini",
+        tls_hosts=("generativelanguage.googleapis.com",),
+    ),
+    Case(
+        "pi-tls",
+        _npm("pi"),
+        (_npm("pi"), "-p", "--model", "mchat/mock-chat", TASK),
+        home="pi",
+        base=_CORP,
+        tls_hosts=("llm.corp.example",),
+    ),
+    Case(
+        "qwen-tls",
+        _npm("qwen"),
+        (_npm("qwen"), "--yolo", "-p", TASK),
+        ("OPENAI_API_KEY=sk-test", "OPENAI_MODEL=qwen3-coder-plus"),
+        script="qwen",
+        tls_hosts=("api.openai.com",),
+    ),
+    Case(
+        "opencode-tls",
+        _npm("opencode"),
+        (_npm("opencode"), "run", TASK),
+        home="opencode",
+        base=_CORP,
+        tls_hosts=("llm.corp.example",),
+    ),
+)
+
+_VENVS = {
+    "openai": (
+        "openai-chat openai-chat-stream openai-resp openai-async4 openai-ws anthropic anthropic-runner agents-resp"
+        " agents-chat agents-sub pyd-openai pyd-resp pyd-anthropic pyd-google genai ollama"
+    ),
+    "lang": "lc-openai lc-resp lc-anthropic lc-ollama langgraph-sub",
+    "litellm": "litellm-openai litellm-anthropic litellm-gemini litellm-ollama",
+    "smol": "smol-openai smol-litellm smol-sub",
+}
+PYTHON = tuple(
+    Case(
+        f"py-{what}",
+        f"{{d}}/venv/{venv}/bin/python",
+        (f"{{d}}/venv/{venv}/bin/python", "{kit}/py/client.py", what),
+        (f"AGENT_BASE={MOCK}",),
+        script="py",
+        subagents=what.endswith("-sub"),
+    )
+    for venv, whats in _VENVS.items()
+    for what in whats.split()
+)
+
+CASES = (*CLIENTS, *OVER_TLS, *PYTHON)

@@ -1,0 +1,192 @@
+"""Runs real agent clients: recorded through wiretape, then replayed while nothing but wiretape answers.
+
+    python tests/clients/run.py [--kit DIRECTORY] [--runs N] [--json FILE] [--markdown] [CASE...]
+
+CASE is a name or its beginning (`codex`, `pi-`); without one, every case whose client is installed. Prints a table:
+calls, drift by kind, misses, verdict. The kit (drive.py and a scripted mock; `../shared/clients` beside the
+repository) and the installed clients (CLIENTS_DIR, ~/.cache/agent-clients) are no part of wiretape: without them there
+is nothing to do, which is said, and no failure. Needs Linux, for a network of its own. Takes minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.clients.cases import CASES, Case  # noqa: E402
+
+PATIENCE_S = 150
+MOCK_PORT = 9000
+COLUMNS = ("case", "version", "calls", "exact", "normalized", "masked", "misses", "left over", "time", "verdict")
+
+
+@dataclass
+class Result:
+    """What one run of a case showed."""
+
+    case: str
+    version: str = ""
+    calls: int = 0
+    tiers: Counter[str] = field(default_factory=Counter)
+    places: list[str] = field(default_factory=list)  # where live requests differed
+    misses: list[str] = field(default_factory=list)
+    left_over: int = 0
+    seconds: float = 0.0
+    verdict: str = ""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        tiers = (str(self.tiers[name]) for name in ("exact", "normalized", "masked"))
+        misses, left = str(len(self.misses)), str(self.left_over)
+        return (self.case, self.version, str(self.calls), *tiers, misses, left, f"{self.seconds:.0f} s", self.verdict)
+
+
+class Clients:
+    """The kit and the installed clients."""
+
+    def __init__(self, kit: Path, installed: Path, wiretape: Path, keep: Path) -> None:
+        self.kit, self.installed, self.wiretape, self.keep = kit, installed, wiretape, keep
+
+    def filled(self, text: str) -> str:
+        return text.replace("{d}", str(self.installed)).replace("{kit}", str(self.kit))
+
+    def has(self, case: Case) -> bool:
+        return Path(self.filled(case.needs)).exists()
+
+    def run(self, case: Case) -> Result:
+        began = time.monotonic()
+        result = Result(case.name, self.version(case))
+        tape, report = self.keep / f"{case.name}.tape", self.keep / f"{case.name}.json"
+        report.unlink(missing_ok=True)
+        command = [self.filled(word) for word in case.command]
+        record = [str(self.wiretape), "record", "--no-stats", "--force", "-o", str(tape), "--", *command]
+        if case.tls_hosts:
+            record = [sys.executable, str(HERE / "tls_front.py"), str(MOCK_PORT), *case.tls_hosts, "--", *record]
+        recorded = self._drive(case, record)
+        said = self._said(case)
+        if recorded == 0:
+            replay = [str(self.wiretape), "replay", "--report", str(report), str(tape), "--", *command]
+            replayed = self._drive(case, replay, "--no-mock")
+            _read_report(report, result)
+            result.verdict = _verdict(result, replayed, said, self._said(case))
+        else:
+            result.verdict = f"the recording ended with {recorded}"
+        result.seconds = time.monotonic() - began
+        return result
+
+    def version(self, case: Case) -> str:
+        """As the package says; nothing is run for it."""
+        package = Path(self.filled(case.needs)).resolve()
+        for parent in list(package.parents)[:4]:
+            manifest = parent / "package.json"
+            if "node_modules" in str(parent) and manifest.exists():
+                return str(json.loads(manifest.read_text()).get("version", ""))
+        return ""
+
+    def _drive(self, case: Case, command: list[str], *more: str) -> int | str:
+        options = ["--script", case.script, "--timeout", str(PATIENCE_S), *more]
+        options += ["--home", case.home] if case.home else []
+        options += ["--base", case.base] if case.base else []
+        for variable in case.variables:
+            options += ["--env", variable]
+        name = f"wiretape-{case.name}"
+        done = subprocess.run(
+            [sys.executable, str(self.kit / "drive.py"), name, *options, "--", *command],
+            env={**os.environ, "CLIENTS_DIR": str(self.installed)},
+            capture_output=True,
+            text=True,
+        )
+        (self.keep / f"{case.name}{''.join(more)}.log").write_text(done.stdout + done.stderr)
+        meta = self.installed / "logs" / f"{name}.meta.json"
+        if not meta.exists():
+            return f"nothing run: {done.stderr.strip().splitlines()[-1:]}"
+        code: int | str = json.loads(meta.read_text())["rc"]
+        meta.unlink()
+        return code
+
+    def _said(self, case: Case) -> str:
+        return (self.installed / "logs" / f"wiretape-{case.name}.out").read_text(errors="replace").strip()
+
+
+def _read_report(path: Path, result: Result) -> None:
+    if not path.exists():
+        return
+    report: dict[str, Any] = json.loads(path.read_text())
+    calls = [played for played in report["played"] if played["answer"]["call"] is not None]
+    result.calls = len(calls) + len(report["missed"])
+    result.tiers = Counter(played["tier"] for played in calls)
+    result.places = [drift["where"] for drift in report["drifted"]]
+    result.misses = [missed["message"] for missed in report["missed"]]
+    result.left_over = sum(1 for left in report["left_over"] if left["call"] is not None)
+
+
+def _verdict(result: Result, code: int | str, recorded: str, replayed: str) -> str:
+    if result.misses:
+        return "missed"
+    if code != 0:
+        return f"the replay ended with {code}"
+    if not result.calls:
+        return "no model call came by"
+    if recorded != replayed:
+        return "played, but the program said something else"
+    return "ok"
+
+
+def table(results: list[Result], markdown: bool) -> str:
+    rows = [COLUMNS, *(result.cells for result in results)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    if markdown:
+        lines = ["| " + " | ".join(row) + " |" for row in rows]
+        lines.insert(1, "|" + "---|" * len(COLUMNS))
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("cases", nargs="*", metavar="CASE")
+    parser.add_argument("--kit", type=Path, default=ROOT.parent / "shared" / "clients")
+    parser.add_argument("--runs", type=int, default=1, help="how often each case is run")
+    parser.add_argument("--json", type=Path, help="write the results here as well")
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    parser.add_argument("--keep", type=Path, help="keep tapes, reports and logs in this directory")
+    asked = parser.parse_args()
+    installed = Path(os.environ.get("CLIENTS_DIR", Path.home() / ".cache" / "agent-clients")).resolve()
+    missing = [str(path) for path in (asked.kit / "drive.py", installed / "venv" / "mock") if not path.exists()]
+    if missing:
+        print(f"no real clients here, nothing was run: {' and '.join(missing)} not found (--kit, CLIENTS_DIR)")
+        return 0
+    chosen = [case for case in CASES if not asked.cases or case.name.startswith(tuple(asked.cases))]
+    keep = asked.keep or Path(tempfile.mkdtemp(prefix="wiretape-clients-"))
+    keep.mkdir(parents=True, exist_ok=True)
+    clients = Clients(asked.kit.resolve(), installed, Path(sys.executable).with_name("wiretape"), keep.resolve())
+    absent = sorted({case.name for case in chosen if not clients.has(case)})
+    results: list[Result] = []
+    for case in (case for case in chosen if clients.has(case)):
+        for _ in range(asked.runs):
+            results.append(clients.run(case))
+            print("  ".join(results[-1].cells), file=sys.stderr, flush=True)
+    if asked.json:
+        asked.json.write_text(json.dumps([asdict(result) for result in results], indent=1, ensure_ascii=False) + "\n")
+    print(table(results, asked.markdown))
+    if absent:
+        print(f"not installed: {', '.join(absent)}")
+    print(f"tapes, reports and logs: {keep}")
+    return 0 if all(result.verdict == "ok" for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from wiretape.adapters import checks
+from wiretape.adapters.checks import (
+    authority_check,
+    base_url_checks,
+    certificate_checks,
+    directory_check,
+    port_check,
+    proxy_check,
+    python_check,
+    settings_check,
+)
+
+
+@pytest.fixture
+def dead_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number: int = probe.getsockname()[1]
+        return number
+
+
+@pytest.fixture
+def live_port() -> Iterator[int]:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield server.getsockname()[1]
+
+
+def certificate(directory: Path, days: int) -> float:
+    """A CA in this directory that is valid for so many days; when it expires."""
+    pytest.importorskip("cryptography", reason="certificates are made with cryptography")
+    import datetime
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(until - datetime.timedelta(days=3650))
+        .not_valid_after(until)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (directory / "mitmproxy-ca-cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (directory / "mitmproxy-ca.pem").write_text("a key")
+    (directory / "mitmproxy-ca.pem").chmod(0o600)
+    return until.timestamp()
+
+
+def test_an_older_python_can_do_all_but_record() -> None:
+    assert python_check((3, 12)).level == "ok"
+    old = python_check((3, 11))
+    assert (old.level, "recording needs 3.12" in old.said) == ("warn", True)
+
+
+def test_no_authority_yet_is_no_fault(tmp_path: Path) -> None:
+    check = authority_check(tmp_path, 0)
+    assert (check.level, "first recording" in check.said) == ("ok", True)
+
+
+@pytest.mark.parametrize(("days", "level"), [(365, "ok"), (10, "warn"), (-1, "fail")])
+def test_the_authoritys_expiry_is_told(tmp_path: Path, days: int, level: str) -> None:
+    import time
+
+    expires = certificate(tmp_path, days)
+    check = authority_check(tmp_path, time.time())
+    assert check.level == level
+    assert time.strftime("%Y-%m-%d", time.gmtime(expires)) in check.said
+
+
+def test_a_broken_authority_says_how_to_make_another(tmp_path: Path) -> None:
+    (tmp_path / "mitmproxy-ca-cert.pem").write_text("no certificate")
+    check = authority_check(tmp_path, 0)
+    assert check.level == "fail"
+    assert check.next is not None
+    assert str(tmp_path) in check.next
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_an_authority_that_others_can_read_is_told(tmp_path: Path) -> None:
+    import time
+
+    certificate(tmp_path, 365)
+    (tmp_path / "mitmproxy-ca.pem").chmod(0o644)
+    check = authority_check(tmp_path, time.time())
+    assert (check.level, check.next) == ("warn", f"chmod 600 {tmp_path / 'mitmproxy-ca.pem'}")
+
+
+def test_a_trust_variable_that_names_no_file_is_told(tmp_path: Path) -> None:
+    gone = str(tmp_path / "gone.pem")
+    found = list(certificate_checks({"XDG_STATE_HOME": str(tmp_path), "SSL_CERT_FILE": gone}))
+    assert [check.level for check in found if gone in check.said] == ["warn"]
+
+
+def test_without_any_certificates_no_upstream_can_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "default_bundle", lambda: b"")
+    found = list(certificate_checks({"XDG_STATE_HOME": str(tmp_path)}))
+    assert [check.what for check in found if check.level == "fail"] == ["trust bundle"]
+
+
+def test_a_state_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    found = list(certificate_checks({"XDG_STATE_HOME": str(tmp_path / "file")}))
+    assert [check.level for check in found] == ["fail"]
+    assert "XDG_STATE_HOME" in (found[0].next or "")
+
+
+def test_loopback_works_here() -> None:
+    assert port_check().level == "ok"
+
+
+def test_no_proxy_a_live_one_and_a_dead_one(live_port: int, dead_port: int) -> None:
+    assert proxy_check({}).level == "ok"
+    live = proxy_check({"HTTPS_PROXY": f"http://127.0.0.1:{live_port}"})
+    assert (live.level, f"127.0.0.1:{live_port}" in live.said) == ("ok", True)
+    dead = proxy_check({"HTTPS_PROXY": f"http://127.0.0.1:{dead_port}", "https_proxy": f"127.0.0.1:{dead_port}"})
+    assert dead.level == "fail"
+    assert "left over" in dead.said
+    assert dead.next == "unset HTTPS_PROXY https_proxy, or start that proxy"
+
+
+def test_a_socks_proxy_cannot_be_chained() -> None:
+    assert proxy_check({"ALL_PROXY": "socks5://127.0.0.1:1080"}).level == "warn"
+
+
+def test_a_base_url_that_a_recorder_left_behind_is_broken(dead_port: int) -> None:
+    stale = {"OPENAI_BASE_URL": f"http://127.0.0.1:{dead_port}/api.openai.com/v1"}
+    (check,) = base_url_checks(stale)
+    assert (check.level, check.next) == ("fail", "unset OPENAI_BASE_URL")
+    assert "left over from a recorder" in check.said
+
+
+def test_a_local_model_server_that_is_not_running_is_told(dead_port: int, live_port: int) -> None:
+    (dead,) = base_url_checks({"OLLAMA_BASE_URL": f"http://127.0.0.1:{dead_port}"})
+    assert dead.level == "warn"
+    (live,) = base_url_checks({"OLLAMA_BASE_URL": f"http://127.0.0.1:{live_port}"})
+    assert live.level == "ok"
+
+
+def test_a_base_url_that_is_none_is_told() -> None:
+    found = list(base_url_checks({"OPENAI_BASE_URL": "api.deepseek.com"}))
+    assert found[0].level == "warn"
+    assert "needs a scheme" in found[0].said
+
+
+def test_settings_that_cannot_be_read_are_a_fault(tmp_path: Path) -> None:
+    assert settings_check(tmp_path).level == "ok"
+    (tmp_path / "pyproject.toml").write_text("[tool.wiretape]\nmask = ['(']\n")
+    check = settings_check(tmp_path)
+    assert (check.level, "not a regular expression" in check.said) == ("fail", True)
+    (tmp_path / "pyproject.toml").write_text("[tool.wiretape]\nmask = ['a', 'b']\n")
+    assert "2 mask" in settings_check(tmp_path).said
+
+
+def test_where_tapes_will_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert str(tmp_path) in directory_check(tmp_path).said
+    (tmp_path / "captures").mkdir()
+    assert directory_check(tmp_path).said.startswith(str(tmp_path / "captures"))
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1024})())
+    assert directory_check(tmp_path).level == "warn"
+
+
+def test_a_directory_that_cannot_be_written_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(dir: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    check = directory_check(tmp_path)
+    assert (check.level, "Permission denied" in check.said) == ("fail", True)

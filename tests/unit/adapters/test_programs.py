@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from wiretape.adapters.presets import PRESETS
+from wiretape.adapters.programs import find_program
+
+
+@pytest.mark.parametrize(
+    ("line", "preset", "at"),
+    [
+        ("codex exec 'read it'", "codex", 0),
+        ("/opt/bin/codex exec", "codex", 0),
+        ("codex.exe exec", "codex", 0),
+        ("npx codex", "codex", 1),
+        ("npx -y @openai/codex@latest exec", "codex", 2),
+        ("npx -p @openai/codex codex exec", "codex", 3),
+        ("node --require ./x.js /usr/lib/node_modules/@openai/codex/bin/codex.js exec", "codex", 3),
+        ("env -u FOO BAR=1 claude -p hello", "claude", 4),
+        ("timeout -k 5 60 claude -p hello", "claude", 4),
+        ("nice -n 10 pnpm dlx opencode-ai run x", "opencode", 5),
+        ("python -m aider --model x", "aider", 2),
+        ("python3.13 -W error -m aider.main", "aider", 4),
+        ("uv run --with rich aider", "aider", 4),
+        ("uvx --from aider-chat aider", "aider", 3),
+        ("uvx 'aider-chat[browser]==0.86'", "aider", 1),
+        ("bunx @google/gemini-cli -p x", "gemini", 1),
+        ("python agent.py --codex", "python", 1),
+        ("uv run agent.py", "python", 2),
+        ("./agent.py", "python", 0),
+        ("node agent.mjs", "node", 1),
+        ("tsx src/agent.ts", "node", 1),
+        ("./agent codex", "program", 0),
+        ("python -c 'import codex'", "python", None),
+        ("bash agent.sh", "program", 0),
+    ],
+)
+def test_programs_are_known_by_name_through_what_launches_them(line: str, preset: str, at: int | None) -> None:
+    found = find_program(shlex.split(line))
+    assert (found.preset.name, found.at) == (preset, at)
+
+
+def test_a_program_inside_a_shells_command_is_known_and_nothing_can_be_inserted_there() -> None:
+    found = find_program(["bash", "-lc", "cd x && CODEX_HOME=y codex exec 'a b' | tee log"])
+    assert (found.preset.name, found.at) == ("codex", None)
+    assert find_program(["sh", "-c", "echo 'codex"]).preset.name == "program"
+
+
+def test_windows_paths_are_taken_apart_too() -> None:
+    assert find_program([r"C:\tools\codex.cmd", "exec"]).preset.name == "codex"
+
+
+def test_no_command_is_no_program() -> None:
+    assert find_program([]).preset.name == "program"
+    assert find_program(["env", "A=1"]).at is None
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+def test_every_preset_is_found_by_each_of_its_names(preset: object) -> None:
+    for command in preset.commands:  # type: ignore[attr-defined]
+        assert find_program([command]).preset is preset
+    for package in preset.packages:  # type: ignore[attr-defined]
+        assert find_program(["npx", package]).preset is preset
+        assert find_program(["node", f"/x/node_modules/{package}/cli.js"]).preset is preset
+    for module in preset.modules:  # type: ignore[attr-defined]
+        assert find_program(["python3", "-m", module]).preset is preset
