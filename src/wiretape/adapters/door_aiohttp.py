@@ -17,6 +17,7 @@ from wiretape.adapters.http1 import RequestReader, Tap, answer
 from wiretape.adapters.inside import Inside, way
 from wiretape.adapters.patching import Patch
 from wiretape.adapters.server import LINGER_SECONDS
+from wiretape.adapters.socket_server import connected
 from wiretape.errors import MissInterrupt
 from wiretape.model.http import Ended, Headers
 from wiretape.replay.playback import Playback
@@ -81,6 +82,9 @@ def _create_connection(original: Callable[..., Any]) -> Callable[..., Any]:
         replaying = _replaying.get()
         if replaying is None:
             return await original(connector, req, *args, **kwargs)
+        if req.headers.get("Upgrade", "").lower() == "websocket":
+            sock = connected(replaying, _url(req))
+            return (await asyncio.get_running_loop().create_connection(connector._factory, sock=sock))[1]
         protocol = connector._factory()
         protocol.connection_made(_MemoryTransport(protocol, replaying, _url(req)))
         return protocol

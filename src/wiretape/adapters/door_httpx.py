@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from wiretape.adapters.httpx_sockets import AsyncPlayed, AsyncTapped, Played, Tapped
 from wiretape.adapters.inside import Inside, Way, way
 from wiretape.adapters.patching import Patch
 from wiretape.adapters.server import LINGER_SECONDS
+from wiretape.adapters.socket_server import handshake, played
+from wiretape.adapters.socket_tap import SocketTap
 from wiretape.adapters.taking import Taken
 from wiretape.model.http import Ended, Headers
 from wiretape.replay.playback import Playback
+from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import LiveRequest
 
+_EMPTY = Playback(200, (), ())
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
@@ -49,6 +55,8 @@ class _Kit:
                     return original(transport, request)
                 request.read()
                 shown = _answer(where.replaying, request)
+                if isinstance(shown, SocketPlay):
+                    return self._socket(where.replaying, shown, request, Played)
                 played = self._played(shown, self._module)
                 played.begin()
                 return self._response(shown, played)
@@ -61,7 +69,7 @@ class _Kit:
             except BaseException as error:
                 taken.failed(error)
                 raise
-            return self._teed_response(response, taken)
+            return self._teed_response(response, taken, Tapped)
 
         return handle_request
 
@@ -76,6 +84,8 @@ class _Kit:
                     return await original(transport, request)
                 await request.aread()
                 shown = _answer(where.replaying, request)
+                if isinstance(shown, SocketPlay):
+                    return self._socket(where.replaying, shown, request, AsyncPlayed)
                 played = self._played(shown, self._module)
                 await played.abegin()
                 return self._response(shown, played)
@@ -88,7 +98,7 @@ class _Kit:
             except BaseException as error:
                 taken.failed(error)
                 raise
-            return self._teed_response(response, taken)
+            return self._teed_response(response, taken, AsyncTapped)
 
         return handle_async_request
 
@@ -106,8 +116,22 @@ class _Kit:
             request.method, request.url, headers=request.headers, stream=stream, extensions=request.extensions
         )
 
-    def _teed_response(self, response: Any, taken: Taken) -> Any:
+    def _socket(self, context: Inside, play: SocketPlay, request: Any, stream: Callable[..., Any]) -> Any:
+        """The answer to a WebSocket's handshake: what follows goes through a stream of its own."""
+        core = import_module("httpcore" + self._module.__name__.removeprefix("httpx"))
+        network = stream(played(context, play), (core.ReadError, core.WriteError, core.ReadTimeout))
+        headers = handshake(play, request.headers.get("sec-websocket-key", ""))
+        extensions = {"http_version": b"HTTP/1.1", "network_stream": network}
+        return self._module.Response(101, headers=headers, extensions=extensions, stream=self._played(_EMPTY, None))
+
+    def _teed_response(self, response: Any, taken: Taken, tapped: Callable[..., Any]) -> Any:
         taken.response(response.status_code, response.headers.multi_items())
+        network = response.extensions.get("network_stream")
+        if response.status_code == 101 and network is not None:
+            tap = SocketTap(taken, response.headers.get("sec-websocket-extensions", ""))
+            response.extensions = {**response.extensions, "network_stream": tapped(network, tap)}
+            response.stream = self._teed(response.stream, _nothing, _nothing, closed=tap.hung_up)
+            return response
         response.stream = self._teed(response.stream, taken.received, taken.end, taken.failed, taken.hung_up)
         return response
 
@@ -120,9 +144,11 @@ def _taken(where: Way, request: Any) -> Taken | None:
     return where.taken(request.method, str(request.url), request.headers.multi_items())
 
 
-def _answer(context: Inside, request: Any) -> Playback:
+def _answer(context: Inside, request: Any) -> Playback | SocketPlay:
     headers = Headers(request.headers.multi_items())
-    return context.answer(LiveRequest(request.method, str(request.url), headers, request.content))
+    live = LiveRequest(request.method, str(request.url), headers, request.content)
+    is_socket = headers.get("upgrade", "").lower() == "websocket"
+    return context.socket(live) if is_socket else context.answer(live)
 
 
 def _nothing(*_: object) -> None:
@@ -182,7 +208,7 @@ class _Teed:
 class _Played:
     """A recorded answer, as a stream. Closing it ends its pauses."""
 
-    def __init__(self, shown: Playback, module: ModuleType) -> None:
+    def __init__(self, shown: Playback, module: Any) -> None:
         self._shown = shown
         self._module = module
         self._gone = threading.Event()

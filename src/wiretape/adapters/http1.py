@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import httptools
 
+from wiretape.adapters.socket_tap import SocketTap
 from wiretape.adapters.taking import Taken
 from wiretape.model.http import Ended
 from wiretape.replay.playback import Playback
@@ -52,7 +53,7 @@ class RequestReader:
 
 
 class ResponseReader:
-    """Reads the response to one request. `complete` and `switched` (to another protocol) say how far it is."""
+    """Reads the response to one request. `complete` says whether all of it has come."""
 
     def __init__(self, head_only: bool, head: Callable[[int, Pairs], None], body: Callable[[bytes], None]) -> None:
         self._head_only = head_only  # the answer to HEAD
@@ -62,7 +63,6 @@ class ResponseReader:
         self._status = 0
         self._until_eof = False
         self.complete = False
-        self.switched = False
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> bytes:
@@ -97,7 +97,6 @@ class ResponseReader:
             return
         names = {name.lower() for name, _ in self._headers}
         self._until_eof = not names & {"content-length", "transfer-encoding"}
-        self.switched = self._status == 101
         self._head(self._status, self._headers)
         self.complete = self._head_only
 
@@ -120,6 +119,7 @@ class Tap:
         self.taken: Taken | None = None
         self._begun = False
         self._over = False
+        self._socket: SocketTap | None = None  # after the protocol was switched
         self._request = RequestReader(self._sent, self._head)
         self._response = ResponseReader(method.upper() == "HEAD", self._responded, self._received)
 
@@ -128,30 +128,35 @@ class Tap:
         """Nothing more is to be told."""
         return self._over
 
-    @property
-    def switched(self) -> bool:
-        return self._response.switched
-
-    def sent(self, data: bytes) -> bytes:
-        left = self._told(self._request.feed, data)
+    def sent(self, data: bytes) -> None:
+        if self._socket is not None:
+            self._socket.sent(data)
+            return
+        self._told(self._request.feed, data)
         if self._request.complete and self.taken is not None:
             self.taken.sent_all()
-        return left
 
-    def received(self, data: bytes) -> bytes:
-        left = self._told(self._response.feed, data)
-        if self._response.complete:
+    def received(self, data: bytes) -> None:
+        left = data if self._socket is not None else self._told(self._response.feed, data)
+        if self._socket is not None:
+            self._socket.received(left)
+        elif self._response.complete:
             self._end(Ended.COMPLETE)
-        return left
 
     def eof(self, error: BaseException | None = None) -> None:
         """The other side's end."""
+        if self._socket is not None:
+            self._socket.eof(error)
+            self._over = True
+            return
         self._response.eof()
         self._end(Ended.COMPLETE if self._response.complete and error is None else Ended.UPSTREAM_CLOSED)
 
     def hung_up(self) -> None:
         """The program's end."""
-        if not self._over and self.taken is not None:
+        if self._socket is not None:
+            self._socket.hung_up()
+        elif not self._over and self.taken is not None:
             self.taken.hung_up()
         self._over = True
 
@@ -192,6 +197,9 @@ class Tap:
     def _responded(self, status: int, headers: Pairs) -> None:
         if self.taken is not None:
             self.taken.response(status, headers)
+            if status == 101:
+                agreed = [value for name, value in headers if name.lower() == "sec-websocket-extensions"]
+                self._socket = SocketTap(self.taken, ",".join(agreed))
 
     def _received(self, data: bytes) -> None:
         if self.taken is not None:

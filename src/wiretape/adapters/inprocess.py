@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -27,7 +28,8 @@ from wiretape.model.http import Exchange
 from wiretape.replay.playback import Playback, playback
 from wiretape.replay.report import ReplayReport
 from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import LiveRequest, Miss, ReplayOptions, Tier, address
+from wiretape.replay.sockets import SocketPlay
+from wiretape.replay.values import LiveRequest, Miss, Outcome, ReplayOptions, Tier, address
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.recorder import Recorder, RecorderSummary
 from wiretape.tape.redact import Redactor
@@ -89,17 +91,22 @@ class Context(Inside):
 
             @functools.wraps(function)
             async def awaited(*args: Any, **kwargs: Any) -> Any:
-                with copy.copy(self):
+                with self._again():
                     return await function(*args, **kwargs)
 
             return cast(Callable[P, R], awaited)
 
         @functools.wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> R:
-            with copy.copy(self):
+            with self._again():
                 return function(*args, **kwargs)
 
         return called
+
+    def _again(self) -> Self:
+        made = copy.copy(self)
+        made.lock = threading.RLock()
+        return made
 
 
 class Replay(Context):
@@ -115,6 +122,7 @@ class Replay(Context):
         repeat: bool,
         mask: Sequence[str],
     ) -> None:
+        super().__init__()
         if not tapes:
             raise UsageError("name a tape to replay: wiretape.replay('captures/agent.tape')")
         if tier.upper() not in Tier.__members__:
@@ -123,13 +131,12 @@ class Replay(Context):
             raise UsageError(f'on_miss is {on_miss!r}: use "answer" or "raise"')
         self._sources = tuple(tapes)
         self._tier = Tier[tier.upper()]
-        self._pace = pace
+        self.pace = pace
         self._raises = on_miss == "raise"
         self._globs = [glob.lower() for glob in pass_hosts]
         self._repeat = repeat
         self._mask = tuple(mask)
         self._session: ReplaySession | None = None
-        self._lock = threading.Lock()
         self._keys: Mapping[str, str] = {}
 
     @property
@@ -141,7 +148,7 @@ class Replay(Context):
     @property
     def report(self) -> ReplayReport:
         """What was played, drifted, missed and left over so far."""
-        with self._lock:
+        with self.lock:
             return self.session.report()
 
     def begin(self) -> None:
@@ -178,16 +185,24 @@ class Replay(Context):
         if not any(fnmatchcase(one, glob) for glob in self._globs for one in (name, f"{name}:{port}")):
             return False
         if count:
-            with self._lock:
+            with self.lock:
                 self.session.let_through(f"{name}:{port}")
         return True
 
     def answer(self, request: LiveRequest) -> Playback:
-        with self._lock:
+        with self.lock:
             outcome = self.session.answer(request)
+        return self._played(outcome)
+
+    def socket(self, request: LiveRequest) -> SocketPlay | Playback:
+        with self.lock:
+            opened = self.session.open_socket(replace(request, url=_as_http(request.url)))
+        return opened if isinstance(opened, SocketPlay) else self._played(opened)
+
+    def _played(self, outcome: Outcome) -> Playback:
         if self._raises and isinstance(outcome, Miss):
             raise MissInterrupt(outcome.message)
-        return playback(outcome, self._pace)
+        return playback(outcome, self.pace)
 
 
 def _told(misses: Sequence[str]) -> str:
@@ -211,6 +226,7 @@ class Record(Context):
         provenance: str | None,
         on_exchange: Callable[[Exchange], None] | None,
     ) -> None:
+        super().__init__()
         if append and force:
             raise UsageError("append goes on with a tape and force replaces it: give one of them")
         self.path = Path(path)
@@ -267,6 +283,7 @@ class Record(Context):
     def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
         if self._taker is None:
             return None
+        url = _as_http(url)
         host, port = _host_and_port(method, url)
         if not self._hosts.recorded(host, port):
             self._taker.tell("bypassed", host)
@@ -279,6 +296,11 @@ def _host_and_port(method: str, url: str) -> tuple[str, int]:
     if host and port.isdecimal():
         return host, int(port)
     return address(method, url).host, 443 if url.startswith(("https:", "wss:")) else 80
+
+
+def _as_http(url: str) -> str:
+    """A WebSocket's URL as its handshake's: so it stands on tapes, whichever door it came through."""
+    return "http" + url[2:] if url.startswith(("ws:", "wss:")) else url
 
 
 def _say(text: str) -> None:

@@ -19,6 +19,7 @@ from wiretape.replay.values import LiveRequest
 
 if TYPE_CHECKING:
     from wiretape.adapters.taking import Taken
+    from wiretape.replay.sockets import SocketPlay
 
 
 class Inside:
@@ -27,6 +28,10 @@ class Inside:
     outer: Inside | None = None
     is_open = False
     name = ""
+    pace: float = 0
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # many threads may ask
 
     def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
         """A recording context: the exchange that it begins; None where the host is not recorded."""
@@ -42,6 +47,10 @@ class Inside:
 
     def answer(self, request: LiveRequest) -> Playback:
         """A replaying context: what the tape answers."""
+        raise NotImplementedError
+
+    def socket(self, request: LiveRequest) -> SocketPlay | Playback:
+        """A replaying context: the recorded WebSocket that this handshake opens, or what it is answered instead."""
         raise NotImplementedError
 
 

@@ -23,6 +23,9 @@ DOORS = {
     "httpx2": "door_httpx",
     "urllib3.connectionpool": "door_urllib3",
     "aiohttp": "door_aiohttp",
+    "websockets.protocol": "door_websockets",
+    "websockets.asyncio.client": "door_websockets",
+    "websockets.sync.client": "door_websockets",
 }
 
 

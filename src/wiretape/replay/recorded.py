@@ -13,6 +13,7 @@ from wiretape.model.http import Body, BytesBody, Exchange, JsonBody, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.index import Probe
 from wiretape.replay.values import Reference, address
+from wiretape.wire.base import WireFormat
 from wiretape.wire.registry import Registry, decode
 
 if TYPE_CHECKING:
@@ -37,12 +38,9 @@ def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[
     recorded: list[Recorded] = []
     sockets: list[Recorded] = []
     for position, tape in enumerate(tapes):
-        calls = 0
+        numbers = _call_numbers(tape, registry)
+        name = str(tape.path or "tape")
         for exchange in tape.exchanges:
-            number = None
-            spoken = registry.recognise(exchange)
-            if spoken is not None:
-                number = calls = calls + 1
             is_socket = exchange.messages or (exchange.response is not None and exchange.response.status == 101)
             kept = sockets if is_socket else recorded
             where = address(exchange.request.method, exchange.request.url)
@@ -50,17 +48,27 @@ def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[
                 Recorded(
                     order=len(kept),
                     tape=position,
-                    reference=Reference(str(tape.path or "tape"), exchange.number, number, where.what),
+                    reference=Reference(name, exchange.number, numbers.get(exchange.number), where.what),
                     exchange=exchange,
                     probe=Probe(
                         address=where,
                         value=plain(body_value(exchange.request.body)),
-                        format=spoken if is_socket else registry.recognise_request(exchange.request),
+                        format=(
+                            _socket_format(exchange, registry)
+                            if is_socket
+                            else registry.recognise_request(exchange.request)
+                        ),
                         request=exchange.request,
                     ),
                 )
             )
     return recorded, sockets
+
+
+def _socket_format(exchange: Exchange, registry: Registry) -> WireFormat | None:
+    """What a WebSocket's messages are compared as: the format of the same name, which speaks HTTP."""
+    spoken = registry.socket_format(exchange)
+    return next((one for one in registry.formats if spoken is not None and one.name == spoken.name), None)
 
 
 def _call_numbers(tape: Tape, registry: Registry) -> dict[int, int]:

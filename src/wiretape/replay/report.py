@@ -72,7 +72,7 @@ class Strayed(_Model):
 
 
 class ReplayReport(_Model):
-    """`left_over`: recorded answers that nobody asked for; `sockets`: recorded WebSockets, which are not replayed."""
+    """`left_over`: recorded answers that nobody asked for; `sockets`: recorded WebSockets that nobody opened."""
 
     tapes: str
     played: tuple[Played, ...]

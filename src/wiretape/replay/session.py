@@ -14,7 +14,7 @@ import orjson
 
 from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall
-from wiretape.model.http import Exchange, Request
+from wiretape.model.http import Request
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.compare import Differences
 from wiretape.replay.drift import Drifts
@@ -26,6 +26,7 @@ from wiretape.replay.miss import Nearest, fault, is_minor, miss, nearest_call, t
 from wiretape.replay.playback import lost_body
 from wiretape.replay.recorded import Recorded, live_body, plain, recorded_exchanges
 from wiretape.replay.report import ReplayReport, build_report
+from wiretape.replay.sockets import SocketPlay, Sockets
 from wiretape.replay.values import (
     Answer,
     Difference,
@@ -74,7 +75,7 @@ class ReplaySession:
         self.tapes = tuple(tapes)
         self.names = ", ".join(names or [str(tape.path or "the tape") for tape in tapes])
         self._registry = registry or default_registry()
-        self._recorded, self._sockets = recorded_exchanges(tapes, self._registry)
+        self._recorded, sockets = recorded_exchanges(tapes, self._registry)
         self._played = bytearray(len(self._recorded))
         self._masker = Masker(self.options.mask)
         self._parser = BodyParser()
@@ -87,6 +88,15 @@ class ReplaySession:
         self.drifts = Drifts()
         self.passed: dict[str, int] = {}
         self.mend: Callable[[MissReason], str] | None = None  # what to do about a miss, if not wiretape's own command
+        self._sockets = Sockets(
+            sockets,
+            self.options.tier,
+            self._masker,
+            self._echoes,
+            self.drifts,
+            self._outcomes,
+            self._socket_miss,
+        )
         self._exact  # noqa: B018  built now: it is asked by every request
 
     def answer(self, request: LiveRequest) -> Outcome:
@@ -98,6 +108,15 @@ class ReplaySession:
             outcome = fault(self._number, f"{request.method} {request.url}", error)
         self._outcomes.append(outcome)
         return outcome
+
+    def open_socket(self, request: LiveRequest) -> SocketPlay | Outcome:
+        """The recorded WebSocket that a live one plays; without any, what the request gets as one of HTTP."""
+        where = address(request.method, self._echoes.back_text(request.url))
+        candidates = self._sockets.at(where.host, where.path)
+        if not candidates:
+            return self.answer(request)
+        self._number += 1
+        return SocketPlay(self._sockets, candidates, self._number)
 
     def refused(self, what: str, note: str) -> Stray:
         """A connection that the proxy port refused."""
@@ -113,7 +132,8 @@ class ReplaySession:
     def knows_host(self, host: str) -> bool:
         """Whether anything from this host (with or without its port) is on the tape."""
         return any(
-            host in (there := recorded.probe.address.host, there.partition(":")[0]) for recorded in self._recorded
+            host in (there := recorded.probe.address.host, there.partition(":")[0])
+            for recorded in [*self._recorded, *self._sockets.recorded]
         )
 
     def knows_plain(self, host: str, port: int) -> bool:
@@ -127,7 +147,8 @@ class ReplaySession:
     @property
     def formats(self) -> set[str]:
         """The wire formats on the tape."""
-        return {recorded.probe.format.name for recorded in self._recorded if recorded.probe.format is not None}
+        every = [*self._recorded, *self._sockets.recorded]
+        return {recorded.probe.format.name for recorded in every if recorded.probe.format is not None}
 
     def call_of(self, answer: Answer) -> ModelCall | None:
         """The recorded model call that was played, for a person to see; None for other answers."""
@@ -141,7 +162,7 @@ class ReplaySession:
     def report(self) -> ReplayReport:
         """What happened so far."""
         left = [r.reference for r in self._recorded if not self._played[r.order]]
-        return build_report(self.names, self._outcomes, self.drifts, self.passed, left, len(self._sockets))
+        return build_report(self.names, self._outcomes, self.drifts, self.passed, left, self._sockets.left)
 
     # -- matching -----------------------------------------------------------------------------------------------------
 
@@ -198,10 +219,10 @@ class ReplaySession:
     def _nothing(self, probe: Probe, already: Recorded | None = None, note: str = "") -> Miss | Stray:
         if probe.format is None:
             socket = self._socket_at(probe)
-            if socket is None:
+            if not socket:
                 note = note or (f"{already.reference} was already played" if already is not None else "")
                 return Stray(self._number, probe.address.what, note)
-            note = f"x{socket.number} was recorded as a WebSocket, which is not replayed yet"
+            note = socket
         return self._miss(probe, already, note)
 
     def _miss(self, probe: Probe, already: Recorded | None, note: str) -> Miss:
@@ -218,10 +239,21 @@ class ReplaySession:
                 reason = "diverged"
         return miss(self._number, probe, reason, nearest, self.names, self._label, note, self.mend)
 
-    def _socket_at(self, probe: Probe) -> Exchange | None:
+    def _socket_at(self, probe: Probe) -> str:
+        """Why the handshake of a WebSocket that was recorded is not answered; empty where none was recorded."""
         if probe.address.method != "GET" or "upgrade" not in probe.request.headers:
-            return None
-        return next((x for x in self._sockets if address("GET", x.request.url).path == probe.address.path), None)
+            return ""
+        number = self._sockets.number_at(probe.address.path)
+        if not number or self._sockets.at(probe.address.host, probe.address.path):
+            why = "which is replayed in process only (wiretape.replay)"
+            return f"x{number} was recorded as a WebSocket, {why}" if number else ""
+        return f"x{number} was recorded as a WebSocket, and was already played"
+
+    def _socket_miss(
+        self, recorded: Recorded, live: Json, reason: MissReason, nearest: Nearest | None, note: str
+    ) -> Miss:
+        probe = replace(recorded.probe, value=live)
+        return miss(self._number, probe, reason, nearest, self.names, self._label, note, self.mend)
 
     # -- the tiers ---------------------------------------------------------------------------------------------------
 

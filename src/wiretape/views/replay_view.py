@@ -37,7 +37,7 @@ def replay_view(report: ReplayReport) -> RenderableType:
     if report.left_over:
         lines.append(_row("left over", f"{_names(report.left_over)} not asked for"))
     if report.sockets:
-        lines.append(_row("", f"{_count(report.sockets, 'recorded WebSocket')} not replayed: not supported yet"))
+        lines.append(_row("", f"{_count(report.sockets, 'recorded WebSocket')} not opened"))
     return Group(Text(f"replayed {report.tapes}", "bold"), _Rows(lines))
 
 

@@ -1,0 +1,163 @@
+"""The door for `websockets`: its sans-IO protocol, which its asyncio, trio and threading sides share, is tapped.
+
+A replayed connection is made to a pair of sockets instead of the network (asyncio and threading).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from wiretape.adapters.http1 import Tap
+from wiretape.adapters.inside import Inside, way
+from wiretape.adapters.patching import Patch
+from wiretape.adapters.socket_server import connected
+
+_TAP = "_wiretape_tap"
+
+
+def patches(module: ModuleType) -> list[Patch]:
+    match module.__name__:
+        case "websockets.protocol":
+            return [
+                Patch(module.Protocol, "data_to_send", _data_to_send),
+                Patch(module.Protocol, "receive_data", _receive_data),
+                Patch(module.Protocol, "receive_eof", _receive_eof),
+            ]
+        case "websockets.asyncio.client":
+            name = "open_tcp_connection" if hasattr(module.connect, "open_tcp_connection") else "create_connection"
+            return [Patch(module.connect, name, _open_async)]
+    if hasattr(module, "reconnect"):
+        return [
+            Patch(module.reconnect, "open_socket", _open_socket),
+            Patch(module.reconnect, "enable_tls", _enable_tls),
+        ]
+    return [Patch(module, "connect", _connect)]
+
+
+# recording
+
+
+def _data_to_send(original: Callable[[Any], list[bytes]]) -> Callable[[Any], list[bytes]]:
+    def data_to_send(protocol: Any) -> list[bytes]:
+        data = original(protocol)
+        tap = _tap(protocol)
+        if tap is not None:
+            for part in data:
+                tap.sent(part)
+        return data
+
+    return data_to_send
+
+
+def _receive_data(original: Callable[[Any, bytes], None]) -> Callable[[Any, bytes], None]:
+    def receive_data(protocol: Any, data: bytes) -> None:
+        tap = _tap(protocol)
+        if tap is not None:
+            tap.received(data)
+        original(protocol, data)
+
+    return receive_data
+
+
+def _receive_eof(original: Callable[[Any], None]) -> Callable[[Any], None]:
+    def receive_eof(protocol: Any) -> None:
+        tap = _tap(protocol)
+        if tap is not None:
+            tap.eof()
+        original(protocol)
+
+    return receive_eof
+
+
+def _tap(protocol: Any) -> Tap | None:
+    """The tap of a client's connection that began while something records."""
+    if _TAP not in protocol.__dict__:
+        protocol.__dict__[_TAP] = _new_tap(protocol)
+    made: Tap | None = protocol.__dict__[_TAP]
+    return made
+
+
+def _new_tap(protocol: Any) -> Tap | None:
+    uri = getattr(protocol, "uri", None) or getattr(protocol, "wsuri", None)
+    if uri is None:  # a server's
+        return None
+    where = way(uri.host, uri.port, count=False)
+    if where is None or where.recording is None:
+        return None
+    return Tap("GET", lambda headers: where.taken("GET", _url(uri), headers))
+
+
+def _url(uri: Any) -> str:
+    host = f"[{uri.host}]" if ":" in uri.host else uri.host
+    port = "" if uri.port == (443 if uri.secure else 80) else f":{uri.port}"
+    return f"{'https' if uri.secure else 'http'}://{host}{port}{uri.resource_name}"
+
+
+# replaying
+
+
+def _replaying(uri: Any) -> Inside | None:
+    where = way(uri.host, uri.port)
+    return where.replaying if where is not None else None
+
+
+def _uri(connecter: Any) -> Any:
+    from websockets.uri import parse_uri
+
+    return getattr(connecter, "ws_uri", None) or parse_uri(connecter.uri)
+
+
+def _open_async(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    async def open_connection(connecter: Any) -> Any:
+        uri = _uri(connecter)
+        context = _replaying(uri)
+        if context is None:
+            return await original(connecter)
+        factory = getattr(connecter, "factory", None) or connecter.protocol_factory
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_connection(lambda: factory(uri), sock=connected(context, _url(uri)))
+        return connection
+
+    return open_connection
+
+
+def _open_socket(original: Callable[..., Any]) -> Callable[..., Any]:
+    def open_socket(connecter: Any, *args: Any, **kwargs: Any) -> Any:
+        context = _replaying(_uri(connecter))
+        connecter.__dict__[_TAP] = context is not None
+        return original(connecter, *args, **kwargs) if context is None else connected(context, _url(_uri(connecter)))
+
+    return open_socket
+
+
+def _enable_tls(original: Callable[..., Any]) -> Callable[..., Any]:
+    def enable_tls(connecter: Any, sock: Any, *args: Any, **kwargs: Any) -> Any:
+        return sock if connecter.__dict__.get(_TAP) else original(connecter, sock, *args, **kwargs)
+
+    return enable_tls
+
+
+class _NoTls:
+    """Stands for an SSL context where the socket leads to this process."""
+
+    def wrap_socket(self, sock: Any, **kwargs: Any) -> Any:
+        return sock
+
+
+def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Before it had a class for it. Whoever imported the function before the context began goes past this."""
+
+    def connect(uri: str, **kwargs: Any) -> Any:
+        from websockets.uri import parse_uri
+
+        parsed = parse_uri(uri)
+        context = _replaying(parsed)
+        if context is None:
+            return original(uri, **kwargs)
+        tls = {"ssl": _NoTls()} if parsed.secure else {}
+        return original(uri, **{**kwargs, **tls, "sock": connected(context, _url(parsed))})
+
+    return connect

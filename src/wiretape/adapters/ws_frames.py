@@ -1,0 +1,126 @@
+"""WebSocket frames as bytes (RFC 6455, permessage-deflate): read from either side, written for a server. No I/O."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+TEXT: Final = 1
+BINARY: Final = 2
+CLOSE: Final = 8
+PING: Final = 9
+PONG: Final = 10
+NO_STATUS: Final = 1005
+_GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+_TAIL: Final = b"\x00\x00\xff\xff"
+
+
+@dataclass(frozen=True, slots=True)
+class WsEvent:
+    """A whole message, or a control frame. `code` is a close frame's."""
+
+    kind: Literal["message", "close", "ping", "pong"]
+    data: str | bytes
+    code: int = 0
+
+
+class FrameReader:
+    """Reads what one side sends. `deflated`: permessage-deflate was agreed on."""
+
+    def __init__(self, deflated: bool = False) -> None:
+        self._buffer = bytearray()
+        self._parts: list[bytes] = []
+        self._opcode = 0
+        self._compressed = False
+        # A window that goes on serves a sender that begins anew for each message, too.
+        self._inflater = zlib.decompressobj(-15) if deflated else None
+
+    def feed(self, data: bytes) -> list[WsEvent]:
+        self._buffer += data
+        return list(self._events())
+
+    def _events(self) -> Iterator[WsEvent]:
+        while (frame := self._frame()) is not None:
+            first, payload = frame
+            opcode = first & 0x0F
+            if opcode == CLOSE:
+                code = int.from_bytes(payload[:2], "big") if len(payload) >= 2 else NO_STATUS
+                yield WsEvent("close", payload[2:].decode("utf-8", "replace"), code)
+            elif opcode in (PING, PONG):
+                yield WsEvent("ping" if opcode == PING else "pong", payload)
+            else:
+                if opcode:
+                    self._opcode, self._parts, self._compressed = opcode, [], bool(first & 0x40)
+                self._parts.append(payload)
+                if first & 0x80:
+                    yield self._message()
+
+    def _frame(self) -> tuple[int, bytes] | None:
+        """The next whole frame: its first byte and its payload, unmasked."""
+        buffer = self._buffer
+        if len(buffer) < 2:
+            return None
+        length, at = buffer[1] & 0x7F, 2
+        if length >= 126:
+            size = 2 if length == 126 else 8
+            if len(buffer) < 2 + size:
+                return None
+            length, at = int.from_bytes(buffer[2 : 2 + size], "big"), 2 + size
+        masked = bool(buffer[1] & 0x80)
+        start = at + (4 if masked else 0)
+        if len(buffer) < start + length:
+            return None
+        payload = bytes(buffer[start : start + length])
+        if masked:
+            payload = _unmasked(payload, bytes(buffer[at:start]))
+        first = buffer[0]
+        del buffer[: start + length]
+        return first, payload
+
+    def _message(self) -> WsEvent:
+        data = b"".join(self._parts)
+        self._parts = []
+        if self._compressed:
+            if self._inflater is None:
+                raise ValueError("a compressed message where no compression was agreed on")
+            data = self._inflater.decompress(data + _TAIL)
+        return WsEvent("message", data.decode("utf-8", "replace") if self._opcode == TEXT else data)
+
+
+def _unmasked(payload: bytes, mask: bytes) -> bytes:
+    """Masking is its own inverse; as one large number it is done by C."""
+    key = (mask * (len(payload) // 4 + 1))[: len(payload)]
+    return (int.from_bytes(payload, "big") ^ int.from_bytes(key, "big")).to_bytes(len(payload), "big")
+
+
+def frame(opcode: int, payload: bytes) -> bytes:
+    """A server's frame: whole, unmasked."""
+    length = len(payload)
+    if length < 126:
+        head = bytes([0x80 | opcode, length])
+    elif length < 65536:
+        head = bytes([0x80 | opcode, 126]) + length.to_bytes(2, "big")
+    else:
+        head = bytes([0x80 | opcode, 127]) + length.to_bytes(8, "big")
+    return head + payload
+
+
+def message(data: str | bytes) -> bytes:
+    return frame(TEXT, data.encode("utf-8", "replace")) if isinstance(data, str) else frame(BINARY, data)
+
+
+def closing(code: int, reason: str) -> bytes:
+    """A close frame; a reason longer than it may be is cut."""
+    if code == NO_STATUS:
+        return frame(CLOSE, b"")
+    text = reason.encode("utf-8")[:123].decode("utf-8", "ignore").encode("utf-8")
+    return frame(CLOSE, code.to_bytes(2, "big") + text)
+
+
+def accept(key: str) -> str:
+    """What a server answers to a handshake's key."""
+    return base64.b64encode(hashlib.sha1(key.encode() + _GUID).digest()).decode()
