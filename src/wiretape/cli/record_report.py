@@ -208,6 +208,7 @@ def _help(tape: Path, bypassed: Sequence[str], exchanges: int, running: bool) ->
         lines += ["Were the lines above pasted into the shell that ran the agent?"]
     lines += [
         "If the program should have called a model, it did not come by. What to check:",
+        "- What does wiretape know of the program? wiretape doctor -- CMD; of the tape: wiretape doctor TAPE",
         "- Does it have a base URL in its code or its configuration file? Point that at the recorder:",
         "    http://127.0.0.1:PORT/HOST/PATH, with --port to choose the port",
         "- Does it ignore HTTPS_PROXY? Node's fetch reads it from Node 22.21 on (NODE_USE_ENV_PROXY=1 is set);",

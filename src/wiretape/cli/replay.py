@@ -190,6 +190,7 @@ def _summary(report: ReplayReport) -> None:
         console.print(
             "No model call reached the replay server.\n"
             "  Does the program read a *_BASE_URL variable, or has it a setting for the base URL?\n"
+            "  wiretape doctor -- CMD says what is known of it and what is set for it.\n"
             "  Serve without a program (wiretape replay TAPE) and give it the printed address by hand.",
             style="bold yellow",
         )
