@@ -143,6 +143,7 @@ OVER_TLS = (
         base=_CORP,
         tls_hosts=("llm.corp.example",),
     ),
+    Case("codex-own-tls", _npm("codex"), (*_CODEX, TASK), ("CODEX_API_KEY=sk-test",), tls_hosts=("api.openai.com",)),
     Case(
         "gemini-tls",
         _npm("gemini"),

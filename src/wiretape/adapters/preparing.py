@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from wiretape.adapters.presets import REASONS, ConfigFile, Preset
 from wiretape.adapters.programs import Program
 from wiretape.adapters.routes import DEFAULT_BASE_URLS, base_url_problem, route_path, user_base_urls
-from wiretape.adapters.surroundings import Found, Surroundings, read_config
+from wiretape.adapters.surroundings import Found, Surroundings, json_object, read_config
 
 _BARE_KEY = re.compile(r"[\w-]+", re.ASCII)
 
@@ -150,7 +150,11 @@ class _Overriding:
 
     def _inline(self) -> None:
         name = self._config.override_variable
-        document = _object(self._around.environ.get(name, ""))
+        try:
+            document = json_object(self._around.environ.get(name) or "{}")
+        except ValueError as error:
+            self.notes.append(f"{name} is left as it is, base URLs are not led here: {error}")
+            return
         self._settle(document)
         value = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
         self.settings.append(Setting(name, value, _why(*self._found)))
@@ -159,10 +163,15 @@ class _Overriding:
         source = self._around.config_files[0]
         if self._scratch is None:
             return
+        try:
+            document = read_config(source)
+        except FileNotFoundError:
+            document = {}
+        except (OSError, ValueError):  # which is said already
+            return
         target = self._scratch / source.parent.name
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
         _link_all(source.parent, target, but=source.name)
-        document = read_config(source) if source.is_file() else {}
         self._settle(document)
         file = target / source.name
         file.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
@@ -185,14 +194,6 @@ def _why(*found: Found) -> str:
 
 def _routed(url: str, port: int) -> str:
     return f"http://127.0.0.1:{port}{route_path(url)}"
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        document: Any = json.loads(text)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def _link_all(source: Path, target: Path, but: str) -> None:

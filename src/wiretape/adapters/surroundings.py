@@ -19,6 +19,9 @@ from wiretape.adapters.presets import ConfigFile
 from wiretape.adapters.programs import Program, find_program
 from wiretape.adapters.routes import base_url_problem, same_provider, user_base_urls
 
+_STRING = r'"(?:\\.|[^"\\])*"'
+_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA = re.compile(_STRING + r"|,(\s*[}\]])")
 _ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.ASCII)
 
 
@@ -92,11 +95,11 @@ def _env_paths(program: Program, argv: Sequence[str], environ: Mapping[str, str]
     named = [_expanded(name, environ, cwd) for name in program.preset.env_files]
     yield from (path for path in named if path.is_relative_to(cwd))
     starts = [cwd]
-    if program.at is not None and (script := cwd / argv[program.at]).is_file():
+    if program.at is not None and _is_file(script := cwd / argv[program.at]):
         starts.append(script.resolve().parent)
     for start in starts:
         yield start / ".env.local"
-        nearest = next((path for d in (start, *start.parents) if (path := d / ".env").is_file()), None)
+        nearest = next((path for d in (start, *start.parents) if _is_file(path := d / ".env")), None)
         if nearest is not None:
             yield nearest
     yield from (path for path in named if not path.is_relative_to(cwd))
@@ -125,7 +128,7 @@ def _base_urls(config: ConfigFile, files: Sequence[Path], problems: list[str]) -
     """Every base URL that a program's configuration sets; of files that set the same one, the last counts."""
     found: dict[tuple[str, ...], Found] = {}
     for path in files:
-        if not path.is_file():
+        if not _is_file(path):
             continue
         try:
             document = read_config(path)
@@ -157,10 +160,27 @@ def _expanded(name: str, environ: Mapping[str, str], cwd: Path) -> Path:
 def read_config(path: Path) -> dict[str, Any]:
     """A configuration file, TOML or JSON; ValueError says what is wrong with it."""
     text = path.read_text(encoding="utf-8")
-    document: Any = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    return tomllib.loads(text) if path.suffix == ".toml" else json_object(text)
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """A JSON object, with comments and commas too many if need be; ValueError says what is wrong with it."""
+    try:
+        document: Any = json.loads(text)
+    except ValueError:
+        bare = _COMMENT.sub(lambda match: match[0] if match[0].startswith('"') else " ", text)
+        document = json.loads(_LAST_COMMA.sub(lambda match: match[1] or match[0], bare))
     if not isinstance(document, dict):
         raise ValueError("it holds no object")
     return document
+
+
+def _is_file(path: Path) -> bool:
+    """False, too, where a directory may not be looked into, or the name can be none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _at(value: Any, pattern: tuple[str, ...], way: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

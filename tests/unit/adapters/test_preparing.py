@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.preparing import explained, prepare
+from wiretape.adapters.preparing import Prepared, explained, prepare
 from wiretape.adapters.routes import base_url_variables
 from wiretape.adapters.surroundings import look_around
 
@@ -122,3 +122,16 @@ def test_every_variable_is_explained(tmp_path: Path) -> None:
     assert reasons["OPENAI_BASE_URL"].startswith("your own value")
     assert str(tmp_path / ".env") in reasons["ANTHROPIC_BASE_URL"]
     assert reasons["GROQ_BASE_URL"].startswith("the provider's default")
+
+
+def test_what_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "models.json").write_text("{")
+    environ = {"PI_CODING_AGENT_DIR": str(tmp_path), "OPENCODE_CONFIG_CONTENT": "{", "HOME": str(tmp_path)}
+
+    def run(name: str) -> Prepared:
+        around = look_around([name], environ, tmp_path)
+        return prepare([name], around, 1, replaying=True, knows=lambda host: True, scratch=tmp_path / "scratch")
+
+    assert run("pi").variables == run("opencode").variables == {}
+    assert any("models.json cannot be read" in note for note in run("pi").notes)
+    assert any(note.startswith("OPENCODE_CONFIG_CONTENT is left as it is") for note in run("opencode").notes)

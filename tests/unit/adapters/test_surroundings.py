@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from wiretape.adapters.routes import base_url_variables
-from wiretape.adapters.surroundings import look_around
+from wiretape.adapters.surroundings import json_object, look_around
 
 
 def test_the_base_url_of_a_dotenv_file_is_left_to_the_program_in_a_recording(tmp_path: Path) -> None:
@@ -82,3 +82,15 @@ def test_of_two_files_the_nearer_one_counts(tmp_path: Path) -> None:
     (tmp_path / "opencode.json").write_text(shape % "https://two.example/v1")
     around = look_around(["opencode", "run"], {"HOME": str(tmp_path / "home")}, tmp_path)
     assert [one.url for one in around.found] == ["https://two.example/v1"]
+
+
+def test_json_with_comments_and_commas_too_many_is_read() -> None:
+    text = '{// mine\n"a": "http://x // no comment", /* b */ "b": [1, 2,], "c": ",}",\n}'
+    assert json_object(text) == {"a": "http://x // no comment", "b": [1, 2], "c": ",}"}
+    with pytest.raises(ValueError, match="no object"):
+        json_object("[1]")
+
+
+def test_a_word_that_can_be_no_file_is_no_fault(tmp_path: Path) -> None:
+    around = look_around(["python", "x" * 5000], {}, tmp_path)
+    assert around.program.preset.name == "python"
