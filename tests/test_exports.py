@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -42,6 +44,81 @@ def test_what_a_module_promises_it_has(name: str) -> None:
     module = importlib.import_module(name)
     assert len(set(module.__all__)) == len(module.__all__)
     assert not [promised for promised in module.__all__ if not hasattr(module, promised)]
+
+
+def test_the_public_names_are_these() -> None:
+    assert set(wiretape.__all__) >= {"MissError", "MissInterrupt", "WiretapeError", "__version__", "record", "replay"}
+    assert set(wiretape.__all__) <= set(dir(wiretape))
+    assert not [name for name in wiretape.__all__ if not hasattr(wiretape, name)]
+    with pytest.raises(AttributeError, match="module 'wiretape' has no attribute 'rewind'"):
+        _ = wiretape.rewind  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import wiretape",
+        "import wiretape.replay.session",
+        "import wiretape.replay.session as session; import wiretape",
+        "from wiretape.replay.session import ReplaySession; import wiretape",
+        "from wiretape import replay; import wiretape.replay.playback",
+        "import wiretape.adapters.inprocess",
+        "import importlib; importlib.import_module('wiretape.replay'); import wiretape",
+        "import sys, wiretape.replay; del sys.modules['wiretape.replay']; import wiretape.replay.miss",
+    ],
+)
+def test_replay_is_called_and_is_a_package_whatever_was_imported_first(imports: str) -> None:
+    program = f"""{imports}
+import wiretape
+from wiretape import replay, record
+assert type(wiretape.replay("x.tape")).__name__ == type(replay("x.tape")).__name__ == "Replay"
+assert type(record("x.tape")).__name__ == "Record"
+import wiretape.replay.values
+assert wiretape.replay.values.Tier.EXACT.word == "exact"
+from wiretape.replay import session
+assert wiretape.replay("x.tape").tapes == ("x.tape",)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_importing_wiretape_imports_nothing_heavy() -> None:
+    program = "import sys, wiretape; print(*sorted(name for name in sys.modules if name.startswith('wiretape')))"
+    program += "; print({'pydantic', 'httpx', 'orjson', 'rich', 'asyncio'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["wiretape", "set()"]
+
+
+def test_a_user_s_strict_type_checker_knows_the_forms(tmp_path: Path) -> None:
+    mypy = pytest.importorskip("mypy.api", reason="mypy is not installed")
+    program = tmp_path / "program.py"
+    program.write_text(
+        """
+import wiretape
+import wiretape.replay.values
+
+with wiretape.replay("x.tape", tier="exact", pace=0, on_miss="raise", pass_hosts=["*.corp"]) as ctx:
+    reveal_type(ctx.report.played)
+with wiretape.record("x.tape", hosts=["h"], all=False, append=True):
+    pass
+
+
+@wiretape.replay("x.tape")
+async def run(text: str) -> int:
+    return len(text)
+
+
+reveal_type(run)
+wiretape.replay("x.tape", tier="loose")
+""",
+        encoding="utf-8",
+    )
+    said, _, _ = mypy.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(program)])
+    lines = [line.partition(": ")[2] for line in said.splitlines()]
+    assert lines[0].startswith('note: Revealed type is "tuple[wiretape.replay.report.Played, ...]"')
+    assert lines[1].startswith('note: Revealed type is "def (text: str) -> ')
+    assert lines[2].startswith('error: Argument "tier" to "replay" has incompatible type')
+    assert lines[3:] == ["Found 1 error in 1 file (checked 1 source file)"] or "Found 1 error" in said
 
 
 def test_the_version_is_the_package_s() -> None:

@@ -129,7 +129,7 @@ class Replay(Context):
             raise UsageError(f"there is no tier {tier!r}: use one of {', '.join(one.word for one in Tier)}")
         if on_miss not in ("answer", "raise"):
             raise UsageError(f'on_miss is {on_miss!r}: use "answer" or "raise"')
-        self._sources = tuple(tapes)
+        self.tapes = tuple(tapes)
         self._tier = Tier[tier.upper()]
         self.pace = pace
         self._raises = on_miss == "raise"
@@ -152,7 +152,7 @@ class Replay(Context):
             return self.session.report()
 
     def begin(self) -> None:
-        tapes = [source if isinstance(source, Tape) else read_tape(Path(source)) for source in self._sources]
+        tapes = [source if isinstance(source, Tape) else read_tape(Path(source)) for source in self.tapes]
         names = [str(tape.path or "the tape") for tape in tapes]
         mask = (*load_settings(Path.cwd()).mask, *self._mask)
         self._session = ReplaySession(tapes, ReplayOptions(self._tier, self._repeat, mask), names=names)

@@ -1,0 +1,76 @@
+"""How an exchange of this process ends on the tape, by what its library raised."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+
+from wiretape.adapters.taking import Taken, Taker, ended_by
+from wiretape.model.http import Ended
+
+httpx = pytest.importorskip("httpx")
+
+
+def caused(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "ended"),
+    [
+        (httpx.ConnectError("refused"), Ended.UPSTREAM_UNREACHABLE),
+        (httpx.ConnectTimeout("late"), Ended.UPSTREAM_UNREACHABLE),
+        (socket.gaierror(8, "no such host"), Ended.UPSTREAM_UNREACHABLE),
+        (ConnectionRefusedError(), Ended.UPSTREAM_UNREACHABLE),
+        (httpx.ReadTimeout("late"), Ended.TIMEOUT),
+        (TimeoutError(), Ended.TIMEOUT),
+        (httpx.RemoteProtocolError("peer closed"), Ended.UPSTREAM_CLOSED),
+        (caused(httpx.ReadError("broken"), ConnectionResetError()), Ended.UPSTREAM_CLOSED),
+        (ConnectionResetError(), Ended.UPSTREAM_CLOSED),
+    ],
+)
+def test_errors_say_who_ended_it(error: Exception, ended: Ended) -> None:
+    assert ended_by(error) is ended
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def begin(self, *values: Any) -> int:
+        return 1
+
+    def response_data(self, *values: Any) -> None:
+        pass
+
+    def end(self, *values: Any) -> None:
+        self.told.append(values)
+
+
+def taken() -> tuple[Taken, Recorder]:
+    recorder: Any = Recorder()
+    made = Taker(recorder, print).take("POST", "https://api.openai.com/", [])
+    assert made is not None
+    return made, recorder
+
+
+@pytest.mark.parametrize("cut", range(1, 16))
+def test_a_program_that_hangs_up_after_the_last_event_heard_it_all(cut: int) -> None:
+    made, recorder = taken()
+    text = b'data: {"x": 1}\n\ndata: [DONE]\n\n'
+    made.received(text[:-cut])
+    made.received(text[-cut:])
+    made.hung_up()
+    assert recorder.told == [(1, Ended.COMPLETE)]
+
+
+def test_a_cancellation_is_the_program_s_own_end_and_only_the_first_end_counts() -> None:
+    made, recorder = taken()
+    made.received(b"data: 1\n\n")
+    made.failed(asyncio.CancelledError())
+    made.end()
+    assert recorder.told == [(1, Ended.CLIENT_CLOSED)]
