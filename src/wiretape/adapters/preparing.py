@@ -73,11 +73,12 @@ def prepare(
 
 
 def explained(variables: Mapping[str, str], around: Surroundings) -> list[Setting]:
-    """The variables that every program gets, each with its reason."""
-    return [Setting(name, value, _reason(name, around)) for name, value in variables.items()]
+    """The variables that every program gets, each with its reason. Of two spellings, the one in capitals is told."""
+    told = {name: value for name, value in variables.items() if name.isupper() or name.upper() not in variables}
+    return [Setting(name, value, _reason(name, value, around)) for name, value in told.items()]
 
 
-def _reason(name: str, around: Surroundings) -> str:
+def _reason(name: str, value: str, around: Surroundings) -> str:
     known = REASONS.get(name.upper())
     if known is not None:
         return known
@@ -87,7 +88,9 @@ def _reason(name: str, around: Surroundings) -> str:
         return "your own value, led through wiretape"
     if name in DEFAULT_BASE_URLS:
         return "the provider's default, led through wiretape"
-    return "SDKs do not start without a key; this one is no secret"
+    if value.startswith("http://127.0.0.1:"):
+        return "the tape has heard this provider"
+    return "SDKs do not start without one, and you have set none"
 
 
 def _variables(preset: Preset, environ: Mapping[str, str], port: int, replaying: bool) -> Iterator[Setting]:

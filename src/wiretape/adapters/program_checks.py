@@ -59,11 +59,7 @@ def would_set(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> tup
     variables = {**proxy_variables(PORT), **base_url_variables(environ, PORT), **trust}
     prepared = prepare(argv, around, PORT)
     settings = [*explained(around.without_those_of_files(variables), around), *prepared.settings]
-    shown = [
-        Setting(setting.name, setting.value.replace(f":{PORT}", ":PORT"), setting.why)
-        for setting in settings
-        if not setting.name.islower()
-    ]
+    shown = [Setting(one.name, one.value.replace(f"127.0.0.1:{PORT}", "127.0.0.1:PORT"), one.why) for one in settings]
     return shown, tuple(note for note in prepared.notes if note not in around.problems)
 
 

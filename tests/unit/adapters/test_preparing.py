@@ -135,3 +135,12 @@ def test_what_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
     assert run("pi").variables == run("opencode").variables == {}
     assert any("models.json cannot be read" in note for note in run("pi").notes)
     assert any(note.startswith("OPENCODE_CONFIG_CONTENT is left as it is") for note in run("opencode").notes)
+
+
+def test_of_two_spellings_one_is_told(tmp_path: Path) -> None:
+    around = look_around(["x"], {}, tmp_path)
+    variables = {"HTTPS_PROXY": "a", "https_proxy": "a", "AWS_REGION": "x", "AWS_ENDPOINT_URL": "http://127.0.0.1:1/x"}
+    reasons = {setting.name: setting.why for setting in explained(variables, around)}
+    assert list(reasons) == ["HTTPS_PROXY", "AWS_REGION", "AWS_ENDPOINT_URL"]
+    assert "none" in reasons["AWS_REGION"]
+    assert "tape" in reasons["AWS_ENDPOINT_URL"]
