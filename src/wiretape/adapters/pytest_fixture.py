@@ -126,7 +126,9 @@ class Wiretape:
 
     @property
     def misses(self) -> list[str]:
-        if self._replay is None or isinstance(self._replay, Mixed):
+        if isinstance(self._replay, Mixed):
+            return self._replay.unplayed
+        if self._replay is None:
             return []
         return [miss.message for miss in self._replay.session.misses]
 

@@ -14,6 +14,7 @@ from wiretape.adapters.inprocess import Record, Replay
 from wiretape.adapters.taking import Taken, ended_by
 from wiretape.model.http import Ended
 from wiretape.replay.playback import Piece, Playback, playback
+from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import Answer, LiveRequest
 
 _OF_THE_CONNECTION: Final = frozenset(
@@ -27,9 +28,11 @@ class Mixed(Replay):
     """Replays, and gives `recording` what the tape does not answer. The recording belongs to this context."""
 
     recording: Record
+    unplayed: list[str]  # misses that could not be recorded
 
     def begin(self) -> None:
         super().begin()
+        self.unplayed = []
         self._calling = threading.local()
         self.recording.begin()
 
@@ -50,15 +53,22 @@ class Mixed(Replay):
         return self.recording.taken(method, url, headers)
 
     def answer(self, request: LiveRequest) -> Playback:
-        with self._lock:
+        with self.lock:
             outcome = self.session.answer(request)
         if isinstance(outcome, Answer):
-            return playback(outcome, self._pace)
+            return playback(outcome, self.pace)
         self._calling.now = True
         try:
             return _call(request)
         finally:
             self._calling.now = False
+
+    def socket(self, request: LiveRequest) -> SocketPlay | Playback:
+        """A WebSocket that is not on the tape stays a miss: its messages cannot be asked for one by one."""
+        shown = super().socket(request)
+        if isinstance(shown, Playback) and shown.status != 404:  # 404: a stray
+            self.unplayed += [miss.message for miss in self.session.misses[-1:]]
+        return shown
 
 
 def _call(request: LiveRequest) -> Playback:

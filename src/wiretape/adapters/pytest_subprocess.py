@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from wiretape.adapters.inprocess import Record, Replay
 from wiretape.adapters.replaying import Replaying
@@ -17,26 +17,19 @@ from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import LiveRequest, Outcome
 
 
-class _Leading(Protocol):
-    def variables(self, environ: Mapping[str, str]) -> dict[str, str]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Children:
-    """`ports` are those that children are led to."""
+    """The ports that children are led to, and the variables that lead them there, over the environment's own."""
 
     ports: frozenset[int]
-    leading: _Leading
-
-    def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        return self.leading.variables(environ)
+    variables: Callable[[Mapping[str, str]], dict[str, str]]
 
 
 @contextmanager
 def replaying_children(replay: Replay, allow_hosts: Sequence[str]) -> Iterator[Children]:
     """A replay server that shares its session with the doors in this process."""
     with Replaying(cast(ReplaySession, _Shared(replay)), let_through=allow_hosts) as replaying:
-        yield Children(frozenset((replaying.port, replaying.gate_port)), replaying)
+        yield Children(frozenset((replaying.port, replaying.gate_port)), replaying.variables)
 
 
 class _Shared:
@@ -46,11 +39,11 @@ class _Shared:
         self._replay = replay
 
     def answer(self, request: LiveRequest) -> Outcome:
-        with self._replay._lock:
+        with self._replay.lock:
             return self._replay.session.answer(request)
 
     def refused(self, what: str, note: str) -> object:
-        with self._replay._lock:
+        with self._replay.lock:
             return self._replay.session.refused(what, note)
 
     def __getattr__(self, name: str) -> Any:
@@ -69,7 +62,7 @@ def recording_children(record: Record, hosts: Sequence[str]) -> Iterator[Childre
 
     recorder = cast(Any, _Taking(record))
     with Recording(recorder, os.environ, lambda text: print(f"wiretape: {text}", file=sys.stderr), hosts=hosts) as made:
-        yield Children(frozenset((made.port,)), made)
+        yield Children(frozenset((made.port,)), lambda environ: made.variables())
 
 
 class _Taking:

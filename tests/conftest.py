@@ -1,0 +1,3 @@
+"""Plugins that some tests need: pytest wants them named at the top."""
+
+pytest_plugins = ["pytester"]

@@ -1,0 +1,37 @@
+"""A project of its own for each test, with a model on loopback; its runs of pytest are inside this process.
+
+pytest forgets what a run inside it has imported: everything heavy is imported here, once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import httpx
+import openai
+import pytest
+from tests.support.counting import CountingModel
+from tests.support.projects import Project
+
+import wiretape.adapters.demo
+import wiretape.adapters.pytest_outcome  # noqa: F401
+
+assert httpx
+assert openai
+
+
+@pytest.fixture
+def model() -> Iterator[CountingModel]:
+    with CountingModel() as running:
+        yield running
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, model: CountingModel, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a test module that changes within a second
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("MODEL_URL", model.url)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER"):
+        monkeypatch.delenv(name, raising=False)
+    return Project(pytester)

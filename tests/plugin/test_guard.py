@@ -1,0 +1,156 @@
+"""While a test runs from its tape the network is refused to it, also where no door looks."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.counting import CountingModel
+from tests.support.projects import Project
+
+# What a program may do, and the host that the refusal names.
+WAYS = {
+    "socket.create_connection(ADDRESS)": "127.0.0.1:{port}",
+    "socket.socket().connect(ADDRESS)": "127.0.0.1:{port}",
+    "socket.socket().connect_ex(ADDRESS)": "127.0.0.1:{port}",
+    "socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ADDRESS)": "127.0.0.1:{port}",
+    "socket.socket(type=socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, ADDRESS)": "127.0.0.1:{port}",
+    "socket.socket(socket.AF_INET6).connect(('::1', 80))": "::1:80",
+    "urllib.request.urlopen(URL)": "127.0.0.1:{port}",
+    "asyncio.run(asyncio.open_connection(*ADDRESS))": "127.0.0.1:{port}",
+    "socket.getaddrinfo('models.example', 443)": "models.example:443",
+    "socket.gethostbyname('models.example')": "models.example",
+    "asyncio.run(asyncio.open_connection('models.example', 443))": "models.example:443",
+    "in_a_thread(lambda: socket.create_connection(ADDRESS))": "127.0.0.1:{port}",
+}
+HEAD = """
+    import asyncio, contextlib, socket, threading, urllib.request
+    from urllib.parse import urlsplit
+    URL = os.environ["MODEL_URL"]
+    ADDRESS = (urlsplit(URL).hostname, urlsplit(URL).port)
+    def in_a_thread(function):
+        errors = []
+        def run():
+            try:
+                function()
+            except Exception as error:
+                errors.append(error)
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        if errors:
+            raise errors[0]
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_connection_outside_the_tape_is_refused_and_named(project: Project, model: CountingModel, way: str) -> None:
+    project.configure("filterwarnings = ignore")
+    project.write(f"""{HEAD}
+    @pytest.mark.wiretape
+    def test_one():
+        {way}
+    """)
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    named = WAYS[way].format(port=model.url.split(":")[2].removesuffix("/v1"))
+    host = named.rpartition(":")[0] or named
+    result.stdout.fnmatch_lines(
+        [
+            f"*{named} is outside the tape: test_it.py::test_one runs from a tape, and the network is refused to it*",
+            f'*to let it through: @pytest.mark.wiretape(allow_hosts=?"{host}"?)*',
+        ]
+    )
+    assert model.asked == []
+
+
+@pytest.mark.parametrize("where", ["marker", "configuration", "with its port"])
+def test_what_is_allowed_gets_through_also_at_the_doors(project: Project, model: CountingModel, where: str) -> None:
+    glob = model.url.removeprefix("http://").removesuffix("/v1") if where == "with its port" else "localhost"
+    door = "127.0.0.1" if where != "with its port" else glob
+    if where == "configuration":
+        project.configure("wiretape_allow_hosts =", f"    {glob}", f"    {door}")
+    project.write(f"""{HEAD}
+    @pytest.mark.wiretape({f"allow_hosts=[{glob!r}, {door!r}]" if where != "configuration" else ""})
+    def test_one(wiretape):
+        socket.create_connection(ADDRESS).close()
+        urllib.request.urlopen(URL + "/page").close()
+        assert httpx.get(URL + "/page").text == "a page"
+        assert wiretape.report.passed
+    """)
+    project.run().assert_outcomes(passed=1)
+    assert model.asked == ["/v1/page", "/v1/page"]
+
+
+def test_sockets_that_reach_nobody_are_not_touched(project: Project) -> None:
+    project.write(f"""{HEAD}
+    async def nap():
+        server = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
+        await asyncio.sleep(0)
+        server.close()
+        await server.wait_closed()
+    @pytest.mark.wiretape
+    def test_one(tmp_path):
+        one, other = socket.socketpair()
+        one.send(b"x")
+        assert other.recv(1) == b"x"
+        one.close(), other.close()
+        asyncio.run(nap())
+        os.chdir(tmp_path)
+        with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
+            server.bind("s")
+            server.listen()
+            client.connect("s")
+        assert socket.getaddrinfo("127.0.0.1", 80) and socket.getaddrinfo(None, 0)
+        socket.getfqdn("127.0.0.1")
+    """)
+    project.run().assert_outcomes(passed=1)
+
+
+def test_the_guard_is_gone_behind_the_test_and_stands_before_no_other(project: Project, model: CountingModel) -> None:
+    project.write(f"""{HEAD}
+    def test_before():
+        socket.create_connection(ADDRESS).close()
+    @pytest.mark.wiretape
+    def test_one():
+        with pytest.raises(ConnectionRefusedError, match="is outside the tape"):
+            socket.create_connection(ADDRESS)
+    def test_behind():
+        assert "connect" not in socket.socket.__dict__
+        socket.create_connection(ADDRESS).close()
+        assert httpx.get(URL + "/page").text == "a page"
+    """)
+    project.run().assert_outcomes(passed=3)
+
+
+def test_a_recording_test_may_reach_everything(project: Project, model: CountingModel) -> None:
+    project.write(f"""{HEAD}
+    @pytest.mark.wiretape
+    def test_one():
+        said("hello")
+        urllib.request.urlopen(URL + "/page").close()
+    """)
+    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
+
+
+def test_a_swallowed_refusal_is_listed(project: Project) -> None:
+    project.write(f"""{HEAD}
+    @pytest.mark.wiretape
+    def test_one():
+        with contextlib.suppress(OSError):
+            socket.create_connection(("telemetry.example", 443))
+    """)
+    result = project.run("-v")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["test_it.py::test_one went outside its tape:", "  telemetry.example:443: refused"])
+
+
+def test_a_model_that_was_asked_past_every_door_fails_the_test_even_if_that_was_swallowed(project: Project) -> None:
+    project.write(f"""{HEAD}
+    @pytest.mark.wiretape
+    def test_one():
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen("https://api.openai.com/v1/models")
+    """)
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["api.openai.com:443 is outside the tape: *"])

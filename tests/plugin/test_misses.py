@@ -1,0 +1,247 @@
+"""A miss fails the test, whatever the agent did about it, and says what differs and what to do."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.counting import CountingModel
+from tests.support.projects import Project
+
+RECORDED = """
+    @pytest.mark.wiretape
+    def test_one():
+        said("hello")
+        said("goodbye")
+"""
+MISS = [
+    "no call on captures/test_it/test_one.tape answers POST /v1/chat/completions*",
+    "*messages?0?.content*",
+    "*recorded  hello",
+    "*live      hullo",
+    "*if the change is intended: pytest test_it.py::test_one --wiretape-mode=rewrite",
+]
+
+
+@pytest.fixture
+def recorded(project: Project, model: CountingModel) -> Project:
+    project.write(RECORDED)
+    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
+    model.asked.clear()
+    return project
+
+
+def test_a_miss_that_the_agent_swallowed_fails_the_test_with_the_difference(
+    recorded: Project, model: CountingModel
+) -> None:
+    recorded.write("""
+        @pytest.mark.wiretape
+        def test_one():
+            try:
+                said("hullo", temperature=1)
+            except Exception:
+                pass
+    """)
+    recorded.write("""
+        @pytest.mark.wiretape
+        def test_one():
+            try:
+                said("hullo")
+            except Exception:
+                pass
+    """)
+    result = recorded.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*def test_one*")
+    assert model.asked == []
+
+
+def test_an_sdk_neither_retries_a_miss_nor_hides_it(recorded: Project, model: CountingModel) -> None:
+    recorded.write("""
+        @pytest.mark.wiretape
+        def test_one():
+            client = openai.OpenAI(base_url=os.environ["MODEL_URL"], api_key="x", max_retries=5)
+            client.chat.completions.create(model="counting-1", messages=[{"role": "user", "content": "hullo"}])
+    """)
+    result = recorded.run()
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert text.count("no call on captures/test_it/test_one.tape answers") <= 2  # the failure, and the short summary
+    assert "BadRequestError" not in text
+    assert "Connection error" not in text
+    assert model.asked == []
+
+
+@pytest.mark.parametrize("on_miss", ["answer", "raise"])
+def test_a_miss_goes_before_what_came_of_it(recorded: Project, on_miss: str) -> None:
+    recorded.write(f"""
+        @pytest.mark.wiretape(on_miss={on_miss!r})
+        def test_one():
+            said("hello")
+            try:
+                answer = said("hullo")
+            except Exception:
+                answer = ""
+            assert answer, "nothing was said"
+    """)
+    result = recorded.run()
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert "no call on captures/test_it/test_one.tape answers POST /v1/chat/completions" in text
+    assert ("what came of it: AssertionError: nothing was said" in text) is (on_miss == "answer")
+
+
+def test_a_miss_in_a_fixture_is_told_as_one(recorded: Project) -> None:
+    recorded.write("""
+        @pytest.fixture
+        def greeted():
+            return said("hullo")
+        @pytest.mark.wiretape
+        def test_one(greeted):
+            pass
+    """)
+    result = recorded.run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["no call on captures/test_it/test_one.tape answers*"])
+
+
+def test_a_miss_after_the_test_is_told_too(recorded: Project) -> None:
+    recorded.write("""
+        @pytest.fixture
+        def polite():
+            yield
+            ask("farewell")
+        @pytest.mark.wiretape
+        def test_one(polite):
+            pass
+    """)
+    result = recorded.run()
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["no call on captures/test_it/test_one.tape answers*"])
+
+
+def test_several_misses_are_counted(project: Project) -> None:
+    project.write("""
+        @pytest.mark.wiretape
+        def test_one():
+            for word in "abcde":
+                ask(word)
+    """)
+    result = project.run()
+    result.stdout.fnmatch_lines(["5 requests had no recorded answer", "and 2 more"])
+
+
+def test_a_call_that_was_played_already_says_how_to_play_it_again(recorded: Project) -> None:
+    again = """
+        @pytest.mark.wiretape({})
+        def test_one():
+            said("hello")
+            said("hello")
+    """
+    recorded.write(again.format(""))
+    result = recorded.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*@pytest.mark.wiretape(repeat=True)"])
+    recorded.write(again.format("repeat=True"))
+    recorded.run().assert_outcomes(passed=1)
+
+
+def test_the_tier_and_masks_are_the_marker_s(project: Project) -> None:
+    test = """
+        @pytest.mark.wiretape({})
+        def test_one():
+            said("build {} is done")
+    """
+    project.write(test.format("", "red-7"))
+    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
+    project.write(test.format("mask=[r'red-[0-9]+']", "red-8"))
+    project.run().assert_outcomes(passed=1)
+    project.write(test.format("mask=[r'red-[0-9]+'], tier='exact'", "red-8"))
+    project.run().assert_outcomes(failed=1)
+    project.write(test.format("tier='exact'", "red-7"))
+    project.run().assert_outcomes(passed=1)
+
+
+def test_drift_passes_and_is_shown_with_v(recorded: Project) -> None:
+    recorded.write("""
+        @pytest.mark.wiretape
+        def test_one():
+            said("at 2026-01-01 10:00:00")
+    """)
+    recorded.run("--wiretape-mode=rewrite").assert_outcomes(passed=1)
+    recorded.write("""
+        @pytest.mark.wiretape
+        def test_one(wiretape):
+            said("at 2026-02-03 11:12:13")
+            assert [drift.where for drift in wiretape.report.drifted] == ["messages[0].content"]
+    """)
+    result = recorded.run()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["1 test drifted from what was recorded (-v shows where)"])
+    recorded.run("-v").stdout.fnmatch_lines(
+        [
+            "test_it.py::test_one drifted:",
+            "  messages?0?.content in call 1 (masked)",
+            "    recorded  at 2026-01-01 10:00:00",
+            "    live      at 2026-02-03 11:12:13",
+        ]
+    )
+
+
+@pytest.mark.parametrize("how", ["option", "marker", "configuration"])
+def test_what_is_recorded_and_not_asked_for_fails_a_strict_test(recorded: Project, how: str) -> None:
+    test = """
+        @pytest.mark.wiretape(strict={})
+        def test_one():
+            said("hello")
+    """
+    plain = test.replace("strict={}", "")
+    recorded.write(plain)
+    recorded.run().assert_outcomes(passed=1)
+    recorded.write(test.format("True") if how == "marker" else plain)
+    if how == "configuration":
+        recorded.configure("wiretape_strict = true")
+    result = recorded.run(*(["--wiretape-strict"] if how == "option" else []))
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["1 recorded on captures/test_it/test_one.tape and not asked for: call 2 (POST /v1/chat/completions)"]
+    )
+    recorded.write(test.format("False"))
+    recorded.run("--wiretape-strict").assert_outcomes(passed=1)
+    recorded.write(RECORDED)
+    recorded.run("--wiretape-strict").assert_outcomes(passed=1)
+
+
+def test_a_request_that_is_no_model_call_is_answered_404_and_named(recorded: Project, model: CountingModel) -> None:
+    recorded.write(
+        """
+        @pytest.mark.wiretape
+        def test_one():
+            assert httpx.get("https://news.example/today").status_code == 404
+            {}
+    """.format("said('hello')")
+    )
+    result = recorded.run("-v")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["test_it.py::test_one went outside its tape:", "  GET /today: answered 404*"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("'a', 'b'", "*takes one name, and got 2*"),
+        ("tear='exact'", "*does not know 'tear'; it takes name, tier*"),
+        ("tier='rough'", "*there is no tier 'rough'*"),
+        ("on_miss='shrug'", "*on_miss is 'shrug'*"),
+        ("hosts=[1]", "*hosts=*takes a list of strings*"),
+    ],
+)
+def test_a_marker_that_cannot_be_meant_is_refused(project: Project, arguments: str, said: str) -> None:
+    project.write(f"""
+        @pytest.mark.wiretape({arguments})
+        def test_one():
+            pass
+    """)
+    result = project.run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([said])
+    result.stdout.no_fnmatch_line("*Traceback*")
