@@ -52,7 +52,7 @@ _MONTH_LED: Final = re.compile(
 )
 _DAY_BEFORE: Final = re.compile(rf"(?:{_DAY},?\s(?:the\s)?|{_HAN_DAY}[,，]?\s?)$")
 _LABEL: Final = re.compile(
-    r"(?:call|toolu|tooluse|msg|resp|req|chatcmpl|fc|rs|gen|run|sess|session|thread|item)"
+    r"(?:call|toolu|tooluse|msg|resp|req|chatcmpl|fc|rs|gen|run|sess?|session|prt|thread|item)"
     r"[_-](?=[0-9A-Za-z_-]*\d)[0-9A-Za-z_-]{8,}"
 )
 # Short hex ids are ids only where they are called so; whole numbers are durations only where they are.

@@ -35,6 +35,7 @@ from wiretape.replay.mask import Masker
         ("done in 12 ms", "done in 340ms"),
         ("took 3 tries of 1.25s", "took 4 tries of 0.5 s"),
         ("id toolu_01A2b3C4d5E6", "id toolu_09Z8y7X6w5V4"),
+        ('<task id="ses_dd61d05a5ffed6jLuZiOlO4wSx">', '<task id="ses_dd61c6ee7ffeBxghBry6078lO2">'),
         ("in /tmp/tmpabcdxyz/notes.txt", "in /tmp/tmpqrstuvw/notes.txt"),
         ("in /tmp/pytest-of-me/pytest-3/test_a0", "in /tmp/pytest-of-me/pytest-17/test_a0"),
         ("in /var/folders/zz/abc123/T/tmpx1/a", "in /var/folders/yy/def456/T/tmpx2/a"),
