@@ -408,7 +408,7 @@ def test_a_token_count_is_no_inference() -> None:
     url = MESSAGES + "/count_tokens?beta=true"
     assert decode(exchange(url, None, request=request)).kind == "token_count"
     response = answer(url, {"input_tokens": 19}, request=request)
-    assert (response.usage, said(response)) == (None, [("unknown", "token_count")])
+    assert (response.usage, said(response)) == (None, [("media", "token_count")])
 
 
 def test_no_output_tokens_warm_the_cache() -> None:

@@ -361,6 +361,12 @@ def test_braces_and_brackets_inside_texts_do_not_split_a_list() -> None:
 # -- requests ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("elements", ["[[{}]]", "[1, 0, {}]", '["", ""]', "[null]", "[[]]", "[2147483648]"])
+def test_a_list_of_what_is_no_object_is_kept_however_it_comes(elements: str) -> None:
+    response = check_chunking(LIST, [elements.encode()])
+    assert said(response)[-len(json.loads(elements)) :] == [("unknown", "event")] * len(json.loads(elements))
+
+
 def test_a_request_in_both_spellings_at_once() -> None:
     body = {
         "system_instruction": {"parts": [{"text": "You help."}], "role": "user"},
@@ -479,7 +485,7 @@ def test_a_token_count_is_no_inference(path: str) -> None:
         assert blocks(call.request.messages) == [("text", "Hi")]
         check_paths(call, asked)
         assert call.response is not None
-        assert said(call.response) == [("unknown", "token_count")]
+        assert said(call.response) == [("media", "token_count")]
 
 
 def test_code_assist_wraps_both_ways() -> None:

@@ -45,7 +45,6 @@ KNOWN_UNKNOWN = {
     "mcp_approval_request",
     "mcp_list_tools",
     "item_reference",
-    "token_count",
     "tool_addition",
     "tool_removal",
 }

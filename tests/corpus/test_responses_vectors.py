@@ -465,7 +465,7 @@ def test_token_counts_and_prewarming_are_no_inference() -> None:
         {"object": "response.input_tokens", "input_tokens": 11},
         request={"model": "m", "input": "x"},
     )
-    assert (response.usage, said(response)) == (None, [("unknown", "token_count")])
+    assert (response.usage, said(response)) == (None, [("media", "token_count")])
     warmed = decode(
         exchange(RESPONSES, None, request={"model": "m", "input": "x", "prompt_cache_options": {"prewarm": True}})
     )

@@ -23,6 +23,7 @@ from wiretape.wire.call_frame import (
     came_whole,
     frame_call,
     json_error,
+    kept_answer,
     settings_of,
     unknown_message,
     unreadable_request,
@@ -161,7 +162,7 @@ def count_response(response: Response, value: Json) -> CallResponse:
     """The count is the answer, not tokens that this call used."""
     if response.status >= 400 or has_error(value):
         return CallResponse(response.status, error=call_error(response.status, value, response.headers))
-    return CallResponse(response.status, messages=(unknown_message("token_count", value),))
+    return CallResponse(response.status, messages=(kept_answer("token_count", value),))
 
 
 def decode_answer(response: Response, value: Json, cut: bool = False) -> CallResponse:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ModelCall, Unknown
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Media, Message, ModelCall, Unknown
 from wiretape.model.http import Body, Ended, Exchange, Headers
-from wiretape.model.jsonvalue import JsonObject
+from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.lenient import as_text, dumps, raw_bytes
 from wiretape.wire.recognition import host_dialect
 
@@ -59,6 +59,13 @@ def unreadable_request(body: Body | None) -> CallRequest:
 
 def unknown_message(kind: str, raw: object, role: str = "assistant") -> Message:
     return Message(role, (Unknown(kind, raw),), ("",))
+
+
+def kept_answer(kind: str, value: Json) -> Message:
+    """The answer of a side call is one value, kept whole: a vector, scores, verdicts, a count."""
+    if isinstance(value, dict) and value:
+        return Message("assistant", (Media(kind, value),), ("",))
+    return unknown_message(kind, value)
 
 
 def came_whole(exchange: Exchange) -> bool:

@@ -51,10 +51,9 @@ def _read_list(response: Response) -> Chunks:
     times: list[int | None] = [*body.ms] if isinstance(body, StreamBody) else [None]
     times += [None] * (len(frames) - len(times))
     whole = load(b"".join(frames).strip(_BLANK))
-    if isinstance(whole, list) and (len(frames) == 1 or len(frames) - len(whole) in (0, 1)):
-        # A frame for each element, or nothing that tells when each came: the quick way.
-        times = times * len(whole) if len(frames) == 1 else times
-        return Chunks(EventPayload([Event("", value, ms) for value, ms in zip(whole, times, strict=False)]), True)
+    if isinstance(whole, list):
+        when = _when(len(whole), frames, times)
+        return Chunks(EventPayload([Event("", value, ms) for value, ms in zip(whole, when, strict=True)]), True)
     framer = ListFramer()
     events: list[Event] = []
     torn: list[str] = []
@@ -64,6 +63,17 @@ def _read_list(response: Response) -> Chunks:
     closed = framer.closed
     _take(b"".join(framer.close()), times[-1] if times else None, events, torn)
     return Chunks(EventPayload(events, unreadable=tuple(torn)), closed)
+
+
+def _when(count: int, frames: list[bytes], times: list[int | None]) -> list[int | None]:
+    """When each of a list's elements came."""
+    if len(frames) == 1:
+        return times * count
+    if len(frames) - count in (0, 1):  # a frame for each element, as tapes keep them: the quick way
+        return times[:count]
+    framer = ListFramer()
+    when = [ms for frame, ms in zip(frames, times, strict=False) for _ in framer.feed(frame)]
+    return when if len(when) == count else times[-1:] * count  # what is no object has no frame of its own
 
 
 def _take(piece: bytes, ms: int | None, events: list[Event], torn: list[str]) -> None:

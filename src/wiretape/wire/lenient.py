@@ -6,7 +6,6 @@ Only functions that look at a JSON value without knowing any provider may live h
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import orjson
@@ -15,6 +14,7 @@ from wiretape.model.http import Body, BytesBody, JsonBody, StreamBody, TextBody
 from wiretape.model.jsonvalue import Json, JsonObject
 
 _EMPTY: dict[str, Any] = {}
+_LARGEST = 2**63 - 1
 
 
 class Unreadable:
@@ -39,10 +39,10 @@ def string(value: Json) -> str | None:
 
 
 def number(value: Json) -> int | None:
-    """A whole number, else None (True is no number)."""
+    """A whole number, else None (True is no number, and what takes more than 64 bits counts nothing)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value) if math.isfinite(value) else None
+    return int(value) if -_LARGEST <= value <= _LARGEST else None  # False for NaN
 
 
 def first(*values: int | None) -> int | None:

@@ -14,7 +14,14 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import finish, recognition
 from wiretape.wire.answers import leftovers, read_answer, response_claim, token_time
 from wiretape.wire.base import Claim, Memo, Volatile
-from wiretape.wire.call_frame import came_whole, frame_call, settings_of, unknown_message, unreadable_request
+from wiretape.wire.call_frame import (
+    came_whole,
+    frame_call,
+    kept_answer,
+    settings_of,
+    unknown_message,
+    unreadable_request,
+)
 from wiretape.wire.failures import Phase, call_error, has_error
 from wiretape.wire.lenient import body_json, is_empty, items, obj, string
 from wiretape.wire.openai_chat import openai_error
@@ -156,7 +163,7 @@ def _plain(response: Response, value: Json, cut: bool = False, streamed: bool = 
     messages = output_messages(items(body.get("output")), body.get("tools"), cut)
     counts = body.get("object") == "response.input_tokens"
     if counts:
-        messages = (unknown_message("token_count", value),)
+        messages = (kept_answer("token_count", value),)
     elif not failed and not cut and _SHOWS_RESPONSE.isdisjoint(body):
         messages = (unknown_message("response", value),)
     has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages for b in m.blocks)

@@ -21,8 +21,8 @@ from wiretape.wire.bedrock_usage import header_usage
 from wiretape.wire.call_frame import (
     came_whole,
     frame_call,
+    kept_answer,
     settings_of,
-    unknown_message,
     unreadable_request,
 )
 from wiretape.wire.failures import call_error, has_error
@@ -130,7 +130,6 @@ def _text_in(value: Json) -> tuple[str, str] | None:
 
 
 def side_response(response: Response, whole: bool, kind: str) -> CallResponse:
-    """The answer is one value, kept whole: a vector, scores, verdicts, a count."""
     payload = read_payload(response)
     if isinstance(payload, TextPayload):
         return text_response(response, payload.text, whole)
@@ -139,14 +138,11 @@ def side_response(response: Response, whole: bool, kind: str) -> CallResponse:
     if failed:
         return CallResponse(response.status, error=call_error(response.status, value, response.headers))
     body = obj(value)
-    message = unknown_message(kind, value)
-    if kind != "token_count" and body:
-        message = Message("assistant", (Media(kind, body),), ("",))
     return CallResponse(
         response.status,
         model=string(body.get("model")),
         id=string(body.get("id")),
-        messages=(message,),
+        messages=(kept_answer(kind, value),),
         usage=side_usage(body, response.headers) if kind != "token_count" else None,
     )
 

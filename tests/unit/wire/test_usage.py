@@ -115,3 +115,9 @@ def test_merging_overwrites_by_member_and_skips_nulls() -> None:
     assert before["a"] == 1
     assert merge(None, {"a": 1}) == {"a": 1}
     assert merge(before, None) is before
+
+
+@pytest.mark.parametrize("count", [10**400, 2**64, -(2**70), 1e308, float("nan"), float("inf"), True, "7", None])
+def test_what_is_no_count_is_absent(count: Any) -> None:
+    assert openai_usage({"prompt_tokens": count, "completion_tokens": 2}) == Usage(None, None, None, 2, None)
+    assert anthropic_usage({"input_tokens": count, "output_tokens": 2}) == Usage(None, None, None, 2, None)
