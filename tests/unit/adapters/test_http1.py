@@ -119,11 +119,9 @@ def test_answers_are_written_whole_streamed_or_cut() -> None:
     assert b"".join(data for _, data in answer(whole)) == (
         b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
     )
+    streaming = b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n"
     assert list(answer(streamed)) == [
-        (
-            9,
-            b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n",
-        ),
+        (9, b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\n" + streaming),
         (0, b"3\r\none\r\n"),
         (5, b"3\r\ntwo\r\n"),
         (0, b"0\r\n\r\n"),
