@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import struct
+import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, TypeAlias
@@ -22,6 +24,8 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 TRANSPORT = "wiretape.transport"
 _FAIR = 32  # so many events of one answer, then the other connections have their turn
+_BEFORE_RESET_MS = 50
+_NO_LINGER = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # closing discards and resets
 LINGER_SECONDS = 2.0  # how long a client that hung up in the recording is given to do so again
 
 
@@ -98,7 +102,9 @@ class _Sending:
         finally:
             if self._gone is not None:
                 self._gone.cancel()
-        if shown.cut:
+        if shown.reset:
+            await self._reset()
+        elif shown.cut:
             self._close()
 
     async def _answer(self, shown: Playback, status: int) -> None:
@@ -135,6 +141,18 @@ class _Sending:
         transport: asyncio.Transport | None = self._scope.get(TRANSPORT)
         if transport is not None:
             transport.close()
+
+    async def _reset(self) -> None:
+        """End the connection with a TCP reset; what was written before is given the time to arrive."""
+        transport: asyncio.Transport | None = self._scope.get(TRANSPORT)
+        if transport is None:
+            return
+        with suppress(_ClientGone):
+            await self._pause(_BEFORE_RESET_MS)
+        connection = transport.get_extra_info("socket")
+        with suppress(OSError):  # it is gone already
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        transport.abort()
 
 
 def listen(port: int = 0) -> socket.socket:

@@ -46,6 +46,7 @@ class Options:
     let_through: tuple[str, ...]
     tier: str
     repeat: bool
+    faults: tuple[str, ...]
     port: int
     report: Path | None
     verbose: bool
@@ -54,6 +55,9 @@ class Options:
 @click.command(cls=_WithProgram)
 @click.argument("tapes", nargs=-1, required=True, metavar="TAPE... [-- CMD...]", type=click.Path(path_type=Path))
 @click.option("--pace", type=click.FloatRange(min=0), default=0, help="0: at once (default), 1: as recorded.")
+@click.option(
+    "--fault", "faults", metavar="SPEC", multiple=True, help="Inject a fault: 429@3, cut@2:event=5, slow@*:x10."
+)
 @click.option("--pass", "let_through", metavar="GLOB", multiple=True, help="Let this host through (the agent's tools).")
 @click.option(
     "--tier",
@@ -104,16 +108,18 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
 
 def _session(options: Options) -> ReplaySession:
     from wiretape.adapters.settings import load_settings
+    from wiretape.replay.fault_specs import parse_fault
     from wiretape.replay.session import ReplaySession
     from wiretape.replay.values import ReplayOptions, Tier
     from wiretape.tape.reader import read_tape
 
+    faults = tuple(parse_fault(spec) for spec in options.faults)
     settings = load_settings(Path.cwd())
     tapes = [read_tape(path) for path in options.tapes]
     for tape in tapes:
         for warning in tape.warnings:
             click.echo(f"wiretape: {warning}", err=True)
-    made = ReplayOptions(Tier[options.tier.upper()], options.repeat, tuple(settings.mask))
+    made = ReplayOptions(Tier[options.tier.upper()], options.repeat, tuple(settings.mask), faults)
     return ReplaySession(tapes, made, names=[str(path) for path in options.tapes])
 
 
@@ -159,7 +165,7 @@ def _wait_for_stop() -> None:
 
 def _live_lines(session: ReplaySession, verbose: bool) -> Callable[[Outcome], None]:
     """Prints a line for each call; what is neither call nor miss only when asked."""
-    from wiretape.replay.values import Answer, Miss
+    from wiretape.replay.values import Answer, Injected, Miss
     from wiretape.views.call_line import call_line
     from wiretape.views.replay_view import outcome_line, tier_mark
     from wiretape.views.terminal import make_console
@@ -168,7 +174,7 @@ def _live_lines(session: ReplaySession, verbose: bool) -> Callable[[Outcome], No
 
     def show(outcome: Outcome) -> None:
         call = session.call_of(outcome) if isinstance(outcome, Answer) else None
-        if call is None and not verbose and not isinstance(outcome, Miss):
+        if call is None and not verbose and not isinstance(outcome, Injected | Miss):
             return
         line = outcome_line(outcome)
         if call is not None and isinstance(outcome, Answer):

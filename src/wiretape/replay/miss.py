@@ -107,7 +107,7 @@ def miss(
     lines += _story(reason, nearest, note)
     lines.append(mend(reason) if mend is not None else _mend(reason, tapes))
     message = "\n".join(lines)
-    headers, body = _error(probe, message)
+    headers, body = provider_error(probe, 400, message, "wiretape_miss")
     return Miss(
         number=number,
         what=what,
@@ -120,10 +120,11 @@ def miss(
     )
 
 
-def _error(probe: Probe, message: str) -> tuple[Headers, bytes]:
+def provider_error(probe: Probe, status: int, message: str, code: str) -> tuple[Headers, bytes]:
+    """An error in the shape of who was asked."""
     if probe.format is not None:
-        return probe.format.error(400, message, "wiretape_miss")
-    body = orjson.dumps({"error": {"message": message, "type": "invalid_request_error", "code": "wiretape_miss"}})
+        return probe.format.error(status, message, code)
+    body = orjson.dumps({"error": {"message": message, "type": "invalid_request_error", "code": code}})
     return Headers([("content-type", "application/json")]), body
 
 

@@ -10,7 +10,8 @@ from typing import Final
 import orjson
 
 from wiretape.model.http import Ended, Exchange, Headers, StreamBody, body_bytes
-from wiretape.replay.values import Answer, Miss, Outcome, Stray
+from wiretape.replay.faults import marred, slowed
+from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray
 from wiretape.tape.redact_placeholders import PLACEHOLDER
 
 # Headers of one connection, and those that described bytes which are sent in another way now.
@@ -43,8 +44,9 @@ class Playback:
     """What a door sends. `status` is None where nothing was ever answered: the connection is closed.
 
     `pieces` are sent each for itself where `streamed`; else they are one body with a content-length. `cut`: after them
-    the connection is closed without a proper end. `linger`: the client is given time to hang up itself before that.
-    `ended` is how the recorded exchange ended: doors in process raise what their library raises there.
+    the connection is closed without a proper end, by a TCP reset where `reset` says so. `linger`: the client is given
+    time to hang up itself before that. `ended` is how the recorded exchange ended: doors in process raise what their
+    library raises there.
     """
 
     status: int | None
@@ -53,6 +55,7 @@ class Playback:
     pause: float = 0  # before the headers, in milliseconds
     streamed: bool = False
     cut: bool = False
+    reset: bool = False
     linger: bool = False
     ended: Ended = Ended.COMPLETE
 
@@ -60,8 +63,10 @@ class Playback:
 def playback(outcome: Outcome, pace: float = 0) -> Playback:
     """What to send. `pace`: 0 at once, 1 as recorded, 2 twice as slow."""
     match outcome:
-        case Answer(exchange=exchange):
-            return _recorded(exchange, pace)
+        case Answer(exchange=exchange, faults=faults):
+            return marred(_recorded(exchange, slowed(pace, faults)), faults) if faults else _recorded(exchange, pace)
+        case Injected(exchange=exchange, fault=fault):
+            return marred(_recorded(exchange, pace), [fault])
         case Miss(status=status, headers=headers, body=body):
             return _whole(status, headers.pairs(), body)
         case Stray(what=what, note=note):

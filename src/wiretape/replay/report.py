@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from wiretape.replay.drift import Drift
 from wiretape.replay.excerpt import excerpts, spelled
-from wiretape.replay.values import Answer, Miss, Outcome, Reference, Stray, Tier
+from wiretape.replay.faults import Fault
+from wiretape.replay.values import Answer, Injected, Miss, Outcome, Reference, Stray, Tier
 
 
 class _Model(BaseModel):
@@ -71,8 +72,20 @@ class Strayed(_Model):
     times: int
 
 
+class Mishap(_Model):
+    """A fault that an attempt at `answer` got. Where it `broke`, the recorded answer was left for the next attempt."""
+
+    request: int
+    fault: str  # as it was asked for, such as "429@3"
+    answer: Named
+    broke: bool
+
+
 class ReplayReport(_Model):
-    """`left_over`: recorded answers that nobody asked for; `sockets`: recorded WebSockets that nobody opened."""
+    """`left_over`: recorded answers that nobody asked for; `sockets`: recorded WebSockets that nobody opened.
+
+    `injected`: the faults that were asked for and came; `not_injected`: those that no attempt came up for.
+    """
 
     tapes: str
     played: tuple[Played, ...]
@@ -82,6 +95,8 @@ class ReplayReport(_Model):
     left_over: tuple[Named, ...]
     passed: dict[str, int]
     sockets: int = 0
+    injected: tuple[Mishap, ...] = ()
+    not_injected: tuple[str, ...] = ()
 
     @property
     def drifted_calls(self) -> int:
@@ -95,6 +110,7 @@ def build_report(
     passed: Mapping[str, int],
     left_over: Sequence[Reference],
     sockets: int,
+    never_came: Sequence[Fault] = (),
 ) -> ReplayReport:
     return ReplayReport(
         tapes=tapes,
@@ -105,6 +121,8 @@ def build_report(
         left_over=tuple(_named(reference) for reference in left_over),
         passed=dict(passed),
         sockets=sockets,
+        injected=tuple(mishap for outcome in outcomes for mishap in _mishaps(outcome)),
+        not_injected=tuple(fault.spec for fault in never_came),
     )
 
 
@@ -116,6 +134,18 @@ def _played(answer: Answer) -> Played:
     return Played(
         request=answer.number, answer=_named(answer.reference), tier=answer.tier.word, repeated=answer.repeated
     )
+
+
+def _mishaps(outcome: Outcome) -> list[Mishap]:
+    match outcome:
+        case Injected(fault=fault):
+            faults: Sequence[Fault] = (fault,)
+        case Answer(faults=faults):
+            pass
+        case _:
+            return []
+    named = _named(outcome.reference)
+    return [Mishap(request=outcome.number, fault=f.spec, answer=named, broke=f.breaks) for f in faults]
 
 
 def _drifted(drift: Drift) -> Drifted:

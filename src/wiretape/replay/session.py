@@ -14,15 +14,18 @@ import orjson
 
 from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall
-from wiretape.model.http import Request
+from wiretape.model.http import BytesBody, Ended, Headers, Request, Response
 from wiretape.model.jsonvalue import Json
+from wiretape.model.loop import Run
+from wiretape.replay.aiming import aim
 from wiretape.replay.compare import Differences
 from wiretape.replay.drift import Drifts
 from wiretape.replay.echo import Echoes
+from wiretape.replay.faults import Fault, Refusal
 from wiretape.replay.index import CallIndex, ExactIndex, Index, Probe
 from wiretape.replay.levels import Level, Shapes
 from wiretape.replay.mask import Masker
-from wiretape.replay.miss import Nearest, fault, is_minor, miss, nearest_call, thread_labels
+from wiretape.replay.miss import Nearest, fault, is_minor, miss, nearest_call, provider_error, thread_labels
 from wiretape.replay.playback import lost_body
 from wiretape.replay.recorded import Recorded, live_body, plain, recorded_exchanges
 from wiretape.replay.report import ReplayReport, build_report
@@ -30,6 +33,7 @@ from wiretape.replay.sockets import SocketPlay, Sockets
 from wiretape.replay.values import (
     Answer,
     Difference,
+    Injected,
     LiveRequest,
     Miss,
     MissReason,
@@ -97,6 +101,7 @@ class ReplaySession:
             self._outcomes,
             self._socket_miss,
         )
+        self._faults = aim(self.options.faults, self._recorded, self.names, lambda: self._runs)
         self._exact  # noqa: B018  built now: it is asked by every request
 
     def answer(self, request: LiveRequest) -> Outcome:
@@ -162,7 +167,8 @@ class ReplaySession:
     def report(self) -> ReplayReport:
         """What happened so far."""
         left = [r.reference for r in self._recorded if not self._played[r.order]]
-        return build_report(self.names, self._outcomes, self.drifts, self.passed, left, self._sockets.left)
+        never_came = self._faults.never_came
+        return build_report(self.names, self._outcomes, self.drifts, self.passed, left, self._sockets.left, never_came)
 
     # -- matching -----------------------------------------------------------------------------------------------------
 
@@ -196,7 +202,7 @@ class ReplaySession:
         for tier, index in self._tiers():
             found = index.shelf.last_played(index.place(probe).key, probe.address.host, probe.strict)
             if found is not None:
-                if self.options.repeat:
+                if self.options.repeat or self._faults.delayed(found):
                     return self._give(self._recorded[found], probe, tier, repeated=True)
                 return self._nothing(probe, already=self._recorded[found])
         return self._nothing(probe)
@@ -206,15 +212,29 @@ class ReplaySession:
         if lost:
             note = f"{recorded.reference} would, but the tape has lost its answer's body ({lost} bytes)"
             return self._nothing(probe, note=note)
+        faults = self._faults.next(recorded.order)
+        if faults and faults[0].breaks:
+            return self._inject(recorded, probe, faults[0])
         self._played[recorded.order] = True
         apart: tuple[Difference, ...] = ()
         if tier is not Tier.EXACT:
             apart = tuple(self._differences.between(recorded.probe.value, probe.value))
             self._echoes.learn(apart)
         exchange = self._echoes.forward(recorded.exchange)
-        answer = Answer(self._number, recorded.reference, exchange, tier, apart, repeated)
+        answer = Answer(self._number, recorded.reference, exchange, tier, apart, repeated, faults)
         self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
         return answer
+
+    def _inject(self, recorded: Recorded, probe: Probe, fault: Fault) -> Injected:
+        """The fault instead of the answer, which stays unplayed."""
+        exchange = self._echoes.forward(recorded.exchange)
+        if isinstance(fault.effect, Refusal):
+            message = f"injected by wiretape (--fault {fault.spec})"
+            headers, body = provider_error(probe, fault.effect.status, message, "wiretape_fault")
+            made = Headers([*headers.pairs(), *fault.effect.headers])
+            response = Response(fault.effect.status, made, exchange.at, BytesBody(body))
+            exchange = replace(exchange, response=response, ended=Ended.COMPLETE)
+        return Injected(self._number, recorded.reference, exchange, fault)
 
     def _nothing(self, probe: Probe, already: Recorded | None = None, note: str = "") -> Miss | Stray:
         if probe.format is None:
@@ -297,9 +317,14 @@ class ReplaySession:
         index.trie.forget_recent()
 
     @cached_property
+    def _runs(self) -> list[Run]:
+        """What each tape's calls are to one another. Made when it is first needed: for a miss, or for names."""
+        return [build_run(decode(tape.exchanges, self._registry)) for tape in self.tapes]
+
+    @cached_property
     def _labels(self) -> list[dict[int, str]]:
-        """For each tape: exchange number -> which call of which thread it is. Made for the first miss."""
-        return [thread_labels(build_run(decode(tape.exchanges, self._registry))) for tape in self.tapes]
+        """For each tape: exchange number -> which call of which thread it is."""
+        return [thread_labels(run) for run in self._runs]
 
     def _label(self, recorded: Recorded) -> str:
         try:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from wiretape.model.http import Exchange, Headers
 from wiretape.model.jsonvalue import Json
+from wiretape.replay.faults import Fault
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
@@ -49,6 +50,7 @@ class ReplayOptions:
     tier: Tier = Tier.MASKED  # the loosest tier allowed
     repeat: bool = False  # give a recorded answer again when all that match were played
     mask: tuple[str, ...] = ()  # the user's own patterns for what changes between runs
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Answer:
     """The recorded exchange that answers a live request.
 
     `differences` are those that no earlier answer of the session told of: none at tier exact, and none where only the
-    history differs, as it did before.
+    history differs, as it did before. `faults`: those that delay it.
     """
 
     number: int  # of the live request, from 1
@@ -88,6 +90,17 @@ class Answer:
     tier: Tier
     differences: tuple[Difference, ...] = ()
     repeated: bool = False
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """A fault in the place of a recorded answer, which is left for the next attempt. `exchange`: what it is made of."""
+
+    number: int
+    reference: Reference
+    exchange: Exchange
+    fault: Fault
 
 
 MissReason: TypeAlias = Literal["never recorded", "already played", "diverged", "not playable", "fault"]
@@ -117,7 +130,7 @@ class Stray:
     note: str = ""
 
 
-Outcome: TypeAlias = Answer | Miss | Stray
+Outcome: TypeAlias = Answer | Injected | Miss | Stray
 
 
 @dataclass(frozen=True, slots=True)

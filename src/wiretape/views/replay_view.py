@@ -9,8 +9,8 @@ from typing import TypeAlias
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.replay.report import Drifted, Missed, Named, ReplayReport
-from wiretape.replay.values import Answer, Miss, Outcome, Stray, Tier
+from wiretape.replay.report import Drifted, Mishap, Missed, Named, ReplayReport
+from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray, Tier
 
 _Row: TypeAlias = tuple[str, Text]
 
@@ -22,7 +22,7 @@ _MOST_NAMED = 12
 
 def replay_view(report: ReplayReport) -> RenderableType:
     """One block for each kind of thing that happened; what did not happen is not mentioned."""
-    lines = [_row("played", _played(report))]
+    lines = [_row("played", _played(report)), *_injected(report)]
     for position, drift in enumerate(d for d in report.drifted if not d.minor):
         lines += _drift("drifted" if not position else "", drift)
     lines += _minor(report)
@@ -62,6 +62,8 @@ def outcome_line(outcome: Outcome) -> Text:
     match outcome:
         case Answer(reference=reference):
             return Text(f"{f'x{reference.exchange}':>3}  {reference.what}", "dim")
+        case Injected(reference=reference, fault=fault):
+            return Text(f"{reference.call or f'x{reference.exchange}':>3}  injected {fault.spec}", "yellow")
         case Miss(what=what, reason=reason):
             return Text(f"miss  {what}  {reason}", "bold red")
         case Stray(what=what, note=note):
@@ -69,8 +71,9 @@ def outcome_line(outcome: Outcome) -> Text:
 
 
 def tier_mark(answer: Answer) -> str:
-    """What is said of an answer that did not match exactly."""
-    return "" if answer.tier is Tier.EXACT else f"  drift ({answer.tier.word})"
+    """What is said of an answer that did not match exactly, or that a fault delayed."""
+    injected = "".join(f"  injected {fault.spec}" for fault in answer.faults)
+    return injected + ("" if answer.tier is Tier.EXACT else f"  drift ({answer.tier.word})")
 
 
 def _played(report: ReplayReport) -> str:
@@ -83,6 +86,20 @@ def _played(report: ReplayReport) -> str:
         line += f", {_count(others, 'other answer')}"
     repeated = sum(1 for played in report.played if played.repeated)
     return line + (f", {repeated} of them again" if repeated else "")
+
+
+def _injected(report: ReplayReport) -> Iterator[_Row]:
+    by_fault: dict[str, list[Mishap]] = {}
+    for mishap in report.injected:
+        by_fault.setdefault(mishap.fault, []).append(mishap)
+    label = "injected"
+    for fault, mishaps in by_fault.items():
+        named = list({(one.answer.tape, one.answer.exchange): one.answer for one in mishaps}.values())
+        again = f" ({_count(len(mishaps), 'attempt')})" if len(mishaps) > len(named) else ""
+        yield _row(label, f"{fault} into {_names(named)}{again}")
+        label = ""
+    if report.not_injected:
+        yield _row(label, f"{', '.join(report.not_injected)} never came up: nobody asked for the call", "yellow")
 
 
 def _drift(label: str, drift: Drifted) -> Iterator[_Row]:

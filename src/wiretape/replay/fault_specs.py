@@ -1,0 +1,126 @@
+"""Reads `--fault`: `WHAT@TARGET[:OPTION]...`. A wrong one is told with what is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from wiretape.errors import UsageError
+from wiretape.replay.faults import (
+    AtAgent,
+    AtCall,
+    AtTool,
+    Cut,
+    Effect,
+    Everywhere,
+    Fault,
+    Refusal,
+    Reset,
+    Slow,
+    Stall,
+    Target,
+)
+
+_ALLOWED: Final = """\
+  429@3                 call 3 is first answered with this status; any from 400 to 599 (:after=2s sets retry-after)
+  cut@2:event=5         the answer of call 2 breaks off after its 5th event (without event: half way)
+  stall@2:event=5       nothing more comes after the 5th event, until the client goes (:for=10s: it goes on then)
+  reset@2:event=5       the connection is reset there (without event: before the answer begins)
+  slow@2:x10            the recorded pauses, ten times as long
+  behind @, in place of the number: * (every call), tool=NAME (calls that ask for it), agent=NAME
+  :times=3              not only the first attempt, but three"""
+_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
+    "cut": frozenset({"event", "times"}),
+    "reset": frozenset({"event", "times"}),
+    "stall": frozenset({"event", "for", "times"}),
+    "slow": frozenset({"x"}),
+    "status": frozenset({"after", "times"}),
+}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)")
+_UNITS: Final = {"ms": 1.0, "s": 1000.0, "m": 60_000.0}
+_FACTOR: Final = re.compile(r"x(\d+(?:\.\d+)?)")
+
+
+class _Wrong(Exception):
+    """What is wrong with a spec."""
+
+
+def parse_fault(spec: str) -> Fault:
+    """What a person wrote, as a value."""
+    try:
+        what, at, rest = spec.strip().partition("@")
+        target, *options = rest.split(":")
+        if not at or not target:
+            raise _Wrong("it does not say at which call: WHAT@CALL")
+        kind = "status" if what.isdecimal() else what
+        given = dict(_option(kind, option) for option in options)
+        return Fault(spec.strip(), _effect(what, given), _target(target), _number(given, "times", 1) or 1)
+    except _Wrong as wrong:
+        raise UsageError(f"--fault {spec}: {wrong}\n{_ALLOWED}") from None
+
+
+def _effect(what: str, given: Mapping[str, str]) -> Effect:
+    match what:
+        case "cut":
+            return Cut(_event(given))
+        case "reset":
+            return Reset(_event(given))
+        case "stall":
+            return Stall(_event(given), _milliseconds(given, "for"))
+        case "slow":
+            if "x" not in given:
+                raise _Wrong("it does not say how slow: slow@2:x10")
+            return Slow(float(given["x"]))
+    if what.isdecimal() and 400 <= int(what) <= 599:
+        after = _milliseconds(given, "after")
+        return Refusal(int(what), None if after is None else after / 1000)
+    if what.isdecimal():
+        raise _Wrong(f"{what} is no error: a status from 400 to 599 is")
+    raise _Wrong(f"there is no fault {what!r}")
+
+
+def _target(target: str) -> Target:
+    named: Mapping[str, Callable[[str], Target]] = {"tool": AtTool, "agent": AtAgent}
+    if target == "*":
+        return Everywhere()
+    if target.isdecimal() and int(target):
+        return AtCall(int(target))
+    kind, equals, name = target.partition("=")
+    if equals and name and kind in named:
+        return named[kind](name)
+    raise _Wrong(f"{target!r} is no call: a number from 1, *, tool=NAME or agent=NAME is")
+
+
+def _option(kind: str, option: str) -> tuple[str, str]:
+    factor = _FACTOR.fullmatch(option)
+    name, _, value = ("x", "=", factor[1]) if factor else option.partition("=")
+    if kind in _OPTIONS and name not in _OPTIONS[kind]:
+        shown = "a status" if kind == "status" else kind
+        raise _Wrong(f"{shown} has no option {option!r}")
+    if not value:
+        raise _Wrong(f"option {option!r} has no value")
+    return name, value
+
+
+def _event(given: Mapping[str, str]) -> int | None:
+    return _number(given, "event", 0)
+
+
+def _number(given: Mapping[str, str], name: str, least: int) -> int | None:
+    value = given.get(name)
+    if value is None:
+        return None
+    if not value.isdecimal() or int(value) < least:
+        raise _Wrong(f"{name}={value} is no number from {least}")
+    return int(value)
+
+
+def _milliseconds(given: Mapping[str, str], name: str) -> float | None:
+    value = given.get(name)
+    if value is None:
+        return None
+    found = _DURATION.fullmatch(value)
+    if found is None:
+        raise _Wrong(f"{name}={value} is no duration: 500ms, 10s or 2m is")
+    return float(found[1]) * _UNITS[found[2]]
