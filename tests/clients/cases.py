@@ -176,6 +176,13 @@ OVER_TLS = (
         base=_CORP,
         tls_hosts=("llm.corp.example",),
     ),
+    Case(
+        "opencode-own-tls",
+        _npm("opencode"),
+        (_npm("opencode"), "run", "-m", "anthropic/claude-sonnet-4-5", TASK),
+        ("ANTHROPIC_API_KEY=sk-ant-test",),
+        tls_hosts=("api.anthropic.com",),
+    ),
 )
 
 _VENVS = {

@@ -1,6 +1,6 @@
 """Runs real agent clients: recorded through wiretape, then replayed while nothing but wiretape answers.
 
-    python tests/clients/run.py [--kit DIRECTORY] [--runs N] [--json FILE] [--markdown] [CASE...]
+    python tests/clients/run.py [--kit DIRECTORY] [--runs N] [--json FILE] [--write] [CASE...]
 
 CASE is a name or its beginning (`codex`, `pi-`); without one, every case whose client is installed. Prints a table:
 calls, drift by kind, misses, verdict. The kit (drive.py and a scripted mock; `../shared/clients` beside the
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.clients.cases import CASES, Case  # noqa: E402
+from tests.clients.page import PAGE, with_rows  # noqa: E402
 
 PATIENCE_S = 150
 MOCK_PORT = 9000
@@ -145,14 +146,45 @@ def _verdict(result: Result, code: int | str, recorded: str, replayed: str) -> s
     return "ok"
 
 
-def table(results: list[Result], markdown: bool) -> str:
+def table(results: list[Result]) -> str:
     rows = [COLUMNS, *(result.cells for result in results)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    if markdown:
-        lines = ["| " + " | ".join(row) + " |" for row in rows]
-        lines.insert(1, "|" + "---|" * len(COLUMNS))
     return "\n".join(lines)
+
+
+def write(results: list[Result]) -> None:
+    """Into the documentation; of several runs of a case, their sum in one row."""
+    day = time.strftime("%Y-%m-%d")
+    rows = [(*result.cells, day) for result in merged(results)]
+    PAGE.write_text(
+        with_rows(PAGE.read_text("utf-8"), (*COLUMNS, "seen"), rows, [case.name for case in CASES]), encoding="utf-8"
+    )
+
+
+def merged(results: list[Result]) -> list[Result]:
+    """One result for each case; the first verdict that is not ok is the verdict of all its runs."""
+    sums: dict[str, Result] = {}
+    counts: Counter[str] = Counter()
+    for one in results:
+        counts[one.case] += 1
+        known = sums.get(one.case)
+        if known is None:
+            sums[one.case] = replace(one)
+            continue
+        sums[one.case] = replace(
+            one,
+            calls=known.calls + one.calls,
+            tiers=known.tiers + one.tiers,
+            misses=known.misses + one.misses,
+            left_over=known.left_over + one.left_over,
+            seconds=known.seconds + one.seconds,
+            verdict=known.verdict if known.verdict != "ok" else one.verdict,
+        )
+    return [
+        replace(one, verdict=f"{one.verdict} ({counts[one.case]} runs)" if counts[one.case] > 1 else one.verdict)
+        for one in sums.values()
+    ]
 
 
 def main() -> int:
@@ -161,9 +193,22 @@ def main() -> int:
     parser.add_argument("--kit", type=Path, default=ROOT.parent / "shared" / "clients")
     parser.add_argument("--runs", type=int, default=1, help="how often each case is run")
     parser.add_argument("--json", type=Path, help="write the results here as well")
-    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    parser.add_argument("--write", action="store_true", help="write the rows into docs/clients.md")
+    parser.add_argument(
+        "--from", dest="earlier", type=Path, action="append", help="results that --json wrote; run nothing"
+    )
     parser.add_argument("--keep", type=Path, help="keep tapes, reports and logs in this directory")
     asked = parser.parse_args()
+    if asked.earlier:
+        loaded = [
+            Result(**{**one, "tiers": Counter(one["tiers"])})
+            for f in asked.earlier
+            for one in json.loads(f.read_text())
+        ]
+        print(table(merged(loaded)))
+        if asked.write:
+            write(loaded)
+        return 0
     installed = Path(os.environ.get("CLIENTS_DIR", Path.home() / ".cache" / "agent-clients")).resolve()
     missing = [str(path) for path in (asked.kit / "drive.py", installed / "venv" / "mock") if not path.exists()]
     if missing:
@@ -181,7 +226,9 @@ def main() -> int:
             print("  ".join(results[-1].cells), file=sys.stderr, flush=True)
     if asked.json:
         asked.json.write_text(json.dumps([asdict(result) for result in results], indent=1, ensure_ascii=False) + "\n")
-    print(table(results, asked.markdown))
+    print(table(results))
+    if asked.write:
+        write(results)
     if absent:
         print(f"not installed: {', '.join(absent)}")
     print(f"tapes, reports and logs: {keep}")

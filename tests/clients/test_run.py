@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.clients.cases import CASES, Case
-from tests.clients.run import Clients, Result, _read_report, _verdict, table
+from tests.clients.page import BEGIN, END, with_rows
+from tests.clients.run import Clients, Result, _read_report, _verdict, merged, table
 
 RUN = Path(__file__).parent / "run.py"
 
@@ -76,7 +78,28 @@ def test_what_is_right(result: Result, code: int | str, replayed: str, verdict: 
     assert _verdict(result, code, "said", replayed) == verdict
 
 
-def test_the_table_in_both_forms() -> None:
-    results = [Result("codex", "0.1", 2, verdict="ok")]
-    assert table(results, markdown=False).splitlines()[1].startswith("codex  0.1      2")
-    assert table(results, markdown=True).splitlines()[2].startswith("| codex | 0.1 | 2 |")
+def test_the_table_has_a_line_for_each_result() -> None:
+    assert table([Result("codex", "0.1", 2, verdict="ok")]).splitlines()[1].startswith("codex  0.1      2")
+
+
+def test_several_runs_are_one_row_and_the_worst_verdict_stays() -> None:
+    runs = [
+        Result("x", calls=2, tiers=Counter(exact=2), verdict="ok"),
+        Result("x", calls=2, tiers=Counter(exact=1), misses=["no call"], verdict="missed"),
+        Result("x", calls=2, tiers=Counter(masked=2), verdict="ok"),
+        Result("y", calls=1, verdict="ok"),
+    ]
+    one, other = merged(runs)
+    assert one.cells == ("x", "", "6", "3", "0", "2", "1", "0", "0 s", "missed (3 runs)")
+    assert other.verdict == "ok"
+
+
+def test_rows_of_the_page_are_replaced_and_the_others_stay() -> None:
+    columns = ("case", "calls", "seen")
+    page = f"above\n{BEGIN}\n{END}\nbelow\n"
+    first = with_rows(page, columns, [("b", "1", "monday"), ("a", "2", "monday")], ["a", "b"])
+    again = with_rows(first, columns, [("b", "3", "friday")], ["a", "b"])
+    table_now = "| case | calls | seen |\n|---|---|---|\n| a | 2 | monday |\n| b | 3 | friday |"
+    assert again == f"above\n{BEGIN}\n{table_now}\n{END}\nbelow\n"
+    with pytest.raises(ValueError, match="no lines"):
+        with_rows("nothing", columns, [], [])
