@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +162,12 @@ def write(results: list[Result]) -> None:
     )
 
 
+def read_results(files: list[Path]) -> list[Result]:
+    """What `--json` wrote."""
+    documents = [one for file in files for one in json.loads(file.read_text("utf-8"))]
+    return [Result(**{**document, "tiers": Counter(document["tiers"])}) for document in documents]
+
+
 def merged(results: list[Result]) -> list[Result]:
     """One result for each case; the first verdict that is not ok is the verdict of all its runs."""
     sums: dict[str, Result] = {}
@@ -200,11 +206,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="keep tapes, reports and logs in this directory")
     asked = parser.parse_args()
     if asked.earlier:
-        loaded = [
-            Result(**{**one, "tiers": Counter(one["tiers"])})
-            for f in asked.earlier
-            for one in json.loads(f.read_text())
-        ]
+        loaded = read_results(asked.earlier)
         print(table(merged(loaded)))
         if asked.write:
             write(loaded)
@@ -225,7 +227,7 @@ def main() -> int:
             results.append(clients.run(case))
             print("  ".join(results[-1].cells), file=sys.stderr, flush=True)
     if asked.json:
-        asked.json.write_text(json.dumps([asdict(result) for result in results], indent=1, ensure_ascii=False) + "\n")
+        asked.json.write_text(json.dumps([vars(result) for result in results], indent=1, ensure_ascii=False) + "\n")
     print(table(results))
     if asked.write:
         write(results)

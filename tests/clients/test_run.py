@@ -13,7 +13,7 @@ import pytest
 
 from tests.clients.cases import CASES, Case
 from tests.clients.page import BEGIN, END, with_rows
-from tests.clients.run import Clients, Result, _read_report, _verdict, merged, table
+from tests.clients.run import Clients, Result, _read_report, _verdict, merged, read_results, table
 
 RUN = Path(__file__).parent / "run.py"
 
@@ -92,6 +92,12 @@ def test_several_runs_are_one_row_and_the_worst_verdict_stays() -> None:
     one, other = merged(runs)
     assert one.cells == ("x", "", "6", "3", "0", "2", "1", "0", "0 s", "missed (3 runs)")
     assert other.verdict == "ok"
+
+
+def test_results_that_were_written_can_be_read_again(tmp_path: Path) -> None:
+    result = Result("x", "1", 2, Counter(exact=2), verdict="ok")
+    (tmp_path / "results.json").write_text(json.dumps([vars(result)]))
+    assert read_results([tmp_path / "results.json"]) == [result]
 
 
 def test_rows_of_the_page_are_replaced_and_the_others_stay() -> None:
