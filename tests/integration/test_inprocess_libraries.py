@@ -154,3 +154,110 @@ def test_recording_a_replay_gives_the_recording_again(
     with wiretape.replay(tape), wiretape.record(again):
         assert calls(url) == [CHAT_ANSWER, CHAT_EVENTS]
     assert answers(again) == answers(tape)
+
+
+def requested(library: str, method: str, url: str, body: Any = None) -> tuple[int, bytes]:
+    """One request, whole, through the library's plainest call. `body` may be a list: it is sent piece by piece."""
+
+    async def by_aiohttp() -> tuple[int, bytes]:
+        async def pieces() -> Any:
+            for piece in body:
+                yield piece
+
+        sent = pieces() if isinstance(body, list) else body
+        async with aiohttp.ClientSession() as session, session.request(method, url, data=sent) as response:
+            return response.status, await response.read()
+
+    async def by_httpx2() -> tuple[int, bytes]:
+        async def pieces() -> Any:
+            for piece in body:
+                yield piece
+
+        sent = pieces() if isinstance(body, list) else body
+        async with httpx2.AsyncClient() as client:
+            response = await client.request(method, url, content=sent)
+            return response.status_code, response.content
+
+    if library == "aiohttp":
+        return asyncio.run(by_aiohttp())
+    if library == "httpx2":
+        return asyncio.run(by_httpx2())
+    sent = iter(body) if isinstance(body, list) else body
+    if library == "httpx":
+        response = httpx.request(method, url, content=sent)
+        return response.status_code, response.content
+    done = requests.request(method, url, data=sent)
+    return done.status_code, done.content
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2", "aiohttp", "requests"])
+def test_odd_answers_and_uploads_in_pieces_come_back_as_they_were(library: str, tmp_path: Path) -> None:
+    tape = tmp_path / "x.tape"
+
+    def run(url: str) -> list[tuple[int, bytes]]:
+        return [
+            requested(library, "POST", f"{url}/gzip", b"{}"),
+            requested(library, "POST", f"{url}/nothing", b"x"),
+            requested(library, "HEAD", f"{url}/nothing"),
+            requested(library, "POST", f"{url}/limited", b"{}"),
+            requested(library, "POST", f"{url}/upload", [b"one ", b"two ", b"three"]),
+            requested(library, "GET", f"{url}/query?a=1&b=%20x"),
+        ]
+
+    with Upstream() as upstream, wiretape.record(tape):
+        live = run(upstream.url)
+        assert [status for status, _ in live] == [200, 204, 204, 429, 200, 200]
+        assert json.loads(live[0][1]) == CHAT_ANSWER
+        assert [seen.body for seen in upstream.seen][4] == b"one two three"
+    recorded = read_tape(tape).exchanges
+    assert {x.ended for x in recorded} == {Ended.COMPLETE}
+    assert [x.request.url.removeprefix(upstream.url) for x in recorded][-1] == "/query?a=1&b=%20x"
+    with wiretape.replay(tape) as ctx:
+        assert run(upstream.url) == live
+    assert ctx.report.left_over == ()
+
+
+def test_a_redirect_is_two_exchanges_and_is_followed_again(tmp_path: Path) -> None:
+    from tests.support.upstream import raw_upstream
+
+    moved = b"HTTP/1.1 307 Moved\r\nlocation: %s/v1/messages\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+    async def by_aiohttp(url: str) -> int:
+        async with aiohttp.ClientSession() as session, session.post(url, data=b"{}") as response:
+            return int(response.status)
+
+    calls: dict[str, Callable[[str], int]] = {
+        "httpx": lambda url: int(httpx.post(url, content=b"{}", follow_redirects=True).status_code),
+        "requests": lambda url: int(requests.post(url, data=b"{}").status_code),
+        "aiohttp": lambda url: asyncio.run(by_aiohttp(url)),
+    }
+    for name, call in calls.items():
+        tape = tmp_path / f"{name}.tape"
+        with Upstream() as upstream, raw_upstream(moved % upstream.url.encode()) as port, wiretape.record(tape):
+            assert call(f"http://127.0.0.1:{port}/old") == 200
+        assert [x.response.status for x in read_tape(tape).exchanges if x.response] == [307, 200], name
+        with wiretape.replay(tape):
+            assert call(f"http://127.0.0.1:{port}/old") == 200
+
+
+def test_threads_of_to_thread_and_tasks_of_gather_are_inside(tmp_path: Path) -> None:
+    tape = tmp_path / "x.tape"
+
+    async def run(url: str) -> list[Any]:
+        async with aiohttp.ClientSession() as session:
+
+            async def one(text: str) -> Any:
+                async with session.post(f"{url}/v1/chat/completions", json=ask(text)) as response:
+                    return await response.json()
+
+            def other(text: str) -> Any:
+                return requests.post(f"{url}/v1/chat/completions", json=ask(text)).json()
+
+            threads = [asyncio.to_thread(other, f"thread {n}") for n in range(4)]
+            return await asyncio.gather(*(one(f"task {n}") for n in range(8)), *threads)
+
+    with Upstream() as upstream, wiretape.record(tape):
+        assert asyncio.run(run(upstream.url)) == [CHAT_ANSWER] * 12
+    with wiretape.replay(tape) as ctx:
+        assert asyncio.run(run(upstream.url)) == [CHAT_ANSWER] * 12
+    assert (len(ctx.report.played), ctx.report.left_over) == (12, ())

@@ -29,7 +29,7 @@ from wiretape.replay.playback import Playback, playback
 from wiretape.replay.report import ReplayReport
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import LiveRequest, Miss, Outcome, ReplayOptions, Tier, address
+from wiretape.replay.values import LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Tier, address
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.recorder import Recorder, RecorderSummary
 from wiretape.tape.redact import Redactor
@@ -156,6 +156,7 @@ class Replay(Context):
         names = [str(tape.path or "the tape") for tape in tapes]
         mask = (*load_settings(Path.cwd()).mask, *self._mask)
         self._session = ReplaySession(tapes, ReplayOptions(self._tier, self._repeat, mask), names=names)
+        self._session.mend = functools.partial(_mended, names[0])
         self.name = f"the replay of {self._session.names}"
         self._keys = dummy_keys(os.environ, self._session)  # SDKs refuse to start without one
         os.environ.update(self._keys)
@@ -203,6 +204,14 @@ class Replay(Context):
         if self._raises and isinstance(outcome, Miss):
             raise MissInterrupt(outcome.message)
         return playback(outcome, self.pace)
+
+
+def _mended(tape: str, reason: MissReason) -> str:
+    """What to do about a miss, in this process."""
+    if reason == "already played":
+        return "  to give recorded answers again: wiretape.replay(…, repeat=True)"
+    intended = "if the change is intended" if reason == "diverged" else "to record it"
+    return f'  {intended}: run this once in wiretape.record("{tape}", force=True)'
 
 
 def _told(misses: Sequence[str]) -> str:
