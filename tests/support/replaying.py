@@ -11,7 +11,7 @@ import orjson
 
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody
 from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, LiveRequest, Miss, Outcome, ReplayOptions, Stray
+from wiretape.replay.values import Answer, Injected, LiveRequest, Miss, Outcome, ReplayOptions, Stray
 
 CHAT = "https://api.example.com/v1/chat/completions"
 
@@ -98,6 +98,8 @@ def said(outcome: Outcome) -> str:
             assert isinstance(found.response.body, JsonBody)
             text: str = found.response.body.value["choices"][0]["message"]["content"]
             return text
+        case Injected(fault=fault):
+            return f"injected: {fault.spec}"
         case Miss(reason=reason):
             return f"miss: {reason}"
         case Stray():

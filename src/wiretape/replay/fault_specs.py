@@ -23,13 +23,16 @@ from wiretape.replay.faults import (
 )
 
 _ALLOWED: Final = """\
-  429@3                 call 3 is first answered with this status; any from 400 to 599 (:after=2s sets retry-after)
-  cut@2:event=5         the answer of call 2 breaks off after its 5th event (without event: half way)
-  stall@2:event=5       nothing more comes after the 5th event, until the client goes (:for=10s: it goes on then)
-  reset@2:event=5       the connection is reset there (without event: before the answer begins)
-  slow@2:x10            the recorded pauses, ten times as long
-  behind @, in place of the number: * (every call), tool=NAME (calls that ask for it), agent=NAME
-  :times=3              not only the first attempt, but three"""
+  429@3            call 3 is first answered with this status, 400 to 599
+                   (:after=2s is when the client is told to ask again)
+  cut@2:event=5    the answer of call 2 breaks off after its 5th event
+                   (without event: half way)
+  stall@2:event=5  nothing comes after the 5th event, until the client goes
+                   (without event: not even headers; :for=10s: it goes on then)
+  reset@2:event=5  the connection is reset there (without event: at once)
+  slow@2:x10       the recorded pauses, ten times as long
+  instead of a call's number: * (all), agent=NAME (its calls), tool=NAME (calls
+  that ask for the tool); :times=3 is for three attempts, not the first alone"""
 _OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "cut": frozenset({"event", "times"}),
     "reset": frozenset({"event", "times"}),
