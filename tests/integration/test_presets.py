@@ -141,3 +141,16 @@ def test_a_program_that_reads_its_base_url_from_a_dotenv_file(
     program(tmp_path, "my-agent", DOTENV)
     (tmp_path / ".env").write_text(f"OPENAI_BASE_URL={upstream.url}/v1\n")
     check(tmp_path, environ, upstream, "my-agent")
+
+
+def test_without_a_name_a_tape_is_named_for_its_program(
+    tmp_path: Path, environ: dict[str, str], upstream: Upstream
+) -> None:
+    program(tmp_path, "opencode", OPENCODE)
+    text = '{"provider": {"corp": {"options": {"baseURL": "%s/v1"}}}}' % upstream.url  # noqa: UP031
+    (tmp_path / "opencode.json").write_text(text)
+    for name in ("opencode.tape", "opencode-2.tape"):
+        done = wiretape(tmp_path, environ, "record", "--", "opencode", "run")
+        assert done.returncode == 0, done.stderr
+        assert f"wiretape show captures/{name}" in done.stderr.replace("\\", "/")
+        assert len(read_tape(tmp_path / "captures" / name).exchanges) == 1

@@ -94,6 +94,16 @@ def find_program(argv: Sequence[str]) -> Program:
     return Program(launched or PROGRAM, None)
 
 
+def tape_name(argv: Sequence[str]) -> str:
+    """What a tape of this command line may be called: `codex`, or `agent` for `python src/agent.py`."""
+    found = find_program(argv)
+    if found.preset in PRESETS:
+        return found.preset.name
+    word = argv[found.at] if found.at is not None and found.at < len(argv) else (argv[0] if argv else "")
+    stem = re.sub(r"\.(?:py|js|mjs|cjs|ts|sh)$", "", command_name(word))
+    return re.sub(r"[^\w.-]+", "-", stem).strip("-.") or "recording"
+
+
 def command_name(word: str) -> str:
     """`/usr/bin/codex` and `codex.exe` are called `codex`."""
     return _ENDINGS.sub("", re.split(r"[/\\]", word)[-1])

@@ -46,7 +46,13 @@ class Options:
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@click.option("-o", "--output", "tape", type=click.Path(path_type=Path), required=True, help="The tape to write.")
+@click.option(
+    "-o",
+    "--output",
+    "tape",
+    type=click.Path(path_type=Path),
+    help="The tape to write (default: a new one in captures/, named for CMD).",
+)
 @click.option("--host", "hosts", metavar="GLOB", multiple=True, help="Record this host, too (api.example.com, *.corp).")
 @click.option("--all", "everything", is_flag=True, help="Record every host.")
 @click.option("--upstream", metavar="URL", help="Where requests to the base URL go that name no host.")
@@ -59,7 +65,7 @@ class Options:
 @click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD, and what the proxy does.")
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
-def command(ctx: click.Context, /, cmd: tuple[str, ...], port: int | None, **asked: object) -> None:
+def command(ctx: click.Context, /, cmd: tuple[str, ...], tape: Path | None, port: int | None, **asked: object) -> None:
     """Run CMD and record what it sends to models.
 
     CMD finds the recorder through its environment: base-URL variables, proxy variables, and the certificates that
@@ -67,8 +73,21 @@ def command(ctx: click.Context, /, cmd: tuple[str, ...], port: int | None, **ask
 
     Without CMD the recorder runs until Ctrl-C, and prints the lines that lead another shell to it.
     """
-    options = Options(port=port or 0, **asked)  # type: ignore[arg-type]
+    options = Options(tape=tape or _new_tape(cmd), port=port or 0, **asked)  # type: ignore[arg-type]
     ctx.exit(_record(options, list(cmd)))
+
+
+def _new_tape(argv: Sequence[str]) -> Path:
+    """A name in captures/ that is not taken yet."""
+    from wiretape.adapters.programs import tape_name
+    from wiretape.tape.storage import journal_path
+
+    name, number = tape_name(argv), 1
+    while True:
+        path = Path("captures", f"{name}.tape" if number == 1 else f"{name}-{number}.tape")
+        if not path.exists() and not journal_path(path).exists():
+            return path
+        number += 1
 
 
 def _record(options: Options, argv: Sequence[str]) -> int:
@@ -155,6 +174,8 @@ def _check(options: Options, argv: Sequence[str]) -> None:
     free_port(options.port)
     state_directory(os.environ)
     _check_tape(options)
+    if options.tape.parent == Path("captures"):
+        options.tape.parent.mkdir(exist_ok=True)
 
 
 def _check_tape(options: Options) -> None:

@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from wiretape.adapters.presets import PRESETS
-from wiretape.adapters.programs import find_program
+from wiretape.adapters.programs import find_program, tape_name
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,20 @@ def test_every_preset_is_found_by_each_of_its_names(preset: object) -> None:
         assert find_program(["node", f"/x/node_modules/{package}/cli.js"]).preset is preset
     for module in preset.modules:  # type: ignore[attr-defined]
         assert find_program(["python3", "-m", module]).preset is preset
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("npx -y @openai/codex exec", "codex"),
+        ("python src/agent.py --x", "agent"),
+        ("./run me.sh", "run"),
+        ("'./run me.sh'", "run-me"),
+        ("python -c 'x'", "python"),
+        ("python3 -m my.agent", "my.agent"),
+        ("", "recording"),
+        ("../..", "recording"),
+    ],
+)
+def test_a_tape_is_named_for_its_program(line: str, name: str) -> None:
+    assert tape_name(shlex.split(line)) == name
