@@ -39,6 +39,11 @@ class Framer(ABC):
     def __init__(self) -> None:
         self._rest = b""
 
+    @property
+    def between(self) -> bool:
+        """Does the next byte begin a frame?"""
+        return not self._rest
+
     def feed(self, chunk: bytes) -> list[bytes]:
         """The frames that this chunk completes."""
         frames: list[bytes] = []

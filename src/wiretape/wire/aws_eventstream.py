@@ -10,6 +10,7 @@ import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from struct import Struct
 from typing import NamedTuple
 from zlib import crc32
 
@@ -21,6 +22,8 @@ from wiretape.wire.lenient import Unreadable, as_text, load, obj, raw_bytes, str
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 _PRELUDE = 12  # total length, length of the headers, CRC-32 of both
+_HEAD = Struct(">III")
+_QUICK = 1024 * 1024  # bytes; what is larger may be no message at all
 _CLOSE = 4  # CRC-32 of all before it
 _TRUE, _FALSE, _BYTES, _STRING = 0, 1, 6, 7
 _WIDTHS = {_TRUE: 0, _FALSE: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}  # types of a fixed width
@@ -36,8 +39,7 @@ _STATUS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AwsMessage:
+class AwsMessage(NamedTuple):
     headers: Mapping[str, Json]
     payload: bytes
 
@@ -76,9 +78,9 @@ def parse_message(frame: bytes) -> AwsMessage | Corrupt:
     """One message from its bytes, both checksums checked."""
     if len(frame) < _PRELUDE:
         return Corrupt("the stream ends inside the head of a message", frame)
-    if crc32(frame[:8]) != int.from_bytes(frame[8:12], "big"):
+    total, head, check = _HEAD.unpack_from(frame)
+    if crc32(frame[:8]) != check:
         return Corrupt("the checksum of a message's head is wrong: these are not the bytes that were sent", frame)
-    total, head = int.from_bytes(frame[:4], "big"), int.from_bytes(frame[4:8], "big")
     if len(frame) < total:
         return Corrupt(f"the stream ends inside a message: {len(frame)} of {total} bytes", frame)
     end = len(frame) - _CLOSE
@@ -148,13 +150,23 @@ def read_events(response: Response) -> AwsEvents:
     framer = AwsFramer()
     events: list[AwsEvent] = []
     corrupt: list[Corrupt] = []
-    frames = [(frame, ms) for chunk, ms in chunks for frame in framer.feed(chunk)]
-    for frame, ms in [*frames, *((rest, None) for rest in framer.close())]:
-        message = parse_message(frame)
+
+    def take(message: AwsMessage | Corrupt, ms: int | None) -> None:
         if isinstance(message, Corrupt):
             corrupt.append(message)
         else:
             events.append(_event(message, ms))
+
+    for chunk, ms in chunks:
+        if framer.between and len(chunk) < _QUICK:  # a tape's chunks are messages: the quick way
+            message = parse_message(chunk)
+            if isinstance(message, AwsMessage) and int.from_bytes(chunk[:4], "big") == len(chunk):
+                events.append(_event(message, ms))
+                continue
+        for frame in framer.feed(chunk):
+            take(parse_message(frame), ms)
+    for rest in framer.close():
+        take(parse_message(rest), None)
     return AwsEvents(tuple(events), tuple(corrupt))
 
 

@@ -23,15 +23,17 @@ _KNOWN = frozenset(
     | {"automaticFunctionCallingHistory", "sdkHttpResponse", "parsed", "error", "response", "traceId"}
     | {"consumedCredits", "remainingCredits"}
 )
+_APART = frozenset({"candidates", "usageMetadata", "usage_metadata", "error"})
 
 
 class CandidatePieces:
     """One candidate under way."""
 
-    __slots__ = ("_calls", "_growing", "_open", "members", "parts")
+    __slots__ = ("_beside", "_calls", "_growing", "_open", "members", "parts")
 
     def __init__(self) -> None:
         self.members: JsonObject = {}
+        self._beside: JsonObject = {}  # what the content has beside its parts
         self.parts: list[JsonObject] = []
         self._growing: list[str] | None = None  # the pieces of the last part, if that is a text that may grow
         self._calls: list[Arguments] = []
@@ -49,9 +51,7 @@ class CandidatePieces:
             bears = self._part(part) or bears
         for key, value in candidate.items():
             if key == "content":
-                for name, member in content.items():
-                    if name != "parts":
-                        self.members.setdefault("content", {})[name] = member
+                self._beside.update(content)
             elif not is_empty(value) or key not in self.members:
                 self.members[key] = value
         return bears
@@ -111,8 +111,7 @@ class CandidatePieces:
         self._settle()
         for call in self._calls:
             call.settle()
-        content = self.members.get("content", {})
-        return {**self.members, "content": {**content, "parts": self.parts}}
+        return {**self.members, "content": {**self._beside, "parts": self.parts}}
 
 
 class GenerateAssembly:
@@ -133,7 +132,7 @@ class GenerateAssembly:
         body = unwrapped(event.value)
         if has_error(body):
             self.error = body
-        elif not any(camel(key) in _KNOWN for key in body):
+        elif _KNOWN.isdisjoint(body) and not any(camel(key) in _KNOWN for key in body):
             self.strange.append(event.value)
             return
         bears = False
@@ -144,15 +143,15 @@ class GenerateAssembly:
                 self.strange.append(candidate)
         if bears and self.first_ms is None:
             self.first_ms = event.ms
-        feedback = obj(get(body, "promptFeedback"))
-        if not is_empty(get(feedback, "blockReason")):
+        feedback = get(body, "promptFeedback")
+        if feedback is not None and not is_empty(get(obj(feedback), "blockReason")):
             self.finished = True
         counts = get(body, "usageMetadata")
         if isinstance(counts, dict):
             whole = get(counts, "totalTokenCount") is not None
             self._usage = counts if whole else usage.merge(self._usage, counts)
         for key, value in body.items():
-            if value is not None and camel(key) not in ("candidates", "usageMetadata", "error"):
+            if value is not None and key not in _APART:
                 self._members[key] = value
 
     def _candidate(self, candidate: JsonObject) -> bool:
@@ -160,7 +159,8 @@ class GenerateAssembly:
         pieces = self._candidates.get(index)
         if pieces is None:
             pieces = self._candidates[index] = CandidatePieces()
-        if not is_empty(get(candidate, "finishReason")):
+        reason = get(candidate, "finishReason")
+        if reason is not None and not is_empty(reason):
             self.finished = True
         return pieces.add(candidate)
 

@@ -54,6 +54,8 @@ class Registry:
             claim = self._claim(candidate, request)
             if claim > bid:
                 best, bid = candidate, claim
+                if bid is Claim.CERTAIN:
+                    break  # nobody can bid higher
         return best
 
     def recognise(self, exchange: Exchange) -> WireFormat | None:

@@ -194,7 +194,9 @@ def test_a_body_stored_as_text_is_read() -> None:
         (stream(named([{"type": "response.created", "response": {}}])), "openai.responses"),
         (JsonBody({"type": "message", "stop_reason": "end_turn", "content": []}), "anthropic.messages"),
         (stream(named([{"type": "message_start", "message": {}}])), "anthropic.messages"),
-        (JsonBody({"object": "list", "data": [{"object": "embedding"}]}), None),
+        (JsonBody({"object": "list", "data": [{"object": "embedding"}]}), "embeddings"),
+        (JsonBody({"object": "list", "data": [{"object": "model"}]}), None),
+        (JsonBody({"object": "text_completion", "choices": [{"text": "Hi"}]}), "openai.completions"),
         (TextBody("ok"), None),
     ],
 )
