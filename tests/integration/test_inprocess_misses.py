@@ -58,9 +58,7 @@ def test_openai_shows_a_miss_at_once_and_the_context_raises_it_again() -> None:
     for error in (seen, told):
         assert "no call on hand.tape answers POST /v1/chat/completions" in str(error.value)
         assert "live      other" in str(error.value)
-        assert 'if the change is intended: run this once in wiretape.record("hand.tape", force=True)' in str(
-            error.value
-        )
+        assert 'to record it: run this once in wiretape.record("hand.tape", force=True)' in str(error.value)
     assert len(ctx.report.missed) == 1  # not retried
 
 
