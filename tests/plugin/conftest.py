@@ -5,7 +5,6 @@ pytest forgets what a run inside it has imported: everything heavy is imported h
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 import httpx
@@ -29,8 +28,6 @@ def model() -> Iterator[CountingModel]:
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, model: CountingModel, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a test module that changes within a second
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setenv("MODEL_URL", model.url)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER"):
         monkeypatch.delenv(name, raising=False)

@@ -89,13 +89,13 @@ def test_sockets_that_reach_nobody_are_not_touched(project: Project) -> None:
         server.close()
         await server.wait_closed()
     @pytest.mark.wiretape
-    def test_one(tmp_path):
+    def test_one(tmp_path, monkeypatch):
         one, other = socket.socketpair()
         one.send(b"x")
         assert other.recv(1) == b"x"
         one.close(), other.close()
         asyncio.run(nap())
-        os.chdir(tmp_path)
+        monkeypatch.chdir(tmp_path)
         with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
             server.bind("s")
             server.listen()

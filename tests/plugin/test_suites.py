@@ -34,7 +34,7 @@ def test_tapes_that_no_test_uses_are_listed(suite: Project, workers: tuple[str, 
     run = suite.run_apart if workers else suite.run
     result = run("--wiretape-orphans", *workers)
     result.stdout.fnmatch_lines(["every tape in captures is used"])
-    suite.write(SUITE.replace("def", "d").replace("abcd", "abc").replace('"named/two"', ""))
+    suite.write(SUITE.replace("abcdef", "abcef").replace('"named/two"', ""))
     result = run("--wiretape-orphans", *workers)
     result.stdout.fnmatch_lines(
         ["2 tapes that no test uses:", "  captures/named/two.tape", "  captures/test_it/test_one?d?.tape"],

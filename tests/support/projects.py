@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from pathlib import Path
 
@@ -26,6 +27,8 @@ def said(text, **more):
     return ask(text, **more).json()["choices"][0]["message"]["content"]
 '''
 
+_WITHOUT = ("-p", "no:hypothesispytest")  # takes seconds to load, and has no part in these runs
+
 
 class Project:
     def __init__(self, pytester: pytest.Pytester) -> None:
@@ -35,22 +38,23 @@ class Project:
 
     def configure(self, *lines: str) -> None:
         """The configuration of pytest: everything that pytest can be strict about, and these lines."""
-        head = "[pytest]\naddopts = --strict-markers --strict-config\nfilterwarnings = error\n"
+        head = "[pytest]\naddopts = --strict-markers --strict-config\n"
+        if not any(line.startswith("filterwarnings") for line in lines):
+            head += "filterwarnings = error\n"
         self.pytester.makeini(head + "\n".join(lines))
 
     def write(self, tests: str, name: str = "test_it.py") -> None:
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_HEAD + textwrap.dedent(tests), encoding="utf-8")
+        shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)  # it may be written again within a second
 
     def run(self, *args: str) -> pytest.RunResult:
-        # Plugins that are imported anew by each run, and have no part in it.
-        without = [word for name in ("xdist", "hypothesispytest") for word in ("-p", f"no:{name}")]
-        return self.pytester.runpytest_inprocess(*without, *args)
+        return self.pytester.runpytest_inprocess("-p", "no:xdist", *_WITHOUT, *args)
 
     def run_apart(self, *args: str) -> pytest.RunResult:
         """In a process of its own."""
-        return self.pytester.runpytest_subprocess(*args, timeout=120)
+        return self.pytester.runpytest_subprocess(*_WITHOUT, *args, timeout=120)
 
     def tape(self, name: str) -> Path:
         return self.root / "captures" / f"{name}.tape"

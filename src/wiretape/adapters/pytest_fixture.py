@@ -109,7 +109,7 @@ class Wiretape:
     def begin(self) -> None:
         if self.recording or (self.mode is Mode.NEW):
             self.rerecording = Rerecording(self.tape, goes_on=not self.recording)
-            self._last_old = max((one.number for one in self._fresh()), default=0)
+            self._last_old = max((one.number for one in self._fresh()), default=0)  # of the old tape, if it goes on
             self._record = record(self.rerecording.fresh, hosts=self._asked.hosts, append=True)
         if self._record is not None and self.recording:
             self._open.enter_context(self._record)
@@ -193,10 +193,7 @@ class Wiretape:
         return tuple(one for one in self._fresh() if one.number > self._last_old)
 
     def _fresh(self) -> tuple[Exchange, ...]:
-        """What the recording holds; behind a test that is over, what its tape does."""
-        if self.rerecording is None:
+        """What the recording holds, its journal included."""
+        if self.rerecording is None or not there_is(self.rerecording.fresh):
             return ()
-        for path in (self.rerecording.fresh, self.tape):
-            if there_is(path):
-                return read_tape(path).exchanges
-        return ()
+        return read_tape(self.rerecording.fresh).exchanges

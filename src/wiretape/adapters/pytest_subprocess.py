@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,7 +59,9 @@ def recording_children(record: Record, hosts: Sequence[str]) -> Iterator[Childre
             "recording a child process needs mitmproxy, which is not installed: pip install 'wiretape[proxy]'\n"
             "  (for Python 3.12 or later)"
         )
-    from wiretape.adapters.mitm_recording import Recording
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # mitmproxy's dependencies warn of one another: no business of the test's
+        from wiretape.adapters.mitm_recording import Recording
 
     recorder = cast(Any, _Taking(record))
     with Recording(recorder, os.environ, lambda text: print(f"wiretape: {text}", file=sys.stderr), hosts=hosts) as made:
