@@ -61,7 +61,7 @@ class Options:
 @click.option("--pass", "let_through", metavar="GLOB", multiple=True, help="Let this host through (the agent's tools).")
 @click.option(
     "--tier",
-    type=click.Choice(["exact", "normalized", "masked"]),
+    type=click.Choice(["exact", "normalized", "masked", "position"]),
     default="masked",
     help="How alike a request must be at least (default: masked).",
 )

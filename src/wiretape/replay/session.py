@@ -27,6 +27,7 @@ from wiretape.replay.levels import Level, Shapes
 from wiretape.replay.mask import Masker
 from wiretape.replay.miss import Nearest, fault, is_minor, miss, nearest_call, provider_error, thread_labels
 from wiretape.replay.playback import lost_body
+from wiretape.replay.position import Positions
 from wiretape.replay.recorded import Recorded, live_body, plain, recorded_exchanges
 from wiretape.replay.report import ReplayReport, build_report
 from wiretape.replay.sockets import SocketPlay, Sockets
@@ -179,7 +180,16 @@ class ReplaySession:
             found = index.shelf.peek(place.key, probe.address.host, probe.strict)
             if found is not None:
                 return self._give(self._recorded[found], probe, tier)
+        if self.options.tier is Tier.POSITION:
+            return self._by_position(probe)
         return self._without_unplayed(probe)
+
+    def _by_position(self, probe: Probe) -> Outcome:
+        found = self._positions.find(probe)
+        if found.recorded is not None:
+            return self._give(found.recorded, probe, Tier.POSITION)
+        outcome = self._without_unplayed(probe, found.already)
+        return self._nothing(probe, note=found.note) if found.note and isinstance(outcome, Miss) else outcome
 
     def _probe(self, request: LiveRequest) -> Probe:
         data = plain_bytes(request.body, request.headers.get("content-encoding", ""))
@@ -198,14 +208,14 @@ class ReplaySession:
         except ValueError:
             return data or None
 
-    def _without_unplayed(self, probe: Probe) -> Outcome:
+    def _without_unplayed(self, probe: Probe, already: Recorded | None = None) -> Outcome:
         for tier, index in self._tiers():
             found = index.shelf.last_played(index.place(probe).key, probe.address.host, probe.strict)
             if found is not None:
                 if self.options.repeat or self._faults.delayed(found):
                     return self._give(self._recorded[found], probe, tier, repeated=True)
                 return self._nothing(probe, already=self._recorded[found])
-        return self._nothing(probe)
+        return self._nothing(probe, already)
 
     def _give(self, recorded: Recorded, probe: Probe, tier: Tier, repeated: bool = False) -> Outcome:
         lost = lost_body(recorded.exchange)
@@ -220,6 +230,8 @@ class ReplaySession:
         if tier is not Tier.EXACT:
             apart = tuple(self._differences.between(recorded.probe.value, probe.value))
             self._echoes.learn(apart)
+        if self.options.tier is Tier.POSITION:
+            self._positions.note(recorded, probe)
         exchange = self._echoes.forward(recorded.exchange)
         answer = Answer(self._number, recorded.reference, exchange, tier, apart, repeated, faults)
         self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
@@ -253,7 +265,7 @@ class ReplaySession:
         elif already is not None:
             reason, nearest = "already played", Nearest(already, (), True)
         else:
-            loosest = self._masked if self.options.tier is Tier.MASKED else self._normalized
+            loosest = self._masked if self.options.tier >= Tier.MASKED else self._normalized
             nearest = nearest_call(probe, loosest.place(probe), loosest, self._recorded, self._played, self._masker)
             if nearest is not None and nearest.alike:
                 reason = "diverged"
@@ -279,18 +291,11 @@ class ReplaySession:
 
     def _tiers(self) -> Iterator[tuple[Tier, Index]]:
         """The indexes that are allowed, strictest first; each is built when it is first asked for."""
-        for tier in Tier:
-            if tier <= self.options.tier:
-                yield tier, self._index(tier)
-
-    def _index(self, tier: Tier) -> Index:
-        match tier:
-            case Tier.EXACT:
-                return self._exact
-            case Tier.NORMALIZED:
-                return self._normalized
-            case Tier.MASKED:
-                return self._masked
+        yield Tier.EXACT, self._exact
+        if self.options.tier >= Tier.NORMALIZED:
+            yield Tier.NORMALIZED, self._normalized
+        if self.options.tier >= Tier.MASKED:
+            yield Tier.MASKED, self._masked
 
     @cached_property
     def _exact(self) -> ExactIndex:
@@ -315,6 +320,11 @@ class ReplaySession:
         for recorded in self._recorded:
             index.learn(recorded.probe, recorded.order)
         index.trie.forget_recent()
+
+    @cached_property
+    def _positions(self) -> Positions:
+        mask, shapes, memo = self._masker.value, self._shapes, self._memo
+        return Positions(self._recorded, self._played, mask, shapes, memo, lambda: self._runs)
 
     @cached_property
     def _runs(self) -> list[Run]:

@@ -20,6 +20,7 @@ class Tier(IntEnum):
     EXACT = 0
     NORMALIZED = 1
     MASKED = 2
+    POSITION = 3  # alike in their place only
 
     @property
     def word(self) -> str:
