@@ -78,6 +78,10 @@ def test_what_is_right(result: Result, code: int | str, replayed: str, verdict: 
     assert _verdict(result, code, "said", replayed) == verdict
 
 
+def test_a_program_that_prints_how_long_it_took_says_the_same() -> None:
+    assert _verdict(Result("x", calls=1), 0, "done in 0.25 seconds", "done in 1.50 seconds") == "ok"
+
+
 def test_the_table_has_a_line_for_each_result() -> None:
     assert table([Result("codex", "0.1", 2, verdict="ok")]).splitlines()[1].startswith("codex  0.1      2")
 
