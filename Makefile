@@ -3,22 +3,26 @@
 #
 #   make test PYTHON=python3.12 VENV=.venv-3.12     another Python, an environment of its own
 #   make test TESTS=tests/unit                      some of the tests
+#   make fuzz SECONDS=300                           longer than a minute for each decoder
 #   make clients CASES="codex pi-"                  some of the clients
 
 VENV ?= .venv
 PYTHON ?=
 JOBS ?= 2
+SECONDS ?= 60
 TESTS ?=
 
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check bench captures clients clean
+.PHONY: help venv demo test check corpus fuzz bench captures clients clean
 
 help:
 	@echo "make demo       record, replay and explain a small agent"
 	@echo "make test       run the tests"
 	@echo "make check      formatting, lint, types and tests: what must pass before a commit"
+	@echo "make corpus     decode recorded traffic of other projects, where it is there"
+	@echo "make fuzz       feed the decoders with strange traffic: a minute each"
 	@echo "make bench      measure, printed as ratios"
 	@echo "make captures   record captures/ anew"
 	@echo "make clients    record and replay the real clients that are installed (minutes)"
@@ -38,6 +42,12 @@ check: venv
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n $(JOBS)
+
+corpus: venv
+	@$(BIN)/python -m tests.corpus.proof
+
+fuzz: venv
+	@SECONDS=$(SECONDS) $(BIN)/python -m tests.fuzz.run
 
 bench: venv
 	@missed=; for bench in tests/benchmarks/bench_*.py; do \

@@ -83,7 +83,7 @@ def prove(path: Path, name: str, tape: Path, form: str = "auto") -> Findings:
     taken = [one for one in outcomes if isinstance(one, Taken)]
     for one in outcomes:
         if not isinstance(one, Taken):
-            found.named["refused"][f"{one.reason}: {name}" if one.entry is None else one.reason] += 1
+            found.named["refused"][f"{one.reason}: {name}" if one.entry is None or form == "body" else one.reason] += 1
     if taken:
         placed = write_imported(tape, taken, NOW, Redactor(), None)
         _judge(found, name, placed.exchanges, tape)

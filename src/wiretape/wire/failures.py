@@ -28,7 +28,8 @@ def has_error(value: Json) -> bool:
     """Does a JSON value that came with a good status say that it failed? (`error: null` does not.)"""
     if not isinstance(value, dict):
         return False
-    if value.get("type") == "error" or value.get("object") == "error" or not is_empty(value.get("error")):
+    error = value.get("error")
+    if value.get("type") == "error" or value.get("object") == "error" or (error is not None and not is_empty(error)):
         return True
     return value.get("success") is False and bool(value.get("errors"))
 

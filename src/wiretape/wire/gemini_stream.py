@@ -48,13 +48,25 @@ class CandidatePieces:
         content = obj(content)
         parts = content.get("parts")
         for part in parts if isinstance(parts, list) else [] if parts is None else [parts]:
-            bears = self._part(part) or bears
+            bears = self._goes_on(part) or self._part(part) or bears
         for key, value in candidate.items():
             if key == "content":
                 self._beside.update(content)
+            elif self.members.get(key) is value:
+                pass  # as before, and most are
             elif not is_empty(value) or key not in self.members:
                 self.members[key] = value
         return bears
+
+    def _goes_on(self, part: Json) -> bool:
+        """Most parts are only more of the answer's text: the quick way."""
+        if self._growing is None or not isinstance(part, dict) or len(part) != 1 or "thought" in self.parts[-1]:
+            return False
+        text = part.get("text")
+        if not text or not isinstance(text, str):
+            return False
+        self._growing.append(text)
+        return True
 
     def _part(self, part: Json) -> bool:
         raw = obj(part)
@@ -129,7 +141,8 @@ class GenerateAssembly:
         self.strange: list[Json] = []
 
     def add(self, event: Event) -> None:
-        body = unwrapped(event.value)
+        value = event.value
+        body = unwrapped(value) if not isinstance(value, dict) or "response" in value else value
         if has_error(body):
             self.error = body
         elif _KNOWN.isdisjoint(body) and not any(camel(key) in _KNOWN for key in body):
@@ -138,29 +151,31 @@ class GenerateAssembly:
         bears = False
         for candidate in items(body.get("candidates")):
             if isinstance(candidate, dict):
-                bears = self._candidate(candidate) or bears
+                bears |= self._candidate(candidate)
             else:
                 self.strange.append(candidate)
         if bears and self.first_ms is None:
             self.first_ms = event.ms
-        feedback = get(body, "promptFeedback")
-        if feedback is not None and not is_empty(get(obj(feedback), "blockReason")):
+        feedback = body.get("promptFeedback") or body.get("prompt_feedback")
+        if feedback and not is_empty(get(obj(feedback), "blockReason")):
             self.finished = True
-        counts = get(body, "usageMetadata")
+        counts = body.get("usageMetadata") or body.get("usage_metadata")
         if isinstance(counts, dict):
-            whole = get(counts, "totalTokenCount") is not None
+            whole = counts.get("totalTokenCount") is not None or counts.get("total_token_count") is not None
             self._usage = counts if whole else usage.merge(self._usage, counts)
         for key, value in body.items():
             if value is not None and key not in _APART:
                 self._members[key] = value
 
     def _candidate(self, candidate: JsonObject) -> bool:
-        index = number(candidate.get("index")) or 0
+        index = candidate.get("index")
+        if type(index) is not int:
+            index = number(index) or 0
         pieces = self._candidates.get(index)
         if pieces is None:
             pieces = self._candidates[index] = CandidatePieces()
-        reason = get(candidate, "finishReason")
-        if reason is not None and not is_empty(reason):
+        reason = candidate.get("finishReason") or candidate.get("finish_reason")
+        if reason and not is_empty(reason):
             self.finished = True
         return pieces.add(candidate)
 
