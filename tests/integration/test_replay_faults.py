@@ -24,12 +24,16 @@ import httpx
 import pytest
 from tests.support.replaying import chat, exchange, reply, response, session, stream, user
 
+import wiretape
 from wiretape.adapters.replaying import Replaying
 from wiretape.adapters.server import ReplayApp
+from wiretape.errors import UsageError
 from wiretape.model.http import Ended, Exchange
 from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Outcome
+from wiretape.tape.documents import Header
+from wiretape.tape.reader import Tape
 from wiretape.tape.recorder import Recorder
 from wiretape.tape.redact import Redactor
 
@@ -43,6 +47,7 @@ with suppress(ImportError):
 
     BROKEN.append(httpx2.TransportError)
 
+V1 = "https://api.openai.com/v1"
 OPENAI = "https://api.openai.com/v1/chat/completions"
 ANTHROPIC = "https://api.anthropic.com/v1/messages"
 HI = chat(user("hi"))
@@ -447,6 +452,74 @@ def test_faults_go_before_recorded_failures() -> None:
         assert running.asked == [faults[0], "call 1", faults[1], "call 2"]
 
 
+# -- in process
+
+
+def taped(*exchanges: Exchange) -> Tape:
+    header = Header(wiretape=1, started=datetime(2026, 1, 1, tzinfo=UTC), recorder="wiretape test")
+    return Tape(Path("hand.tape"), header, exchanges, (), False)
+
+
+def test_faults_come_in_process_too() -> None:
+    faults = [f"429@1:{SOON}", "cut@2:event=2", "reset@2"]
+    tape = taped(exchange(1, HI, "one", url=OPENAI), exchange(2, STREAMED, WORDS, url=OPENAI))
+    with wiretape.replay(tape, faults=faults) as replay, openai.OpenAI(api_key="x", base_url=V1) as client:
+        assert ask_openai(client) == "one"
+        got: list[str] = []
+        with pytest.raises(tuple(BROKEN)):
+            words_of_openai(client, got)
+        assert got == ["one ", "two "]
+        assert words_of_openai(client, []) == ["one ", "two ", "three ", "four"]
+    assert [mishap.fault for mishap in replay.report.injected] == faults
+    assert replay.report.left_over == ()
+
+
+@pytest.mark.parametrize(("fault", "before"), [("stall@1", []), ("stall@1:event=2", ["one ", "two "])])
+def test_an_endless_stall_in_process_is_a_time_out_without_the_waiting(fault: str, before: list[str]) -> None:
+    tape = taped(exchange(1, STREAMED, WORDS, url=OPENAI))
+    start = time.monotonic()
+    with wiretape.replay(tape, faults=[fault]), openai.OpenAI(api_key="x", base_url=V1, max_retries=0) as client:
+        got: list[str] = []
+        with pytest.raises(tuple(BROKEN), match=r"(?i)timed out"):
+            words_of_openai(client, got)
+        assert got == before
+        assert words_of_openai(client, []) == ["one ", "two ", "three ", "four"]
+    assert time.monotonic() - start < 5
+
+
+def test_an_endless_stall_of_an_async_client_in_process_is_a_time_out() -> None:
+    tape = taped(exchange(1, HI, "one", url=OPENAI))
+
+    async def ask() -> str:
+        async with openai.AsyncOpenAI(api_key="x", base_url=V1, max_retries=0) as client:
+            with pytest.raises(openai.APITimeoutError):
+                await client.chat.completions.create(model="m-1", messages=[user("hi")])
+            text: str = (
+                (await client.chat.completions.create(model="m-1", messages=[user("hi")])).choices[0].message.content
+            )
+            return text
+
+    with wiretape.replay(tape, faults=["stall@1"]):
+        assert asyncio.run(ask()) == "one"
+
+
+def test_requests_meets_faults_in_process() -> None:
+    requests = pytest.importorskip("requests", reason="requests is not installed")
+    tape = taped(exchange(1, HI, "one", url=OPENAI))
+    with wiretape.replay(tape, faults=["503@1", "stall@1", "reset@1", "cut@1"]) as replay:
+        assert requests.post(OPENAI, json=HI).status_code == 503
+        for error in (requests.Timeout, requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
+            with pytest.raises(error):
+                requests.post(OPENAI, json=HI, timeout=30)
+        assert requests.post(OPENAI, json=HI).json()["choices"][0]["message"]["content"] == "one"
+    assert len(replay.report.injected) == 4
+
+
+def test_a_wrong_fault_is_said_so_before_the_context_opens() -> None:
+    with pytest.raises(UsageError, match="there is no fault 'explode'"):
+        wiretape.replay("a.tape", faults=["explode@1"])
+
+
 # -- as a person asks for them
 
 PROGRAM = """
@@ -472,7 +545,7 @@ def tape(tmp_path: Path) -> Path:
     return path
 
 
-def wiretape(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run_wiretape(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     quiet = {name: value for name, value in os.environ.items() if not name.endswith(("_BASE_URL", "_API_KEY"))}
     command = [sys.executable, "-m", "wiretape", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=quiet, timeout=60)
@@ -481,7 +554,7 @@ def wiretape(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_the_command_line_injects_and_tells_of_it(tape: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     faults = ("--fault", "429@1", "--fault", "500@*:times=9")
-    done = wiretape("replay", tape, *faults, "--report", report, "--", sys.executable, "-c", PROGRAM)
+    done = run_wiretape("replay", tape, *faults, "--report", report, "--", sys.executable, "-c", PROGRAM)
     assert (done.returncode, done.stdout) == (0, "429\n500\n")
     for part in ("injected    429@1 into call 1", "500@*:times=9 into call 1", "  1  injected 429@1"):
         assert part in done.stderr
@@ -500,7 +573,7 @@ def test_the_command_line_injects_and_tells_of_it(tape: Path, tmp_path: Path) ->
     ],
 )
 def test_a_wrong_fault_is_said_so_before_anything_runs(tape: Path, spec: str, part: str) -> None:
-    done = wiretape("replay", tape, "--fault", spec, "--", sys.executable, "-c", "print('ran')")
+    done = run_wiretape("replay", tape, "--fault", spec, "--", sys.executable, "-c", "print('ran')")
     assert (done.returncode, done.stdout) == (2, "")
     assert part in done.stderr
     assert "Traceback" not in done.stderr

@@ -25,11 +25,12 @@ from wiretape.adapters.settings import load_settings
 from wiretape.adapters.taking import Taken, Taker
 from wiretape.errors import MissError, MissInterrupt, TapeUnwritable, UsageError
 from wiretape.model.http import Exchange
-from wiretape.replay.playback import Playback, playback
+from wiretape.replay.fault_specs import parse_fault
+from wiretape.replay.playback import Playback, playback, timed_out
 from wiretape.replay.report import ReplayReport
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Tier, address
+from wiretape.replay.values import Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Tier, address
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.recorder import Recorder, RecorderSummary
 from wiretape.tape.redact import Redactor
@@ -38,7 +39,7 @@ from wiretape.tape.storage import journal_path
 P = ParamSpec("P")
 R = TypeVar("R")
 Name: TypeAlias = str | os.PathLike[str]
-TierName: TypeAlias = Literal["exact", "normalized", "masked"]
+TierName: TypeAlias = Literal["exact", "normalized", "masked", "position"]
 OnMiss: TypeAlias = Literal["answer", "raise"]
 
 _SHOWN = 3  # misses that are told in full; the rest are counted
@@ -121,6 +122,7 @@ class Replay(Context):
         pass_hosts: Sequence[str],
         repeat: bool,
         mask: Sequence[str],
+        faults: Sequence[str] = (),
     ) -> None:
         super().__init__()
         if not tapes:
@@ -136,6 +138,7 @@ class Replay(Context):
         self._globs = [glob.lower() for glob in pass_hosts]
         self._repeat = repeat
         self._mask = tuple(mask)
+        self._faults = tuple(parse_fault(spec) for spec in faults)
         self._session: ReplaySession | None = None
         self._keys: Mapping[str, str] = {}
 
@@ -155,7 +158,8 @@ class Replay(Context):
         tapes = [source if isinstance(source, Tape) else read_tape(Path(source)) for source in self.tapes]
         names = [str(tape.path or "the tape") for tape in tapes]
         mask = (*load_settings(Path.cwd()).mask, *self._mask)
-        self._session = ReplaySession(tapes, ReplayOptions(self._tier, self._repeat, mask), names=names)
+        options = ReplayOptions(self._tier, self._repeat, mask, self._faults)
+        self._session = ReplaySession(tapes, options, names=names)
         self._session.mend = functools.partial(_mended, names[0])
         self.name = f"the replay of {self._session.names}"
         self._keys = dummy_keys(os.environ, self._session)  # SDKs refuse to start without one
@@ -203,7 +207,8 @@ class Replay(Context):
     def _played(self, outcome: Outcome) -> Playback:
         if self._raises and isinstance(outcome, Miss):
             raise MissInterrupt(outcome.message)
-        return playback(outcome, self.pace)
+        shown = playback(outcome, self.pace)
+        return timed_out(shown) if isinstance(outcome, Injected) and outcome.fault.stalls else shown
 
 
 def _mended(tape: str, reason: MissReason) -> str:
@@ -324,6 +329,7 @@ def replay(
     pass_hosts: Sequence[str] = (),
     repeat: bool = False,
     mask: Sequence[str] = (),
+    faults: Sequence[str] = (),
 ) -> Replay:
     """Answer this process's HTTP requests from tapes, and open no connection.
 
@@ -331,8 +337,9 @@ def replay(
     error of the provider's shape (MissError follows when the context closes), or "raise" MissInterrupt at the call.
     `pass_hosts`: globs of hosts that are let through (an agent's own tools). `repeat`: give a recorded answer again
     when it was played before. `mask`: patterns for what changes between runs, besides those of the settings.
+    `faults`: what goes wrong at which call, such as "429@3".
     """
-    return Replay(tapes, tier, pace, on_miss, pass_hosts, repeat, mask)
+    return Replay(tapes, tier, pace, on_miss, pass_hosts, repeat, mask, faults)
 
 
 def record(

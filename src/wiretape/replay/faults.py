@@ -103,11 +103,16 @@ class Fault:
     times: int = 1
 
     @property
+    def stalls(self) -> bool:
+        """Whether nothing more comes, for as long as anybody waits."""
+        return isinstance(self.effect, Stall) and self.effect.ms is None
+
+    @property
     def breaks(self) -> bool:
         """Whether it stands in the answer's place: the recorded answer is left for the next attempt."""
         match self.effect:
-            case Stall(ms=ms):
-                return ms is None
+            case Stall():
+                return self.stalls
             case Slow():
                 return False
             case Refusal() | Cut() | Reset():

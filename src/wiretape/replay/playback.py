@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
 import orjson
 
 from wiretape.model.http import Ended, Exchange, Headers, StreamBody, body_bytes
-from wiretape.replay.faults import marred, slowed
+from wiretape.replay.faults import FOREVER_MS, marred, slowed
 from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray
 from wiretape.tape.redact_placeholders import PLACEHOLDER
 
@@ -73,6 +73,14 @@ def playback(outcome: Outcome, pace: float = 0) -> Playback:
             message = f"wiretape replay: {what} is not on the tape{f' ({note})' if note else ''}"
             body = orjson.dumps({"error": {"message": message, "type": "not_found_error", "code": "not_recorded"}})
             return _whole(404, [("content-type", "application/json"), ("x-should-retry", "false")], body)
+
+
+def timed_out(shown: Playback) -> Playback:
+    """An endless stall as a door inside the client plays it: the client's time is up, without the waiting."""
+    pieces = [piece for piece in shown.pieces if piece.data]
+    if shown.pause >= FOREVER_MS:
+        return Playback(None, (), (), cut=True, ended=Ended.TIMEOUT)
+    return replace(shown, pieces=pieces, ended=Ended.TIMEOUT)
 
 
 def lost_body(exchange: Exchange) -> int:
