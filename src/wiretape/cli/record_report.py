@@ -157,7 +157,7 @@ class LiveReport:
 
     def _line(self, call: ModelCall) -> None:
         # Calls are numbered by their start, which only a finished tape knows: until then the exchange names them.
-        line = call_line(replace(call, number=0), max(20, self._width() - len(_PREFIX)))
+        line = call_line(replace(call, number=0), max(30, self._width()), beside=len(_PREFIX))
         with self._lock:
             if self._console.color_system is None:  # in a pipe: no need to spend the proxy's time on rendering
                 self._console.file.write(f"{_PREFIX}{line.plain}\n")

@@ -179,7 +179,7 @@ def _live_lines(session: ReplaySession, verbose: bool) -> Callable[[Outcome], No
         line = outcome_line(outcome)
         if call is not None and isinstance(outcome, Answer):
             mark = tier_mark(outcome)
-            line = call_line(call, console.width - len(mark)).append(mark, "yellow")
+            line = call_line(call, console.width, beside=len(mark)).append(mark, "yellow")
         with suppress(OSError, ValueError):  # nobody reads stderr any more: the program still gets its answers
             console.print(line, soft_wrap=True)
 

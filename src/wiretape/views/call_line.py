@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from rich.text import Text
@@ -13,60 +13,81 @@ from wiretape.views.figures import duration, tokens
 from wiretape.views.printable import clip, name, one_line
 
 SEPARATOR = "  "
-WIDE = 100
+WIDE, NARROW = 100, 60  # where parts come and go: for all rows alike, so that rows of one screen can be compared
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of the line. The lowest `keep` goes first when the line is too long, clipped if `least` cells remain."""
+    """A part of the line. Too long a line clips its parts down to their `least`, in the order of `gives`, or to `less`.
+
+    `least` None: it is never clipped.
+    """
 
     text: Text
-    keep: int
+    gives: int = 0
     least: int | None = None
+    less: str | None = None
 
-    def clipped(self, room: int) -> _Part | None:
-        if self.least is None or room < self.least:
-            return None
-        return _Part(Text(clip(self.text.plain, room), self.text.style), _CLIPPED)
+    def shorter(self, by: int, least: int) -> _Part:
+        cells = self.text.cell_len
+        if self.less is not None:
+            return replace(self, text=Text(self.less, self.text.style))
+        return replace(self, text=Text(clip(self.text.plain, max(least, cells - by)), self.text.style))
 
 
-def call_line(call: ModelCall, width: int, *, agent: str | None = None) -> Text:
-    """A call on one line of at most `width` cells. What does not fit is left out whole, the least telling first."""
+def call_line(call: ModelCall, width: int, *, agent: str | None = None, beside: int = 0) -> Text:
+    """A call on one line: number, model, tokens, tools, how it ended, time.
+
+    `width` is that of the screen and says which parts there are; `beside` are cells of it that something else takes.
+    """
     parts = list(_parts(call, agent, width))
-    while len(parts) > 1 and (excess := _length(parts) - width) > 0:
-        at = min(range(len(parts)), key=lambda i: parts[i].keep)
-        clipped = parts[at].clipped(parts[at].text.cell_len - excess)
-        parts[at : at + 1] = [clipped] if clipped else []
+    for bound in (None, _FLOOR):
+        for gives in (_MODEL, _TOOLS, _TOKENS, _FINISH):
+            _shorten(parts, gives, width - beside, bound)
     line = Text(SEPARATOR, no_wrap=True, overflow="ellipsis").join(part.text for part in parts)
-    line.truncate(width, overflow="ellipsis")
+    line.truncate(max(1, width - beside), overflow="ellipsis")
     return line
 
 
-_FORMAT, _DURATION, _TOOLS, _AGENT, _MODEL, _USAGE, _FINISH, _NUMBER, _CLIPPED = range(9)
+_NEVER, _MODEL, _TOOLS, _TOKENS, _FINISH = range(5)  # in this order parts give way
+_FLOOR = 6  # cells of a name that still say something, where there is hardly any room
+
+
+def _shorten(parts: list[_Part], gives: int, room: int, bound: int | None) -> None:
+    """Make one part shorter if the line is too long."""
+    excess = sum(part.text.cell_len for part in parts) + len(SEPARATOR) * (len(parts) - 1) - room
+    for at, part in enumerate(parts):
+        if excess > 0 and part.gives == gives and (part.least is not None or part.less is not None):
+            parts[at] = part.shorter(excess, bound or part.least or 0)
 
 
 def _parts(call: ModelCall, agent: str | None, width: int) -> Iterable[_Part]:
     number = f"{call.number:>3}" if call.number else f"{'x' + str(call.exchange):>3}"
-    yield _Part(Text(number, "bold"), _NUMBER)
+    yield _Part(Text(number, "bold"))
     if agent is not None:
-        yield _Part(Text(name(agent)), _AGENT)
-    yield _Part(Text(name(call.model or host(call.url) or "unknown model"), "cyan"), _MODEL, 10)
+        yield _Part(Text(name(agent)), _MODEL, 8)
+    yield _Part(Text(name(call.model or host(call.url) or "unknown model"), "cyan"), _MODEL, 14)
     if call.kind != "inference":
-        yield _Part(Text(call.kind.replace("_", " "), "dim"), _FINISH)
+        yield _Part(Text(call.kind.replace("_", " "), "dim"), _FINISH, 8)
     else:
-        if width >= WIDE:  # else some lines would have it and others not, as room happens to be
-            yield _Part(Text(call.format, "dim"), _FORMAT)
-        yield _Part(Text(usage_text(call.usage)), _USAGE)
+        if width >= WIDE:
+            yield _Part(Text(call.format, "dim"))
+        if width >= NARROW:
+            yield _tokens(call.usage)
+    asked = one_line(", ".join(tool.name for tool in call.tool_calls))
+    if asked:
+        yield _Part(Text(f"→ {asked}", "magenta"), _TOOLS, 12)
     finish, bad = ending(call)
-    yield _Part(Text(finish, "red" if bad else "green"), _FINISH)
-    if call.tool_calls:
-        yield _Part(Text("→ " + one_line(", ".join(tool.name for tool in call.tool_calls)), "magenta"), _TOOLS, 12)
+    if bad or not (asked and finish == "tool_calls"):  # the tools' names say it
+        yield _Part(Text(finish, "red" if bad else "green"), _FINISH, 9)
     if call.ended_at is not None:
-        yield _Part(Text(duration(call.ended_at - call.at), "dim"), _DURATION)
+        yield _Part(Text(duration(call.ended_at - call.at), "dim"))
 
 
-def _length(parts: list[_Part]) -> int:
-    return sum(part.text.cell_len for part in parts) + len(SEPARATOR) * (len(parts) - 1)
+def _tokens(usage: Usage | None) -> _Part:
+    whole = usage_text(usage)
+    less = usage_text(replace(usage, cached=None)) if usage is not None and usage.cached is not None else None
+    return _Part(Text(whole), _TOKENS, less=less)
 
 
 def host(url: str) -> str:

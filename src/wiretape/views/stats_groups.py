@@ -19,8 +19,8 @@ TITLES = ("calls", "tools", "in", "cached", "out", "reasoning", "hit")
 
 
 def groups(kind: str, reports: Sequence[GroupReport], console: Console, width: int) -> Iterator[Text]:
-    """One row per group; an agent also says who started it and how that is known."""
-    if not reports:
+    """One row per group; an agent also says who started it and how that is known. A single row would be the total."""
+    if len(reports) < 2:
         return
     columns = [Column(f"By {kind}", flexible=True, least=12), *(Column(title, right=True) for title in TITLES)]
     depths = _depths(reports)

@@ -87,7 +87,8 @@ def _listing(exchanges: Sequence[Exchange], run: Run, width: int) -> Iterator[Te
     agents = {agent.number: agent.name for agent in run.agents}
     side = {step.call.number for step in run.side_calls}
     rows = {s.call.number: _call_row(s, agents, s.call.number in side) for s in run.steps}
-    shape = fit(COLUMNS, rows.values(), width)
+    others = [_other_cells(exchange) for exchange in exchanges if exchange.number not in steps]
+    shape = fit(COLUMNS, [*rows.values(), *others], width)
     if rows:
         yield header_line(COLUMNS, shape)
     for exchange in exchanges:
@@ -119,11 +120,20 @@ def _call_row(step: Step, agents: dict[int, str], side: bool) -> list[Text]:
     ]
 
 
+def _other_cells(exchange: Exchange) -> list[Text]:
+    """What an exchange that is no model call has in the columns of the calls: no call number, but a time."""
+    cells = [Text(f"x{exchange.number}"), Text(), Text(duration(exchange.at))]
+    return cells + [Text()] * (len(COLUMNS) - len(cells))
+
+
 def _other(exchange: Exchange, shape: Fit, width: int, aligned: bool) -> Iterator[Text]:
     """An exchange that is no model call: the line says so by having no call number."""
-    number = f"x{exchange.number}"
-    start = (
-        number.rjust(shape.widths[0]) + " " * (_under_agent(shape) - shape.widths[0]) if aligned else f"{number:>4}  "
-    )
+    number, _, at = (cell.plain for cell in _other_cells(exchange)[:3])
+    if aligned:
+        first, called, when = shape.widths[:3]
+        gap = " " * shape.gap
+        start = gap.join([number.rjust(first), " " * called, at.rjust(when), ""])
+    else:
+        start = f"{number:>4}  {at:>8}  "
     yield Text(start + clip(f"{exchange.request.method} {exchange.request.url}", width - len(start)), style="dim")
     yield Text(" " * len(start) + clip("→ " + exchange_words(exchange), width - len(start)), style="dim")

@@ -14,16 +14,44 @@ from wiretape.views.call_line import call_line, ending, usage_text
 CALLS = [step.call for step in subagents_run().steps]
 
 
-def test_a_line_says_number_model_tokens_finish_tools_and_time() -> None:
+def test_a_line_says_number_model_tokens_tools_and_time() -> None:
     assert call_line(CALLS[0], 120).plain == (
-        "  1  deepseek-flash  openai.responses  347 in 75 out  tool_calls  → schedule_event  1.7 s"
+        "  1  deepseek-flash  openai.responses  347 in 75 out  → schedule_event  1.7 s"
     )
-    assert call_line(CALLS[3], 80).plain == ("  4  deepseek-flash  462 in (256 cached) 31 out  stop  1.2 s")
+    assert call_line(CALLS[3], 80).plain == "  4  deepseek-flash  462 in (256 cached) 31 out  stop  1.2 s"
 
 
-def test_what_tells_least_goes_first_when_it_is_narrow() -> None:
-    assert call_line(CALLS[0], 60).plain == "  1  deepseek-flash  347 in 75 out  tool_calls  → schedule_…"
-    assert call_line(CALLS[0], 40).plain == "  1  347 in 75 out  tool_calls"
+def test_a_finish_that_tools_do_not_imply_is_said() -> None:
+    cut = model_call(1, (), (message("assistant", ToolCall("1", "look", "{}")),), finish="length")
+    assert "  → look  length" in call_line(cut, 80).plain
+    unnamed = model_call(1, (), (message("assistant", Text("hi")),), finish="tool_calls")
+    assert "  tool_calls" in call_line(unnamed, 80).plain
+
+
+LONG = model_call(
+    2,
+    (),
+    (message("assistant", ToolCall("1", "create_calendar_event", "{}"), ToolCall("2", "send_invitation", "{}")),),
+    model="claude-opus-4-5-20251101",
+    usage=Usage(input=12345, cached=10240, output=1024),
+    finish="tool_calls",
+)
+
+
+def test_tools_and_time_are_clipped_and_never_left_out() -> None:
+    assert call_line(LONG, 80).plain == (
+        "  2  claude-opus-4…  12,345 in (10,240 cached) 1,024 out  → create_calen…  1.7 s"
+    )
+    assert call_line(LONG, 80, beside=16).plain == "  2  claude-opus-4…  12,345 in 1,024 out  → create_ca…  1.7 s"
+    assert call_line(LONG, 50).plain == "  2  claude-opus-4…  → create_calendar_eve…  1.7 s"
+
+
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_all_rows_of_a_screen_have_the_same_parts(width: int) -> None:
+    for beside in (0, 9, 16):  # record's word before it, replay's mark behind it
+        lines = [call_line(call, width, beside=beside).plain for call in (*CALLS, LONG)]
+        assert all(("out" in line or "tokens unknown" in line) is (width >= 60) for line in lines)
+        assert all(line.endswith(("ms", " s")) for line in lines)
 
 
 def test_a_call_without_a_number_yet_has_its_exchange() -> None:

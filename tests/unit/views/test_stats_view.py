@@ -88,3 +88,9 @@ def test_no_calls_say_so() -> None:
     assert shown(stats_view(nothing)) == (
         "No model calls on this tape.\n\n1 exchange is no model call; wiretape show lists them.\n"
     )
+
+
+def test_a_tally_of_one_agent_or_one_model_would_repeat_the_total() -> None:
+    screen = shown(stats_view(subagents_report()))
+    assert "By agent" in screen
+    assert "By model" not in screen
