@@ -40,9 +40,10 @@ _OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "slow": frozenset({"x"}),
     "status": frozenset({"after", "times"}),
 }
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m)")
+_DURATION: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m)")
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _UNITS: Final = {"ms": 1.0, "s": 1000.0, "m": 60_000.0}
-_FACTOR: Final = re.compile(r"x(\d+(?:\.\d+)?)")
+_FACTOR: Final = re.compile(r"x(\d{1,9}(?:\.\d{1,9})?)")
 
 
 class _Wrong(Exception):
@@ -56,7 +57,7 @@ def parse_fault(spec: str) -> Fault:
         target, *options = rest.split(":")
         if not at or not target:
             raise _Wrong("it does not say at which call: WHAT@CALL")
-        kind = "status" if what.isdecimal() else what
+        kind = "status" if _NUMBER.fullmatch(what) else what
         given = dict(_option(kind, option) for option in options)
         return Fault(spec.strip(), _effect(what, given), _target(target), _number(given, "times", 1) or 1)
     except _Wrong as wrong:
@@ -75,10 +76,11 @@ def _effect(what: str, given: Mapping[str, str]) -> Effect:
             if "x" not in given:
                 raise _Wrong("it does not say how slow: slow@2:x10")
             return Slow(float(given["x"]))
-    if what.isdecimal() and 400 <= int(what) <= 599:
+    is_status = _NUMBER.fullmatch(what)
+    if is_status and 400 <= int(what) <= 599:
         after = _milliseconds(given, "after")
         return Refusal(int(what), None if after is None else after / 1000)
-    if what.isdecimal():
+    if is_status:
         raise _Wrong(f"{what} is no error: a status from 400 to 599 is")
     raise _Wrong(f"there is no fault {what!r}")
 
@@ -87,7 +89,7 @@ def _target(target: str) -> Target:
     named: Mapping[str, Callable[[str], Target]] = {"tool": AtTool, "agent": AtAgent}
     if target == "*":
         return Everywhere()
-    if target.isdecimal() and int(target):
+    if _NUMBER.fullmatch(target) and int(target):
         return AtCall(int(target))
     kind, equals, name = target.partition("=")
     if equals and name and kind in named:
@@ -114,7 +116,7 @@ def _number(given: Mapping[str, str], name: str, least: int) -> int | None:
     value = given.get(name)
     if value is None:
         return None
-    if not value.isdecimal() or int(value) < least:
+    if not _NUMBER.fullmatch(value) or int(value) < least:
         raise _Wrong(f"{name}={value} is no number from {least}")
     return int(value)
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.replaying import calls, chat, exchange, live, reply, response, result, said, session, stream, user
 
 from wiretape.errors import UsageError
@@ -86,6 +90,9 @@ def test_a_fault_is_read(spec: str, expected: Fault) -> None:
         ("stall@1:for=ever", "for=ever is no duration"),
         ("slow@1", "it does not say how slow"),
         ("slow@1:10", "slow has no option '10'"),
+        ("9" * 5000 + "@1", "there is no fault"),
+        ("cut@" + "9" * 5000, f"'{'9' * 5000}' is no call"),
+        ("stall@1:for=" + "9" * 400 + "s", "for="),
         ("429@1:times=0", "times=0 is no number from 1"),
     ],
 )
@@ -97,6 +104,25 @@ def test_a_wrong_fault_is_told_with_what_is_allowed(spec: str, why: str) -> None
     shown = [line.split("@")[0].strip() for line in rest if "@" in line]
     assert shown == ["429", "cut", "stall", "reset", "slow"]
     assert all(len(line) <= 80 for line in rest)
+
+
+@given(st.text(st.sampled_from("cutslowrea429@*:=x.0-ms nvif"), max_size=30))
+def test_whatever_is_written_is_a_fault_or_told_to_be_none(spec: str) -> None:
+    with suppress(UsageError):
+        assert parse_fault(spec).spec == spec.strip()
+
+
+@given(st.sampled_from(["429@1", "cut@1", "cut@1:event=0", "reset@1", "stall@1:for=1s", "slow@1:x2"]), st.data())
+def test_an_attempt_behind_all_faults_gets_the_recorded_answer(spec: str, data: st.DataObject) -> None:
+    """Whatever breaks and however often: what is left of each is never more than was recorded, and then all of it."""
+    specs = [spec, *data.draw(st.lists(st.sampled_from(["500@1:times=2", "cut@*", "reset@1:event=1", "stall@1"])))]
+    replay = with_faults(exchange(1, HI, stream(*FRAMES)), faults=specs)
+    whole = "".join(FRAMES)
+    while isinstance(outcome := replay.answer(live(HI)), Injected):
+        shown = playback(outcome)
+        assert shown.status in (429, 500) or whole.startswith("".join(sent(shown)))
+    assert "".join(sent(playback(outcome))) == whole
+    assert len(replay.report().injected) >= 1
 
 
 def test_a_call_that_is_not_on_the_tape_is_refused_at_once() -> None:

@@ -7,6 +7,7 @@ import io
 from rich.console import Console
 from tests.support.replaying import chat, exchange, live, session, system, user
 
+from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, Miss, Stray
 from wiretape.views.replay_view import outcome_line, replay_view, tier_mark
@@ -108,3 +109,20 @@ def test_each_outcome_has_its_line() -> None:
     call = replay.call_of(drifted)
     assert call is not None
     assert (call.number, call.exchange) == (1, 1)
+
+
+def test_faults_are_listed_with_the_calls_that_got_them() -> None:
+    faults = tuple(map(parse_fault, ["429@1:times=2", "slow@*:x2", "cut@2"]))
+    replay = session(exchange(1, chat(user("a")), "one"), exchange(2, chat(user("b")), "two"), faults=faults)
+    first, _, late = (replay.answer(live(chat(user("a")))) for _ in range(3))
+    assert outcome_line(first).plain == "  1  injected 429@1:times=2"
+    assert isinstance(late, Answer)
+    assert tier_mark(late) == "  injected slow@*:x2"
+    assert shown(replay) == [
+        "replayed hand.tape",
+        "  played      1 call (1 exact)",
+        "  injected    429@1:times=2 into call 1 (2 attempts)",
+        "              slow@*:x2 into call 1",
+        "              cut@2 never came up: nobody asked for the call",
+        "  left over   call 2 not asked for",
+    ]
