@@ -20,6 +20,7 @@ from wiretape.replay.recorded import Recorded
 from wiretape.wire.base import Memo
 
 _INSTRUCTING: Final = ("system", "developer")
+_ENOUGH: Final = 3  # traits, of six: fewer, and it is somebody of whom nothing was recorded
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +74,7 @@ class Positions:
         going = self._going_on(threads, call)
         if going is not None:
             return self._next(going, going.at, call)
-        new = [one for one in threads if one.at < 0 and self._may_start(one)]
+        new = [one for one in threads if one.at < 0 and self._may_start(one) and self._has_tools_of(one, call)]
         return self._first(new, call)
 
     # -- threads that have begun
@@ -126,13 +127,20 @@ class Positions:
     def _may_start(self, thread: _Thread) -> bool:
         return thread.started_by is None or bool(self.played[thread.started_by.order])
 
+    def _has_tools_of(self, thread: _Thread, call: CallRequest) -> bool:
+        """Whether both have no tools, or have one in common: a title is not asked for with an agent's tools."""
+        recorded = thread.calls[0].probe.call(self.memo)
+        there = {tool.name for tool in recorded.tools} if recorded is not None else set()
+        here = {tool.name for tool in call.tools}
+        return bool(there & here) or not (there or here)
+
     def _first(self, threads: Sequence[_Thread], call: CallRequest) -> Found:
-        if len(threads) == 1:
+        if len(self._threads) == len(threads) == 1:
             return Found(threads[0].calls[0])
         live = self._traits(call)
         alike = [(self._likeness(one.calls[0], live), one.calls[0]) for one in threads]
         most = max((count for count, _ in alike), default=0)
-        best = [recorded for count, recorded in alike if count == most]
+        best = [recorded for count, recorded in alike if count == most and count >= _ENOUGH]
         if len(best) == 1:
             return Found(best[0])
         if not best:

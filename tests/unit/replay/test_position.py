@@ -202,3 +202,16 @@ def test_a_subagent_is_not_taken_for_its_parent() -> None:
     then = chat(*lead["messages"], calls("task", task, "t1"), result("t1", "five"))
     sub = chat(system("You obey."), user("now count"))
     assert [said(replay.answer(live(body))) for body in (lead, sub, then)] == ["lead 1", "four", "lead 2"]
+
+
+def test_a_conversation_of_which_nothing_was_recorded_takes_nobodys_place() -> None:
+    """A title that the recorded program never asked for must not get the answer of an agent that is still to come."""
+    look = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    alone = by_position(*[exchange(1, chat(user("a"), tools=[look]), "one")])
+    assert said(alone.answer(live(chat(system("Make a title."), user("x"))))).startswith("miss")
+    assert said(alone.answer(live(chat(user("b"), tools=[look])))) == "one"
+    replay = by_position(*agents_of("Ann", "Bob"))
+    assert said(replay.answer(live(agent("Ann", "run")[0]))) == "Ann 1"
+    title = {**chat(system("Make a title."), user("x"), max_tokens=9, stream=True), "model": "small"}
+    assert said(replay.answer(live(title))).startswith("miss")
+    assert said(replay.answer(live(agent("Bob", "run")[0]))) == "Bob 1"
