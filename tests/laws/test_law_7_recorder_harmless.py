@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -113,6 +114,26 @@ def test_what_could_not_be_written_for_a_while_is_written_at_the_end(
     assert taping.recorder.close().incomplete  # somebody was told: the tape says it, too
     tape = read_tape(path)
     assert [x.number for x in tape.exchanges] == [1, 2, 3, 4, 5, 6]
+    assert all(x.ended is Ended.COMPLETE for x in tape.exchanges)
+
+
+def test_a_body_that_did_not_get_onto_the_tape_is_no_base_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bodies large enough to be shared, the same one again and longer ones, while the tape cannot be written."""
+    path = tmp_path / "base.tape"
+    taping = Taping(path)
+    failing = Failing(TapeFile.append, 3, 6, errno.ENOSPC)
+    monkeypatch.setattr(TapeFile, "append", lambda *args: failing(*args))
+    messages = [{"role": "system", "content": "x" * 2000}]
+    bodies = []
+    for number in range(8):
+        messages.append({"role": "user", "content": f"step {number // 2}"})
+        bodies.append(orjson.dumps({"messages": messages[: 2 + number // 2]}))
+        taping.call(bodies[-1], [b"{}"])
+    taping.recorder.close()
+    tape = read_tape(path)
+    assert [body_bytes(x.request.body) for x in tape.exchanges] == bodies
     assert all(x.ended is Ended.COMPLETE for x in tape.exchanges)
 
 

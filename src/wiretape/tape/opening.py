@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -29,6 +29,7 @@ class Opened:
     journal: Journal
     header: Header
     last_number: int = 0
+    warnings: list[str] = field(default_factory=list)
 
     def milliseconds_before(self, now: datetime) -> int:
         """How long ago the tape was started."""
@@ -38,10 +39,11 @@ class Opened:
 def open_tape(path: Path, header: Header, redactor: Redactor, append: bool) -> Opened:
     """Raises TapeUnwritable or NotATape; then the file is as it was."""
     file = TapeFile(path)
+    warnings: list[str] = []
     try:
         left = read_journal(journal_path(path))
         if append and (not file.empty or (left is not None and left.header is not None)):
-            header, last_number = _continue(file, left, redactor)
+            header, last_number = _continue(file, left, redactor, warnings)
         else:
             _check_is_tape(file)
             journal_path(path).unlink(missing_ok=True)  # first: what it holds does not belong to the new tape
@@ -54,7 +56,7 @@ def open_tape(path: Path, header: Header, redactor: Redactor, append: bool) -> O
     except TapeError:
         file.close()
         raise
-    return Opened(path, file, journal, header, last_number)
+    return Opened(path, file, journal, header, last_number, warnings)
 
 
 def _check_is_tape(file: TapeFile) -> None:
@@ -66,12 +68,14 @@ def _check_is_tape(file: TapeFile) -> None:
         raise NotATape(f"{file.path}: exists and is not a tape: wiretape does not overwrite it; choose another name")
 
 
-def _continue(file: TapeFile, left: Leftover | None, redactor: Redactor) -> tuple[Header, int]:
+def _continue(file: TapeFile, left: Leftover | None, redactor: Redactor, warnings: list[str]) -> tuple[Header, int]:
     """Mend what a crash left: cut a torn last document off, fold the journal in. Returns header and last number."""
     text = b"" if file.empty else read_text(file.path)
     pieces, torn = split_documents(text, file.path) if text.strip() else ([], None)
     raw_header = pieces[0].value if pieces else left.header if left else None
     header = parse_header(raw_header, file.path)
+    if torn is not None and left is None:  # a crash leaves a journal, which holds what the torn document would say
+        warnings.append(f"{torn}; it was put into {_keep_torn(file.path, text, pieces)}")
     assembly = Assembly(file.path)
     for piece in pieces[1:]:
         assembly.add(piece)
@@ -84,6 +88,14 @@ def _continue(file: TapeFile, left: Leftover | None, redactor: Redactor) -> tupl
     last = max((exchange.number for exchange in assembly.exchanges()), default=0)
     _mend(file, text, pieces, torn is not None, header, ends)
     return header, last
+
+
+def _keep_torn(path: Path, text: bytes, pieces: list[Piece]) -> Path:
+    """Put what stands behind the last whole document beside the tape: nothing is lost."""
+    kept = path.with_name(f"{path.name}.torn")
+    with kept.open("ab") as file:
+        file.write(text[pieces[-1].end :].lstrip(b"\n") + b"\n")
+    return kept
 
 
 def _stopped(assembly: Assembly, left: Leftover | None) -> list[bytes]:

@@ -102,6 +102,8 @@ class Recorder:
             provenance=provenance,
         )
         self._opened = open_tape(path, header, redactor, append)
+        for warning in self._opened.warnings:
+            self._troubles.warn(warning)
         self._offset = self._opened.milliseconds_before(started)
         self._last_number = self._opened.last_number
         self._journal: Journal = self._opened.journal

@@ -89,12 +89,25 @@ class Shelf:
         self._redactor = redactor
         self._parser = BodyParser()
         self._written: WeakKeyDictionary[Parsed, _Written] = WeakKeyDictionary()
+        self._placed: tuple[Parsed, _Written] | None = None
+
+    def keep(self) -> None:
+        """The body that was placed last is on the tape: others may build on it from now on, and not before."""
+        if self._placed is not None:
+            parsed, written = self._placed
+            self._written[parsed] = written
+            self._placed = None
+
+    def forget(self) -> None:
+        """The body that was placed last did not get onto the tape."""
+        self._placed = None
 
     def place(self, name: str, raw: bytes, known: JsonBody | None = None) -> tuple[JsonObject, Body] | None:
         """The shape of a body and the body that a reader will get; None for an empty one.
 
         `known` says how the body was spelled, where `raw` is only one way to spell it.
         """
+        self._placed = None
         if not raw:
             return None
         parsed = self._parsed(raw)
@@ -109,7 +122,7 @@ class Shelf:
         base = self._written.get(parsed.base) if parsed.base else None
         shape, value = self._changed(parsed, base, len(raw)) if base else self._whole(parsed)
         shape |= spelled(how)
-        self._written[parsed] = _Written(name, digest(shape), value)
+        self._placed = (parsed, _Written(name, digest(shape), value))
         return shape, replace(how, value=value)
 
     def _parsed(self, raw: bytes) -> Parsed | None:
@@ -188,6 +201,15 @@ class TapeWriter:
     def _write(self, number: int, at: int, part: JsonObject) -> None:
         self._sink(document_text({"exchange": number, "at": at, **part}))
 
+    def _write_placed(self, number: int, at: int, part: JsonObject) -> None:
+        """Write a document whose body others may build on, once it is there."""
+        try:
+            self._write(number, at, part)
+        except BaseException:
+            self._shelf.forget()
+            raise
+        self._shelf.keep()
+
     def request(self, number: int, at: int, head: Request, raw: bytes) -> Request:
         """A request whose body is `raw`; the head's own body is not looked at."""
         try:
@@ -204,7 +226,7 @@ class TapeWriter:
         part["headers"] = header_values(head.headers)
         if placed is not None:
             part["body"] = placed[0]
-        self._write(number, at, {"request": part})
+        self._write_placed(number, at, {"request": part})
         return replace(head, body=placed[1] if placed else None)
 
     def response(self, number: int, at: int, response: Response, ended: Ended | None) -> Response:
@@ -246,7 +268,7 @@ class TapeWriter:
             return self._message(number, at, sender, _shaped(redacted(text_body(data), self._redactor)))
 
     def _message(self, number: int, at: int, sender: Sender, placed: tuple[JsonObject, Body]) -> WsMessage:
-        self._write(number, at, {"message": {"from": sender, "body": placed[0]}})
+        self._write_placed(number, at, {"message": {"from": sender, "body": placed[0]}})
         return WsMessage(at, sender, placed[1])
 
     def _known_message(self, number: int, ordinal: int, message: WsMessage) -> WsMessage:

@@ -20,10 +20,10 @@ def recorded(path: Path) -> None:
     taping.recorder.close()
 
 
-def continued(path: Path) -> None:
+def continued(path: Path, torn: bool = False) -> None:
     taping = Taping(path, append=True)
     taping.call(b'{"n":"new"}', [b"{}"])
-    assert taping.recorder.close().troubles == ()
+    assert ["cut off" in trouble for trouble in taping.recorder.close().troubles] == [True] * torn
 
 
 def check(path: Path, calls: int) -> None:
@@ -74,7 +74,7 @@ def test_a_torn_last_document_is_cut_off(tmp_path: Path, lost: int) -> None:
     path = tmp_path / "run.tape"
     recorded(path)
     path.write_bytes(path.read_bytes()[:-lost].rstrip(b"}\n") if lost == 1 else path.read_bytes()[:-lost])
-    continued(path)
+    continued(path, torn=True)
     tape = read_tape(path)
     assert tape.warnings == ()
     assert [x.number for x in tape.exchanges] == [1, 2, 3, 4]
@@ -125,3 +125,19 @@ def test_a_header_that_was_edited_by_hand_is_replaced_whole(tmp_path: Path) -> N
     taping.recorder.close()
     check(path, 4)
     assert (read_tape(path).header.note, read_tape(path).header.bypassed) == ("mine", ["pypi.example"])
+
+
+def test_what_a_torn_document_held_is_kept_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "run.tape"
+    recorded(path)
+    text = path.read_bytes()
+    path.write_bytes(text[:-30])
+    torn = text[:-30].split(b"\n\n")[-1]
+    taping = Taping(path, append=True)
+    assert len(taping.troubles) == 1
+    assert "the last document is cut off" in taping.troubles[0]
+    assert str(tmp_path / "run.tape.torn") in taping.troubles[0]
+    summary = taping.recorder.close()
+    assert not summary.incomplete
+    assert (tmp_path / "run.tape.torn").read_bytes() == torn + b"\n"
+    assert [x.ended for x in read_tape(path).exchanges] == [Ended.COMPLETE, Ended.COMPLETE, Ended.RECORDER_STOPPED]
