@@ -22,6 +22,7 @@ pytest.importorskip("mitmproxy.addons", reason="the recorder needs mitmproxy (Py
 from tests.support.proxying import Spy, recording
 from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream, frame, raw_upstream, read_frame
 
+from wiretape.adapters.unset_routes import doubt
 from wiretape.model.http import Ended
 
 pytestmark = pytest.mark.proxy
@@ -402,6 +403,46 @@ def test_a_websocket_whose_client_just_goes(upstream: Upstream, state: Path) -> 
     assert len(spy.named("message")) == 2
 
 
+async def broken_off(running: Any, by: str) -> dict[str, int | None]:
+    """The close code that each side of a WebSocket sees when one side drops the connection."""
+    client_module = pytest.importorskip("websockets.asyncio.client")
+    server_module = pytest.importorskip("websockets.asyncio.server")
+    codes: dict[str, int | None] = {}
+    gone = asyncio.Event()
+
+    async def upstream(connection: Any) -> None:
+        await connection.recv()
+        await connection.send("hello")
+        if by == "upstream":
+            connection.transport.abort()
+        await connection.wait_closed()
+        codes["upstream"] = connection.close_code
+        gone.set()
+
+    async with server_module.serve(upstream, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        url = f"ws://127.0.0.1:{running.port}/127.0.0.1:{port}/ws"
+        async with client_module.connect(url, proxy=None) as connection:
+            await connection.send("hi")
+            assert await connection.recv() == "hello"
+            if by == "client":
+                connection.transport.abort()
+            await connection.wait_closed()
+            codes["client"] = connection.close_code
+        await asyncio.wait_for(gone.wait(), 10)
+    return codes
+
+
+@pytest.mark.parametrize(("by", "ended"), [("upstream", Ended.UPSTREAM_CLOSED), ("client", Ended.CLIENT_CLOSED)])
+def test_a_websocket_that_breaks_off_is_not_closed_in_order(by: str, ended: Ended, state: Path) -> None:
+    spy = Spy()
+    with recording(spy, state) as (running, troubles):
+        assert asyncio.run(broken_off(running, by)) == {"client": 1006, "upstream": 1006}
+        assert spy.wait_for_end() is ended
+    assert spy.named("close_ws") == []
+    assert troubles == []
+
+
 def test_a_long_websocket_needs_no_more_memory_than_a_short_one(upstream: Upstream, state: Path) -> None:
     import resource
 
@@ -443,3 +484,30 @@ def test_a_fault_of_the_proxy_itself_is_told(upstream: Upstream, state: Path) ->
     with recording(Spy(), state) as (_, troubles):
         logging.getLogger("mitmproxy.addonmanager").error("Addon error: it broke\nTraceback (most recent call last):")
     assert troubles == ["the proxy says: Addon error: it broke"]
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(401, ["127.0.0.1 answered 401: "]), (403, ["127.0.0.1 answered 403: "]), (404, [])]
+)
+def test_a_default_route_that_is_not_welcome_is_doubted(state: Path, status: int, said: list[str]) -> None:
+    spy, troubles = Spy(), list[str]()
+    answer = b"HTTP/1.1 %d No\r\ncontent-length: 0\r\n\r\n" % status
+    with raw_upstream(answer) as port, recording(spy, state, troubles) as running:
+        running.addon.led["127.0.0.1"] = "OPENAI_BASE_URL"
+        assert Door(running.port, f"/127.0.0.1:{port}").send("GET", "/v1/models").status == status
+        spy.wait_for_end()
+    assert troubles == [start + doubt("127.0.0.1", "OPENAI_BASE_URL") for start in said]
+
+
+def test_a_default_route_that_cannot_be_reached_is_doubted(state: Path) -> None:
+    spy, troubles = Spy(), list[str]()
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        with recording(spy, state, troubles) as running:
+            running.addon.led["127.0.0.1"] = "OPENAI_BASE_URL"
+            with pytest.raises((http.client.HTTPException, OSError)):
+                Door(running.port, f"/127.0.0.1:{port}").send("GET", "/v1/models")
+            spy.wait_for_end()
+    assert troubles[0].startswith(f"127.0.0.1:{port} could not be reached: ")
+    assert troubles[1:] == [doubt("127.0.0.1", "OPENAI_BASE_URL")]

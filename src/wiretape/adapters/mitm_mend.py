@@ -1,8 +1,9 @@
-"""Mends two faults of mitmproxy by which a client behind the recorder would not get what the upstream sent.
+"""Mends three faults of mitmproxy by which a client behind the recorder would not get what the upstream sent.
 
 Over HTTP/1 an interim response (103 Early Hints) is taken for the final one, and a chunked body with trailers ends in
-an error. Both are taken out of the stream before mitmproxy sees them: clients must do without either, and do. Applied
-to the recorder's own proxy only, and only where mitmproxy still has the parts in question.
+an error. Both are taken out of the stream before mitmproxy sees them: clients must do without either, and do. A
+WebSocket that breaks off is passed on as one that was closed in order: the made-up close frame is not sent. Applied to
+the recorder's own proxy only, and only where mitmproxy still has the parts in question.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import h11
-from mitmproxy.proxy import events
+from mitmproxy.proxy import commands, events
+from mitmproxy.proxy.layers import websocket
 from mitmproxy.proxy.layers.http import _http1
+from wsproto.events import CloseConnection
+from wsproto.frame_protocol import CloseReason
 
 _MENDED = "wiretape_mended"
 
@@ -28,6 +32,9 @@ def mend() -> None:
     reader = getattr(_http1, "ChunkedReader", None)
     if reader is not None:
         _http1.ChunkedReader = _without_trailers(reader)
+    socket = getattr(websocket, "WebsocketConnection", None)
+    if socket is not None and hasattr(socket, "send2"):
+        socket.send2 = _without_made_up_close(socket.send2)
 
 
 def _without_interim(read_headers: Any) -> Any:
@@ -58,3 +65,14 @@ def _without_trailers(reader: Any) -> Any:
             return event
 
     return Reader
+
+
+def _without_made_up_close(send: Any) -> Any:
+    """1006 is no code that a frame carries: it says that there was none. The connection itself is closed as ever."""
+
+    def sent(self: Any, event: Any) -> Any:
+        if isinstance(event, CloseConnection) and event.code == CloseReason.ABNORMAL_CLOSURE:
+            return commands.SendData(self.conn, b"")
+        return send(self, event)
+
+    return sent
