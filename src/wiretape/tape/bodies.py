@@ -5,6 +5,7 @@ Byte exactness is checked here: where a nicer shape would not give the same byte
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -25,7 +26,11 @@ _LOOK = 64  # bytes that tell a stream from something else
 
 def digest(shape: JsonObject) -> str:
     """The short hash by which a body that builds on this one knows it."""
-    return sha256(orjson.dumps(shape)).hexdigest()[:8]
+    try:
+        spelled = orjson.dumps(shape)
+    except TypeError:  # nested more deeply than orjson goes
+        spelled = json.dumps(shape, ensure_ascii=False, separators=(",", ":")).encode()
+    return sha256(spelled).hexdigest()[:8]
 
 
 # -- from bytes --------------------------------------------------------------------------------------------------

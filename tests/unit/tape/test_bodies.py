@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -129,3 +130,10 @@ def test_nesting_that_is_too_deep_for_the_encoder_stays_text(tmp_path: Path, dep
     assert first.response is not None
     assert body_bytes(first.request.body) == body_bytes(first.response.body) == raw
     assert [body_bytes(message.body) for message in tape.exchanges[2].messages] == [raw, raw]
+
+
+def test_a_body_nested_too_deeply_for_the_fast_encoder_has_a_hash() -> None:
+    deep: Any = "x"
+    for _ in range(400):
+        deep = [deep]
+    assert digest({"json": deep}) == digest({"json": [deep[0]]}) != digest({"json": deep[0]})
