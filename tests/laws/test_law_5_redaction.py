@@ -159,6 +159,31 @@ def test_no_key_shape_stays_in_json_though_nobody_told_it(data: st.DataObject, s
     assert Redactor().value(made) is made
 
 
+# What parts a key from a word before it: all but the characters that words are made of.
+PARTING = st.sampled_from(sorted(set(string.punctuation) - set("_-")))
+BEFORE = st.one_of(
+    st.tuples(st.text(PLAIN + "_-", max_size=8), PARTING, st.sampled_from(["", "_", "--"])).map("".join),
+    st.sampled_from(["", "_", "-", "--", "FOO%3D", "FOO%3d", "a%20", "\\n", "\\u003d", "\x1b[1;32m"]),
+    st.tuples(st.text(max_size=6), st.sampled_from("\t\n 密é=/+")).map("".join),
+)
+
+
+@given(secret=SHAPED, before=BEFORE, after=st.sampled_from(["", " ", "&z=1", "/x", "=", "+y", ";", '"', ")"]))
+@example(secret="sk-ant-api03-AbCdEf0123456789ghij4567XY", before="OPENAI_API_KEY=", after="")
+def test_no_key_shape_stays_whatever_stands_before_it(secret: str, before: str, after: str) -> None:
+    text = before + secret + after
+    for made in (Redactor().text(text), Redactor().url(f"https://h.example/?foo={text}")):
+        assert_absent(secret, made.encode("utf-8", "surrogateescape"))
+    assert_absent(secret, Redactor().data(text.encode()), orjson.dumps(Redactor().value([{"content": text}])))
+    frame = b"data: " + orjson.dumps({"delta": text}) + b"\n\n"
+    assert_absent(secret, *Redactor().frames([frame])[0])
+    redactor = Redactor()
+    redactor.text(text)
+    later = redactor.url(f"https://h.example/word{secret}")
+    assert_absent(secret, later.encode())
+    assert redactor.url(later) == later
+
+
 @given(
     data=st.data(),
     secret=st.text(PLAIN + "\"\\ é", min_size=1, max_size=30).map(lambda t: f"pw{t}!"),
@@ -462,6 +487,50 @@ def test_a_secret_that_was_written_before_it_was_known_is_told_and_removed(tmp_p
     first, second = read_tape(path).exchanges
     assert first.request.body == JsonBody({"messages": ["a tool printed [redacted:authorization:1] here"]})
     assert second.request.headers["authorization"] == "Bearer [redacted:authorization:1]"
+
+
+@settings(max_examples=15, deadline=None)
+@given(secret=SHAPED)
+def test_a_key_that_nobody_told_of_does_not_reach_the_disk_behind_an_equals_sign(
+    tmp_path_factory: pytest.TempPathFactory, secret: str
+) -> None:
+    path = tmp_path_factory.mktemp("law5") / "run.tape"
+    journal = path.with_name("run.tape.journal")
+    seen = []
+    for first in ("plain", "assigned"):
+        recorder = new_recorder(path, Redactor())
+        x = recorder.begin("POST", "https://h.example/v1", "1.1", [("content-type", "application/json")])
+        text = secret if first == "plain" else f"export OPENAI_API_KEY={secret}"
+        recorder.request_data(x, orjson.dumps({"messages": [{"role": "user", "content": text}]}))
+        recorder.request_end(x)
+        recorder.response(x, 200, [("content-type", "text/plain")])
+        recorder.response_data(x, f"--key={secret}".encode())
+        recorder.end(x, Ended.COMPLETE)
+        y = recorder.begin("GET", f"wss://h.example/?foo={secret}", "1.1", [("upgrade", "websocket")])
+        recorder.request_end(y)
+        recorder.response(y, 101, [("upgrade", "websocket")])
+        recorder.message(y, "client", f"FOO={secret}")
+        seen.append(journal.read_bytes())
+        recorder.end(y, Ended.COMPLETE)
+        recorder.close()
+        seen.append(path.read_bytes())
+        assert_absent(secret, *seen)
+        assert read_tape(path).exchanges[1].request.url.startswith("wss://h.example/?foo=[redacted:")
+
+
+def test_redact_takes_out_a_key_behind_an_equals_sign(tmp_path: Path) -> None:
+    path = tmp_path / "old.tape"
+    recorder = new_recorder(path, Redactor())
+    x = recorder.begin("POST", "https://h.example/v1", "1.1", [("content-type", "application/json")])
+    recorder.request_data(x, orjson.dumps({"messages": ["FOO=SECRET-STANDS-HERE-000000000000000"]}))
+    recorder.request_end(x)
+    recorder.response(x, 200, [])
+    recorder.end(x, Ended.COMPLETE)
+    recorder.close()
+    key = "sk-proj-AbCdEf0123456789ghij4567XY"
+    path.write_text(path.read_text().replace("SECRET-STANDS-HERE-000000000000000", key))
+    assert redact_tape(path, path, Redactor()).redacted == {"api-key": 1}
+    assert read_tape(path).exchanges[0].request.body == JsonBody({"messages": ["FOO=[redacted:api-key:1]"]})
 
 
 def test_redact_takes_out_what_a_person_names(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from wiretape.tape.redact_chunks import LONGEST, unfinished
 from wiretape.tape.redact_frames import redact_frames
 from wiretape.tape.redact_json import redact_json
 from wiretape.tape.redact_learned import Learned, worth_learning
-from wiretape.tape.redact_members import MEMBER_RANK, Span, kind_of
+from wiretape.tape.redact_members import KEY_RANK, MEMBER_RANK, Span, kind_of
 from wiretape.tape.redact_names import Keep, keep_header, secret_parameter
 from wiretape.tape.redact_placeholders import PLACEHOLDER, PLAIN, Placeholders, is_placeholder, matches
 from wiretape.tape.redact_search import Care, Search
@@ -117,6 +117,16 @@ class Redactor:
         if worth_learning(secret) and self._learned.add(secret, kind, passing) and self._wrote and not passing:
             self._late[secret] = kind
 
+    def learn_found(self, span: Span) -> None:
+        """Remember what was found by its name or shape: elsewhere nothing may tell what it is."""
+        secret = span.secret
+        if span.rank not in (KEY_RANK, MEMBER_RANK) or "\\" in secret or any(c.isspace() for c in secret):
+            return
+        if span.kind == "bearer" and not any(c.isdigit() for c in secret):
+            return  # it may be a word after all, as in a program's text
+        if worth_learning(secret) and self._learned.add(secret, span.kind, found=span.rank == KEY_RANK):
+            self._late[secret] = span.kind
+
     # Redacting
 
     def headers(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -177,7 +187,12 @@ class Redactor:
     def text(self, text: str) -> str:
         """A text without secrets; the very same object if there are none."""
         self._wrote = True
-        return self.redacted(text, self.search())
+        made = text
+        search: Search | None = None
+        while search is not self.search():  # again if more is known now
+            search = self.search()
+            made = self.redacted(made, search)
+        return made
 
     def data(self, data: bytes) -> bytes:
         """Raw bytes without secrets; the very same object if there are none."""
@@ -185,7 +200,11 @@ class Redactor:
         if self.known_clean(data):
             return data
         text = data.decode("utf-8", "surrogateescape")
-        redacted = self.redacted_raw(text, self.search())
+        redacted = text
+        search: Search | None = None
+        while search is not self.search():  # again if more is known now
+            search = self.search()
+            redacted = self.redacted_raw(redacted, search)
         if redacted is text:
             self.remember_clean(data)
             return data
@@ -232,8 +251,7 @@ class Redactor:
     def _splice(self, text: str, spans: Sequence[Span]) -> str:
         pieces, at = [], 0
         for span in spans:
-            if span.rank == MEMBER_RANK and "\\" not in span.secret and not any(c.isspace() for c in span.secret):
-                self.learn_value(span.secret, span.kind)
+            self.learn_found(span)
             pieces += [text[at : span.start], self.placeholder(span.secret, span.kind)]
             at = span.end
         return "".join([*pieces, text[at:]])

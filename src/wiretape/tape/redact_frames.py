@@ -81,8 +81,10 @@ class _Stream:
             self._read(i, frame)
         self._learn()
         search = self._redactor.search()
-        for channel in self._channels.values():
-            self._redact_channel(channel, search)
+        self._redact_channels(search)
+        while search is not self._redactor.search():  # again if more is known now
+            search = self._redactor.search()
+            self._redact_channels(search)
         made = [self._rewritten(i) if i in self._new and i in self._payloads else f for i, f in enumerate(self._frames)]
         known = search.knows(b"".join(made))
         return [self._rest(i, frame, search, known) for i, frame in enumerate(made)]
@@ -161,6 +163,10 @@ class _Stream:
                     self._redactor.learn_value(leaf.text, kind_of(channel.name))
 
     # Searching
+
+    def _redact_channels(self, search: Search) -> None:
+        for channel in self._channels.values():
+            self._redact_channel(channel, search)
 
     def _redact_channel(self, channel: Channel, search: Search) -> None:
         leaves = channel.leaves
@@ -263,6 +269,7 @@ def _cut(texts: list[str], spans: Sequence[Span], redactor: Redactor) -> list[st
     for span in spans:
         _spread(texts, ends, pieces, at, span.start)
         pieces[bisect_right(ends, span.start)].append(redactor.placeholder(span.secret, span.kind))
+        redactor.learn_found(span)
         at = span.end
     _spread(texts, ends, pieces, at, ends[-1])
     return ["".join(parts) for parts in pieces]

@@ -38,10 +38,13 @@ def redact_json(redactor: Redactor, value: Json) -> Json:
     if redactor.known_clean(spelled, "json"):
         return value
     named = learn(redactor, value)
-    search = redactor.search().narrowed(spelled)
+    known = redactor.search()
+    search = known.narrowed(spelled)
     redacted = value
     if named or search is not None:
         redacted = _Rewriting(redactor, search or Search((), (), ())).of(value)
+    if redactor.search() is not known:  # what was found in one string may stand in another
+        return redact_json(redactor, redacted)
     if redacted is value:
         redactor.remember_clean(spelled, "json")
     return redacted

@@ -15,6 +15,7 @@ from wiretape.tape.redact_chunks import TOKEN
 SHORTEST = 16  # shorter values are replaced where they stand as credentials, but not looked for elsewhere
 _MOST = 128  # remembered at a time: a client has a few, a server that sets a new cookie each time must not slow us
 _MOST_PASSING = 32
+_MOST_FOUND = 64  # by their shape: any number may come in a text, and must not make credentials be forgotten
 _LEVELS = 3  # of JSON in strings of JSON
 
 _DUMMY_WORDS = """
@@ -81,17 +82,23 @@ class Learned:
         self._lock = Lock()  # the proxy's loop and the recorder's worker both learn
         self._kept: OrderedDict[str, list[Form]] = OrderedDict()
         self._passing: OrderedDict[str, list[Form]] = OrderedDict()
+        self._found: OrderedDict[str, list[Form]] = OrderedDict()
         self._added: deque[tuple[int, list[bytes]]] = deque(maxlen=_MOST)
         self.forms: tuple[Form, ...] = ()  # longest first
         self.odd: tuple[bytes, ...] = ()  # spellings with other characters than tokens have
         self.version = 0
 
-    def add(self, secret: str, kind: str, passing: bool = False) -> bool:
-        """Remember a secret; True if it is new. `passing`: a server made it up for this once, as cookies are."""
+    def add(self, secret: str, kind: str, passing: bool = False, found: bool = False) -> bool:
+        """Remember a secret; True if it is new.
+
+        `passing`: a server made it up for this once, as cookies are. `found`: by its shape, in some text.
+        """
         with self._lock:
-            if secret in self._kept or (passing and secret in self._passing):
+            if secret in self._kept or (passing and secret in self._passing) or (found and secret in self._found):
                 return False
             store, most = (self._passing, _MOST_PASSING) if passing else (self._kept, _MOST)
+            if found:
+                store, most = self._found, _MOST_FOUND
             store[secret] = [(form, secret, kind) for form in spellings(secret, passing)]
             if len(store) > most:
                 store.popitem(last=False)
@@ -102,7 +109,8 @@ class Learned:
             return True
 
     def _rebuild(self) -> None:
-        forms = {form[0]: form for known in (self._passing, self._kept) for forms in known.values() for form in forms}
+        stores = (self._passing, self._found, self._kept)
+        forms = {form[0]: form for known in stores for forms in known.values() for form in forms}
         self.forms = tuple(sorted(forms.values(), key=lambda form: len(form[0]), reverse=True))
         self.odd = tuple(form.encode() for form in forms if not _IS_TOKEN(form))
         self.version += 1
@@ -118,7 +126,7 @@ class Learned:
 
     def kind(self, secret: str) -> str | None:
         """What a secret was when it was first seen."""
-        forms = self._kept.get(secret) or self._passing.get(secret)
+        forms = self._kept.get(secret) or self._found.get(secret) or self._passing.get(secret)
         return forms[0][2] if forms else None
 
     @property

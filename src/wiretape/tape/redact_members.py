@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from wiretape.tape.redact_learned import is_dummy
 from wiretape.tape.redact_names import Member, member
 
+KEY_RANK = 1
 MEMBER_RANK = 2
 
 
@@ -20,7 +21,7 @@ class Span:
     end: int
     kind: str
     secret: str  # the secret itself, however the text spells it
-    rank: int = 1  # where spans overlap, the lowest rank names the whole
+    rank: int = KEY_RANK  # where spans overlap, the lowest rank names the whole
 
 
 def looks_secret(value: str) -> bool:

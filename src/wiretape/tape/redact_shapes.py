@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from wiretape.tape.redact_learned import is_dummy
 from wiretape.tape.redact_members import MEMBER_RANK, Span, find_members, find_raw_members, kind_of, members_in_json
@@ -28,7 +29,20 @@ class Shape:
     in_json: Callable[[str], bool]  # whether it may be found in the strings of a JSON text
 
 
-_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=")
+_ALNUM = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+# What ends with a letter or digit and yet is no word: an escape in a URL or a string, a terminal's colour.
+_ESCAPE = re.compile(r"(?:%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\\[A-Za-z]|\[[0-9;]{0,12}m)\Z")
+
+
+def _in_word(text: str, start: int) -> bool:
+    """Whether what starts here goes on with a longer word, as in `task-…`: then it is no key.
+
+    Words are made of letters, digits, `_` and `-`. Whatever else stands before a key (`=` of an assignment, `/` of a
+    path, `+` of a form) parts it from what came before; so does `_` or `-` that no word stands before (`_sk-…_`).
+    """
+    while start and text[start - 1] in "_-":
+        start -= 1
+    return start > 0 and text[start - 1] in _ALNUM and not _ESCAPE.search(text, max(0, start - 16), start)
 
 
 def _random_looking(text: str) -> bool:
@@ -45,16 +59,16 @@ def _key(kind: str, literal: str, rest: str) -> Shape:
         for match in pattern.finditer(text):
             start, end = match.span(group)
             secret = match[group]
-            escaped = start > 1 and text[start - 2] == "\\"  # \n before it, in JSON inside a text
-            if start and text[start - 1] in _WORD and not group and not escaped:
+            if not group and _in_word(text, start):
                 continue
             if _random_looking(secret) and not is_dummy(secret):
-                yield Span(start, end, kind, secret)
+                yield Span(start, end, kind, unquote(secret) if "%" in secret else secret)
 
     return Shape(kind, literal, find, lambda text: literal in text and pattern.search(text) is not None)
 
 
-_TAIL = r"(?![A-Za-z0-9+/=_-])"
+_TAIL = r"(?![A-Za-z0-9_-])"
+_QUOTED = r"((?:[A-Za-z0-9._~+/-]|%2[BbFf]|%7[Ee]){16,}(?:=|%3[Dd])*)"
 KEYS = (
     _key("api-key", "sk-", r"[A-Za-z0-9_-]{16,}"),
     _key("api-key", "sk_live_", r"[A-Za-z0-9]{16,}"),
@@ -77,6 +91,7 @@ KEYS = (
     _key("jwt", "eyJ", r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
     _key("bearer", "Bearer ", r"([A-Za-z0-9._~+/-]{16,}=*)"),
     _key("bearer", "bearer ", r"([A-Za-z0-9._~+/-]{16,}=*)"),
+    *(_key("bearer", f"{b}earer{space}", _QUOTED) for b in "Bb" for space in ("%20", "+")),  # in a URL or a form
     _key(
         "private-key",
         "-----BEGIN ",

@@ -544,3 +544,62 @@ def test_is_placeholder() -> None:
     assert is_placeholder("%5Bredacted:key:1%5D")
     assert not is_placeholder("Bearer [redacted:authorization:1]")
     assert not is_placeholder("redacted")
+
+
+KEY = "sk-proj-AbCdEf0123456789ghij4567XY"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"OPENAI_API_KEY={KEY}", "OPENAI_API_KEY=[redacted:api-key:1]"),
+        (f"FOO={KEY} BAR=1", "FOO=[redacted:api-key:1] BAR=1"),
+        (f"run --key={KEY}", "run --key=[redacted:api-key:1]"),
+        ("GH=ghp_" + "aB3d" * 9, "GH=[redacted:github-token:1]"),
+        (f"/v1/x?foo={KEY}", "/v1/x?foo=[redacted:api-key:1]"),
+        ("/v1/x?q=AIza" + "aB3dE" * 7 + "&z=1", "/v1/x?q=[redacted:google-api-key:1]&z=1"),
+        ("q=AIza" + "aB3dE" * 7 + "/x", "q=[redacted:google-api-key:1]/x"),
+        (f"say+{KEY}", "say+[redacted:api-key:1]"),
+        (f"/bot/{KEY}", "/bot/[redacted:api-key:1]"),
+        (f"_{KEY}", "_[redacted:api-key:1]"),
+        (f"x?a=FOO%3D{KEY}", "x?a=FOO%3D[redacted:api-key:1]"),
+        (f"\\u003d{KEY}", "\\u003d[redacted:api-key:1]"),
+        (f"\x1b[32m{KEY}\x1b[0m", "\x1b[32m[redacted:api-key:1]\x1b[0m"),
+        ("x?foo=Bearer%20Qz8v0123456789abcdEF%3D&a=1", "x?foo=Bearer%20[redacted:bearer:1]&a=1"),
+        ("a=1&foo=Bearer+Qz8v0123456789abcdEF", "a=1&foo=Bearer+[redacted:bearer:1]"),
+    ],
+)
+def test_a_key_is_found_whatever_punctuation_stands_before_it(text: str, expected: str) -> None:
+    assert Redactor().text(text) == expected
+    assert Redactor().data(text.encode()) == expected.encode()
+    assert Redactor().url(f"https://h.example/{text}") == f"https://h.example/{expected}"
+    assert Redactor().value({"messages": [{"content": text}]}) == {"messages": [{"content": expected}]}
+    frame = b"data: " + orjson.dumps({"delta": text}) + b"\n\n"
+    assert orjson.loads(Redactor().frames([frame])[0][0][6:]) == {"delta": expected}
+
+
+@pytest.mark.parametrize("text", [f"task-{KEY[3:]}", f"9{KEY}", f"my-{KEY}", f"a_{KEY}", f"desk{KEY[2:]}"])
+def test_what_goes_on_with_a_longer_word_is_no_key(text: str) -> None:
+    assert Redactor().text(text) is text
+
+
+def test_a_key_that_was_found_by_its_shape_is_replaced_wherever_else_it_stands() -> None:
+    redactor = Redactor()
+    assert redactor.data(KEY.encode()) == b"[redacted:api-key:1]"
+    assert redactor.url(f"https://h.example/?foo=x{KEY}") == "https://h.example/?foo=x[redacted:api-key:1]"
+    assert redactor.value({"id": f"x{KEY}"}) == {"id": "x[redacted:api-key:1]"}
+    assert Redactor().value([f"x{KEY}", KEY]) == ["x[redacted:api-key:1]", "[redacted:api-key:1]"]
+    assert Redactor().text(f"x{KEY} {KEY}") == "x[redacted:api-key:1] [redacted:api-key:1]"
+    frames = [
+        b'data: {"%b":"%b"}\n\n' % (name, text) for name, text in ((b"a", b"x" + KEY.encode()), (b"b", KEY.encode()))
+    ]
+    made, rewritten = Redactor().frames(frames)
+    assert made == [b'data: {"a":"x[redacted:api-key:1]"}\n\n', b'data: {"b":"[redacted:api-key:1]"}\n\n']
+    assert rewritten == (0, 1)
+
+
+def test_keys_in_texts_do_not_make_a_credential_be_forgotten() -> None:
+    redactor = Redactor()
+    redactor.learn([("authorization", "Bearer Zq81mfLate77CredentialX29")], "")
+    redactor.text(" ".join(f"sk-proj-AbCdEf0123456789ghij{i:04}XY" for i in range(200)))
+    assert redactor.text("see Zq81mfLate77CredentialX29") == "see [redacted:authorization:1]"
