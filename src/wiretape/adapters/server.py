@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 from wiretape.adapters.routes import route_url
+from wiretape.adapters.first_line import FirstLine
 from wiretape.errors import UsageError
 from wiretape.model.http import Headers
 from wiretape.replay.playback import Playback, playback
@@ -177,7 +178,19 @@ async def serve(app: ReplayApp, listening: socket.socket, stop: asyncio.Event) -
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
     class Protocol(HttpToolsProtocol):
-        """Hands its transport to the app: a recorded cut must be cut here, too."""
+        """Hands its transport to the app: a recorded cut must be cut here, too. Takes methods of any name."""
+
+        def __init__(self, *values: Any, **named: Any) -> None:
+            super().__init__(*values, **named)
+            self._first_line: FirstLine | None = FirstLine()  # None while a message is on its way
+            self._method = ""
+
+        def data_received(self, data: bytes) -> None:
+            if self._first_line is not None:
+                data = self._first_line.known(data)
+                self._method = self._first_line.method
+            if data:
+                super().data_received(data)
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
@@ -185,9 +198,19 @@ async def serve(app: ReplayApp, listening: socket.socket, stop: asyncio.Event) -
             scope[TRANSPORT] = self.transport
 
     for name in ("uvicorn.error", "uvicorn.access", "uvicorn.asgi"):
+            self._first_line = None
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # an answer cut on purpose is no error
     config = uvicorn.Config(
         app,
+        def on_headers_complete(self) -> None:
+            super().on_headers_complete()
+            if self._method:  # the app runs later
+                self.scope["method"] = self._method
+
+        def on_message_complete(self) -> None:
+            super().on_message_complete()
+            self._first_line, self._method = FirstLine(), ""
+
         http=Protocol,
         ws="none",
         lifespan="off",
