@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from wiretape.adapters.routes import route_url
 from wiretape.adapters.first_line import FirstLine
+from wiretape.adapters.routes import route_url
 from wiretape.errors import UsageError
 from wiretape.model.http import Headers
 from wiretape.replay.playback import Playback, playback
@@ -194,14 +194,10 @@ async def serve(app: ReplayApp, listening: socket.socket, stop: asyncio.Event) -
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
+            self._first_line = None
             scope: Any = self.scope
             scope[TRANSPORT] = self.transport
 
-    for name in ("uvicorn.error", "uvicorn.access", "uvicorn.asgi"):
-            self._first_line = None
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # an answer cut on purpose is no error
-    config = uvicorn.Config(
-        app,
         def on_headers_complete(self) -> None:
             super().on_headers_complete()
             if self._method:  # the app runs later
@@ -211,6 +207,10 @@ async def serve(app: ReplayApp, listening: socket.socket, stop: asyncio.Event) -
             super().on_message_complete()
             self._first_line, self._method = FirstLine(), ""
 
+    for name in ("uvicorn.error", "uvicorn.access", "uvicorn.asgi"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # an answer cut on purpose is no error
+    config = uvicorn.Config(
+        app,
         http=Protocol,
         ws="none",
         lifespan="off",
