@@ -23,7 +23,8 @@ _NDJSON_TYPES = frozenset(
         "application/jsonlines",
     }
 )
-_JSON_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("?)|[\[\]{}]', re.DOTALL)
+_JSON_MARK = re.compile(rb'["\[\]{}]')
+_JSON_STRING = re.compile(rb'(?:[^"\\]|\\.)*+("?)', re.DOTALL)  # what follows its opening quote
 _JSON_TYPES = ("application/json", "text/json", "")
 _LIST_START = re.compile(rb"\s*\[\s*\{")
 _PRELUDE = 12  # total length, header length, CRC-32 of both
@@ -37,7 +38,7 @@ class Framer(ABC):
     binary = False
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()  # grows and shrinks in place: a frame of many chunks is not copied for each of them
 
     @property
     def between(self) -> bool:
@@ -50,15 +51,16 @@ class Framer(ABC):
         self._rest += chunk
         start = 0
         while (end := self._end(start)) > start:
-            frames.append(self._rest[start:end])
+            frames.append(bytes(self._rest[start:end]))
             start = end
         if start:
-            self._rest = self._rest[start:]
+            del self._rest[:start]
         return frames
 
     def close(self) -> list[bytes]:
         """The stream is over: what is left, if anything."""
-        rest, self._rest = self._rest, b""
+        rest = bytes(self._rest)
+        self._rest.clear()
         return [rest] if rest else []
 
     @abstractmethod
@@ -80,7 +82,8 @@ class SseFramer(Framer):
         return frames
 
     def close(self) -> list[bytes]:
-        rest, self._rest, self._seen = self._rest, b"", 0
+        rest, self._seen = bytes(self._rest), 0
+        self._rest.clear()
         frames = []
         # A blank line of "\r" was held back, because "\n" might have followed.
         match = _LINE_END.match(rest) or _SSE_END.search(rest)
@@ -153,6 +156,7 @@ class ListFramer(Framer):
         super().__init__()
         self._seen = 0  # where to read on in `_rest`
         self._depth = 0
+        self._quoted = False  # in the middle of a string
 
     @property
     def closed(self) -> bool:
@@ -170,21 +174,28 @@ class ListFramer(Framer):
         return super().close()
 
     def _end(self, start: int) -> int:
-        while self._depth >= 0 and (token := _JSON_TOKEN.search(self._rest, self._seen)):
-            kind = token[0][:1]
-            if kind == b'"' and not token[1]:  # a string that goes on
-                self._seen = token.start()
-                return 0
-            self._seen = token.end()
-            if kind in b"[{":
+        while self._depth >= 0 and self._after_string() and (mark := _JSON_MARK.search(self._rest, self._seen)):
+            self._seen = mark.end()
+            if mark[0] == b'"':
+                self._quoted = True
+            elif mark[0] in b"[{":
                 self._depth += 1
-            elif kind in b"]}":
+            else:
                 self._depth -= 1
                 if self._depth == 1:
                     return self._seen
                 if self._depth == 0:
                     self._depth = -1
         return 0
+
+    def _after_string(self) -> bool:
+        """Read on to the end of a string, if there is one; False if it goes on."""
+        if self._quoted:
+            rest = _JSON_STRING.match(self._rest, self._seen)
+            assert rest is not None  # it matches nothing, too
+            self._seen = rest.end()
+            self._quoted = not rest[1]
+        return not self._quoted
 
 
 def framer_for(content_type: str | None, first: bytes = b"") -> Framer | None:

@@ -29,7 +29,7 @@ class SseDecoder:
     __slots__ = ("_begun", "_buffer", "_data", "_id", "_name")
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._buffer = bytearray()  # the beginning of a line
         self._name = ""
         self._data: list[bytes] = []
         self._id: str | None = None
@@ -41,19 +41,22 @@ class SseDecoder:
             event = self._whole(chunk)
             if event is not None:
                 return [event]
-        buffer = self._buffer + chunk if self._buffer else chunk
+        if self._begun and b"\n" not in chunk and b"\r" not in chunk and not self._buffer.endswith(b"\r"):
+            self._buffer += chunk  # the line goes on: not joined and searched again for each chunk
+            return []
+        buffer = bytes(self._buffer) + chunk if self._buffer else chunk
         if not self._begun:
             if len(buffer) < 3 and _BOM.startswith(buffer):
-                self._buffer = buffer
+                self._buffer = bytearray(buffer)
                 return []
             self._begun = True
             buffer = buffer.removeprefix(_BOM)
         if buffer.endswith(b"\n"):
-            self._buffer = b""
+            self._buffer.clear()
             return self._lines(buffer.splitlines())
         lines = buffer.splitlines(keepends=True)
         # A chunk that ends with "\r" may go on with "\n": that line's end is known with the next chunk only.
-        self._buffer = lines.pop() if lines else b""
+        self._buffer = bytearray(lines.pop() if lines else b"")
         return self._lines([line.rstrip(b"\r\n") for line in lines])
 
     def _whole(self, chunk: bytes) -> SseEvent | None:
@@ -69,7 +72,8 @@ class SseDecoder:
 
     def close(self) -> list[SseEvent]:
         """What is left at the end of the stream."""
-        rest, self._buffer = self._buffer, b""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
         events = self._lines(rest.splitlines())
         if self._data or self._name:
             events.append(self._dispatch())
@@ -111,12 +115,17 @@ class NdjsonDecoder:
     __slots__ = ("_buffer",)
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._buffer = bytearray()
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        *lines, self._buffer = (self._buffer + chunk).split(b"\n")
+        if b"\n" not in chunk:
+            self._buffer += chunk
+            return []
+        *lines, rest = (bytes(self._buffer) + chunk).split(b"\n")
+        self._buffer = bytearray(rest)
         return [SseEvent("", line) for line in map(bytes.strip, lines) if line]
 
     def close(self) -> list[SseEvent]:
-        rest, self._buffer = self._buffer.strip(), b""
+        rest = bytes(self._buffer).strip()
+        self._buffer.clear()
         return [SseEvent("", rest)] if rest else []
