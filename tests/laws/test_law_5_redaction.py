@@ -55,6 +55,8 @@ def spellings(secret: str) -> Iterator[str]:
         once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
         yield once
         yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]
+    yield "".join(f"%{byte:02X}" for byte in secret.encode())
+    yield "\0".join(secret)
 
 
 def assert_absent(secret: str, *written: bytes) -> None:
@@ -372,6 +374,8 @@ def record_everything(recorder: Recorder, secret: str, cuts: list[int], coding: 
     recorder.message(x, "client", f"hello {secret}")
     recorder.message(x, "server", orjson.dumps({"type": "x", "text": f"hello {secret}"}).decode())
     recorder.message(x, "server", b"\xff\x00" + secret.encode() + b" \xfe")
+    recorder.message(x, "server", f"see {secret}".encode("utf-16-be"))
+    recorder.message(x, "server", "see " + "".join(f"%{byte:02X}" for byte in secret.encode()))
     seen.append(journal.read_bytes())
     recorder.close_ws(x, 1008, f"bad key {secret}", "server")
     recorder.end(x, Ended.COMPLETE)

@@ -21,6 +21,7 @@ from wiretape.model.http import Exchange
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.edit import moved, with_whole_messages
 from wiretape.tape.redact import Redactor
+from wiretape.tape.redact_placeholders import kinds_in
 from wiretape.tape.writer import TapeWriter, document_text, header_document, replace_tape
 
 _MOST_NAMES = 50
@@ -114,7 +115,7 @@ def write_imported(out: Path, taken: Sequence[Taken], now: datetime, redactor: R
         recorder=f"wiretape {__version__}",
         note=redactor.text(note) if note else None,
         provenance=redactor.text(provenance(taken)),
-        redacted=sorted(redactor.kinds),
+        redacted=sorted(redactor.kinds.union(*(kinds_in(document.decode()) for document in documents))),
     )
     replace_tape(out, [document_text(header_document(header)), *documents])
     return placed

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Sequence
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.redact_chunks import LONGEST, unfinished
 from wiretape.tape.redact_frames import redact_frames
 from wiretape.tape.redact_json import redact_json
-from wiretape.tape.redact_learned import Learned, worth_learning
+from wiretape.tape.redact_learned import WIDE, Learned, worth_learning
 from wiretape.tape.redact_members import KEY_RANK, MEMBER_RANK, Span, kind_of
 from wiretape.tape.redact_names import Keep, keep_header, secret_parameter
 from wiretape.tape.redact_placeholders import PLACEHOLDER, PLAIN, Placeholders, is_placeholder, matches
@@ -30,6 +30,7 @@ _LONG = 512  # from this length on it pays to remember a text
 _SCHEME = re.compile(r"(Bearer|Basic|Token|Bot|ApiKey|Key|DPoP|AWS4-HMAC-SHA256)(\s+)(?=\S)", re.IGNORECASE)
 _COOKIE_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "priority", "version"})
 _QUERY_VALUE = re.compile(r"([?&;#])([^=?&;#]+)=([^&;#]+)")
+_ENCODED = re.compile(r"[^/?#&;=@]*%[^/?#&;=@]*")
 _QUERY = re.compile(r"[?#]")
 _URL_USERINFO = re.compile(r"\A([a-zA-Z][a-zA-Z0-9+.-]*://)([^/?#@]+)@")
 
@@ -182,7 +183,14 @@ class Redactor:
             url = _URL_USERINFO.sub(userinfo, url)
         if query := _QUERY.search(url):
             url = url[: query.start()] + _QUERY_VALUE.sub(value, url[query.start() :])
-        return self.text(url)
+        url = self.text(url)
+        return _ENCODED.sub(self._decoded, url) if "%" in url else url
+
+    def _decoded(self, match: re.Match[str]) -> str:
+        """A part of a URL, decoded if only that shows a secret: any byte may be percent-encoded."""
+        plain = unquote(match[0])
+        clean = self.text(plain)
+        return match[0] if clean is plain else quote(clean, safe="[]:")
 
     def text(self, text: str) -> str:
         """A text without secrets; the very same object if there are none."""
@@ -252,7 +260,10 @@ class Redactor:
         pieces, at = [], 0
         for span in spans:
             self.learn_found(span)
-            pieces += [text[at : span.start], self.placeholder(span.secret, span.kind)]
+            placeholder = self.placeholder(span.secret, span.kind)
+            if WIDE in text[span.start : span.end] and WIDE not in span.secret:
+                placeholder = WIDE.join(placeholder)  # so that what follows is UTF-16 still
+            pieces += [text[at : span.start], placeholder]
             at = span.end
         return "".join([*pieces, text[at:]])
 

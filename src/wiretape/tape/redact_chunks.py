@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from wiretape.tape.redact_names import Member, member
+from wiretape.tape.redact_names import Member, member, secret_parameter
 
 LONGEST = 8192  # a private key: the longest secret that is waited for
 
@@ -14,6 +14,7 @@ _BEARER = re.compile(rb"[Bb]earer \Z")
 # What may stand between a member's colon and the end of its string, in JSON or in JSON inside a string.
 _OPEN_VALUE = re.compile(rb'\s*(?:\\*(?:"(?:[^"\n]|(?<=\\)")*)?)?\Z')
 _NAME = re.compile(rb"([A-Za-z0-9_.-]{2,64})\\*\Z")
+_FIELD_NAME = re.compile(rb'(?<!file)name=\\*"?([A-Za-z0-9_.\[\]-]{1,64})[";\s\\]')
 _PEM = b"-----BEGIN "
 
 
@@ -26,7 +27,7 @@ def unfinished(data: bytes, forms: Sequence[bytes]) -> int:
     held = max(_token_run(end), _open_key(end))
     if not end.endswith(b"\n"):
         held = max(held, _open_member(end))
-    held = max([held, *(_begun(end, form) for form in forms)])
+    held = max([held, _open_field(end), *(_begun(end, form) for form in forms)])
     return _around(end, held, forms)
 
 
@@ -60,6 +61,18 @@ def _named(end: bytes, at: int) -> int:
     if name is None or member(name[1].decode()) not in (Member.SECRET, Member.MAYBE):
         return 0
     return len(end) - name.start()
+
+
+def _open_field(end: bytes) -> int:
+    """A field of a multipart form whose name is still to come, or whose name is a credential's and value not over."""
+    at = end.rfind(b"form-data;")
+    if at < 0 or b"\n--" in end[at:] or b"\\n--" in end[at:]:
+        return 0
+    name = _FIELD_NAME.search(end, at, at + 200)
+    if name is None:
+        return len(end) - at if len(end) - at < 200 else 0
+    secret = member(name[1].decode()) is Member.SECRET or secret_parameter(name[1].decode())
+    return len(end) - at if secret else 0
 
 
 def _begun(end: bytes, form: bytes) -> int:

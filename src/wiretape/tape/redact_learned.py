@@ -16,6 +16,7 @@ SHORTEST = 16  # shorter values are replaced where they stand as credentials, bu
 _MOST = 128  # remembered at a time: a client has a few, a server that sets a new cookie each time must not slow us
 _MOST_PASSING = 32
 _MOST_FOUND = 64  # by their shape: any number may come in a text, and must not make credentials be forgotten
+WIDE = "\0"  # stands between the characters of an ASCII text in UTF-16
 _LEVELS = 3  # of JSON in strings of JSON
 
 _DUMMY_WORDS = """
@@ -44,7 +45,7 @@ def _is_dummy_token(token: str) -> bool:
 
 
 def spellings(secret: str, passing: bool = False) -> tuple[str, ...]:
-    """The ways in which a secret may be written: itself, in a URL, in JSON (inside JSON, inside JSON), in base64.
+    """The ways in which a secret may be written: itself, in a URL, in JSON (in JSON, in JSON), in base64, UTF-16.
 
     `passing` secrets come and go by the dozen: only the plain ways.
     """
@@ -56,6 +57,8 @@ def spellings(secret: str, passing: bool = False) -> tuple[str, ...]:
     for _ in range(_LEVELS):
         level = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in level for ascii_only in (False, True)}
         forms |= level
+    forms |= {"".join(f"%{byte:{digits}}" for byte in secret.encode()) for digits in ("02X", "02x")}
+    forms.add(WIDE.join(secret))  # big- and little-endian: they differ in what stands at the ends
     return tuple(sorted(forms.union(_base64_cores(secret.encode())), key=len, reverse=True))
 
 

@@ -50,6 +50,11 @@ def fixed_parts(text: str) -> list[str]:
     return [*parts, text[at:]]
 
 
+def kinds_in(text: str) -> set[str]:
+    """The kinds of the placeholders in a text; one without a kind stands for a header's value."""
+    return {kind or "header" for kind, _ in PLACEHOLDER.findall(text)}
+
+
 class Placeholders:
     """Hands out placeholders: one for each secret, by order of first use within its kind."""
 

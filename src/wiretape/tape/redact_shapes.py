@@ -13,8 +13,16 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from wiretape.tape.redact_learned import is_dummy
-from wiretape.tape.redact_members import MEMBER_RANK, Span, find_members, find_raw_members, kind_of, members_in_json
-from wiretape.tape.redact_names import secret_parameter
+from wiretape.tape.redact_members import (
+    MEMBER_RANK,
+    Span,
+    find_members,
+    find_raw_members,
+    kind_of,
+    looks_secret,
+    members_in_json,
+)
+from wiretape.tape.redact_names import Member, member, secret_parameter
 
 Finder = Callable[[str], Iterator[Span]]
 
@@ -120,6 +128,23 @@ def _parameter_starts(text: str) -> Iterator[int]:
             at = text.find(mark, at + 1)
 
 
+# A field of a multipart form, its line ends escaped or not: the headers of its part, a blank line, the value.
+_LINE_END = r"(?:\r?\n|\\r\\n|\\n)"
+_FIELD = re.compile(
+    r'form-data;[^\r\n\\]{0,80}?name=\\*"?([^"\s;\\]{2,64})(?:\\*")?'
+    rf"(?:(?!{_LINE_END}{_LINE_END})[\s\S]){{0,400}}?{_LINE_END}{_LINE_END}((?:(?!{_LINE_END}--)[\s\S]){{1,8192}})"
+)
+
+
+def find_fields(text: str) -> Iterator[Span]:
+    """Credential-named fields of multipart forms."""
+    for match in _FIELD.finditer(text):
+        value = match[2].rstrip("\r\n")
+        named = member(match[1]) is Member.SECRET or (secret_parameter(match[1]) and looks_secret(value))
+        if named and value and "filename" not in text[match.start() : match.start(2)] and not is_dummy(value):
+            yield Span(match.start(2), match.start(2) + len(value), kind_of(match[1]), value, rank=MEMBER_RANK)
+
+
 _USERINFO = re.compile(r"://([^\s/?#@\"'\\:<>${}]*):([^\s/?#@\"'\\<>${}]+)@")
 
 
@@ -134,8 +159,9 @@ def find_userinfo(text: str) -> Iterator[Span]:
 MEMBERS = Shape("member", '"', find_members, members_in_json)
 RAW_MEMBERS = Shape("member", '"', find_raw_members, members_in_json)
 PARAMETERS = Shape("parameter", "=", find_parameters, lambda text: "grant_type=" in text or _any(find_parameters, text))
+FIELDS = Shape("field", "form-data;", find_fields, lambda text: "form-data;" in text)
 USERINFO = Shape("url-password", "://", find_userinfo, lambda text: _any(find_userinfo, text))
-SHAPES = (*KEYS, MEMBERS, PARAMETERS, USERINFO)
+SHAPES = (*KEYS, MEMBERS, PARAMETERS, FIELDS, USERINFO)
 
 
 def _any(find: Finder, text: str) -> bool:

@@ -7,6 +7,7 @@ import gzip
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -17,7 +18,7 @@ from tests.support.importing import har_entry, har_file, outcomes, reasons, take
 
 from wiretape.adapters.har_export import har
 from wiretape.adapters.importing import Taken
-from wiretape.adapters.importing_tape import place
+from wiretape.adapters.importing_tape import place, write_imported
 from wiretape.model.http import (
     Body,
     BytesBody,
@@ -34,6 +35,8 @@ from wiretape.model.http import (
     body_bytes,
 )
 from wiretape.tape.bodies import plain_body, response_body
+from wiretape.tape.reader import read_tape
+from wiretape.tape.redact import Redactor
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, 678000, UTC)
 STREAM = {"Content-Type": "text/event-stream"}
@@ -268,3 +271,11 @@ def test_an_exchange_that_did_not_complete_says_so() -> None:
     assert entry["comment"] == "this exchange did not complete: client_closed"
     assert entry["startedDateTime"] == "2026-01-02T03:04:05.678000+00:00"
     assert entry["timings"]["receive"] == 5
+
+
+def test_what_wiretape_exported_says_again_what_was_redacted(tmp_path: Path) -> None:
+    key = {"Authorization": "Bearer [redacted:authorization:1]", "X-Odd": "[redacted]"}
+    found = outcomes(har_file(har_entry(url="https://api.example.com/v1?key=[redacted:key:1]", headers=key)))
+    out = tmp_path / "again.tape"
+    write_imported(out, [one for one in found if isinstance(one, Taken)], STARTED, Redactor(), None)
+    assert read_tape(out).header.redacted == ["authorization", "header", "key"]

@@ -603,3 +603,51 @@ def test_keys_in_texts_do_not_make_a_credential_be_forgotten() -> None:
     redactor.learn([("authorization", "Bearer Zq81mfLate77CredentialX29")], "")
     redactor.text(" ".join(f"sk-proj-AbCdEf0123456789ghij{i:04}XY" for i in range(200)))
     assert redactor.text("see Zq81mfLate77CredentialX29") == "see [redacted:authorization:1]"
+
+
+FORM = (
+    b'--b0\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper-1\r\n'
+    b'--b0\r\nContent-Disposition: form-data; name="api_key"\r\nContent-Type: text/plain\r\n\r\nhunter22 and more\r\n'
+    b'--b0\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\n\xff\xfe\r\n--b0--\r\n'
+)
+
+
+def test_credential_fields_of_a_multipart_form() -> None:
+    expected = FORM.replace(b"hunter22 and more", b"[redacted:api_key:1]")
+    assert Redactor().data(FORM) == expected
+    text = FORM.replace(b"\xff\xfe", b"x").decode()
+    assert Redactor().text(text) == expected.replace(b"\xff\xfe", b"x").decode()
+    escaped = orjson.dumps({"form": text})
+    assert b"hunter22" not in Redactor().data(escaped)
+    assert Redactor().value({"form": text}) == {"form": expected.replace(b"\xff\xfe", b"x").decode()}
+
+
+def test_a_field_of_a_form_is_held_back_until_its_value_is_over() -> None:
+    at = FORM.index(b"api_key")
+    for cut in range(at - 2, FORM.index(b"\r\n--b0", at)):
+        assert Redactor().unfinished(FORM[:cut]) >= cut - FORM.index(b"form-data", FORM.index(b"whisper")), cut
+    assert Redactor().unfinished(FORM[: FORM.index(b"whisper-1\r\n") + 11]) == 0
+
+
+def test_a_known_secret_in_utf_16_is_replaced_and_the_rest_stays_utf_16() -> None:
+    redactor = Redactor()
+    redactor.learn([("authorization", "Bearer Zq81mfLate77CredentialX29")], "")
+    text = "the key: Zq81mfLate77CredentialX29, said é"
+    for coding in ("utf-16", "utf-16-le", "utf-16-be"):
+        made = redactor.data(text.encode(coding))
+        assert made.decode(coding) == "the key: [redacted:authorization:1], said é"
+        assert redactor.data(made) is made
+
+
+def test_a_known_secret_with_every_byte_percent_encoded_is_replaced() -> None:
+    secret = "Zq81mfLate77CredentialX29"
+    redactor = Redactor()
+    redactor.learn([("authorization", f"Bearer {secret}")], "")
+    for digits in ("02X", "02x"):
+        encoded = "".join(f"%{byte:{digits}}" for byte in secret.encode())
+        assert redactor.text(f"a={encoded}&b") == "a=[redacted:authorization:1]&b"
+    partly = "".join(f"%{ord(c):02x}" if c in "aeZ1" else c for c in secret)
+    assert redactor.url(f"https://h.example/a%20b?q={partly}&z=a%20b") == (
+        "https://h.example/a%20b?q=[redacted:authorization:1]&z=a%20b"
+    )
+    assert Redactor().url(f"https://h.example/?foo=%73k{KEY[2:]}") == "https://h.example/?foo=[redacted:api-key:1]"
