@@ -114,10 +114,22 @@ def test_export_and_import_again(tmp_path: Path) -> None:
     assert back.header.started == whole.header.started
 
 
-def test_export_says_what_it_can_write(tmp_path: Path) -> None:
-    done = wiretape("export", tmp_path / "a.tape", "-o", tmp_path / "x")
-    assert done.returncode == 2
-    assert b"--har" in done.stderr
+def test_export_writes_har_unless_told_otherwise_and_knows_out_by_both_names(tmp_path: Path) -> None:
+    tape = tmp_path / "a.tape"
+    assert wiretape("import", _har(tmp_path), "--out", tape).returncode == 0
+    written = []
+    for number, option in enumerate(("-o", "--output", "--out")):
+        har = tmp_path / f"{number}.har"
+        done = wiretape("export", tape, option, har)
+        assert done.returncode == 0, done.stderr
+        written.append(har.read_bytes())
+    assert written == [wiretape("export", tape, "--har", "-o", "-").stdout] * 3
+
+
+def _har(directory: Path) -> Path:
+    path = directory / "in.har"
+    path.write_text(har_file(har_entry({"text": "{}"})), encoding="utf-8")
+    return path
 
 
 def test_the_command_knows_every_importer() -> None:

@@ -69,7 +69,7 @@ def python_check(running: tuple[int, ...]) -> Check:
             level="warn",
             what="Python",
             said=f"{shown}: replay and all else work, recording needs 3.12 or later",
-            next="uv tool install --python 3.13 'wiretape[proxy]'",
+            next="in wiretape's own folder: uv tool install --python 3.13 '.[proxy]'",
         )
     return Check(level="ok", what="Python", said=f"{shown} ({sys.executable})")
 
@@ -80,7 +80,7 @@ def recorder_check() -> Check:
             level="warn",
             what="recorder",
             said="mitmproxy is not installed: replay and all else work, recording does not",
-            next="pip install 'wiretape[proxy]'",
+            next="in wiretape's own folder: pip install '.[proxy]'",
         )
     return Check(level="ok", what="recorder", said=f"mitmproxy {version('mitmproxy')}")
 

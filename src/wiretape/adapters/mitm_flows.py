@@ -22,7 +22,7 @@ def read(source: Source) -> Iterator[Taken | Refused]:
     except ImportError:
         raise CannotTake(
             "is a flow file of mitmproxy, which reads it and is not installed: "
-            "pip install 'wiretape[proxy]' (Python 3.12 or later), or save it as HAR there"
+            "pip install '.[proxy]' in wiretape's own folder (Python 3.12 or later), or save it as HAR there"
         ) from None
     number = 0
     with source.open() as file:

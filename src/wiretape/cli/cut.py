@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.cli.editing import milliseconds, numbers, refuse_existing, warn
+from wiretape.cli.editing import OUT_IS_OUTPUT, milliseconds, numbers, refuse_existing, warn
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
 
 
-@click.command("cut")
+@click.command("cut", context_settings=OUT_IS_OUTPUT)
 @click.argument("tape", type=click.Path(path_type=Path))
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="The tape to write.")
+@click.option("-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="The tape to write.")
 @click.option("--exchanges", metavar="RANGES", help="Exchanges by number, such as 1-5,8.")
 @click.option("--calls", metavar="RANGES", help="Model calls by number, such as 1-3.")
 @click.option("--from", "since", metavar="TIME", help="Exchanges that started at this time or later, such as 1m30s.")
 @click.option("--to", "until", metavar="TIME", help="Exchanges that started before this time.")
-@click.option("--force", is_flag=True, help="Replace the file at --out.")
+@click.option("--force", is_flag=True, help="Replace the file at --output.")
 def command(
     tape: Path,
     out: Path,

@@ -81,7 +81,8 @@ class Demo:
 
     def _unpack(self) -> tuple[dict[str, str], None]:
         self._title("1  record", "Left out: recording needs mitmproxy, which needs Python 3.12 or later.")
-        self._say("To record:  pip install 'wiretape[proxy]'  on Python 3.12 or later.")
+        self._say("To record: in wiretape's own folder, on Python 3.12 or later:")
+        self._say("  pip install '.[proxy]'")
         self._say("What follows uses a recording of the same agent that comes with wiretape.")
         self._title("2  no models", "There is no model, no key and no network in what follows.")
         self.tape.parent.mkdir(parents=True, exist_ok=True)

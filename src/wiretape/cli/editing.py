@@ -12,6 +12,9 @@ from wiretape.errors import UsageError
 if TYPE_CHECKING:
     from wiretape.tape.edit import Edited
 
+# Its name of old is understood, too, and not shown.
+OUT_IS_OUTPUT = {"token_normalize_func": lambda name: "output" if name == "out" else name}
+
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 

@@ -9,34 +9,38 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.errors import TapeUnwritable, UsageError
+from wiretape.cli.editing import OUT_IS_OUTPUT
+from wiretape.errors import TapeUnwritable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-@click.command("export")
+@click.command("export", context_settings=OUT_IS_OUTPUT)
 @click.argument("tape")
-@click.option("--har", is_flag=True, help="Write HAR 1.2, for a browser's developer tools or mitmproxy.")
-@click.option("-o", "--out", required=True, metavar="FILE", help="The file to write; - is standard output.")
-@click.option("--force", is_flag=True, help="Replace the file at --out.")
-def command(tape: str, har: bool, out: str, force: bool) -> None:
+@click.option(
+    "--har",
+    is_flag=True,
+    expose_value=False,  # there is no other format
+    help="Write HAR 1.2, for a browser's developer tools or mitmproxy (the default).",
+)
+@click.option("-o", "--output", "out", required=True, metavar="FILE", help="The file to write; - is standard output.")
+@click.option("--force", is_flag=True, help="Replace the file at --output.")
+def command(tape: str, out: str, force: bool) -> None:
     """Write a tape for other tools.
 
     The file has what the tape has: secrets are out of it already. TAPE may be - for standard input.
     """
-    from wiretape.adapters.har_export import har as as_har
+    from wiretape.adapters.har_export import har
     from wiretape.cli.editing import refuse_existing
     from wiretape.cli.tapes import read, write_bytes
 
-    if not har:
-        raise UsageError("say what to write: --har")
     if out != "-":
         refuse_existing(Path(out), force)
     whole = read(tape)
     for warning in whole.warnings:
         print(f"wiretape: warning: {warning}", file=sys.stderr)
-    pieces = as_har(whole.exchanges, whole.header.started, whole.header.note or "")
+    pieces = har(whole.exchanges, whole.header.started, whole.header.note or "")
     if out == "-":
         for piece in pieces:
             write_bytes(piece)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.editing import OUT_IS_OUTPUT
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
 FORMATS = ("auto", "vcr", "go-vcr", "ruby-vcr", "har", "mitm", "jsonl", "body")
 
 
-@click.command("import")
+@click.command("import", context_settings=OUT_IS_OUTPUT)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option("-o", "--out", required=True, metavar="TAPE", type=click.Path(path_type=Path), help="The tape to write.")
+@click.option(
+    "-o", "--output", "out", required=True, metavar="TAPE", type=click.Path(path_type=Path), help="The tape to write."
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="auto", help="What the files are, if not clear.")
 @click.option("--note", help="A note for the tape's header.")
-@click.option("--force", is_flag=True, help="Replace the file at --out.")
+@click.option("--force", is_flag=True, help="Replace the file at --output.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was taken and refused as JSON.")
 @click.pass_context
 def command(

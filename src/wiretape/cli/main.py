@@ -51,6 +51,12 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(f"wiretape.cli.{module_of(cmd_name)}").command
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # `wiretape help` and `wiretape help record`, as many other tools have it.
+        if args[:1] == ["help"]:
+            args = [*args[1:2], "--help"]
+        return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -8,14 +8,14 @@ from pathlib import Path
 import click
 
 from wiretape import __version__
-from wiretape.cli.editing import refuse_existing, warn
+from wiretape.cli.editing import OUT_IS_OUTPUT, refuse_existing, warn
 from wiretape.errors import UsageError
 
 
-@click.command("merge")
+@click.command("merge", context_settings=OUT_IS_OUTPUT)
 @click.argument("tapes", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="The tape to write.")
-@click.option("--force", is_flag=True, help="Replace the file at --out.")
+@click.option("-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="The tape to write.")
+@click.option("--force", is_flag=True, help="Replace the file at --output.")
 def command(tapes: tuple[Path, ...], out: Path, force: bool) -> None:
     """Write several tapes as one.
 

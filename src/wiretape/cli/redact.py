@@ -7,14 +7,18 @@ from pathlib import Path
 
 import click
 
+from wiretape.cli.editing import OUT_IS_OUTPUT
 
-@click.command("redact")
+
+@click.command("redact", context_settings=OUT_IS_OUTPUT)
 @click.argument("tape", type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write a new tape instead of changing TAPE.")
+@click.option(
+    "-o", "--output", "out", type=click.Path(path_type=Path), help="Write a new tape instead of changing TAPE."
+)
 @click.option(
     "--pattern", "patterns", multiple=True, metavar="RE", help="Replace what this regular expression matches."
 )
-@click.option("--force", is_flag=True, help="Replace the file at --out.")
+@click.option("--force", is_flag=True, help="Replace the file at --output.")
 def command(tape: Path, out: Path | None, patterns: tuple[str, ...], force: bool) -> None:
     """Remove secrets from a tape that is already written.
 

@@ -181,4 +181,4 @@ def test_without_mitmproxy_a_flow_file_says_what_to_install(monkeypatch: pytest.
     data = file_of(flow())
     monkeypatch.setitem(sys.modules, "mitmproxy.io", None)
     (said,) = reasons(data)
-    assert "pip install 'wiretape[proxy]'" in said
+    assert "pip install '.[proxy]'" in said

@@ -142,3 +142,16 @@ def test_a_console_of_a_narrow_encoding_shows_escapes() -> None:
     )
     done = python(code, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stdout.strip()) == (0, r"\u65e5\u7a0b")
+
+
+@pytest.mark.parametrize(("asked", "like"), [(["help"], ["--help"]), (["help", "record"], ["record", "--help"])])
+def test_help_is_a_command_too(asked: list[str], like: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(like) == 0
+    page = capsys.readouterr().out
+    assert main(asked) == 0
+    assert capsys.readouterr().out == page
+
+
+def test_help_for_a_command_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "stat"]) == 2
+    assert "Did you mean stats?" in capsys.readouterr().err

@@ -1,12 +1,15 @@
 """The scripted upstream: a model provider on loopback that answers the demo's agents, and nobody else.
 
-`python -m wiretape.adapters.demo.upstream --port 8137` runs it until Ctrl-C.
+`python -m wiretape.adapters.demo.upstream --port 8137` runs it until Ctrl-C; with `-- CMD` behind it, it is there for
+as long as CMD runs, which finds it through its environment.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -98,14 +101,19 @@ def serve(port: int = 0, delay: float = 0.0) -> Iterator[Upstream]:
         thread.join()
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Answer the demo's agents as their models would.")
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("cmd", nargs="*", metavar="CMD", help="a program to run; its models are these")
     options = parser.parse_args(argv)
     with serve(options.port) as upstream, suppress(KeyboardInterrupt):
-        print(f"DEEPSEEK_BASE_URL={upstream.url} OPENAI_BASE_URL={upstream.url}/v1", flush=True)
+        variables = {"DEEPSEEK_BASE_URL": upstream.url, "OPENAI_BASE_URL": f"{upstream.url}/v1"}
+        if options.cmd:
+            return subprocess.run(options.cmd, env={**os.environ, **variables}, check=False).returncode
+        print(" ".join(f"{name}={value}" for name, value in variables.items()), flush=True)
         threading.Event().wait()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
