@@ -120,6 +120,7 @@ def test_the_openai_sdk_by_https_proxy(tmp_path: Path, environ: dict[str, str]) 
         url = f"{upstream.url}/v1/chat/completions"
     assert (done.stdout, done.returncode) == ("It is sunny.\nIt is sunny.\n", 0), done.stderr
     assert [exchange.request.url for exchange in read_tape(tmp_path / "a.tape").exchanges] == [url, url]
+    assert "127.0.0.1 was reached through HTTPS_PROXY: wiretape replay opens no TLS" in done.stderr
 
 
 @pytest.mark.parametrize("door", ["$OPENAI_BASE_URL", "{upstream}/v1"], ids=["by route", "by proxy"])
@@ -160,7 +161,77 @@ def test_no_model_call_is_said_loudly_with_what_to_check(tmp_path: Path, environ
     assert "wiretape record --host models.invalid" in done.stderr
     for hint in ("base URL", "HTTPS_PROXY", "NODE_USE_ENV_PROXY", "certificate"):
         assert hint in done.stderr
-    assert read_tape(tmp_path / "a.tape").header.bypassed == ["models.invalid"]
+    assert max(map(len, done.stderr.splitlines())) <= 80
+
+
+def test_a_recording_of_nothing_leaves_no_tape(tmp_path: Path, environ: dict[str, str]) -> None:
+    done = record(tmp_path / "a.tape", environ, code="pass")
+    assert "wiretape nothing was recorded; no tape was written\n" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tape_stays_that_nothing_was_appended_to(tmp_path: Path, environ: dict[str, str]) -> None:
+    tape = tmp_path / "a.tape"
+    record(tape, environ, code=CALL)
+    done = record(tape, environ, "--append", code="pass")
+    assert done.returncode == 0
+    assert f"wiretape 0 exchanges on {tape}\n" in done.stderr
+    assert [exchange.number for exchange in read_tape(tape).exchanges] == [1]
+
+
+def test_a_tape_of_nothing_is_in_nobodys_way(tmp_path: Path, environ: dict[str, str]) -> None:
+    tape = tmp_path / "a.tape"
+    record(tape, environ, code=CALL)
+    tape.write_bytes(tape.read_bytes().split(b"\n}\n", 1)[0] + b"\n}\n")  # its header alone
+    assert read_tape(tape).exchanges == ()
+    assert record(tape, environ, code=CALL).returncode == 0
+    assert len(read_tape(tape).exchanges) == 1
+
+
+def test_a_program_that_failed_before_any_call_is_told_in_one_line(tmp_path: Path, environ: dict[str, str]) -> None:
+    del environ["OPENAI_API_KEY"]
+    done = record(tmp_path / "a.tape", environ, code="raise SystemExit(1)")
+    name = Path(sys.executable).name
+    assert f"wiretape {name} exited with 1 before any call was made (OPENAI_API_KEY is not set)\n" in done.stderr
+    assert "NO MODEL CALL WAS SEEN" not in done.stderr
+    assert done.stderr.count("\n") == 2
+
+
+OWN_DEFAULT = """
+    import os, urllib.request
+    base = os.environ.get("OPENAI_BASE_URL", "{0}/v1")
+    request = urllib.request.Request(base + "/chat/completions", b'{{"model": "m"}}', method="POST")
+    print(base, len(urllib.request.urlopen(request).read()))
+"""
+
+
+def test_a_default_of_the_programs_own_is_kept_on_request(
+    tmp_path: Path, environ: dict[str, str], upstream: Upstream
+) -> None:
+    for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
+        del environ[name]
+    done = record(tmp_path / "a.tape", environ, "--keep-unset", code=OWN_DEFAULT.format(upstream.url))
+    assert (done.returncode, done.stdout.split()[0]) == (0, f"{upstream.url}/v1")
+    (exchange,) = read_tape(tmp_path / "a.tape").exchanges
+    assert exchange.request.url == f"{upstream.url}/v1/chat/completions"
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        (["-o", "x.tape"], "wiretape record -o x.tape -- {0} -c pass"),
+        (["--output=x.tape"], "wiretape record --output=x.tape -- {0} -c pass"),
+    ],
+)
+def test_an_output_behind_the_command_is_told_where_it_goes(
+    words: list[str], right: str, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    command = [*WIRETAPE, "record", sys.executable, "-c", "pass"]
+    done = subprocess.run([*command, *words], env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert "options of wiretape go before the command:\n  " + right.format(sys.executable) in done.stderr
+    command[-3:-3] = ["--"]
+    done = subprocess.run([*command, *words], env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert "go before the command" not in done.stderr
 
 
 @pytest.mark.parametrize("command", [["no-such-agent"], ["./no-such-agent", "-v"]])

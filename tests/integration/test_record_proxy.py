@@ -490,9 +490,9 @@ def test_a_fault_of_the_proxy_itself_is_told(upstream: Upstream, state: Path) ->
     ("status", "said"), [(401, ["127.0.0.1 answered 401: "]), (403, ["127.0.0.1 answered 403: "]), (404, [])]
 )
 def test_a_default_route_that_is_not_welcome_is_doubted(state: Path, status: int, said: list[str]) -> None:
-    spy, troubles = Spy(), list[str]()
+    spy = Spy()
     answer = b"HTTP/1.1 %d No\r\ncontent-length: 0\r\n\r\n" % status
-    with raw_upstream(answer) as port, recording(spy, state, troubles) as running:
+    with raw_upstream(answer) as port, recording(spy, state) as (running, troubles):
         running.addon.led["127.0.0.1"] = "OPENAI_BASE_URL"
         assert Door(running.port, f"/127.0.0.1:{port}").send("GET", "/v1/models").status == status
         spy.wait_for_end()
@@ -500,11 +500,11 @@ def test_a_default_route_that_is_not_welcome_is_doubted(state: Path, status: int
 
 
 def test_a_default_route_that_cannot_be_reached_is_doubted(state: Path) -> None:
-    spy, troubles = Spy(), list[str]()
+    spy = Spy()
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
-        with recording(spy, state, troubles) as running:
+        with recording(spy, state) as (running, troubles):
             running.addon.led["127.0.0.1"] = "OPENAI_BASE_URL"
             with pytest.raises((http.client.HTTPException, OSError)):
                 Door(running.port, f"/127.0.0.1:{port}").send("GET", "/v1/models")

@@ -7,7 +7,7 @@ and the data that passes through a tee is returned whatever happens.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from mitmproxy import http, tls
@@ -16,12 +16,14 @@ from wiretape.adapters.hosts import Hosts, is_loopback
 from wiretape.adapters.mitm_gate import Gate
 from wiretape.adapters.mitm_via import UpstreamProxy
 from wiretape.adapters.routes import route_url
+from wiretape.adapters.unset_routes import doubt
 from wiretape.model.http import Ended, Sender
 
 # A request up to this size is held until it is whole: if its upstream cannot be reached, its body is still on the
 # tape. A larger one, or one of unknown size, flows through as it comes.
 HELD_REQUEST_BYTES = 4 * 1024 * 1024
 _CLIENT_CANCELS = ("CANCEL", "NO_ERROR")  # how clients reset an HTTP/2 stream; upstreams give other reasons
+_NOT_WELCOME = (401, 403)
 _RECORDED = "wiretape"  # flow.metadata: the exchange's number
 
 
@@ -50,12 +52,15 @@ class RecordingAddon:
         *,
         upstream: str | None = None,
         via: UpstreamProxy | None = None,
+        led: Mapping[str, str] | None = None,
     ) -> None:
         self.own_port: int | None = None
         self.gate = Gate(hosts, self._bypassed, via)
         self.open: set[int] = set()  # exchanges that have not ended
         self.unrouted: set[str] = set()  # requests to our own port that lead nowhere
         self.distrusted: set[str] = set()  # hosts for which a client refused our certificate
+        self.through_tls: set[str] = set()  # recorded hosts whose TLS was opened here
+        self.led = dict(led or {})  # hosts that a default leads to, each with the variable that the user had not set
         self._recorder = recorder
         self.trouble = on_trouble
         self._upstream = upstream
@@ -101,6 +106,8 @@ class RecordingAddon:
             return
         self.open.add(x)
         flow.metadata[_RECORDED] = x
+        if request.scheme == "https" and not flow.metadata.get("routed"):
+            self.through_tls.add(request.host)
         if not _is_held(request):
             request.stream = self._tee(self._recorder.request_data, x)
 
@@ -141,6 +148,8 @@ class RecordingAddon:
             response.stream = True
             return
         self._safely(self._recorder.response, x, response.status_code, _pairs(response.headers))
+        if response.status_code in _NOT_WELCOME:
+            self._doubt(flow, f"{flow.request.host} answered {response.status_code}")
         response.stream = self._tee(self._recorder.response_data, x)
 
     def response(self, flow: http.HTTPFlow) -> None:
@@ -153,6 +162,7 @@ class RecordingAddon:
         if flow.metadata.get(_RECORDED) is not None and ended is Ended.UPSTREAM_UNREACHABLE and not self._stopped:
             reason = flow.error.msg if flow.error else "unknown"
             self.trouble(f"{flow.request.host}:{flow.request.port} could not be reached: {reason}")
+            self._doubt(flow)
         self._end(flow, ended)
         if ended is not Ended.CLIENT_CLOSED and flow.response is None and flow.killable:
             # Without a recorder the client would see its connection fail: let it see that, not a page of ours.
@@ -178,6 +188,13 @@ class RecordingAddon:
             return
         self._safely(self._recorder.close_ws, x, end.close_code, end.close_reason or "", sender)
         self._end(flow, Ended.COMPLETE)
+
+    def _doubt(self, flow: http.HTTPFlow, what: str | None = None) -> None:
+        """The program may have been meant to go elsewhere, by a default of its own."""
+        variable = self.led.get(flow.request.host) if flow.metadata.get("routed") else None
+        if variable is not None:
+            said = doubt(flow.request.host, variable)
+            self.trouble(f"{what}: {said}" if what else said)
 
     # the recorder's side
 

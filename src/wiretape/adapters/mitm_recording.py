@@ -13,6 +13,7 @@ from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
 from wiretape.adapters.mitm_via import upstream_proxy
 from wiretape.adapters.routes import base_url_hosts, base_url_variables
 from wiretape.adapters.trust import state_directory, trust_variables, upstream_bundle
+from wiretape.adapters.unset_routes import only_set, unset_routes
 
 
 class Recording:
@@ -29,8 +30,10 @@ class Recording:
         upstream: str | None = None,
         port: int = 0,
         verbose: bool = False,
+        keep_unset: bool = False,
     ) -> None:
         self._environ = environ
+        self._keep_unset = keep_unset
         via, problem = upstream_proxy(environ)
         if problem is not None:
             on_trouble(problem)
@@ -38,7 +41,12 @@ class Recording:
         self._ca = ensure_ca(self._state)
         named = base_url_hosts(environ) | ({urlsplit(upstream).hostname or ""} if upstream else set())
         self.addon = RecordingAddon(
-            recorder, Hosts([*hosts, *named], everything), on_trouble, upstream=upstream, via=via
+            recorder,
+            Hosts([*hosts, *named], everything),
+            on_trouble,
+            upstream=upstream,
+            via=via,
+            led={} if keep_unset else unset_routes(environ),
         )
         settings = ProxySettings(self._state, upstream_bundle(environ, self._state), port, via, verbose)
         self._proxy = RecordingProxy(self.addon, settings)
@@ -64,8 +72,9 @@ class Recording:
 
     def variables(self) -> dict[str, str]:
         """What the program's environment gets: proxies, base URLs, certificates."""
+        base_urls = base_url_variables(self._environ, self.port)
         return {
             **proxy_variables(self.port),
-            **base_url_variables(self._environ, self.port),
+            **(only_set(base_urls, self._environ) if self._keep_unset else base_urls),
             **trust_variables(self._environ, self._ca, self._state),
         }

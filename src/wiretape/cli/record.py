@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.errors import TapeUnwritable, UsageError
+from wiretape.errors import TapeError, TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
     from wiretape.adapters.mitm_recording import Recording
@@ -37,6 +37,7 @@ class Options:
     everything: bool
     upstream: str | None
     port: int
+    keep_unset: bool
     note: str | None
     provenance: str | None
     append: bool
@@ -45,7 +46,32 @@ class Options:
     verbose: bool
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+class _BeforeProgram(click.Command):
+    """Says when an output stands behind the program: it is the program's then."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
+        rest = super().parse_args(ctx, args)
+        cmd = ctx.params.get("cmd") or ()
+        if cmd and ctx.params.get("tape") is None and "--" not in given[: len(given) - len(cmd)]:
+            _say_misplaced(cmd)
+        return rest
+
+
+def _say_misplaced(cmd: Sequence[str]) -> None:
+    at = next((i for i, word in enumerate(cmd) if word.partition("=")[0] in ("-o", "--output")), None)
+    if at is None:
+        return
+    width = 1 if "=" in cmd[at] else 2
+    right = shlex.join(["wiretape", "record", *cmd[at : at + width], "--", *cmd[:at], *cmd[at + width :]])
+    click.echo(
+        f"wiretape: notice: {cmd[at]} stands after the command, and is {Path(cmd[0]).name}'s own; "
+        f"options of wiretape go before the command:\n  {right}",
+        err=True,
+    )
+
+
+@click.command(cls=_BeforeProgram, context_settings={"allow_interspersed_args": False})
 @click.option(
     "-o",
     "--output",
@@ -57,6 +83,7 @@ class Options:
 @click.option("--all", "everything", is_flag=True, help="Record every host.")
 @click.option("--upstream", metavar="URL", help="Where requests to the base URL go that name no host.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Listen on this port (default: any free one).")
+@click.option("--keep-unset", is_flag=True, help="Set no base-URL variable that is not set: the proxy is the only way.")
 @click.option("--note", metavar="TEXT", help="A note in the tape's header.")
 @click.option("--provenance", metavar="TEXT", help="Where the recorded content comes from, in the tape's header.")
 @click.option("--append", is_flag=True, help="Go on with a tape that exists.")
@@ -100,7 +127,8 @@ def _record(options: Options, argv: Sequence[str]) -> int:
 
     around = look_around(argv, os.environ, Path.cwd())
     settings = load_settings(Path.cwd())
-    report = LiveReport(options.tape, running=bool(argv), counted=options.stats)
+    report = LiveReport(options.tape, argv, counted=options.stats)
+    held = options.append and options.tape.exists()
     recorder = _recorder(options, settings.redact, report)
     try:
         recording = Recording(
@@ -112,28 +140,32 @@ def _record(options: Options, argv: Sequence[str]) -> int:
             upstream=options.upstream,
             port=options.port,
             verbose=options.verbose,
+            keep_unset=options.keep_unset,
         )
-        code = _run(recording, argv, report, around, options.verbose)
+        code = _run(recording, argv, report, around, options)
     finally:
         with _held_signals():
             summary = recorder.close()
+            if not summary.exchanges and not summary.incomplete and not held:
+                options.tape.unlink(missing_ok=True)
     with _held_signals():
-        report.summary(summary, recording.addon.unrouted)
+        report.summary(summary, recording.addon.unrouted, recording.addon.through_tls, code)
     return code
 
 
-def _run(recording: Recording, argv: Sequence[str], report: LiveReport, around: Surroundings, verbose: bool) -> int:
+def _run(recording: Recording, argv: Sequence[str], report: LiveReport, around: Surroundings, options: Options) -> int:
     """Until the program ends, or until Ctrl-C where there is none."""
     from wiretape.adapters.child import run_child
     from wiretape.adapters.preparing import prepare
+    from wiretape.adapters.unset_routes import only_set
     from wiretape.cli.settings_lines import say_settings
 
     with recording:
         variables = around.without_those_of_files(recording.variables())
         prepared = prepare(argv, around, recording.port)
-        if verbose:
+        if options.verbose:
             say_settings(variables, around, prepared)
-        variables |= prepared.variables
+        variables |= only_set(prepared.variables, os.environ) if options.keep_unset else prepared.variables
         if argv:
             return run_child(prepared.argv, {**os.environ, **variables})
         with _stop_signal() as stop:
@@ -149,12 +181,14 @@ def _need_mitmproxy() -> None:
         here = ".".join(map(str, version))
         raise UsageError(
             f"recording needs Python 3.12 or later, and this is {here} (everything else works here)\n"
-            "  install for a newer Python: uv tool install --python 3.13 'wiretape[proxy]'"
+            "  install it for a newer Python, in wiretape's own folder: uv tool install --python 3.13 '.[proxy]'"
         )
     from importlib.util import find_spec
 
     if find_spec("mitmproxy") is None:
-        raise UsageError("recording needs mitmproxy, which is not installed\n  pip install 'wiretape[proxy]'")
+        raise UsageError(
+            "recording needs mitmproxy, which is not installed\n  in wiretape's own folder: pip install '.[proxy]'"
+        )
 
 
 def _check(options: Options, argv: Sequence[str]) -> None:
@@ -185,10 +219,20 @@ def _check_tape(options: Options) -> None:
     if tape.is_dir():
         raise TapeUnwritable(f"{tape} is a directory: name a tape in it, such as {tape / 'agent.tape'}")
     there = any(path.exists() and path.stat().st_size for path in (tape, journal_path(tape)))
-    if there and not (options.append or options.force):
+    if there and not (options.append or options.force or _holds_nothing(tape)):
         raise UsageError(
             f"{tape} exists already, and nothing was recorded\n  --append goes on with it, --force replaces it"
         )
+
+
+def _holds_nothing(tape: Path) -> bool:
+    """Whether a tape has no exchange on it, and none in its journal: then there is nothing to lose."""
+    from wiretape.tape.reader import read_tape
+
+    try:
+        return not read_tape(tape).exchanges
+    except TapeError:
+        return False
 
 
 def _recorder(options: Options, patterns: Sequence[str], report: LiveReport) -> Recorder:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from wiretape.views.call_line import call_line
 from wiretape.views.printable import one_line
@@ -31,9 +34,9 @@ _MEMO_CALLS = 200  # a memo keeps what it has seen alive: start a new one from t
 class LiveReport:
     """Printed while the program runs (from the recorder's threads), and once at the end."""
 
-    def __init__(self, tape: Path, running: bool, counted: bool = True) -> None:
+    def __init__(self, tape: Path, argv: Sequence[str], counted: bool = True) -> None:
         self._tape = tape
-        self._running = running
+        self._argv = argv  # of the program; empty: there is none
         self._counted = counted  # whether the summary has the table of `wiretape stats`
         self._console = make_console(stderr=True)
         self._registry = default_registry()
@@ -45,6 +48,7 @@ class LiveReport:
         self._unsaid = 0
         self._followers: dict[int, SocketFollower] = {}  # of connections that are open
         self._missed: dict[int, int] = {}  # of others: messages that showed no format
+        self._hosts: set[str] = set()  # that model calls went to
         self.calls = 0  # model calls that were decoded here
 
     def exchange(self, exchange: Exchange) -> None:
@@ -90,6 +94,7 @@ class LiveReport:
             self._say(f"… {self._unsaid} more")
             self._unsaid = 0
         for call in calls:
+            self._hosts.add(urlsplit(call.url).hostname or "")
             self._line(call)
         self.calls += len(calls)
 
@@ -104,10 +109,13 @@ class LiveReport:
     def listening(self, port: int) -> None:
         self._say(f"recording to {self._tape} on 127.0.0.1:{port} until Ctrl-C. In the shell of your agent:")
 
-    def summary(self, summary: RecorderSummary, unrouted: Iterable[str]) -> None:
+    def summary(self, summary: RecorderSummary, unrouted: Iterable[str], opened: Iterable[str], code: int) -> None:
         others = self._harmless_statistics() if self._counted else 0
         exchanges = _count(summary.exchanges, "exchange")
-        self._say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
+        if summary.exchanges or self._tape.exists():
+            self._say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
+        else:
+            self._say("nothing was recorded; no tape was written")
         for text, count in self._troubles.items():
             self._say(f"warning: {one_line(text)}" + (f" ({count} times)" if count > 1 else ""), "yellow")
         if summary.incomplete:
@@ -121,9 +129,14 @@ class LiveReport:
         if lost[_MOST_LOST:]:
             self._say(f"answered 404, too: {_count(len(lost) - _MOST_LOST, 'other path')}", "yellow")
         if self.calls == 0:
-            self._no_calls(bypassed, summary.exchanges)
-        else:
-            self._say(f"next: wiretape show {self._tape}")
+            self._no_calls(bypassed, summary.exchanges, code)
+            return
+        if by_proxy := sorted(self._hosts & set(opened)):
+            self._say(
+                f"{', '.join(by_proxy)} was reached through HTTPS_PROXY: wiretape replay opens no TLS, and needs a "
+                "variable that sets the program's base URL"
+            )
+        self._say(f"next: wiretape show {self._tape}")
 
     def _harmless_statistics(self) -> int:
         """The tape is written and the program has its exit code: a table that fails must not change either."""
@@ -150,10 +163,17 @@ class LiveReport:
         self._console.print(stats_view(report))
         return len(opened.run.other_exchanges)
 
-    def _no_calls(self, bypassed: Sequence[str], exchanges: int) -> None:
-        self._say("NO MODEL CALL WAS SEEN", "bold red")
-        for line in _help(self._tape, bypassed, exchanges, self._running):
-            self._console.print(f"  {line}", soft_wrap=True)
+    def _no_calls(self, bypassed: Sequence[str], exchanges: int, code: int) -> None:
+        lines = _clues(self._tape, bypassed, exchanges)
+        if self._argv and code:
+            before = "a model call was seen" if exchanges else "any call was made"
+            self._say(f"{Path(self._argv[0]).name} exited with {code} before {before}{_keys(os.environ)}")
+        else:
+            self._say("NO MODEL CALL WAS SEEN", "bold red")
+            lines += _checklist(bool(self._argv))
+        for line in lines:
+            for part in _wrapped(line, self._width() - 2):
+                self._console.print(f"  {part}", soft_wrap=True)
 
     def _line(self, call: ModelCall) -> None:
         # Calls are numbered by their start, which only a finished tape knows: until then the exchange names them.
@@ -195,8 +215,8 @@ class _Pace:
         return True
 
 
-def _help(tape: Path, bypassed: Sequence[str], exchanges: int, running: bool) -> list[str]:
-    """Why a recording may have no model call on it, the likeliest first."""
+def _clues(tape: Path, bypassed: Sequence[str], exchanges: int) -> list[str]:
+    """What passed by that may have been model calls."""
     lines = []
     if bypassed:
         options = " ".join(f"--host {host}" for host in bypassed)
@@ -204,19 +224,39 @@ def _help(tape: Path, bypassed: Sequence[str], exchanges: int, running: bool) ->
     if exchanges:
         lines += ["What was recorded is in no wire format that wiretape knows; it is kept whole:"]
         lines += [f"    wiretape show {tape}"]
-    if not running:
-        lines += ["Were the lines above pasted into the shell that ran the agent?"]
-    lines += [
+    return lines
+
+
+def _checklist(running: bool) -> list[str]:
+    """Why a recording may have no model call on it, the likeliest first."""
+    lines = [] if running else ["Were the lines above pasted into the shell that ran the agent?"]
+    return [
+        *lines,
         "If the program should have called a model, it did not come by. What to check:",
-        "- What does wiretape know of the program? wiretape doctor -- CMD; of the tape: wiretape doctor TAPE",
+        "- What does wiretape know of the program? wiretape doctor -- CMD",
         "- Does it have a base URL in its code or its configuration file? Point that at the recorder:",
         "    http://127.0.0.1:PORT/HOST/PATH, with --port to choose the port",
-        "- Does it ignore HTTPS_PROXY? Node's fetch reads it from Node 22.21 on (NODE_USE_ENV_PROXY=1 is set);",
-        "    aiohttp reads it with trust_env=True only.",
+        "- Does it ignore HTTPS_PROXY? Node's fetch reads it from Node 22.21 on (NODE_USE_ENV_PROXY=1 is set).",
+        "- Does it use aiohttp? That reads HTTPS_PROXY with trust_env=True only.",
         "- Is the work done by another process that was started before, or in a container?",
         "- Did it refuse the recorder's certificate? Then a warning above names the host.",
     ]
-    return lines
+
+
+def _keys(environ: Mapping[str, str]) -> str:
+    """The well-known keys that are not set: SDKs do not start without theirs."""
+    unset = [name for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY") if not environ.get(name)]
+    if not unset:
+        return ""
+    return f" ({' and '.join(unset)} {'is' if len(unset) == 1 else 'are'} not set)"
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """A line of prose broken between words, what goes on moved in; a command to copy stays whole."""
+    if line.startswith("    "):
+        return [line]
+    hanging = "  " if line.startswith("- ") else ""
+    return wrap(line, max(20, width), subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
 
 
 def _count(number: int, noun: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from wiretape.cli.main import main
-from wiretape.cli.record_report import _help, _Pace
+from wiretape.cli.record_report import _checklist, _clues, _keys, _Pace, _wrapped
 
 
 def test_without_mitmproxy_it_says_what_to_install(
@@ -20,7 +20,7 @@ def test_without_mitmproxy_it_says_what_to_install(
     assert main(["record", "-o", str(tmp_path / "x.tape"), "--", "true"]) == 2
     said = capsys.readouterr().err
     assert "recording needs mitmproxy" in said
-    assert "pip install 'wiretape[proxy]'" in said
+    assert "in wiretape's own folder: pip install '.[proxy]'" in said
     assert list(tmp_path.iterdir()) == []
 
 
@@ -33,11 +33,25 @@ def test_on_an_older_python_it_says_which_one_it_needs(
 
 
 def test_help_for_an_empty_recording_names_the_hosts_that_were_let_through() -> None:
-    lines = _help(Path("a.tape"), ["llm.example", "cdn.example"], exchanges=0, running=True)
+    lines = _clues(Path("a.tape"), ["llm.example", "cdn.example"], exchanges=0)
     assert "    wiretape record --host llm.example --host cdn.example …" in lines
-    assert not any("pasted" in line for line in lines)
-    assert any("pasted" in line for line in _help(Path("a.tape"), [], exchanges=0, running=False))
-    assert any("wiretape show a.tape" in line for line in _help(Path("a.tape"), [], exchanges=3, running=True))
+    assert any("wiretape show a.tape" in line for line in _clues(Path("a.tape"), [], exchanges=3))
+    assert not any("pasted" in line for line in _checklist(running=True))
+    assert any("pasted" in line for line in _checklist(running=False))
+
+
+def test_the_checklist_wraps_between_words_and_commands_stay_whole() -> None:
+    lines = [part for line in _checklist(running=True) for part in _wrapped(line, 48)]
+    assert max(len(line) for line in lines if not line.startswith("    ")) <= 48
+    assert "    http://127.0.0.1:PORT/HOST/PATH, with --port to choose the port" in lines
+    at = lines.index("- Is the work done by another process that was")
+    assert lines[at + 1] == "  started before, or in a container?"
+
+
+def test_keys_that_are_not_set_are_named() -> None:
+    assert _keys({}) == " (OPENAI_API_KEY and ANTHROPIC_API_KEY are not set)"
+    assert _keys({"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": ""}) == " (ANTHROPIC_API_KEY is not set)"
+    assert _keys({"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}) == ""
 
 
 def test_a_flood_of_calls_is_thinned_and_a_trickle_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
