@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 
 NARROWEST = 10  # a column of text is never made narrower than this
+_AT_ONCE = 64  # lines that are handed to rich as one
+_WORD = re.compile(r"( *[^ ]+) *")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +26,53 @@ class Indented:
     indent: int
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in self.text.wrap(console, max(NARROWEST, options.max_width - self.indent), overflow="fold"):
+        width = max(NARROWEST, options.max_width - self.indent)
+        if not self.text.spans:  # in one style: it may be of any size, and rich's own way takes long
+            yield from _moved(wrapped(console, self.text.plain, width), self.indent, console.get_style(self.text.style))
+            return
+        for line in self.text.wrap(console, width, overflow="fold"):
             moved = Text.assemble(" " * self.indent, line, no_wrap=True, overflow="fold")
             moved.rstrip()
             yield moved
+
+
+def _moved(lines: Iterator[str], indent: int, style: Style) -> Iterator[Segment]:
+    blanks = " " * indent
+    if style:
+        for line in lines:
+            yield from (Segment(blanks), Segment(line, style), Segment.line()) if line else (Segment.line(),)
+        return
+    while some := list(islice(lines, _AT_ONCE)):
+        yield Segment("".join(f"{blanks}{line}\n" if line else "\n" for line in some))
+
+
+def wrapped(console: Console, text: str, width: int) -> Iterator[str]:
+    """The text in lines of at most `width` cells, broken where rich breaks them, without their trailing blanks."""
+    for line in text.split("\n"):
+        if not (line.isascii() and line.isprintable()):  # characters of no cell, or of two
+            yield from (part.plain.rstrip() for part in Text(line).wrap(console, width, overflow="fold"))
+        elif len(line) <= width:
+            yield line.rstrip()
+        else:
+            yield from _broken(line, width)
+
+
+def _broken(line: str, width: int) -> Iterator[str]:
+    """A line of which each character takes one cell. A word longer than a line is cut with the blanks behind it."""
+    start = used = 0  # of the line that is being filled: where it starts, how many cells it has
+    for word in _WORD.finditer(line):
+        length = word.end(1) - word.start()
+        if length > width - used and length > width:
+            if word.start() > start:
+                yield line[start : word.start()].rstrip()
+            *starts, start = range(word.start(), word.end(), width)
+            yield from (line[at : at + width].rstrip() for at in starts)
+            used = 0
+        elif length > width - used and word.start() > start:
+            yield line[start : word.start()].rstrip()
+            start = word.start()
+        used = word.end() - start
+    yield line[start:].rstrip()
 
 
 def sentence(text: str, style: str = "") -> Indented:
