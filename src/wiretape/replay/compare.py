@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from typing import Final
+from urllib.parse import parse_qs
 
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.canonical import same
@@ -44,6 +45,26 @@ def _of_lists(recorded: list[Json], live: list[Json], where: str) -> Iterator[Di
         yield Difference(f"{where}[{index}]", value, ABSENT)
     for index, value in enumerate(live[common:], common):
         yield Difference(f"{where}[{index}]", ABSENT, value)
+
+
+def differences_of_queries(recorded: str, live: str) -> Iterator[Difference]:
+    """The parameters that differ, by name; both queries where only their order or their spelling does."""
+    one, other = _parameters(recorded), _parameters(live)
+    apart = [
+        Difference(f"query {name}", one.get(name, ABSENT), other.get(name, ABSENT))
+        for name in {**one, **other}
+        if name not in one or name not in other or not same(one[name], other[name])
+    ]
+    if apart or same(recorded, live):
+        yield from apart
+    else:
+        yield Difference("query", recorded, live)
+
+
+def _parameters(query: str) -> dict[str, Json]:
+    """Values by name; a list where a name stands more than once."""
+    found = parse_qs(query, keep_blank_values=True)
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
 
 
 class Differences:

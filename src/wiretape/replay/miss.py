@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import orjson
 
 from wiretape.model.http import Headers
 from wiretape.model.loop import Run
-from wiretape.replay.compare import differences
+from wiretape.replay.compare import differences, differences_of_queries
 from wiretape.replay.excerpt import excerpts
 from wiretape.replay.index import CallIndex, Place, Probe
 from wiretape.replay.loosen import counts, loose
@@ -33,10 +33,10 @@ class Nearest:
 def nearest_call(
     probe: Probe, place: Place, index: CallIndex, recorded: Sequence[Recorded], played: bytearray, masker: Masker
 ) -> Nearest | None:
-    """None where no call of this format and path was recorded at all."""
+    """None where no call of this format was recorded at all. Calls of the same path go first."""
     if place.way is None or probe.format is None:
         return None
-    orders = index.nearest(place.way)
+    orders = index.nearest(place.way) or _same_format(probe, recorded)
     if not orders:
         return None
     length = len(place.way.items)
@@ -68,12 +68,32 @@ def _within(where: str, place: str) -> bool:
     return where.startswith(place) and where[len(place) : len(place) + 1] in ("", ".", "[")
 
 
+def _same_format(probe: Probe, recorded: Sequence[Recorded]) -> list[int]:
+    return [one.order for one in recorded if one.probe.format is not None and one.probe.format == probe.format]
+
+
 def significant(recorded: Recorded, probe: Probe, masker: Masker) -> list[Difference]:
-    """The differences that made it a miss; all of them if none stands out."""
+    """The differences that made it a miss, what was asked for first; all of them if none stands out."""
     assert probe.format is not None
+    asked = list(_asked(recorded.probe, probe))
     every = list(differences(recorded.probe.value, probe.value))
-    chosen = [apart for apart in every if not is_minor(apart, probe) and not _only_masked(apart, masker)]
-    return chosen or every
+    chosen = [apart for apart in asked if masker.value(apart.recorded) != masker.value(apart.live)]
+    chosen += [apart for apart in every if not is_minor(apart, probe) and not _only_masked(apart, masker)]
+    return chosen or [*asked, *every]
+
+
+def _asked(recorded: Probe, live: Probe) -> Iterator[Difference]:
+    """Differences of method, path and query. What stands before a path's last part is a gateway's business."""
+    one, other = recorded.address, live.address
+    if one.method != other.method:
+        yield Difference("method", one.method, other.method)
+    if one.path != other.path and (one.tail != other.tail or _model(recorded) != _model(live)):
+        yield Difference("path", one.path, other.path)
+    yield from differences_of_queries(one.query, other.query)
+
+
+def _model(probe: Probe) -> str | None:
+    return probe.decoded.model if probe.decoded is not None else None
 
 
 def is_minor(apart: Difference, probe: Probe) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wiretape.replay.compare import Differences, differences
+from wiretape.replay.compare import Differences, differences, differences_of_queries
 from wiretape.replay.excerpt import excerpts
 from wiretape.replay.values import ABSENT, Difference
 
@@ -54,3 +54,16 @@ def test_excerpts_show_long_values_around_their_difference() -> None:
 def test_excerpts_stand_on_one_line() -> None:
     assert excerpts(Difference("p", "a\nb", ABSENT)) == ("a\\nb", "(nothing)")
     assert excerpts(Difference("p", {"a": [1]}, None)) == ('{"a":[1]}', "null")
+
+
+def test_queries_differ_by_parameter() -> None:
+    assert list(differences_of_queries("api-version=1&x=a&gone=", "x=b&api-version=1&new=1&new=2")) == [
+        Difference("query x", "a", "b"),
+        Difference("query gone", "", ABSENT),
+        Difference("query new", ABSENT, ["1", "2"]),
+    ]
+
+
+def test_queries_that_are_alike_but_for_their_order_differ_as_a_whole() -> None:
+    assert list(differences_of_queries("a=1&b=2", "b=2&a=1")) == [Difference("query", "a=1&b=2", "b=2&a=1")]
+    assert list(differences_of_queries("a=1", "a=1")) == []

@@ -1,0 +1,78 @@
+"""A miss names what is different in what was asked for, not in the body only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.support.replaying import CHAT, chat, exchange, live, session, user
+
+from wiretape.replay.values import Miss
+
+GEMINI = "https://generativelanguage.googleapis.com/v1beta/models/{}:generateContent"
+ASKED: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+
+
+def missed(outcome: object) -> Miss:
+    assert isinstance(outcome, Miss), outcome
+    return outcome
+
+
+def story(message: str) -> list[str]:
+    return message.splitlines()[1:-1]
+
+
+def test_another_query_is_named_by_its_parameter_with_both_values() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one", url=f"{CHAT}?api-version=1&x=y"))
+    found = missed(replay.answer(live(chat(user("hi")), url=f"{CHAT}?api-version=2&x=y")))
+    assert found.reason == "diverged"
+    assert story(found.message) == [
+        "  it diverges from call 1 at query api-version",
+        "    recorded  1",
+        "    live      2",
+    ]
+
+
+def test_a_query_and_a_body_that_differ_are_both_named_and_no_id_is() -> None:
+    replay = session(exchange(1, chat(user("hi"), temperature=1), "one", url=f"{CHAT}?v=1"))
+    found = missed(replay.answer(live(chat(user("hi"), temperature=2))))
+    assert [(d.where, str(d.recorded), str(d.live)) for d in found.differences] == [
+        ("query v", "1", "(nothing)"),
+        ("temperature", "1", "2"),
+    ]
+
+
+def test_a_redacted_key_in_the_query_is_no_difference() -> None:
+    replay = session(exchange(1, ASKED, {}, url=GEMINI.format("a") + "?key=[redacted:api-key:1]&alt=json"))
+    found = missed(replay.answer(live(ASKED, url=GEMINI.format("a") + "?key=AIzaSomething&alt=sse")))
+    assert [d.where for d in found.differences] == ["query alt"]
+
+
+@pytest.mark.parametrize("message", ["hi", "something else"])
+def test_another_path_is_named(message: str) -> None:
+    replay = session(exchange(1, ASKED, {}, url=GEMINI.format("gemini-a")))
+    asked = {"contents": [{"role": "user", "parts": [{"text": message}]}]}
+    found = missed(replay.answer(live(asked, url=GEMINI.format("gemini-b"))))
+    assert found.reason == ("diverged" if message == "hi" else "never recorded")
+    assert story(found.message)[0].endswith(" at path")
+    assert story(found.message)[1:3] == [
+        "    recorded  /v1beta/models/gemini-a:generateContent",
+        "    live      /v1beta/models/gemini-b:generateContent",
+    ]
+
+
+def test_a_model_in_the_middle_of_a_path_is_named() -> None:
+    url = "https://bedrock-runtime.eu-west-1.amazonaws.com/model/{}/converse"
+    asked = {"messages": [{"role": "user", "content": [{"text": "hi"}]}]}
+    replay = session(exchange(1, asked, {}, url=url.format("m-1")))
+    found = missed(replay.answer(live(asked, url=url.format("m-2"))))
+    assert [(d.where, d.recorded, d.live) for d in found.differences] == [
+        ("path", "/model/m-1/converse", "/model/m-2/converse")
+    ]
+
+
+def test_the_prefix_of_a_gateway_is_not_named() -> None:
+    replay = session(exchange(1, chat(user("hi"), temperature=1), "one"))
+    gateway = "http://gateway.example.com/openai/v1/chat/completions"
+    found = missed(replay.answer(live(chat(user("hi"), temperature=2), url=gateway)))
+    assert [d.where for d in found.differences] == ["temperature"]
