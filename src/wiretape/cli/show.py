@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -32,8 +33,10 @@ def command(tape: str, call: str | None, full: bool, raw: bool, as_json: bool) -
         raise UsageError(f"--raw writes an exchange as it is: it does not go with {'--json' if as_json else '--full'}")
     if raw and call is None:
         raise UsageError("--raw needs a CALL, such as: wiretape show TAPE 1 --raw")
-    from wiretape.cli.tapes import open_tape
+    from wiretape.cli.tapes import is_call, open_tape
 
+    if call is not None and is_call(tape) and not is_call(call):
+        raise UsageError(f"the tape goes first; did you mean: wiretape show {shlex.quote(call)} {tape}")
     opened = open_tape(tape)
     if call is None:
         _overview(opened, as_json)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
+
+from wiretape.errors import UsageError
 
 
 @click.command("stats")
@@ -15,14 +19,19 @@ def command(tapes: tuple[str, ...], as_json: bool) -> None:
     under the call that started them. A number that the wire does not give is "?", never 0.
     """
     from wiretape.analyze.stats import stats
-    from wiretape.cli.tapes import open_tape, print_json
+    from wiretape.cli.tapes import is_call, open_tape, print_json
 
+    named = [tape for tape in tapes if not is_call(tape)]
+    if named and len(named) < len(tapes):
+        call = next(tape for tape in tapes if is_call(tape))
+        meant = f"wiretape show {shlex.quote(named[0])} {call}"
+        raise UsageError(f"stats counts whole tapes, and {call} is a call; did you mean: {meant}")
     opened = [open_tape(tape) for tape in tapes]
     reports = [stats(one.run, one.tape.warnings) for one in opened]
     if as_json:
         documents = [report.model_dump(mode="json") for report in reports]
-        named = [{"tape": one.name, "stats": document} for one, document in zip(opened, documents, strict=True)]
-        print_json(documents[0] if len(documents) == 1 else named)
+        pairs = [{"tape": one.name, "stats": document} for one, document in zip(opened, documents, strict=True)]
+        print_json(documents[0] if len(documents) == 1 else pairs)
         return
     from rich.text import Text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,11 @@ def open_tape(path: str) -> Opened:
     for warning in (*opened.tape.warnings, *default_registry().problems):
         print(f"wiretape: warning: {one_line(warning)}", file=sys.stderr)
     return opened
+
+
+def is_call(word: str) -> bool:
+    """Whether an argument is meant as a call or an exchange (`2`, `x3`), and is no file of that name."""
+    return re.fullmatch(r"[xX]?[0-9]{1,9}", word) is not None and not Path(word).exists()
 
 
 def read(path: str) -> Tape:

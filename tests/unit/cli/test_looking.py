@@ -133,6 +133,25 @@ def test_a_call_that_is_not_there_says_what_is(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("show", "1", "{tape}"), "the tape goes first; did you mean: wiretape show {tape} 1"),
+        (("show", "x3", "{tape}"), "the tape goes first; did you mean: wiretape show {tape} x3"),
+        (("stats", "{tape}", "1"), "1 is a call; did you mean: wiretape show {tape} 1"),
+        (("stats", "x2", "{tape}"), "x2 is a call; did you mean: wiretape show {tape} x2"),
+    ],
+)
+def test_a_call_in_a_tapes_place_says_how_it_is_shown(
+    tape: str, capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], said: str
+) -> None:
+    code, out, err = run(capsys, *(word.format(tape=tape) for word in argv))
+    assert (code, out) == (2, "")
+    assert err.endswith(f"{said.format(tape=tape)}\n")
+    Path("1").write_bytes(Path(tape).read_bytes())  # a tape of such a name is a tape
+    assert run(capsys, "stats", "1", tape)[0] == 0
+
+
 @pytest.mark.parametrize("argv", [("--raw",), ("1", "--raw", "--json"), ("1", "--raw", "--full")])
 def test_options_that_do_not_go_together_are_refused(
     tape: str, capsys: pytest.CaptureFixture[str], argv: tuple[str, ...]
