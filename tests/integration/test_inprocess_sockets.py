@@ -318,4 +318,4 @@ def test_a_socket_that_was_never_recorded_is_refused() -> None:
     ):
         connect("wss://example.com/other").__enter__()
     assert refused.value.response.status_code == 404
-    assert [strayed.what for strayed in ctx.report.strayed] == ["GET /other"]
+    assert [strayed.what for strayed in ctx.report.strayed] == ["GET example.com/other"]

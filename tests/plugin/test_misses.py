@@ -215,7 +215,9 @@ def test_a_request_that_is_no_model_call_is_answered_404_and_named(recorded: Pro
     )
     result = recorded.run("-v")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["test_it.py::test_one went outside its tape:", "  GET /today: answered 404*"])
+    result.stdout.fnmatch_lines(
+        ["test_it.py::test_one went outside its tape:", "  GET news.example/today: answered 404*"]
+    )
 
 
 @pytest.mark.parametrize(

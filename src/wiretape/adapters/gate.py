@@ -2,21 +2,23 @@
 
 Three ways lead on: plain-HTTP requests go to the replay server (tunnelled ones, too, where the host was recorded so),
 hosts that the person named with --pass are tunnelled or forwarded, and what asks for the replay server itself gets
-there. Everything refused is listed.
+there. Everything refused is listed: as a miss where it was meant for a model, for then a call was not played.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
-from wiretape.adapters.routes import route_path
+from wiretape.adapters.hosts import is_known_provider, is_loopback
+from wiretape.adapters.routes import route_path, variables_of
 from wiretape.replay.session import ReplaySession
+from wiretape.replay.values import Outcome
 
 _MOST_HEAD = 64 * 1024
 _CHUNK = 64 * 1024
@@ -43,8 +45,16 @@ class _Head:
 class Gate:
     """Decides for each connection, and moves its bytes."""
 
-    def __init__(self, session: ReplaySession, server_port: int, let_through: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        session: ReplaySession,
+        server_port: int,
+        let_through: Sequence[str] = (),
+        on_outcome: Callable[[Outcome], None] | None = None,
+    ) -> None:
         self._session = session
+        self._on_outcome = on_outcome
+        self._told: set[str] = set()
         self._server_port = server_port
         self._globs = [glob.lower() for glob in let_through]
 
@@ -99,9 +109,7 @@ class Gate:
         elif self._session.knows_plain(host, port):
             await self._plain_tunnel(host, port, reader, writer)
         else:
-            note = self._why_refused(host)
-            self._session.refused(f"CONNECT {host}:{port}", note)
-            await _refuse(writer, 403, f"wiretape replay opens no connection to {host}:{port}: {note}")
+            await _refuse(writer, 403, self._not_let_through(host, port))
 
     async def _plain_tunnel(
         self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -110,7 +118,7 @@ class Gate:
         writer.write(_ESTABLISHED)
         first = await reader.read(1)
         if first and not first.isalpha():  # TLS after all
-            self._session.refused(f"CONNECT {host}:{port}", self._why_refused(host))
+            self._not_let_through(host, port)
             return
         head = await _read_head(reader, first)
         if head is not None:
@@ -119,13 +127,37 @@ class Gate:
     def _is_server(self, host: str, port: int) -> bool:
         return port == self._server_port and host in ("127.0.0.1", "localhost")
 
-    def _why_refused(self, host: str) -> str:
-        if self._session.knows_host(host):
-            return "it is on the tape, but TLS is not opened here; point the program's base URL at the replay server"
-        return f"only hosts named by --pass are let through (--pass {host})"
+    def _not_let_through(self, host: str, port: int) -> str:
+        """Notes a refused tunnel, and says why it is."""
+        what = f"CONNECT {host}:{port}"
+        recorded = f"{host}:{port}" if is_loopback(host) else host  # this machine serves many things
+        if not (is_known_provider(host) or self._session.knows_host(recorded)):
+            note = f"only hosts named by --pass are let through (--pass {host})"
+            self._session.refused(what, note)
+            return f"wiretape replay opens no connection to {host}:{port}: {note}"
+        message = self._how_to_lead_here(host, port)
+        missed = self._session.not_opened(what, message)
+        if self._on_outcome is not None and what not in self._told:  # clients try again: once is enough
+            self._told.add(what)
+            self._on_outcome(missed)
+        return message
+
+    def _how_to_lead_here(self, host: str, port: int) -> str:
+        theirs = f"https://{f'[{host}]' if ':' in host else host}" + ("" if port == 443 else f":{port}")
+        own = f"http://127.0.0.1:{self._server_port}{route_path(theirs)}"
+        variables = " or ".join(variables_of(host))
+        read = f", or let it read {variables}, which wiretape sets" if variables else ""
+        return (
+            f"wiretape replay does not open TLS: a connection to {host}:{port} was refused\n"
+            f"  put {own} in the place of {theirs} in the program's base URL{read}\n"
+            "  (--port keeps the address from one run to the next)"
+        )
 
     def _passes(self, host: str, port: int) -> bool:
-        return any(fnmatchcase(name, glob) for glob in self._globs for name in (host, f"{host}:{port}"))
+        """Never a model provider, however wide the glob: that would be a live call, with the person's own key."""
+        return not is_known_provider(host) and any(
+            fnmatchcase(name, glob) for glob in self._globs for name in (host, f"{host}:{port}")
+        )
 
     async def _join(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -88,6 +89,8 @@ KNOWN_PROVIDERS: tuple[str, ...] = (
     "*.endpoints.huggingface.cloud",
 )
 
+_SET = re.compile(r"\[!?\]?[^\]]*\]")  # of a glob: one character of several
+
 
 @lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
@@ -107,6 +110,27 @@ def is_known_provider(host: str) -> bool:
     """Whether a host is one of the model providers that wiretape knows."""
     name = host.rstrip(".").lower()
     return any(fnmatchcase(name, glob) for glob in KNOWN_PROVIDERS)
+
+
+def provider_within(glob: str) -> str | None:
+    """The first known provider, as its own glob, that a glob over the host, or over host:port, could mean."""
+    name = _SET.sub("?", glob.strip().lower())
+    host = name.rpartition(":")[0] or name
+    return next(
+        (known for known in KNOWN_PROVIDERS if any(_overlap(one.rstrip("."), known) for one in (name, host))), None
+    )
+
+
+@lru_cache(maxsize=65536)
+def _overlap(one: str, other: str) -> bool:
+    """Whether some name matches both globs."""
+    if not one or not other:
+        return not (one + other).strip("*")
+    if one[0] == "*":
+        return _overlap(one[1:], other) or _overlap(one, other[1:])
+    if other[0] == "*":
+        return _overlap(other, one)
+    return (one[0] == other[0] or "?" in (one[0], other[0])) and _overlap(one[1:], other[1:])
 
 
 class Hosts:

@@ -15,7 +15,7 @@ from wiretape.adapters.inprocess import Record, Replay
 from wiretape.adapters.replaying import Replaying
 from wiretape.errors import UsageError
 from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import LiveRequest, Outcome
+from wiretape.replay.values import LiveRequest, Miss, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,10 @@ class _Shared:
     def refused(self, what: str, note: str) -> object:
         with self._replay.lock:
             return self._replay.session.refused(what, note)
+
+    def not_opened(self, what: str, message: str) -> Miss:
+        with self._replay.lock:
+            return self._replay.session.not_opened(what, message)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._replay.session, name)

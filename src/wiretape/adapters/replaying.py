@@ -65,7 +65,7 @@ class Replaying:
         self._gate_listening = listen()
         self.port: int = self._listening.getsockname()[1]
         self.gate_port: int = self._gate_listening.getsockname()[1]
-        self._gate = Gate(session, self.port, let_through)
+        self._gate = Gate(session, self.port, let_through, on_outcome)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()

@@ -120,6 +120,11 @@ def same_provider(name: str) -> tuple[str, ...]:
     return tuple(other for other, url in DEFAULT_BASE_URLS.items() if url == default)
 
 
+def variables_of(host: str) -> tuple[str, ...]:
+    """The variables that lead to this host where the user set none of them."""
+    return tuple(name for name, url in DEFAULT_BASE_URLS.items() if urlsplit(url).hostname == host)
+
+
 def _also_called(name: str, own: Mapping[str, str]) -> str | None:
     """The variable of the same provider that the user set, if any."""
     return next((other for other in same_provider(name) if other in own), None)

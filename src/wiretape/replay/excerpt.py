@@ -9,6 +9,9 @@ import orjson
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.values import Absent, Difference
 
+RECORDED = "recorded  "  # what stands before the values where they are shown under each other
+LIVE = "live      "
+
 
 def excerpts(difference: Difference, width: int = 100) -> tuple[str, str]:
     """Both values on one line each, around their first difference."""

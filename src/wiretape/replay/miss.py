@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import orjson
 from wiretape.model.http import Headers
 from wiretape.model.loop import Run
 from wiretape.replay.compare import differences, differences_of_queries
-from wiretape.replay.excerpt import excerpts
+from wiretape.replay.excerpt import LIVE, RECORDED, excerpts
 from wiretape.replay.index import CallIndex, Place, Probe
 from wiretape.replay.loosen import counts, loose
 from wiretape.replay.mask import Masker
@@ -19,6 +20,14 @@ from wiretape.replay.values import Difference, Miss, MissReason
 
 _SHOWN = 3  # differences written out; the rest are counted
 _LOOKED_AT = 50  # candidates whose difference is taken in full
+
+
+@dataclass(frozen=True, slots=True)
+class Mending:
+    """What to do about a miss: a line of its message, and the command that the line ends in, if it is one to copy."""
+
+    line: str
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,18 +123,15 @@ def miss(
     nearest: Nearest | None,
     tapes: str,
     label: Callable[[Recorded], str],
-    note: str = "",
-    mend: Callable[[MissReason], str] | None = None,
+    note: str,
+    mend: Mending,
 ) -> Miss:
-    """The whole answer to a request that nothing answers, in the provider's own error shape.
-
-    `mend` says what to do about it where that is no command of wiretape's.
-    """
+    """The whole answer to a request that nothing answers, in the provider's own error shape."""
     what = probe.address.what
     named = label(nearest.recorded) if nearest is not None and reason != "never recorded" else ""
     lines = [f"no call on {tapes} answers {what}{f' ({named})' if named else ''}"]
     lines += _story(reason, nearest, note)
-    lines.append(mend(reason) if mend is not None else _mend(reason, tapes))
+    lines.append(mend.line)
     message = "\n".join(lines)
     headers, body = provider_error(probe, 400, message, "wiretape_miss")
     return Miss(
@@ -137,6 +143,7 @@ def miss(
         differences=nearest.differences if nearest is not None and reason == "diverged" else (),
         headers=Headers([*headers.pairs(), ("x-should-retry", "false")]),
         body=body,
+        mend=mend.command,
     )
 
 
@@ -189,16 +196,17 @@ def _story(reason: MissReason, nearest: Nearest | None, note: str) -> list[str]:
         if position:
             lines.append(f"  and at {apart.where}")
         recorded, live = excerpts(apart)
-        lines += [f"    recorded  {recorded}", f"    live      {live}"]
+        lines += [f"    {RECORDED}{recorded}", f"    {LIVE}{live}"]
     if len(nearest.differences) > _SHOWN:
         lines.append(f"  and at {len(nearest.differences) - _SHOWN} more places")
     return lines
 
 
-def _mend(reason: MissReason, tapes: str) -> str:
+def mending(reason: MissReason, tapes: Sequence[str], program: str) -> Mending:
+    """The command of wiretape's own that mends a miss."""
     if reason == "already played":
-        return f"  to give recorded answers again: wiretape replay {tapes} --repeat -- …"
-    tape = tapes.split(", ")[0]
-    if reason == "diverged":
-        return f"  if the change is intended: wiretape record -o {tape} --force -- …"
-    return f"  to record it: wiretape record -o {tape} --force -- …"
+        why, command = "to give recorded answers again", f"wiretape replay {shlex.join(tapes)} --repeat"
+    else:
+        why = "if the change is intended" if reason == "diverged" else "to record it"
+        command = f"wiretape record -o {shlex.quote(tapes[0])} --force"
+    return Mending(f"  {why}: {command} -- {program}", f"{command} -- {program}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
@@ -58,12 +59,16 @@ class Place(_Model):
 
 
 class Missed(_Model):
+    """`mend`: the command that `message` ends in. `times`: clients try a refused connection again."""
+
     request: int
     what: str
     reason: str
     message: str
     nearest: Named | None
     differences: tuple[Place, ...]
+    mend: str = ""
+    times: int = 1
 
 
 class Strayed(_Model):
@@ -116,7 +121,7 @@ def build_report(
         tapes=tapes,
         played=tuple(_played(outcome) for outcome in outcomes if isinstance(outcome, Answer)),
         drifted=tuple(_drifted(drift) for drift in drifts),
-        missed=tuple(_missed(outcome) for outcome in outcomes if isinstance(outcome, Miss)),
+        missed=_misses(outcome for outcome in outcomes if isinstance(outcome, Miss)),
         strayed=_strayed(outcome for outcome in outcomes if isinstance(outcome, Stray)),
         left_over=tuple(_named(reference) for reference in left_over),
         passed=dict(passed),
@@ -162,7 +167,19 @@ def _drifted(drift: Drift) -> Drifted:
     )
 
 
-def _missed(miss: Miss) -> Missed:
+def _misses(misses: Iterable[Miss]) -> tuple[Missed, ...]:
+    """All of them, but one for each host that no connection was opened to."""
+    kept: list[Miss] = []
+    times = Counter[str]()
+    for miss in misses:
+        if miss.reason == "not opened":
+            times[miss.what] += 1
+        if times[miss.what] < 2:
+            kept.append(miss)
+    return tuple(_missed(miss, times[miss.what] or 1) for miss in kept)
+
+
+def _missed(miss: Miss, times: int) -> Missed:
     return Missed(
         request=miss.number,
         what=miss.what,
@@ -173,6 +190,8 @@ def _missed(miss: Miss) -> Missed:
             Place(where=apart.where, recorded=spelled(apart.recorded), live=spelled(apart.live))
             for apart in miss.differences
         ),
+        mend=miss.mend,
+        times=times,
     )
 
 

@@ -25,7 +25,17 @@ from wiretape.replay.faults import Fault, Refusal
 from wiretape.replay.index import CallIndex, ExactIndex, Index, Probe
 from wiretape.replay.levels import Level, Shapes
 from wiretape.replay.mask import Masker
-from wiretape.replay.miss import Nearest, fault, is_minor, miss, nearest_call, provider_error, thread_labels
+from wiretape.replay.miss import (
+    Mending,
+    Nearest,
+    fault,
+    is_minor,
+    mending,
+    miss,
+    nearest_call,
+    provider_error,
+    thread_labels,
+)
 from wiretape.replay.playback import lost_body
 from wiretape.replay.position import Positions
 from wiretape.replay.recorded import Recorded, live_body, plain, recorded_exchanges
@@ -78,7 +88,8 @@ class ReplaySession:
         """`names`: what to call the tapes in messages, if not by their paths."""
         self.options = options or ReplayOptions()
         self.tapes = tuple(tapes)
-        self.names = ", ".join(names or [str(tape.path or "the tape") for tape in tapes])
+        self._names = tuple(names or [str(tape.path or "the tape") for tape in tapes])
+        self.names = ", ".join(self._names)
         self._registry = registry or default_registry()
         self._recorded, sockets = recorded_exchanges(tapes, self._registry)
         self._played = bytearray(len(self._recorded))
@@ -92,6 +103,7 @@ class ReplaySession:
         self._echoes = Echoes()
         self.drifts = Drifts()
         self.passed: dict[str, int] = {}
+        self.program = "…"  # as a person would type it, in the commands that mend a miss
         self.mend: Callable[[MissReason], str] | None = None  # what to do about a miss, if not wiretape's own command
         self._sockets = Sockets(
             sockets,
@@ -130,6 +142,13 @@ class ReplaySession:
         stray = Stray(self._number, what, note)
         self._outcomes.append(stray)
         return stray
+
+    def not_opened(self, what: str, message: str) -> Miss:
+        """A connection to a model that the proxy port could not open: a call that nobody could read or answer."""
+        self._number += 1
+        missed = Miss(self._number, what, "not opened", message)
+        self._outcomes.append(missed)
+        return missed
 
     def let_through(self, host: str) -> None:
         """A connection to a host that the person let through."""
@@ -253,7 +272,7 @@ class ReplaySession:
             socket = self._socket_at(probe)
             if not socket:
                 note = note or (f"{already.reference} was already played" if already is not None else "")
-                return Stray(self._number, probe.address.what, note)
+                return Stray(self._number, probe.address.what_and_where, note)
             note = socket
         return self._miss(probe, already, note)
 
@@ -269,7 +288,7 @@ class ReplaySession:
             nearest = nearest_call(probe, loosest.place(probe), loosest, self._recorded, self._played, self._masker)
             if nearest is not None and nearest.alike:
                 reason = "diverged"
-        return miss(self._number, probe, reason, nearest, self.names, self._label, note, self.mend)
+        return miss(self._number, probe, reason, nearest, self.names, self._label, note, self._mending(reason))
 
     def _socket_at(self, probe: Probe) -> str:
         """Why the handshake of a WebSocket that was recorded is not answered; empty where none was recorded."""
@@ -285,7 +304,10 @@ class ReplaySession:
         self, recorded: Recorded, live: Json, reason: MissReason, nearest: Nearest | None, note: str
     ) -> Miss:
         probe = replace(recorded.probe, value=live)
-        return miss(self._number, probe, reason, nearest, self.names, self._label, note, self.mend)
+        return miss(self._number, probe, reason, nearest, self.names, self._label, note, self._mending(reason))
+
+    def _mending(self, reason: MissReason) -> Mending:
+        return Mending(self.mend(reason)) if self.mend is not None else mending(reason, self._names, self.program)
 
     # -- the tiers ---------------------------------------------------------------------------------------------------
 

@@ -104,7 +104,7 @@ class Injected:
     fault: Fault
 
 
-MissReason: TypeAlias = Literal["never recorded", "already played", "diverged", "not playable", "fault"]
+MissReason: TypeAlias = Literal["never recorded", "already played", "diverged", "not playable", "not opened", "fault"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,7 @@ class Miss:
     status: int = 400
     headers: Headers = field(default_factory=Headers)
     body: bytes = b""
+    mend: str = ""  # the command at the end of `message`, if it is one to copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,10 @@ class Address:
     @property
     def what(self) -> str:
         return f"{self.method} {self.path}"
+
+    @property
+    def what_and_where(self) -> str:
+        return f"{self.method} {self.host}{self.path}"
 
 
 def address(method: str, url: str) -> Address:

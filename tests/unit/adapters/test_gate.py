@@ -14,6 +14,7 @@ import pytest
 from tests.support.replaying import chat, exchange, live, session, user
 
 from wiretape.adapters.replaying import DUMMY_KEY, Replaying, dummy_keys
+from wiretape.replay.values import Outcome
 
 URL = "http://models.example.com/v1/chat/completions"
 
@@ -60,13 +61,34 @@ def test_a_tunnel_is_refused_with_the_reason_and_listed() -> None:
     ]
 
 
-def test_a_refused_host_that_is_on_the_tape_says_what_to_do() -> None:
+def test_a_tunnel_to_a_host_on_the_tape_is_a_miss_that_says_what_to_do() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
-    with Replaying(replay) as replaying, socket.create_connection(("127.0.0.1", replaying.gate_port)) as raw:
-        raw.sendall(b"CONNECT api.example.com:443 HTTP/1.1\r\n\r\n")
-        answer = b"".join(iter(lambda: raw.recv(4096), b""))
-    assert answer.startswith(b"HTTP/1.1 403 ")
-    assert b"point the program's base URL at the replay server" in answer
+    seen: list[Outcome] = []
+    with Replaying(replay, on_outcome=seen.append) as replaying:
+        answers = [tunnelled(replaying, "api.example.com:443", b"") for _ in range(2)]
+        own = f"http://127.0.0.1:{replaying.port}/api.example.com"
+    assert answers[0].startswith(b"HTTP/1.1 403 ")
+    [missed] = replay.report().missed
+    assert (missed.what, missed.reason, missed.times) == ("CONNECT api.example.com:443", "not opened", 2)
+    assert missed.message.splitlines() == [
+        "wiretape replay does not open TLS: a connection to api.example.com:443 was refused",
+        f"  put {own} in the place of https://api.example.com in the program's base URL",
+        "  (--port keeps the address from one run to the next)",
+    ]
+    assert answers[1].decode().endswith(f"\r\n\r\n{missed.message}\n")
+    assert seen == replay.misses[:1]
+    assert replay.report().strayed == ()
+
+
+@pytest.mark.parametrize("let_through", [[], ["*"], ["api.openai.*"]])
+def test_a_tunnel_to_a_model_provider_is_a_miss_and_never_let_through(let_through: list[str]) -> None:
+    replay = session(exchange(1, chat(user("hi")), "one"))
+    with Replaying(replay, let_through=let_through) as replaying:
+        assert tunnelled(replaying, "api.openai.com:443", b"").startswith(b"HTTP/1.1 403 ")
+    [missed] = replay.report().missed
+    assert "let it read OPENAI_BASE_URL or OPENAI_API_BASE, which wiretape sets" in missed.message
+    assert "--pass" not in missed.message
+    assert replay.report().passed == {}
 
 
 def test_plain_http_through_the_proxy_is_answered_from_the_tape() -> None:
@@ -175,7 +197,10 @@ def test_a_client_that_tunnels_plain_http_is_answered_from_the_tape() -> None:
         recorded = tunnelled(replaying, "127.0.0.1:9", post("/v1/chat/completions", body))
         elsewhere = tunnelled(replaying, "127.0.0.1:10", post("/v1/chat/completions", body))
         assert tunnelled(replaying, "127.0.0.1:9", b"\x16\x03\x01\x02\x00") == b""
-    assert [stray.what for stray in replay.report().strayed] == ["CONNECT 127.0.0.1:10", "CONNECT 127.0.0.1:9"]
+    assert [missed.what for missed in replay.report().missed] == ["CONNECT 127.0.0.1:9"]
+    assert "put http://127.0.0.1:" in replay.misses[0].message
+    assert "/https:127.0.0.1:9 in the place of https://127.0.0.1:9 in" in replay.misses[0].message
+    assert [stray.what for stray in replay.report().strayed] == ["CONNECT 127.0.0.1:10"]
     assert b"answer 1" in own
     assert b"answer 2" in recorded
     assert elsewhere.startswith(b"HTTP/1.1 403 ")

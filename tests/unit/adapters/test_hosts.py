@@ -1,6 +1,6 @@
 import pytest
 
-from wiretape.adapters.hosts import Hosts, is_known_provider, is_loopback
+from wiretape.adapters.hosts import Hosts, is_known_provider, is_loopback, provider_within
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "app.localhost", "127.0.0.1", "127.8.0.1", "::1", "[::1]"])
@@ -46,3 +46,38 @@ def test_a_glob_adds_hosts() -> None:
 
 def test_everything_is_everything() -> None:
     assert Hosts(everything=True).recorded("anything.example", 1)
+
+
+@pytest.mark.parametrize(
+    ("glob", "provider"),
+    [
+        ("*", "api.openai.com"),
+        ("*:443", "api.openai.com"),
+        ("API.anthropic.com.", "api.anthropic.com"),
+        ("api.x.ai:443", "api.x.ai"),
+        ("eu.api.openai.com", "*.api.openai.com"),
+        ("my-*.openai.azure.com", "*.openai.azure.com"),
+        ("*.us-east-1.amazonaws.com", "bedrock-runtime.*.amazonaws.com"),
+        ("api.[a-m]istral.a?", "api.mistral.ai"),
+        ("*.googleapis.com", "generativelanguage.googleapis.com"),
+    ],
+)
+def test_a_glob_that_could_mean_a_provider_names_it(glob: str, provider: str) -> None:
+    assert provider_within(glob) == provider
+
+
+@pytest.mark.parametrize(
+    "glob",
+    [
+        "api.weather.example",
+        "*.corp.example",
+        "127.0.0.1:8080",
+        "s3.*.amazonaws.com",
+        "localhost",
+        "::1",
+        "[::1]:80",
+        "",
+    ],
+)
+def test_a_glob_of_the_agents_own_tools_means_no_provider(glob: str) -> None:
+    assert provider_within(glob) is None

@@ -97,4 +97,4 @@ def test_misses_are_400_and_strays_404_and_neither_is_to_be_retried() -> None:
     stray = playback(replay.answer(live(None, method="GET", url="https://a.example/x")))
     assert (miss.status, stray.status) == (400, 404)
     assert dict(miss.headers)["x-should-retry"] == dict(stray.headers)["x-should-retry"] == "false"
-    assert b"GET /x is not on the tape" in stray.pieces[0].data
+    assert b"GET a.example/x is not on the tape" in stray.pieces[0].data
