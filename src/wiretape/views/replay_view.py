@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
+from wiretape.replay.excerpt import LIVE, RECORDED
 from wiretape.replay.report import Drifted, Mishap, Missed, Named, ReplayReport
 from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray, Tier
+from wiretape.views.prose import labelled, sentence
+from wiretape.views.replay_rows import Command, Compared, Row, Rows, Words
 
-_Row: TypeAlias = tuple[str, Text]
-
-_LABEL = 11
-_INDENT = 2 + _LABEL + 1
 _MOST_MINOR = 3
 _MOST_NAMED = 12
 
 
 def replay_view(report: ReplayReport) -> RenderableType:
     """One block for each kind of thing that happened; what did not happen is not mentioned."""
-    lines = [_row("played", _played(report)), *_injected(report)]
+    lines: list[Row] = [_row("played", _played(report)), *_injected(report)]
     for position, drift in enumerate(d for d in report.drifted if not d.minor):
         lines += _drift("drifted" if not position else "", drift)
     lines += _minor(report)
@@ -38,23 +36,33 @@ def replay_view(report: ReplayReport) -> RenderableType:
         lines.append(_row("left over", f"{_names(report.left_over)} not asked for"))
     if report.sockets:
         lines.append(_row("", f"{_count(report.sockets, 'recorded WebSocket')} not opened"))
-    return Group(Text(f"replayed {report.tapes}", "bold"), _Rows(lines))
+    return Group(Text(f"replayed {report.tapes}", "bold"), Rows(lines))
 
 
-class _Rows:
-    """Labels and texts in two columns; a text that is too long goes on under itself. No line ends in spaces."""
+class Unreached:
+    """What to check where no call reached the replay. `program`: as a person would type it; empty: none was run."""
 
-    def __init__(self, rows: Sequence[_Row]) -> None:
-        self._rows = rows
+    def __init__(self, report: ReplayReport, program: str, failed: bool) -> None:
+        self._report = report
+        self._program = program
+        self._failed = failed
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for label, text in self._rows:
-            hang = " " * (len(text.plain) - len(text.plain.lstrip()))
-            width = max(20, options.max_width - _INDENT - len(hang))
-            body = Text(text.plain.lstrip(), text.style)
-            for position, line in enumerate(body.wrap(console, width, overflow="fold")):
-                line.rstrip()
-                yield Text.assemble(f"  {label if not position else '':<{_LABEL}} {hang}", line)
+        code = "; nothing of the tape was played (exit code 3)" if self._failed else ""
+        yield sentence(f"No model call reached the replay server{code}.", "bold yellow")
+        for advice in self._advice():
+            for line in labelled(console, "-", Text(advice, "yellow"), options.max_width, indent=2, label_width=2):
+                line.overflow = "ignore"
+                yield line
+
+    def _advice(self) -> Iterator[str]:
+        if not self._program:
+            yield "Does the program run with the printed variables, and with none of its own in their place?"
+            yield "Does it read one of them, or has it a setting for the base URL?"
+            return
+        yield "Does the program read a *_BASE_URL variable, or has it a setting for the base URL?"
+        yield f"wiretape doctor -- {self._program} says what is known of it and what is set for it."
+        yield f"Serve without a program (wiretape replay {self._report.tapes}) and give it the printed address by hand."
 
 
 def outcome_line(outcome: Outcome) -> Text:
@@ -88,7 +96,7 @@ def _played(report: ReplayReport) -> str:
     return line + (f", {repeated} of them again" if repeated else "")
 
 
-def _injected(report: ReplayReport) -> Iterator[_Row]:
+def _injected(report: ReplayReport) -> Iterator[Row]:
     by_fault: dict[str, list[Mishap]] = {}
     for mishap in report.injected:
         by_fault.setdefault(mishap.fault, []).append(mishap)
@@ -102,32 +110,41 @@ def _injected(report: ReplayReport) -> Iterator[_Row]:
         yield _row(label, f"{', '.join(report.not_injected)} never came up: nobody asked for the call", "yellow")
 
 
-def _drift(label: str, drift: Drifted) -> Iterator[_Row]:
-    yield _row(label, f"{drift.where} in {_names(drift.calls)} ({drift.tier})")
-    yield _row("", f"  recorded  {drift.recorded_excerpt}")
-    yield _row("", f"  live      {drift.live_excerpt}")
+def _drift(label: str, drift: Drifted) -> Iterator[Row]:
+    yield _row(label, f"{drift.where}, new in {_names(drift.calls)} ({drift.tier})")
+    yield "", Compared(drift.recorded_excerpt, drift.live_excerpt, 2)
 
 
-def _minor(report: ReplayReport) -> Iterator[_Row]:
+def _minor(report: ReplayReport) -> Iterator[Row]:
     minor = [drift for drift in report.drifted if drift.minor]
     label = "" if len(minor) < len(report.drifted) else "drifted"
     for drift in minor[:_MOST_MINOR]:
-        yield _row(label, f"{drift.where} in {_names(drift.calls)}: {drift.recorded_excerpt} → {drift.live_excerpt}")
+        values = f"{drift.recorded_excerpt} → {drift.live_excerpt}"
+        yield _row(label, f"{drift.where}, new in {_names(drift.calls)}: {values}")
         label = ""
     if len(minor) > _MOST_MINOR:
         more = _count(len(minor) - _MOST_MINOR, "place")
         yield _row("", f"{more} more where only an id, a spelling or a volatile setting differs (--report lists them)")
 
 
-def _missed(missed: Missed) -> Iterator[_Row]:
+def _missed(missed: Missed) -> Iterator[Row]:
     first, *rest = missed.message.split("\n")
-    yield _row("missed", first, "bold red")
-    for line in rest:
-        yield _row("", line)
+    times = f" ({missed.times} times)" if missed.times > 1 else ""
+    yield _row("missed", first + times, "bold red")
+    lines = iter(rest)
+    for line in lines:
+        said = line.lstrip()
+        if said.startswith(RECORDED):
+            live = next(lines, "").lstrip()
+            yield "", Compared(said.removeprefix(RECORDED), live.removeprefix(LIVE), len(line) - len(said))
+        elif missed.mend and line.endswith(f" {missed.mend}"):
+            yield "", Command(line.removesuffix(missed.mend).rstrip(), missed.mend)
+        else:
+            yield _row("", line)
 
 
-def _row(label: str, text: str, style: str = "") -> _Row:
-    return label, Text(text, style)
+def _row(label: str, text: str, style: str = "") -> Row:
+    return label, Words(text, style)
 
 
 def _count(number: int, word: str) -> str:
