@@ -62,7 +62,7 @@ def test_drift_is_shown_with_both_values_and_fails_nothing(tape: Path) -> None:
     done = wiretape("replay", tape, "--", sys.executable, "-c", ASK, "at 09:23:47", "second")
     assert (done.returncode, done.stdout) == (0, "one\ntwo\n")
     for part in (
-        "drifted     messages[0].content in call 1 (masked)",
+        "drifted     messages[0].content, new in call 1 (masked)",
         "recorded  at 15:05:30",
         "live      at 09:23:47",
     ):
@@ -104,11 +104,53 @@ def test_patterns_of_the_project_are_masked(tape: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "two\n")
 
 
-def test_a_run_without_a_model_call_says_what_to_check(tape: Path) -> None:
+def test_a_run_that_played_nothing_is_no_passed_replay_and_says_what_to_check(tape: Path) -> None:
     done = wiretape("replay", tape, "--", sys.executable, "-c", "print('hello')")
-    assert (done.returncode, done.stdout) == (0, "hello\n")
-    assert "No model call reached the replay server." in done.stderr
+    assert (done.returncode, done.stdout) == (3, "hello\n")
+    assert "No model call reached the replay server; nothing of the tape was played (exit\ncode 3)." in done.stderr
     assert "_BASE_URL" in done.stderr
+
+
+def test_a_program_that_fails_before_any_call_is_named_and_keeps_its_code(tape: Path) -> None:
+    done = wiretape("replay", tape, "--", sys.executable, "-c", "import sys; sys.exit(5)")
+    assert done.returncode == 5
+    assert done.stderr.splitlines()[-1] == f"{Path(sys.executable).name} exited with 5 before any call"
+    assert "No model call" not in done.stderr
+
+
+def test_a_program_that_speaks_tls_past_its_base_url_has_missed(tape: Path) -> None:
+    program = """
+import httpx
+for host in ("api.deepseek.com", "api.deepseek.com", "telemetry.example.com"):
+    try:
+        httpx.post(f"https://{host}/chat/completions", json={"model": "m", "messages": []})
+    except httpx.ProxyError as error:
+        print(error)
+"""
+    done = wiretape("replay", tape, "--", sys.executable, "-c", program)
+    assert (done.returncode, done.stdout) == (3, "403 Forbidden\n" * 3)
+    for part in (
+        "miss  CONNECT api.deepseek.com:443  not opened",
+        "api.deepseek.com:443 was refused (2 times)",
+        "DEEPSEEK_BASE_URL",
+        "strayed     CONNECT telemetry.example.com:443",
+    ):
+        assert part in done.stderr
+    assert "--pass api.deepseek.com" not in done.stderr
+
+
+def test_a_miss_prints_the_whole_command_that_mends_it_on_one_line(tape: Path) -> None:
+    program = tape.parent / "my agent.py"
+    program.write_text(ASK)
+    done = wiretape("replay", tape, "--", sys.executable, program, "third")
+    assert f"  wiretape record -o {tape} --force -- {sys.executable} '{program}' third" in done.stderr.splitlines()[-2]
+    again = wiretape("replay", tape, "--", sys.executable, program, "second", "second")
+    assert f"  wiretape replay {tape} --repeat -- {sys.executable} '{program}' second second\n" in again.stderr
+
+
+def test_a_program_of_several_lines_is_not_spelled_out_in_a_command(tape: Path) -> None:
+    done = wiretape("replay", tape, "--", sys.executable, "-c", ASK, "third")
+    assert f"  wiretape record -o {tape} --force -- {sys.executable} …\n" in done.stderr
 
 
 def test_without_a_program_it_serves_until_ctrl_c(tape: Path) -> None:
@@ -137,7 +179,10 @@ def test_without_a_program_it_serves_until_ctrl_c(tape: Path) -> None:
         (["{empty}", "--", "true"], 2, "empty.tape"),
         (["{tape}", "--pace", "-1", "--", "true"], 2, "--pace"),
         ([], 2, "TAPE"),
-        (["{tape}", "--report", "{tape}/report.json", "--", "true"], 2, "report.json"),
+        (["{tape}", "python", "a.py"], 2, "`python` is no tape; did you mean: wiretape replay {tape} -- python a.py"),
+        (["{tape}", "--repeat", "python", "-u", "a b"], 2, "wiretape replay {tape} --repeat -- python -u 'a b'"),
+        (["{tape}", "other.tape"], 2, "other.tape: no such file"),
+        (["{tape}", "--pass", "*", "--", "true"], 2, "--pass * would let calls through to api.openai.com"),
     ],
 )
 def test_bad_input_is_one_clear_line(tape: Path, tmp_path: Path, arguments: list[str], code: int, part: str) -> None:
@@ -145,8 +190,20 @@ def test_bad_input_is_one_clear_line(tape: Path, tmp_path: Path, arguments: list
     empty.write_text("")
     done = wiretape("replay", *[argument.format(tape=tape, empty=empty) for argument in arguments])
     assert done.returncode == code
-    assert part in done.stderr
+    assert part.format(tape=tape) in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("no/report.json", "there is no directory"), ("two.tape/report.json", "there is no directory"), ("", "directory")],
+)
+def test_a_report_that_cannot_be_written_is_said_so_before_the_program_runs(tape: Path, name: str, why: str) -> None:
+    file = tape.parent / name
+    done = wiretape("replay", tape, "--report", file, "--", sys.executable, "-c", "print('ran')")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"wiretape: cannot write the report to {file}: ")
+    assert why in done.stderr
 
 
 def test_a_port_in_use_is_said_so(tape: Path) -> None:
@@ -156,4 +213,5 @@ def test_a_port_in_use_is_said_so(tape: Path) -> None:
         port = str(taken.getsockname()[1])
         done = wiretape("replay", tape, "--port", port, "--", "true")
     assert done.returncode == 2
-    assert f"port {port}" in done.stderr
+    busy = f"port {port} on 127.0.0.1 is in use: choose another with --port, or none for any free one"
+    assert done.stderr == f"wiretape: {busy}\n"

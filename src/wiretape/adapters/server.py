@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 import struct
@@ -165,6 +166,9 @@ def listen(port: int = 0) -> socket.socket:
         listening.bind(("127.0.0.1", port))
     except OSError as error:
         listening.close()
+        if error.errno == errno.EADDRINUSE:
+            busy = f"port {port} on 127.0.0.1 is in use: choose another with --port, or none for any free one"
+            raise UsageError(busy) from None
         raise UsageError(
             f"cannot listen on port {port}: {error.strerror or error}\n  take another one with --port, or leave it out"
         ) from None

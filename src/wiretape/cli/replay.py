@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from wiretape.replay.values import Outcome
 
 _CMD = "wiretape.cmd"
+_TAPES = (".tape", ".tape.zst")
+_FLAGS = ("--repeat", "-v", "--verbose")
 
 
 class _WithProgram(click.Command):
@@ -33,8 +36,24 @@ class _WithProgram(click.Command):
         if "--" in args:
             at = args.index("--")
             ctx.meta[_CMD] = args[at + 1 :]
-            args = args[:at]
-        return super().parse_args(ctx, args)
+            return super().parse_args(ctx, args[:at])
+        given = list(args)
+        try:
+            left = super().parse_args(ctx, args)
+        except click.NoSuchOption:  # of the program's, perhaps
+            self._check_for_program(given, [word for word in given if word not in _FLAGS])
+            raise
+        self._check_for_program(given, [str(tape) for tape in ctx.params["tapes"]])
+        return left
+
+    @staticmethod
+    def _check_for_program(given: Sequence[str], words: Sequence[str]) -> None:
+        """Nobody names a tape that is none after one that is there: it is a program, and its `--` was forgotten."""
+        for before, word in pairwise(words):
+            if os.path.isfile(before) and not (os.path.exists(word) or word.startswith("-") or word.endswith(_TAPES)):
+                at = list(given).index(word)
+                meant = f"wiretape replay {shlex.join(given[:at])} -- {shlex.join(given[at:])}"
+                raise UsageError(f"`{word}` is no tape; did you mean: {meant}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +95,8 @@ def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
     CMD's base-URL variables point at the replay server, its proxy variables at a port that refuses every connection:
     nothing reaches a model, or any host that no --pass names. What matched, but not exactly, is listed as drift.
 
-    Exit code: CMD's own, if it is not 0; else 3 if a request had no recorded answer; else 0. Without CMD the server
-    runs until Ctrl-C, and prints the lines that lead another shell to it.
+    Exit code: CMD's own, if it is not 0; else 3 if a request had no recorded answer, or if nothing of the tape was
+    played; else 0. Without CMD the server runs until Ctrl-C, and prints the lines that lead another shell to it.
     """
     options = Options(port=port or 0, **asked)  # type: ignore[arg-type]
     ctx.exit(_replay(options, ctx.meta.get(_CMD, [])))
@@ -89,7 +108,10 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
 
     if argv:
         find_command(argv, os.environ)
+    _check(options)
     session = _session(options)
+    if argv:
+        session.program = _typed(argv)
     replaying = Replaying(
         session,
         port=options.port,
@@ -100,10 +122,48 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
     with replaying:
         code = _run(replaying, argv, session, options.verbose)
     report = session.report()
-    _summary(report)
+    _summary(report, argv, code)
     if options.report is not None:
         _write(options.report, report)
-    return code or (MissError.exit_code if report.missed else 0)
+    return code or (MissError.exit_code if report.missed or (argv and _unplayed(report)) else 0)
+
+
+def _typed(argv: Sequence[str]) -> str:
+    """The program as a person would type it, on one line; cut down where it holds more than that."""
+    typed = shlex.join(argv)
+    return typed if typed.isprintable() else f"{shlex.quote(argv[0])} …"
+
+
+def _check(options: Options) -> None:
+    """What can be known to fail fails here, before the program runs."""
+    from wiretape.adapters.hosts import provider_within
+
+    for glob in options.let_through:
+        provider = provider_within(glob)
+        if provider is not None:
+            raise UsageError(
+                f"--pass {glob} would let calls through to {provider}, which serves models: live ones, at your cost\n"
+                "  --pass is for the hosts of the agent's own tools: name them more narrowly"
+            )
+    if options.report is not None:
+        _check_report(options.report)
+
+
+def _check_report(path: Path) -> None:
+    wrong = ""
+    if path.is_dir():
+        wrong = "it is a directory"
+    elif not path.parent.is_dir():
+        wrong = f"there is no directory {path.parent}"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        wrong = "no permission"
+    if wrong:
+        raise UsageError(f"cannot write the report to {path}: {wrong}; nothing was run")
+
+
+def _unplayed(report: ReplayReport) -> bool:
+    """Whether a tape with something on it came to nothing at all. A fault in an answer's place is something."""
+    return bool(report.left_over or report.sockets) and not (report.played or report.injected)
 
 
 def _session(options: Options) -> ReplaySession:
@@ -186,20 +246,18 @@ def _live_lines(session: ReplaySession, verbose: bool) -> Callable[[Outcome], No
     return show
 
 
-def _summary(report: ReplayReport) -> None:
-    from wiretape.views.replay_view import replay_view
+def _summary(report: ReplayReport, argv: Sequence[str], code: int) -> None:
+    from wiretape.views.replay_view import Unreached, replay_view
     from wiretape.views.terminal import make_console
 
     console = make_console(stderr=True)
-    console.print(replay_view(report))
-    if not report.played and not report.missed:
-        console.print(
-            "No model call reached the replay server.\n"
-            "  Does the program read a *_BASE_URL variable, or has it a setting for the base URL?\n"
-            "  wiretape doctor -- CMD says what is known of it and what is set for it.\n"
-            "  Serve without a program (wiretape replay TAPE) and give it the printed address by hand.",
-            style="bold yellow",
-        )
+    console.print(replay_view(report), crop=False)
+    if report.played or report.missed or report.injected:
+        return
+    if code:
+        console.print(f"{Path(argv[0]).name} exited with {code} before any call", style="bold yellow", soft_wrap=True)
+    else:
+        console.print(Unreached(report, _typed(argv), failed=bool(argv) and _unplayed(report)), crop=False)
 
 
 def _write(path: Path, report: ReplayReport) -> None:
