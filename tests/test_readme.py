@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -48,6 +49,29 @@ def test_stats_are_what_the_command_prints() -> None:
         check=True,
     ).stdout
     assert printed.startswith(block[1])
+
+
+@pytest.mark.proxy
+def test_the_recording_goes_as_it_is_shown(tmp_path: Path) -> None:
+    pytest.importorskip("mitmproxy", reason="recording needs mitmproxy (Python 3.12 or later)")
+    block = re.search(r"```console\n\$ (python.*?record.*?[^\\])\n(.*?)```", README, re.DOTALL)
+    assert block is not None
+    done = subprocess.run(
+        ["sh", "-c", f"{block[1]} 2>&1"],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=tmp_path,
+        env={
+            "COLUMNS": "80",
+            "HOME": str(tmp_path),
+            "PATH": f"{Path(sys.executable).parent}:{os.defpath}",
+            "XDG_STATE_HOME": str(tmp_path / "state"),
+        },
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout
+    shown, printed = (re.sub(r"\d+ ms", "N ms", text).splitlines() for text in (block[2], done.stdout))
+    assert sorted(printed) == sorted(shown)  # what the agent says and what wiretape says come by two pipes
 
 
 @pytest.mark.parametrize("line", [line for line in README.splitlines() if line.startswith("$ ")])
