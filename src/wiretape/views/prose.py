@@ -16,6 +16,14 @@ from rich.text import Text
 NARROWEST = 10  # a column of text is never made narrower than this
 _AT_ONCE = 64  # lines that are handed to rich as one
 _WORD = re.compile(r"( *[^ ]+) *")
+# Letters and signs of one cell and of two, none of which joins its neighbours.
+_ONE = (
+    "\u00a1-\u00ac\u00ae-\u024f\u0370-\u0377\u0384-\u0482\u048a-\u052f"
+    "\u2010-\u2027\u2030-\u205e\u2190-\u2193\u2500-\u257f"
+)
+_TWO = "\u3001-\u3029\u3041-\u3096\u309b-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60"
+_COUNTED = re.compile(f"[ -~{_ONE}{_TWO}]+")
+_WIDE = re.compile(f"[{_TWO}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +57,54 @@ def _moved(lines: Iterator[str], indent: int, style: Style) -> Iterator[Segment]
 def wrapped(console: Console, text: str, width: int) -> Iterator[str]:
     """The text in lines of at most `width` cells, broken where rich breaks them, without their trailing blanks."""
     for line in text.split("\n"):
-        if not (line.isascii() and line.isprintable()):  # characters of no cell, or of two
-            yield from (part.plain.rstrip() for part in Text(line).wrap(console, width, overflow="fold"))
-        elif len(line) <= width:
+        if len(line) <= width and line.isascii() and line.isprintable():
             yield line.rstrip()
-        else:
+        elif _COUNTED.fullmatch(line):
             yield from _broken(line, width)
+        else:  # characters that join others, or of which only rich knows how wide they are
+            yield from (part.plain.rstrip() for part in Text(line).wrap(console, width, overflow="fold"))
 
 
 def _broken(line: str, width: int) -> Iterator[str]:
-    """A line of which each character takes one cell. A word longer than a line is cut with the blanks behind it."""
+    """A line of counted characters. A word longer than a line is cut with the blanks behind it."""
     start = used = 0  # of the line that is being filled: where it starts, how many cells it has
     for word in _WORD.finditer(line):
-        length = word.end(1) - word.start()
-        if length > width - used and length > width:
-            if word.start() > start:
-                yield line[start : word.start()].rstrip()
-            *starts, start = range(word.start(), word.end(), width)
-            yield from (line[at : at + width].rstrip() for at in starts)
-            used = 0
-        elif length > width - used and word.start() > start:
+        length = _cells(word[1])
+        if length <= width - used:
+            used += _cells(word[0])
+            continue
+        if word.start() > start:
             yield line[start : word.start()].rstrip()
             start = word.start()
-        used = word.end() - start
+        if length > width:
+            for stop in _cuts(line, start, word.end(), width):
+                yield line[start:stop].rstrip()
+                start = stop
+        used = _cells(line[start : word.end()])
     yield line[start:].rstrip()
+
+
+def _cuts(line: str, start: int, end: int, width: int) -> Iterator[int]:
+    """Where a word is cut that is longer than a line."""
+    while (start := _fitting(line, start, end, width)) < end:
+        yield start
+
+
+def _fitting(line: str, start: int, end: int, width: int) -> int:
+    """How far one line goes."""
+    if line[start : start + width].isascii():
+        return min(end, start + width)
+    while start < end and width > 0:
+        some = line[start : min(end, start + max(1, width // 2))]  # they fit, but a wide one at the very edge
+        if _cells(some) > width:
+            break
+        width -= _cells(some)
+        start += len(some)
+    return start
+
+
+def _cells(text: str) -> int:
+    return len(text) if text.isascii() else 2 * len(text) - len(_WIDE.sub("", text))
 
 
 def sentence(text: str, style: str = "") -> Indented:
