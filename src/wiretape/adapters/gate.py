@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
-from wiretape.adapters.hosts import is_known_provider, is_loopback
+from wiretape.adapters.hosts import is_known_provider
 from wiretape.adapters.routes import route_path, variables_of
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Outcome
@@ -130,8 +130,7 @@ class Gate:
     def _not_let_through(self, host: str, port: int) -> str:
         """Notes a refused tunnel, and says why it is."""
         what = f"CONNECT {host}:{port}"
-        recorded = f"{host}:{port}" if is_loopback(host) else host  # this machine serves many things
-        if not (is_known_provider(host) or self._session.knows_host(recorded)):
+        if not (is_known_provider(host) or self._session.knows_place(host, port)):
             note = f"only hosts named by --pass are let through (--pass {host})"
             self._session.refused(what, note)
             return f"wiretape replay opens no connection to {host}:{port}: {note}"

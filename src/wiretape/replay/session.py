@@ -161,6 +161,12 @@ class ReplaySession:
             for recorded in [*self._recorded, *self._sockets.recorded]
         )
 
+    def knows_place(self, host: str, port: int) -> bool:
+        """Whether anything from this very port of a host is on the tape."""
+        name = f"[{host}]" if ":" in host else host
+        there = {address("GET", f"{scheme}://{name}:{port}/").host for scheme in ("http", "https")}
+        return any(recorded.probe.address.host in there for recorded in [*self._recorded, *self._sockets.recorded])
+
     def knows_plain(self, host: str, port: int) -> bool:
         """Whether anything was recorded from here in plain HTTP."""
         there = address("GET", f"http://{host}:{port}/").host

@@ -91,6 +91,25 @@ def test_a_tunnel_to_a_model_provider_is_a_miss_and_never_let_through(let_throug
     assert replay.report().passed == {}
 
 
+@pytest.mark.parametrize(
+    ("url", "known", "unknown"),
+    [
+        ("https://127.0.0.1:18080/v1/chat/completions", "127.0.0.1:18080", "127.0.0.1:18081"),
+        ("https://models.example.com:8443/v1/chat/completions", "models.example.com:8443", "models.example.com:443"),
+        ("https://models.example.com/v1/chat/completions", "models.example.com:443", "models.example.com:8443"),
+        ("https://[::1]:18080/v1/chat/completions", "[::1]:18080", "[::1]:18081"),
+    ],
+)
+def test_another_port_of_a_recorded_host_is_not_on_the_tape(url: str, known: str, unknown: str) -> None:
+    replay = session(exchange(1, chat(user("hi")), "one", url=url))
+    with Replaying(replay) as replaying:
+        assert b"only hosts named by --pass are let through" in tunnelled(replaying, unknown, b"")
+        assert b"does not open TLS" in tunnelled(replaying, known, b"")
+    plain = {place: f"CONNECT {place.replace('[', '').replace(']', '')}" for place in (known, unknown)}
+    assert [missed.what for missed in replay.report().missed] == [plain[known]]
+    assert [strayed.what for strayed in replay.report().strayed] == [plain[unknown]]
+
+
 def test_plain_http_through_the_proxy_is_answered_from_the_tape() -> None:
     replay = session(exchange(1, chat(user("hi")), "one", url=URL))
     with Replaying(replay) as replaying, through(replaying) as client:
