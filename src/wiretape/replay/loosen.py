@@ -15,7 +15,6 @@ import orjson
 from wiretape.model.call import (
     Block,
     CallRequest,
-    Control,
     Media,
     Message,
     Reasoning,
@@ -144,8 +143,6 @@ def _block(block: Block, ids: list[str]) -> Json:
             ]
         case Media(kind=kind, raw=raw):
             return ["media", kind, _strip(raw, ids)]
-        case Control(kind=kind, raw=raw):
-            return ["control", kind, _strip(raw, ids)]
         case Unknown(type=kind, raw=raw):
             return ["unknown", kind, _strip(raw, ids)]
         case _:
