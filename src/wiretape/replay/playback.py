@@ -9,9 +9,10 @@ from typing import Final
 
 import orjson
 
-from wiretape.model.http import Ended, Exchange, Headers, StreamBody, body_bytes
+from wiretape.model.http import BytesBody, Ended, Exchange, Headers, StreamBody, body_bytes
 from wiretape.replay.faults import FOREVER_MS, marred, slowed
 from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray
+from wiretape.tape.codings import kept_encoded
 from wiretape.tape.redact_placeholders import PLACEHOLDER
 
 # Headers of one connection, and those that described bytes which are sent in another way now.
@@ -111,6 +112,9 @@ def _recorded(exchange: Exchange, pace: float) -> Playback:
     pause = max(0, response.headers_at - exchange.at) * pace
     headers = _headers(response.headers)
     body = response.body
+    encoding = ",".join(response.headers.all("content-encoding"))
+    if encoding and isinstance(body, BytesBody) and kept_encoded(encoding, body.data):
+        headers.append(("content-encoding", encoding))  # it was recorded as it came
     if isinstance(body, StreamBody):
         pieces = list(_pieces(body, pace))
         return Playback(response.status, headers, pieces, pause, streamed=True, cut=cut, linger=linger, ended=ended)

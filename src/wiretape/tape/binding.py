@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from typing import TypeAlias
 
 from wiretape.model.http import Exchange, Request, Response, WsMessage
+from wiretape.tape.codings import MOST_DECODED, MOST_TIMES
 from wiretape.tape.documents import Header
 from wiretape.tape.draft import Draft
 from wiretape.tape.opening import Opened
@@ -56,7 +57,9 @@ class Binder:
         self._troubles = troubles
         self._on_exchange, self._on_message = on_exchange, on_message
         self._now = now
-        self._writer = TapeWriter(lambda document: opened.file.append(b"\n" + document), redactor, heads_clean=True)
+        self._writer = TapeWriter(
+            lambda document: opened.file.append(document, before=b"\n"), redactor, heads_clean=True
+        )
         self._live: dict[int, Draft] = {}
         self._progress: dict[int, Progress] = {}
         self._failed: list[Draft] = []
@@ -137,6 +140,7 @@ class Binder:
         if draft.request_written:
             return
         raw = request_bytes(draft, self._journal)
+        self._say_encoded(draft, draft.request.kept_encoded, "request")
         written = self._writer.request(draft.number, draft.at, request_head(draft), raw)
         draft.request_written = True
         self._progress.setdefault(draft.number, Progress()).request = written
@@ -149,10 +153,18 @@ class Binder:
         at = draft.headers_at if draft.websocket or draft.ended_at is None else draft.ended_at
         ended = None if draft.websocket else draft.ended
         response = response_of(draft, self._journal)
+        self._say_encoded(draft, draft.response.kept_encoded, "response")
         self._progress[draft.number].response = self._writer.response(draft.number, at, response, ended)
         draft.response_written = True
         with self._journal.lock:
             draft.response.clear()
+
+    def _say_encoded(self, draft: Draft, kept: bool, what: str) -> None:
+        if kept:
+            self._troubles.warn(
+                f"{self._opened.path}: x{draft.number}: the body of the {what} decodes to more than "
+                f"{MOST_DECODED >> 20} MB and {MOST_TIMES} times its size: it is kept encoded, as it came"
+            )
 
     def _write_up_to_messages(self, draft: Draft) -> None:
         self._write_request(draft)

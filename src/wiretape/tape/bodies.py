@@ -79,7 +79,9 @@ def response_body(chunks: Iterable[tuple[int, bytes]], content_type: str | None)
     if framer is None and parts and parts[-1][0] > parts[0][0]:
         framer = list_framer_for(content_type, first[:_LOOK])
     if framer is None or not first:
-        return plain_body(b"".join(data for _, data in parts))
+        raw = b"".join(data for _, data in parts)
+        parts.clear()  # a large body is not kept twice
+        return plain_body(raw)
     return stream_body(framer, parts)
 
 

@@ -6,10 +6,15 @@ A body cut short keeps what decodes. An encoding that is not known, or whose lib
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 GZIP, ZLIB, RAW_DEFLATE = 31, 15, -15
+# A body that decodes to more than both is kept encoded: it was made to fill somebody's memory.
+MOST_DECODED = 64 * 1024 * 1024  # bytes
+MOST_TIMES = 200  # its encoded size
+_STEP = 1024 * 1024  # decoded bytes at a time
+_INPUT = 1024  # bytes at a time for a decoder that knows no limit
 
 
 class Decoder(Protocol):
@@ -103,16 +108,21 @@ class _Brotli:
         self.pending = b""
 
     def feed(self, data: bytes, limit: int = 0) -> bytes:
-        if self._decompressor.is_finished():
-            return b""
-        try:
-            piece: bytes = self._decompressor.process(data)
-        except self._error as error:
-            if self._decoded_any:
-                return b""
-            raise CodingError(str(error)) from None
-        self._decoded_any = self._decoded_any or bool(piece)
-        return piece
+        data, self.pending = self.pending + data, b""
+        out: list[bytes] = []
+        size = at = 0
+        while at < len(data) and not (limit and size >= limit) and not self._decompressor.is_finished():
+            try:
+                piece: bytes = self._decompressor.process(data[at : at + _INPUT])
+            except self._error as error:
+                if self._decoded_any:
+                    return b"".join(out)
+                raise CodingError(str(error)) from None
+            self._decoded_any = self._decoded_any or bool(piece)
+            out.append(piece)
+            at, size = at + _INPUT, size + len(piece)
+        self.pending = b"" if self._decompressor.is_finished() else data[at:]
+        return b"".join(out)
 
 
 class _Chain:
@@ -182,3 +192,38 @@ def decoder_for(content_encoding: str) -> Decoder | None:
             return None
         decoders.append(made)
     return decoders[0] if len(decoders) == 1 else _Chain(decoders) if decoders else None
+
+
+def steps(decoder: Decoder, data: bytes) -> Iterator[bytes]:
+    """What the data decodes to, a part at a time."""
+    piece = decoder.feed(data, _STEP)
+    yield piece
+    while len(piece) >= _STEP or decoder.pending:
+        before = decoder.pending
+        piece = decoder.feed(b"", _STEP)
+        if not piece and decoder.pending == before:
+            return
+        yield piece
+
+
+def swells(decoded: int, encoded: int) -> bool:
+    """Whether a body of such sizes is kept encoded."""
+    return decoded > MOST_DECODED and decoded > MOST_TIMES * encoded
+
+
+def kept_encoded(content_encoding: str, data: bytes) -> bool:
+    """Whether a recorded body is still encoded: nobody could undo that, or it would have been too large."""
+    if all(name.strip().lower() in ("", "identity") for name in content_encoding.split(",")):
+        return False
+    decoder = decoder_for(content_encoding)
+    if decoder is None:
+        return True
+    size = 0
+    try:
+        for piece in steps(decoder, data):
+            size += len(piece)
+            if swells(size, len(data)):
+                return True
+    except CodingError:
+        pass
+    return False

@@ -51,6 +51,8 @@ class BodyDraft:
     decoder: Decoder | None = None
     framer: Framer | None = None  # of a binary stream: it goes to the journal frame by frame
     decoded: int = 0
+    began: list[bytes] = field(default_factory=list)  # what came encoded, up to where decoding was deferred
+    kept_encoded: bool = False  # decoded it would be too large
     deferred: bool = False  # too large to be decoded on arrival: the rest is in `encoded`
     held: bytes = b""  # the end of the text so far: it may be the beginning of a secret
     held_at: int = 0
@@ -63,6 +65,7 @@ class BodyDraft:
     def clear(self) -> None:
         self.extents.clear()
         self.encoded.clear()
+        self.began.clear()
 
 
 @dataclass(slots=True)

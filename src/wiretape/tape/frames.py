@@ -10,9 +10,11 @@ import base64
 import binascii
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
 from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
+_SLICE = 4 * 1024 * 1024  # characters of base64 that are decoded at a time: whole groups of four
 _LEAST_SAVED = 12  # characters in common below which a frame is written whole
 
 
@@ -169,9 +171,21 @@ class Times(Lazy[int]):
 def from_base64(text: str, where: str) -> bytes:
     """Raises ValueError saying where the text is no base64."""
     try:
-        return base64.b64decode(text, validate=True)
+        whole = len(text) <= _SLICE
+        return base64.b64decode(text, validate=True) if whole else _from_much_base64(text)
     except binascii.Error as error:
         raise ValueError(f"{where}: no base64 ({error})") from None
+
+
+def _from_much_base64(text: str) -> bytes:
+    """The same a part at a time: much text is not copied whole."""
+    made = BytesIO()
+    for at in range(0, len(text), _SLICE):
+        part = text[at : at + _SLICE]
+        if at + _SLICE < len(text) and "=" in part:
+            raise binascii.Error("padding before the end")
+        made.write(base64.b64decode(part, validate=True))
+    return made.getvalue()
 
 
 def to_base64(data: bytes) -> str:

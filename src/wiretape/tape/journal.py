@@ -17,12 +17,13 @@ from typing import Any, TypeAlias
 import orjson
 
 from wiretape.model.http import Close, Ended, Headers
-from wiretape.tape.codings import CodingError
+from wiretape.tape.codings import CodingError, steps, swells
 from wiretape.tape.draft import BodyDraft, Draft, Extent, Extents, MessageDraft
 from wiretape.tape.storage import write_all
 
 VERSION = 1
 _LARGE = 16_384  # bytes of a record from which on copying it counts
+_MOST_AT_ONCE = 4 * 1024 * 1024  # bytes of one read
 _GAP = 4096  # bytes of other exchanges that are read along rather than skipped
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -133,7 +134,8 @@ def _neighbours(extents: Iterable[Extent]) -> Iterator[list[Extent]]:
     """Extents that stand close together, as one read."""
     group: list[Extent] = []
     for extent in extents:
-        if group and not 0 <= extent[0] - (group[-1][0] + group[-1][1]) <= _GAP:
+        far = group and not 0 <= extent[0] - (group[-1][0] + group[-1][1]) <= _GAP
+        if far or (group and extent[0] + extent[1] - group[0][0] > _MOST_AT_ONCE):
             yield group
             group = []
         group.append(extent)
@@ -332,13 +334,19 @@ def _fill_end(draft: Draft, tail: dict[str, Any], at: int) -> None:
 
 
 def decoded(body: BodyDraft, journal: Source) -> list[tuple[int, bytes]]:
-    """The chunks of a body, (when, bytes), with what was left encoded undone."""
+    """The chunks of a body, (when, bytes), with what was left encoded undone; as they came if that is too much."""
     chunks = journal.read_all(body.extents)
     if not body.deferred or body.decoder is None:
         return chunks
     last = chunks[-1][0] if chunks else 0
+    rest = [(last, b""), *journal.read_all(body.encoded)]
+    decoded, encoded = sum(len(data) for _, data in chunks), sum(map(len, body.began)) + body.encoded.size
     with contextlib.suppress(CodingError):  # what decodes is kept
-        chunks.append((last, body.decoder.feed(b"")))
-        for at, data in journal.read_all(body.encoded):
-            chunks.append((at, body.decoder.feed(data)))
+        for at, data in rest:
+            for piece in steps(body.decoder, data):
+                chunks.append((at, piece))
+                decoded += len(piece)
+                if swells(decoded, encoded):
+                    body.kept_encoded = True
+                    return [(last, b"".join(body.began)), *rest]
     return chunks

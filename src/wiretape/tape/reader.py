@@ -66,8 +66,9 @@ def read_tape(path: str | Path) -> Tape:
     left = read_journal(journal_path(path))  # first: what ends meanwhile is then found in the tape
     header, pieces, warnings = _documents(path, left)
     assembly = Assembly(path)
-    for piece in pieces:
-        assembly.add(piece)
+    pieces.reverse()
+    while pieces:  # what was taken in need not be kept
+        assembly.add(pieces.pop())
     if left is not None:
         _take_in(assembly, left, path)
     return Tape(path, header, assembly.exchanges(), (*warnings, *assembly.warnings), assembly.incomplete)

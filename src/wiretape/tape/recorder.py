@@ -254,10 +254,12 @@ class Recorder:
             self._append(draft, body, kind + b"-encoded", at, data)
             return
         if body.decoder is not None:
+            body.began.append(data)
             try:
                 plain = body.decoder.feed(data, _MOST_ON_ARRIVAL)
             except CodingError:
                 body.decoder, plain = None, data  # a content-encoding that is not true
+                body.began.clear()
             body.decoded += len(plain)
             self._plain(draft, body, kind, at, plain)
             if body.decoder is not None and body.decoded >= _MOST_ON_ARRIVAL:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from wiretape.model.http import Headers, Request, Response, WsMessage
+from wiretape.model.http import Body, BytesBody, Headers, Request, Response, WsMessage
 from wiretape.tape.bodies import response_body
 from wiretape.tape.draft import Draft, MessageDraft
 from wiretape.tape.journal import Leftover, Source, decoded
@@ -26,8 +26,12 @@ def response_of(draft: Draft, journal: Source) -> Response:
     """The response as far as it came."""
     assert draft.status is not None
     headers = Headers(draft.response_headers)
-    chunks = [(max(0, at - draft.headers_at), data) for at, data in decoded(draft.response, journal)]
-    body = response_body(chunks, headers.get("content-type"))
+    # Read here, and let go piece by piece: a list would keep a large body twice.
+    chunks = ((max(0, at - draft.headers_at), data) for at, data in decoded(draft.response, journal))
+    if draft.response.kept_encoded:
+        body: Body | None = BytesBody(b"".join(data for _, data in chunks))
+    else:
+        body = response_body(chunks, headers.get("content-type"))
     return Response(draft.status, headers, draft.headers_at, body, draft.trailers)
 
 

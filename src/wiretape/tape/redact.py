@@ -26,6 +26,7 @@ from wiretape.tape.redact_search import Care, Search
 __all__ = ["Redactor", "is_placeholder", "matches"]
 
 _CLEAN_MOST = 4096  # remembered texts in which nothing was found
+_SLICE = 1024 * 1024  # bytes that are searched at a time
 _LONG = 512  # from this length on it pays to remember a text
 _SCHEME = re.compile(r"(Bearer|Basic|Token|Bot|ApiKey|Key|DPoP|AWS4-HMAC-SHA256)(\s+)(?=\S)", re.IGNORECASE)
 _COOKIE_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "priority", "version"})
@@ -205,6 +206,8 @@ class Redactor:
     def data(self, data: bytes) -> bytes:
         """Raw bytes without secrets; the very same object if there are none."""
         self._wrote = True
+        if len(data) > 2 * _SLICE and not self._patterns:  # a pattern may match any length
+            return self._sliced(data)
         if self.known_clean(data):
             return data
         text = data.decode("utf-8", "surrogateescape")
@@ -217,6 +220,27 @@ class Redactor:
             self.remember_clean(data)
             return data
         return redacted.encode("utf-8", "surrogateescape")
+
+    def _sliced(self, data: bytes) -> bytes:
+        """The same for much data, a part at a time: as a text it takes up to four times the memory."""
+        known = self.search()
+        pieces: list[bytes] = []  # what was changed, and what stands between
+        start = kept = 0
+        while start < len(data):
+            part = data[start : start + _SLICE]
+            end = start + len(part)
+            if end < len(data):
+                end -= self.unfinished(part)
+                end = end if end > start else start + len(part)
+            part = data[start:end]
+            clean = self.data(part)
+            if clean is not part:
+                pieces += [data[kept:start], clean]
+                kept = end
+            start = end
+        made = b"".join([*pieces, data[kept:]]) if pieces else data
+        again = self.search() is not known and self.search().knows(made)
+        return self._sliced(made) if again else made
 
     def value(self, value: Json) -> Json:
         """A JSON value without secrets; the very same object if there are none.

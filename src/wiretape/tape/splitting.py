@@ -13,6 +13,7 @@ from wiretape.errors import NotATape, TapeDamaged
 from wiretape.model.jsonvalue import Json
 
 _SPACE = re.compile(r"\s*")
+_LONG = 4096  # bytes that are not looked at for being blank
 _BOM = "\ufeff"
 
 
@@ -28,15 +29,17 @@ class Piece:
 def split_documents(text: bytes, path: Path) -> tuple[list[Piece], str | None]:
     """The documents, and a warning if the last one is torn. Raises NotATape or TapeDamaged."""
     pieces: list[Piece] = []
-    line, offset = 1, 0
-    for part in text.split(b"\n\n"):
-        if part.strip():
+    line, start, view = 1, 0, memoryview(text)
+    while start <= len(text):
+        end = text.find(b"\n\n", start)
+        end = len(text) if end < 0 else end
+        if end - start > _LONG or text[start:end].strip():
             try:
-                pieces.append(Piece(orjson.loads(part), line, offset + len(part)))
+                pieces.append(Piece(orjson.loads(view[start:end]), line, end))
             except orjson.JSONDecodeError:
                 return _concatenated(text, path)
-        line += part.count(b"\n") + 2
-        offset += len(part) + 2
+        line += text.count(b"\n", start, end) + 2
+        start = end + 2
     return pieces, None
 
 

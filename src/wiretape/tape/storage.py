@@ -124,18 +124,19 @@ class TapeFile:
         os.ftruncate(self._descriptor, size)
         self._size = size
 
-    def append(self, text: bytes) -> None:
+    def append(self, text: bytes, before: bytes = b"") -> None:
         """Write and hand over to the system, or raise OSError and leave the file as it was."""
-        data = self._compressed(text) if self._library else text
+        parts = [self._compressed(before + text)] if self._library else [before, text]
         try:
             os.lseek(self._descriptor, self._size, os.SEEK_SET)
-            write_all(self._descriptor, data)
+            for data in parts:
+                write_all(self._descriptor, data)
         except OSError:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, self._size)
             self._cut, self._compressor = self._compressor is not None, None
             raise
-        self._size += len(data)
+        self._size += sum(map(len, parts))
         self._cut = False
 
     def _compressed(self, text: bytes) -> bytes:
@@ -188,4 +189,4 @@ def write_all(descriptor: int, data: bytes) -> None:
     """os.write may take less than it was given."""
     written = os.write(descriptor, data)
     while written < len(data):
-        written += os.write(descriptor, data[written:])
+        written += os.write(descriptor, memoryview(data)[written:])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 from tests.support.replaying import chat, exchange, live, response, session, stream, user
 
@@ -98,3 +100,14 @@ def test_misses_are_400_and_strays_404_and_neither_is_to_be_retried() -> None:
     assert (miss.status, stray.status) == (400, 404)
     assert dict(miss.headers)["x-should-retry"] == dict(stray.headers)["x-should-retry"] == "false"
     assert b"GET a.example/x is not on the tape" in stray.pieces[0].data
+
+
+def test_a_body_that_was_recorded_encoded_is_sent_with_its_encoding() -> None:
+    bomb = gzip.compress(bytes(66 << 20), 9)
+    for encoding, data in (("gzip", bomb), ("x-unheard-of", b"\xff\x00")):
+        made = Response(200, Headers([("content-encoding", encoding)]), 0, BytesBody(data))
+        shown = played(exchange(1, chat(user("hi")), made))
+        assert ("content-encoding", encoding) in shown.headers
+        assert b"".join(piece.data for piece in shown.pieces) == data
+    archive = Response(200, Headers([("content-encoding", "gzip")]), 0, BytesBody(gzip.compress(b"an archive")))
+    assert "content-encoding" not in dict(played(exchange(1, chat(user("hi")), archive)).headers)

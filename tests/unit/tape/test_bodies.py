@@ -9,6 +9,7 @@ from tests.support.taping import Taping
 
 from wiretape.model.http import BytesBody, Ended, JsonBody, StreamBody, TextBody, body_bytes
 from wiretape.tape.bodies import digest, plain_body, response_body, shape_of
+from wiretape.tape.frames import from_base64, to_base64
 from wiretape.tape.reader import read_tape
 from wiretape.tape.writer import Shelf
 
@@ -137,3 +138,11 @@ def test_a_body_nested_too_deeply_for_the_fast_encoder_has_a_hash() -> None:
     for _ in range(400):
         deep = [deep]
     assert digest({"json": deep}) == digest({"json": [deep[0]]}) != digest({"json": deep[0]})
+
+
+def test_much_base64_is_read_like_little() -> None:
+    data = bytes(range(256)) * 14_000
+    assert from_base64(to_base64(data), "here") == data
+    for wrong in ("AA==" + "A" * (5 << 20), "A" * (5 << 20) + "!AAA", "A" * ((4 << 20) + 1)):
+        with pytest.raises(ValueError, match="here: no base64"):
+            from_base64(wrong, "here")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from wiretape.tape.codings import CodingError, decoder_for, zstd_library
+from wiretape.tape.codings import MOST_DECODED, CodingError, decoder_for, kept_encoded, steps, swells, zstd_library
 
 DATA = bytes(random.Random(1).randbytes(2000)) + b"so it goes " * 500
 
@@ -95,3 +95,29 @@ def test_a_missing_library_leaves_the_body_encoded(monkeypatch: pytest.MonkeyPat
         monkeypatch.setitem(sys.modules, name, None)
     assert decoder_for("br") is None
     assert decoder_for("zstd") is None
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_decoding_in_steps_gives_the_same_and_never_much_at_a_time(name: str) -> None:
+    data = DATA * 10 + bytes(20 << 20) + DATA
+    encoded = ENCODERS[name](data)
+    decoder = decoder_for(name)
+    assert decoder is not None
+    pieces = list(steps(decoder, encoded))
+    assert b"".join(pieces) == data
+    assert max(map(len, pieces)) <= (4 << 20 if name != "br" else 17 << 20)  # brotli writes 16 MB blocks at most
+
+
+def test_only_what_is_large_and_grew_out_of_proportion_swells() -> None:
+    assert swells(MOST_DECODED + 1, MOST_DECODED // 200)
+    assert not swells(MOST_DECODED, 1)
+    assert not swells(MOST_DECODED + 1, MOST_DECODED // 200 + 1)
+
+
+def test_what_is_still_encoded_is_told_from_what_was_decoded() -> None:
+    bomb = gzip.compress(bytes(MOST_DECODED + (1 << 20)), 9)
+    assert kept_encoded("gzip", bomb)
+    assert kept_encoded("x-unheard-of", b"anything")
+    assert not kept_encoded("gzip", gzip.compress(DATA))  # an archive, of which only the sending was undone
+    assert not kept_encoded("gzip", DATA)
+    assert not kept_encoded("identity", b"anything")

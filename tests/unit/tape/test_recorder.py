@@ -3,6 +3,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
+import sys
 import time
 import tracemalloc
 import zlib
@@ -479,3 +481,70 @@ def test_close_twice_is_close_once(tmp_path: Path) -> None:
     taping = Taping(tape_path(tmp_path))
     taping.call(b"{}", [b"{}"])
     assert taping.recorder.close() == taping.recorder.close()
+
+
+@pytest.mark.parametrize("sent_by", ["client", "server"])
+def test_a_body_that_swells_when_decoded_is_kept_as_it_came_and_told(tmp_path: Path, sent_by: str) -> None:
+    compressor = zlib.compressobj(9, zlib.DEFLATED, 31)
+    bomb = b"".join([*(compressor.compress(bytes(1 << 20)) for _ in range(80)), compressor.flush()])
+    told: list[str] = []
+    recorder = Recorder(
+        tape_path(tmp_path), clock=Clock(), started=STARTED, redactor=Redactor(), on_trouble=told.append
+    )
+    heads = [("content-type", "text/event-stream"), ("content-encoding", "gzip")]
+    x = recorder.begin("POST", "https://h.example/v1", "1.1", heads if sent_by == "client" else [])
+    for at in range(0, len(bomb) if sent_by == "client" else 0, 5000):
+        recorder.request_data(x, bomb[at : at + 5000])
+    recorder.request_end(x)
+    recorder.response(x, 200, heads if sent_by == "server" else [])
+    for at in range(0, len(bomb) if sent_by == "server" else 0, 5000):
+        recorder.response_data(x, bomb[at : at + 5000])
+    recorder.end(x, Ended.COMPLETE)
+    summary = recorder.close()
+    assert not summary.incomplete
+    what = "request" if sent_by == "client" else "response"
+    warning = f"x1: the body of the {what} decodes to more than 64 MB and 200 times its size: it is kept encoded"
+    assert told == [f"{tape_path(tmp_path)}: {warning}, as it came"]
+    (exchange,) = read_tape(tape_path(tmp_path)).exchanges
+    assert exchange.response is not None
+    side = exchange.request if sent_by == "client" else exchange.response
+    assert side.body == BytesBody(bomb)
+    assert side.headers["content-encoding"] == "gzip"
+
+
+_PEAK = """
+import os, resource, sys, time
+from datetime import UTC, datetime
+from pathlib import Path
+from wiretape.model.http import Ended
+from wiretape.tape.reader import read_tape
+from wiretape.tape.recorder import Recorder
+from wiretape.tape.redact import Redactor
+
+path, size = Path(sys.argv[1]), 32 << 20
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+before = peak()
+if not path.exists():
+    recorder = Recorder(path, clock=time.monotonic, started=datetime.now(UTC), redactor=Redactor())
+    x = recorder.begin("GET", "https://h.example/v1", "1.1", [("authorization", "Bearer Zq81mfLate77CredentialX29")])
+    recorder.request_end(x)
+    recorder.response(x, 200, [("content-type", "application/octet-stream")])
+    for _ in range(size >> 16):
+        recorder.response_data(x, os.urandom(1 << 16))
+    recorder.end(x, Ended.COMPLETE)
+    assert not recorder.close().incomplete
+else:
+    assert len(read_tape(path).exchanges[0].response.body.data) == size
+print((peak() - before) / size)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs resource.getrusage")
+def test_a_large_body_is_recorded_and_read_in_a_few_times_its_size(tmp_path: Path) -> None:
+    for what in ("record", "read"):
+        done = subprocess.run(
+            [sys.executable, "-c", _PEAK, str(tape_path(tmp_path))], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert float(done.stdout) < 4.5, what  # a text of the body alone would take four times it

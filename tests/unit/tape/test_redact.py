@@ -651,3 +651,19 @@ def test_a_known_secret_with_every_byte_percent_encoded_is_replaced() -> None:
         "https://h.example/a%20b?q=[redacted:authorization:1]&z=a%20b"
     )
     assert Redactor().url(f"https://h.example/?foo=%73k{KEY[2:]}") == "https://h.example/?foo=[redacted:api-key:1]"
+
+
+def test_much_data_is_searched_in_parts_and_nothing_is_lost_between_them() -> None:
+    secret = "Zq81mfLate77CredentialX29"
+    redactor = Redactor()
+    redactor.learn([("authorization", f"Bearer {secret}")], "")
+    plain = b"\xff\x00\x80 " * 800_000
+    assert redactor.data(plain) is plain
+    for at in (0, (1 << 20) - 12, (1 << 20) - 1, 2 << 20, len(plain)):
+        made = redactor.data(plain[:at] + secret.encode() + b" " + KEY.encode() + plain[at:])
+        assert made == plain[:at] + b"[redacted:authorization:1] [redacted:api-key:1]" + plain[at:]
+        assert redactor.data(made) is made
+    late = Redactor()
+    assert late.data(b"x" + KEY.encode() + b" " + plain + KEY.encode()) == (
+        b"x[redacted:api-key:1] " + plain + b"[redacted:api-key:1]"
+    )
