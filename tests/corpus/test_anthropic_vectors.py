@@ -230,7 +230,7 @@ def test_mcp_tools_run_by_the_provider() -> None:
 def test_after_a_fallback_another_model_answers() -> None:
     fell = {"type": "fallback", "from": {"model": "claude-x"}, "to": {"model": "claude-y"}}
     response = check_chunking(MESSAGES, named([start(), *block(0, fell), *text(1, "Hi"), *end()]))
-    assert (response.model, said(response)) == ("claude-y", [("unknown", "fallback"), ("text", "Hi")])
+    assert (response.model, said(response)) == ("claude-y", [("control", "fallback"), ("text", "Hi")])
 
 
 def test_compaction_is_replaced_not_appended() -> None:

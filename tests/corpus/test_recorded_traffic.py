@@ -298,7 +298,7 @@ def test_rare_shapes_are_recognised_by_their_events() -> None:
         ("anthropic-tool-no-args", "Text ToolCall"),
         ("spliced-message-start", "ToolCall"),
         ("anthropic-mcp.1", "ToolCall ToolResult Text"),
-        ("openai-mcp-tool.1", "Unknown ToolCall ToolResult ToolCall ToolResult Text"),
+        ("openai-mcp-tool.1", "Control ToolCall ToolResult ToolCall ToolResult Text"),
         ("deepseek-tool-call", "ToolCall"),
         ("alibaba-tool-call", "ToolCall"),
         ("google-stream-tool-call-arguments.chunks", "ToolCall ToolCall"),

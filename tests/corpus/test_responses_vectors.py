@@ -275,8 +275,8 @@ SERVER_ITEMS: dict[str, tuple[dict[str, Any], list[Any]]] = {
         {"type": "program", "id": "p_1", "call_id": "call_p", "code": "f()"},
         [("call", "call_p", "program", "f()", "server")],
     ),
-    "mcp_list_tools": ({"type": "mcp_list_tools", "id": "l", "tools": []}, [("unknown", "mcp_list_tools")]),
-    "compaction": ({"type": "compaction", "encrypted_content": "x"}, [("unknown", "compaction")]),
+    "mcp_list_tools": ({"type": "mcp_list_tools", "id": "l", "tools": []}, [("control", "mcp_list_tools")]),
+    "compaction": ({"type": "compaction", "encrypted_content": "x"}, [("control", "compaction")]),
     "of_the_future": ({"type": "telepathy_call", "thought": 1}, [("unknown", "telepathy_call")]),
 }
 
@@ -415,10 +415,10 @@ def test_every_kind_of_input_item() -> None:
         ("tool", [("result", "c4", None, "{}")]),
         ("tool", [("result", "c5", None, "no such file")]),
         ("tool", [("result", "c6", None, "")]),
-        ("assistant", [("unknown", "item_reference")]),
-        ("system", [("unknown", "compaction_trigger")]),
-        ("system", [("unknown", "additional_tools")]),
-        ("user", [("unknown", "mcp_approval_response")]),
+        ("assistant", [("control", "item_reference")]),
+        ("system", [("control", "compaction_trigger")]),
+        ("system", [("control", "additional_tools")]),
+        ("user", [("control", "mcp_approval_response")]),
     ]
     assert check_paths(call, request) == 17
     assert [call.request.path(n) for n in (0, 1, 15)] == ["instructions", "input[0]", "input[14]"]
@@ -479,7 +479,7 @@ def test_compaction_answers_with_its_output() -> None:
         "output": [{"type": "compaction", "encrypted_content": "x"}],
     }
     response = answer(RESPONSES + "/compact", {**compacted, "usage": USAGE}, request={"model": "m", "input": INPUT})
-    assert (said(response), counts(response)) == ([("unknown", "compaction")], (347, 256, 64, 75, 18))
+    assert (said(response), counts(response)) == ([("control", "compaction")], (347, 256, 64, 75, 18))
 
 
 def test_first_token_is_the_first_delta() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from wiretape.model.call import (
     CallResponse,
+    Control,
     Media,
     Message,
     ModelCall,
@@ -125,6 +126,8 @@ def short(block: Any) -> Any:
             return ("result", call_id, name, text, *((kind,) if kind != "function" else ()))
         case Media(kind=kind):
             return ("media", kind)
+        case Control(kind=kind):
+            return ("control", kind)
         case Unknown(type=kind):
             return ("unknown", kind)
     raise AssertionError(block)

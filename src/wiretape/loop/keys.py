@@ -13,7 +13,7 @@ from typing import TypeAlias
 import orjson
 
 from wiretape.loop.words import words
-from wiretape.model.call import Block, Media, Message, Reasoning, Text, ToolCall, ToolResult, Unknown
+from wiretape.model.call import Block, Control, Media, Message, Reasoning, Text, ToolCall, ToolResult, Unknown
 from wiretape.model.jsonvalue import Json
 
 Atom: TypeAlias = tuple[str, ...]
@@ -103,6 +103,8 @@ def _atom(block: Block) -> Atom | None:
             return ("result", block.text.strip(), *(spelled(part) for part in block.parts))
         case Media():
             return ("media", block.kind, spelled(_plain(block.raw)))
+        case Control():
+            return ("control", block.kind)
         case Unknown():
             return ("unknown", block.type)
         case Reasoning() | Text():

@@ -87,6 +87,15 @@ class Media:
 
 
 @dataclass(frozen=True, slots=True)
+class Control:
+    """What steers a conversation, and is neither said nor asked for: a compaction, tools that come or go on the way,
+    an approval, a reference to an earlier item, another model taking over. `raw` is the wire's own block."""
+
+    kind: str
+    raw: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """A block of a type that wiretape does not know, kept whole."""
 
@@ -94,7 +103,7 @@ class Unknown:
     raw: Json
 
 
-Block: TypeAlias = Text | Reasoning | ToolCall | ToolResult | Media | Unknown
+Block: TypeAlias = Text | Reasoning | ToolCall | ToolResult | Media | Control | Unknown
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ import orjson
 from wiretape.model.call import (
     Block,
     CallRequest,
+    Control,
     Media,
     Message,
     Reasoning,
@@ -143,6 +144,8 @@ def _block(block: Block, ids: list[str]) -> Json:
             ]
         case Media(kind=kind, raw=raw):
             return ["media", kind, _strip(raw, ids)]
+        case Control(kind=kind, raw=raw):
+            return ["control", kind, _strip(raw, ids)]
         case Unknown(type=kind, raw=raw):
             return ["unknown", kind, _strip(raw, ids)]
         case _:

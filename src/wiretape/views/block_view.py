@@ -60,6 +60,9 @@ def block_view(block: model.Block, names: Mapping[str, str], full: bool = False)
             yield Indented(Text(f"{one_line(kind)} ({media_size(raw)})", style="magenta"), 2)
             if full:
                 yield Indented(Text(json_text(raw)), 4)
+        case model.Control(kind=kind, raw=raw):
+            yield Indented(Text(one_line(kind).replace("_", " "), style="magenta"), 2)
+            yield Indented(shortened(json_text(raw), full), 4)
         case model.Unknown(type=name, raw=raw):
             yield Indented(Text(f"block of unknown type {one_line(name)!r}", style="yellow"), 2)
             yield Indented(shortened(json_text(raw), full), 4)

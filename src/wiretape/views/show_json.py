@@ -8,6 +8,7 @@ from dataclasses import asdict, fields
 
 from wiretape.model.call import (
     Block,
+    Control,
     Media,
     Message,
     ModelCall,
@@ -30,6 +31,7 @@ _TYPE = {
     ToolCall: "tool_call",
     ToolResult: "tool_result",
     Media: "media",
+    Control: "control",
     Unknown: "unknown",
 }
 

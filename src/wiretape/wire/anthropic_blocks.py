@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wiretape.model.call import Media, Message, Reasoning, ToolCall, ToolKind, ToolResult, ToolSpec, Unknown
+from wiretape.model.call import Message, Reasoning, ToolCall, ToolKind, ToolResult, ToolSpec, Unknown
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.call_frame import unknown_message
-from wiretape.wire.content import MARKERS, MessageBuilder, result_text
+from wiretape.wire.content import MARKERS, MessageBuilder, kept_block, result_text
 from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 
-_MEDIA = frozenset({"image", "document", "search_result", "container_upload"})
 _CALLS: dict[str, ToolKind] = {"tool_use": "function", "server_tool_use": "server", "mcp_tool_use": "server"}
 _CLIENT_TOOLS = ("custom", "bash_", "text_editor_", "computer_", "memory_")
 _ROLES = {"developer": "system"}
@@ -76,9 +75,7 @@ def add_block(into: MessageBuilder, raw: Json, path: str, cut: bool = False) -> 
         _add_result(into, raw, kind, path)
     else:
         into.marked = into.marked or any(not is_empty(raw.get(m)) for m in MARKERS)
-        into.add(
-            Media("file" if kind == "container_upload" else kind, raw) if kind in _MEDIA else Unknown(kind, raw), path
-        )
+        into.add(kept_block(kind, raw), path)
 
 
 def _add_call(into: MessageBuilder, raw: JsonObject, kind: ToolKind, path: str, cut: bool) -> None:

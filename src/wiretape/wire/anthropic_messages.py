@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ModelCall, ToolCall, Unknown
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Control, Message, ModelCall, ToolCall
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import finish, recognition
@@ -190,7 +190,7 @@ def decode_message(response: Response, value: Json, cut: bool = False) -> CallRe
 
 def _final_model(messages: tuple[Message, ...]) -> str | None:
     """After a fallback block, another model answers: the last one named is the answer's."""
-    blocks = [b for m in messages for b in m.blocks if isinstance(b, Unknown) and b.type == "fallback"]
+    blocks = [b for m in messages for b in m.blocks if isinstance(b, Control) and b.kind == "fallback"]
     return string(obj(obj(blocks[-1].raw).get("to")).get("model")) if blocks else None
 
 

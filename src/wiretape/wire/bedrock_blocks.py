@@ -8,7 +8,7 @@ from __future__ import annotations
 from wiretape.model.call import Media, Message, Reasoning, ToolCall, ToolKind, ToolResult, ToolSpec, Unknown
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.call_frame import unknown_message
-from wiretape.wire.content import MessageBuilder
+from wiretape.wire.content import MessageBuilder, kept_block
 from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 
 _MEDIA = {
@@ -70,7 +70,7 @@ def _add_part(into: MessageBuilder, raw: Json, path: str, role: str, cut: bool) 
         elif key in _MEDIA and isinstance(value, dict):
             into.add(Media(_MEDIA[key], raw), path)
         elif not _add_wrapped(into, key, value, where, role, cut):
-            into.add(Unknown(key, raw), path)
+            into.add(kept_block(key, raw), path)
 
 
 def _add_wrapped(into: MessageBuilder, key: str, value: Json, where: str, role: str, cut: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from wiretape.model.call import Block, Media, Message, Reasoning, Text, ToolCall, Unknown
+from wiretape.model.call import Block, Control, Media, Message, Reasoning, Text, ToolCall, Unknown
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 
@@ -30,6 +30,12 @@ _MEDIA = {
     "search_result": "search_result",
     "container_upload": "file",
 }
+# Items and blocks of Responses, Messages and Converse that hold no content of their own.
+_CONTROLS = frozenset(
+    {"compaction", "compaction_trigger", "item_reference", "additional_tools", "configuration_update"}
+    | {"mcp_list_tools", "mcp_tool_listing", "mcp_approval_request", "mcp_approval_response"}
+    | {"tool_addition", "tool_removal", "tool_reference", "toolAddition", "toolRemoval", "fallback"}
+)
 _TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "summary_text": "text", "refusal": "refusal"}
 
 
@@ -93,7 +99,14 @@ def add_part(into: MessageBuilder, part: Json, path: str) -> None:
         _add_thinking(into, part, path)
     else:
         into.marked = into.marked or any(not is_empty(part.get(m)) for m in MARKERS)
-        into.add(Media(_MEDIA[kind], part) if kind in _MEDIA else Unknown(kind, part), path)
+        into.add(kept_block(kind, part), path)
+
+
+def kept_block(kind: str, raw: JsonObject) -> Media | Control | Unknown:
+    """A block that is kept as the wire has it."""
+    if kind in _MEDIA:
+        return Media(_MEDIA[kind], raw)
+    return Control(kind, raw) if kind in _CONTROLS else Unknown(kind, raw)
 
 
 def _add_thinking(into: MessageBuilder, part: JsonObject, path: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from wiretape.model.call import Media, Message, Reasoning, ToolCall, ToolKind, ToolResult, ToolSpec, Unknown
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.call_frame import unknown_message
-from wiretape.wire.content import MARKERS, MessageBuilder, add_part, result_text
+from wiretape.wire.content import MARKERS, MessageBuilder, add_part, kept_block, result_text
 from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 
 _IDENTITY = ("type", "id", "status", "role", "object", "created_by")
@@ -95,15 +95,15 @@ def item_message(raw: JsonObject, hosted: bool = False, cut: bool = False) -> Me
     elif kind in _SERVER_CALLS:
         _add_server_call(into, raw, *_SERVER_CALLS[kind])
     else:
-        return _unknown(into, raw, kind)
+        return _kept(into, raw, kind)
     if raw.get("status") not in (None, "completed"):
         into.extra("status", raw["status"])
     return into.build("assistant")
 
 
-def _unknown(into: MessageBuilder, raw: JsonObject, kind: str) -> Message:
+def _kept(into: MessageBuilder, raw: JsonObject, kind: str) -> Message:
     into.marked = any(not is_empty(raw.get(m)) for m in MARKERS)
-    into.add(Unknown(kind or ("item_reference" if "id" in raw else ""), raw), "")
+    into.add(kept_block(kind or ("item_reference" if "id" in raw else ""), raw), "")
     role = _CONTROL.get(kind) or _CLIENT_SAYS.get(kind) or "assistant"
     return into.build(role)
 
