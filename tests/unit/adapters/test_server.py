@@ -157,5 +157,5 @@ def test_a_429_keeps_its_status_and_retry_after() -> None:
 
 
 def test_a_port_in_use_is_named() -> None:
-    with listen() as taken, pytest.raises(UsageError, match=f"port {taken.getsockname()[1]}: .*\n.*--port"):
+    with listen() as taken, pytest.raises(UsageError, match=f"port {taken.getsockname()[1]} on .* in use: .*--port"):
         listen(taken.getsockname()[1])
