@@ -6,10 +6,13 @@
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -55,9 +58,46 @@ class Redacts(Protocol):
     def frames(self, frames: Any) -> tuple[Any, tuple[int, ...]]: ...
 
 
+_LAYOUT = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+_LARGE = 3 * 1024 * 1024  # bytes from which on base64 is put into the document part by part; a multiple of 3
+
+
+class _Later:
+    """Bytes whose base64 is not kept beside the document that it stands in: both are large."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.mark = token_hex(16)  # stands for it meanwhile
+
+
 def document_text(document: JsonObject) -> bytes:
     """A document as it stands in a tape, without the blank line."""
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    later: list[_Later] = []
+
+    def mark(value: object) -> str:
+        if not isinstance(value, _Later):
+            raise TypeError(f"{type(value).__name__} is no JSON")
+        later.append(value)
+        return value.mark
+
+    text = orjson.dumps(document, default=mark, option=_LAYOUT)
+    return _filled(text, later[0]) if later else text
+
+
+def _filled(text: bytes, later: _Later) -> bytes:
+    """The document with the base64 in its place."""
+    before, _, after = text.partition(later.mark.encode())
+    made = BytesIO()
+    made.write(before)
+    for at in range(0, len(later.data), _LARGE):
+        made.write(b2a_base64(memoryview(later.data)[at : at + _LARGE], newline=False))
+    made.write(after)
+    return made.getvalue()
+
+
+def _shape(body: Body) -> JsonObject:
+    """The BODY of a document that is about to be written."""
+    return {"base64": _Later(body.data)} if isinstance(body, BytesBody) and len(body.data) > _LARGE else shape_of(body)
 
 
 def header_document(header: Header) -> JsonObject:
@@ -152,7 +192,7 @@ class Shelf:
 
 
 def _shaped(body: Body) -> tuple[JsonObject, Body]:
-    return shape_of(body), body
+    return _shape(body), body
 
 
 def redacted(body: Body, redactor: Redacts | None) -> Body:
@@ -241,7 +281,7 @@ class TapeWriter:
             "headers_at": response.headers_at,
         }
         if body is not None:
-            part["body"] = shape_of(body)
+            part["body"] = _shape(body)
         if trailers is not None:
             part["trailers"] = header_values(trailers)
         document = {"response": part} | ({"ended": ended} if ended else {})
@@ -324,7 +364,7 @@ class TapeWriter:
         if isinstance(body, JsonBody):
             return self._shelf.place(name, body_bytes(body), body)
         clean = redacted(body, self._redactor)
-        return shape_of(clean), clean
+        return _shaped(clean)
 
     def _headers(self, headers: Headers) -> Headers:
         if self._heads_clean or self._redactor is None:

@@ -146,3 +146,16 @@ def test_much_base64_is_read_like_little() -> None:
     for wrong in ("AA==" + "A" * (5 << 20), "A" * (5 << 20) + "!AAA", "A" * ((4 << 20) + 1)):
         with pytest.raises(ValueError, match="here: no base64"):
             from_base64(wrong, "here")
+
+
+def test_a_large_body_is_written_as_a_small_one_would_be(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 14_001 + b"\xff"
+    taping = Taping(tmp_path / "run.tape")
+    taping.call(b"\xff" + data, [data], [("content-type", "application/octet-stream")])
+    taping.recorder.close()
+    text = (tmp_path / "run.tape").read_bytes()
+    for body in (b"\xff" + data, data):
+        assert b'    "body": {\n      "base64": "' + to_base64(body).encode() + b'"\n    }\n' in text
+    (exchange,) = read_tape(tmp_path / "run.tape").exchanges
+    assert exchange.response is not None
+    assert (exchange.request.body, exchange.response.body) == (BytesBody(b"\xff" + data), BytesBody(data))
