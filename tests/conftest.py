@@ -1,3 +1,36 @@
-"""Plugins that some tests need: pytest wants them named at the top."""
+"""How the tests run: plugins that some of them need, and how thorough they are.
+
+WIRETAPE_TESTS=quick leaves out what takes long and depends little on the version of Python: the slow tests, recorded
+traffic of others, most of the examples of the property tests. `.ci/run` asks for it on all versions but the newest.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester"]
+
+QUICK = os.environ.get("WIRETAPE_TESTS") == "quick"
+
+# Machines that are shared are slow at times: how long an example takes says nothing about it.
+settings.register_profile(
+    "wiretape", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=20 if QUICK else 100)
+)
+settings.load_profile("wiretape")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not quick, where quick is asked for; pytest counts what was deselected."""
+    if not QUICK:
+        return
+    left_out = [item for item in items if _takes_long(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not _takes_long(item)]
+
+
+def _takes_long(item: pytest.Item) -> bool:
+    recorded = item.path.parent.name == "corpus" and not item.path.stem.endswith("_vectors")
+    return recorded or item.get_closest_marker("slow") is not None
