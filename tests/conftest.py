@@ -17,7 +17,7 @@ QUICK = os.environ.get("WIRETAPE_TESTS") == "quick"
 
 # Machines that are shared are slow at times: how long an example takes says nothing about it.
 settings.register_profile(
-    "wiretape", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=20 if QUICK else 100)
+    "wiretape", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=10 if QUICK else 50)
 )
 settings.load_profile("wiretape")
 
