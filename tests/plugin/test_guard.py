@@ -9,11 +9,11 @@ from tests.support.projects import Project
 # What a program may do, and the host that the refusal names.
 WAYS = {
     "socket.create_connection(ADDRESS)": "127.0.0.1:{port}",
-    "socket.socket().connect(ADDRESS)": "127.0.0.1:{port}",
-    "socket.socket().connect_ex(ADDRESS)": "127.0.0.1:{port}",
-    "socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ADDRESS)": "127.0.0.1:{port}",
-    "socket.socket(type=socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, ADDRESS)": "127.0.0.1:{port}",
-    "socket.socket(socket.AF_INET6).connect(('::1', 80))": "::1:80",
+    "closing(lambda s: s.connect(ADDRESS))": "127.0.0.1:{port}",
+    "closing(lambda s: s.connect_ex(ADDRESS))": "127.0.0.1:{port}",
+    "closing(lambda s: s.sendto(b'x', ADDRESS), type=socket.SOCK_DGRAM)": "127.0.0.1:{port}",
+    "closing(lambda s: s.sendmsg([b'x'], [], 0, ADDRESS), type=socket.SOCK_DGRAM)": "127.0.0.1:{port}",
+    "closing(lambda s: s.connect(('::1', 80)), family=socket.AF_INET6)": "::1:80",
     "urllib.request.urlopen(URL)": "127.0.0.1:{port}",
     "asyncio.run(asyncio.open_connection(*ADDRESS))": "127.0.0.1:{port}",
     "socket.getaddrinfo('models.example', 443)": "models.example:443",
@@ -26,6 +26,9 @@ HEAD = """
     from urllib.parse import urlsplit
     URL = os.environ["MODEL_URL"]
     ADDRESS = (urlsplit(URL).hostname, urlsplit(URL).port)
+    def closing(use, **kind):
+        with socket.socket(**kind) as sock:
+            use(sock)
     def in_a_thread(function):
         errors = []
         def run():
@@ -42,9 +45,7 @@ HEAD = """
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_connection_outside_the_tape_is_refused_and_named(project: Project, model: CountingModel, way: str) -> None:
-    project.configure("filterwarnings = ignore")
     project.write(f"""{HEAD}
     @pytest.mark.wiretape
     def test_one():
