@@ -78,5 +78,6 @@ def entry(path: Path) -> TapeEntry:
         exchanges=len(opened.tape.exchanges),
         models=sorted({step.call.model for step in run.steps if step.call.model}),
         note=header.note,
+        client=header.client,
         warnings=list(opened.tape.warnings),
     )

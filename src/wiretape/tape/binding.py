@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from queue import SimpleQueue
 from typing import TypeAlias
 
@@ -84,14 +84,14 @@ class Binder:
     def end(self, draft: Draft) -> None:
         self._jobs.put(lambda: self._bind_end(draft))
 
-    def close(self, bypassed: list[str]) -> None:
-        """Wait for everything to be written."""
+    def close(self, told: Mapping[str, object]) -> None:
+        """Wait for everything to be written. `told`: members of the header that are known at the end only."""
         self._closing.set()
         self._jobs.put(None)
         self._thread.join()
         self._guard(None, self._retry)
         said = self._guard(None, self._say_incomplete)
-        self._guard(None, lambda: self._finish(bypassed))
+        self._guard(None, lambda: self._finish(told))
         with contextlib.suppress(OSError):
             # A journal that stays tells the reader that the tape is incomplete, and holds what there is.
             self._journal.close(keep=bool(self._failed) or not said)
@@ -232,11 +232,11 @@ class Binder:
         if self._troubles.incomplete:
             self._writer.incomplete(self._now(), self._troubles.told[0], self._troubles.exchanges)
 
-    def _finish(self, bypassed: list[str]) -> None:
+    def _finish(self, told: Mapping[str, object]) -> None:
         """The header's lists are known at the end only."""
         header = self._opened.header
         kinds = sorted({*header.redacted, *self._redactor.kinds})
-        final = header.model_copy(update={"redacted": kinds, "bypassed": bypassed or None})
+        final = header.model_copy(update={"redacted": kinds, **told})
         try:
             if final != header:
                 self._opened.file.finish()

@@ -40,6 +40,9 @@ class Header(Document):
     parent: str | None = Field(default=None, description="the tape that this one was forked or cut from")
     redacted: list[str] = Field(default_factory=list, description="what kinds of secrets were replaced")
     bypassed: list[str] | None = Field(default=None, description="hosts that were let through unrecorded")
+    client: HeaderValues | None = Field(
+        default=None, description="the request headers that told the versions of client and SDK, as seen on the wire"
+    )
 
 
 # -- bodies ------------------------------------------------------------------------------------------------------

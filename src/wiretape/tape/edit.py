@@ -15,6 +15,7 @@ import orjson
 
 from wiretape.errors import TapeError, UsageError
 from wiretape.model.http import Body, Exchange, JsonBody, Response, TextBody, body_bytes
+from wiretape.tape.client_versions import united, versions_of
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.redact import Redactor
@@ -136,6 +137,7 @@ def _merged_header(tapes: Sequence[Tape], recorder: str) -> Header:
         provenance="; ".join(dict.fromkeys(h.provenance for h in headers if h.provenance)) or None,
         redacted=sorted({kind for header in headers for kind in header.redacted}),
         bypassed=sorted({host for header in headers for host in header.bypassed or ()}) or None,
+        client=united(tape.header.client or versions_of(tape.exchanges) for tape in tapes),
     )
 
 
@@ -189,6 +191,8 @@ def _write(
     for name in ("note", "provenance"):
         if text := getattr(header, name):
             update[name] = redactor.text(text)
+    if header.client:
+        update["client"] = redactor.value(header.client)
     replace_tape(out, [document_text(header_document(header.model_copy(update=update))), *documents])
     return Edited(len(exchanges), redactor.counts, tuple(warnings))
 

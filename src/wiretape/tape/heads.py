@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from wiretape.tape.redact import Redactor
 
@@ -14,8 +14,10 @@ Pair = tuple[str, str]
 class CleanHeads:
     """Learns credentials from heads, and takes them out."""
 
-    def __init__(self, redactor: Redactor) -> None:
+    def __init__(self, redactor: Redactor, on_new: Callable[[Iterable[Pair]], None] | None = None) -> None:
+        """`on_new` is told of headers that were not seen before, secrets replaced."""
         self._redactor = redactor
+        self._on_new = on_new
         self._known: dict[Pair, Pair] = {}
         self._search: object = None
 
@@ -33,7 +35,11 @@ class CleanHeads:
         if len(known) + len(new) > _MOST:
             known.clear()
             new = given
-        known.update(zip(new, self._redactor.headers(new), strict=True))
+        if new:
+            clean = self._redactor.headers(new)
+            known.update(zip(new, clean, strict=True))
+            if self._on_new is not None:
+                self._on_new(clean)
         return [known[pair] for pair in given]
 
 

@@ -243,6 +243,7 @@ class Leftover:
     drafts: dict[int, Draft] = field(default_factory=dict)
     bypassed: list[str] = field(default_factory=list)
     redacted: list[str] = field(default_factory=list)
+    client: dict[str, str | list[str]] | None = None
     last_at: int = 0
     warnings: list[str] = field(default_factory=list)
 
@@ -305,6 +306,8 @@ def _fill(left: Leftover, kind: bytes, name: bytes, extent: Extent) -> None:
         left.bypassed.append(left.read(extent).decode())
     elif kind == b"redacted":
         left.redacted = orjson.loads(left.read(extent))
+    elif kind == b"client":
+        left.client = orjson.loads(left.read(extent))
     elif kind == b"request":
         head = orjson.loads(left.read(extent))
         headers = [(key, value) for key, value in head["headers"]]

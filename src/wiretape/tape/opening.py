@@ -113,7 +113,8 @@ def _with_notes(header: Header, left: Leftover | None) -> Header:
         return header
     bypassed = [*(header.bypassed or ()), *(host for host in left.bypassed if host not in (header.bypassed or ()))]
     kinds = sorted({*header.redacted, *left.redacted})
-    return header.model_copy(update={"redacted": kinds, "bypassed": bypassed or None})
+    client = left.client or header.client  # it began with what the header said
+    return header.model_copy(update={"redacted": kinds, "bypassed": bypassed or None, "client": client})
 
 
 def _mend(file: TapeFile, text: bytes, pieces: list[Piece], torn: bool, header: Header, ends: list[bytes]) -> None:

@@ -21,6 +21,7 @@ from wiretape import __version__
 from wiretape.model.framing import Framer, framer_for
 from wiretape.model.http import Close, Ended, Exchange, Headers, Sender, WsMessage
 from wiretape.tape.binding import Binder
+from wiretape.tape.client_versions import ClientVersions, Values
 from wiretape.tape.codings import CodingError, decoder_for
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.draft import BodyDraft, Draft, MessageDraft
@@ -111,7 +112,9 @@ class Recorder:
         self._bypassed = list(self._opened.header.bypassed or ())
         self._kinds = 0
         self._repeats = Repeats()
-        self._heads = CleanHeads(redactor)
+        self._client = ClientVersions(self._opened.header.client)
+        self._heads = CleanHeads(redactor, self._note_client)
+        self._answer_heads = CleanHeads(redactor)
         self._summary: RecorderSummary | None = None
         self._binder = Binder(self._opened, redactor, self._troubles, on_exchange, on_message, self._now)
 
@@ -160,7 +163,7 @@ class Recorder:
     def response(self, x: int, status: int, headers: Iterable[tuple[str, str]]) -> None:
         """The response's head has come."""
         draft = self._draft(x)
-        draft.response_headers = self._heads.headers(headers)
+        draft.response_headers = self._answer_heads.headers(headers)
         draft.response.decoder = _decoder(draft.response_headers)
         draft.response.framer = _framer(draft.response_headers)
         draft.headers_at = self._now()
@@ -217,7 +220,7 @@ class Recorder:
         if self._summary is None:
             for number in list(self._open):
                 self.end(number, Ended.RECORDER_STOPPED)
-            self._binder.close(self._bypassed)
+            self._binder.close({"bypassed": self._bypassed or None, "client": self._clean_client()})
             self._remove_late_secrets()
             self._summary = RecorderSummary(
                 self._last_number - self._opened.last_number,
@@ -323,9 +326,18 @@ class Recorder:
         self._flush(draft, draft.request, b"to")
         self._flush(draft, draft.response, b"from")
         if trailers is not None:
-            draft.trailers = Headers(self._heads.headers(trailers))
+            draft.trailers = Headers(self._answer_heads.headers(trailers))
         self._journal.append(b"end", b"%d" % draft.number, draft.ended_at, end_payload(draft))
         self._note_kinds()
+
+    def _note_client(self, headers: Iterable[tuple[str, str]]) -> None:
+        if self._client.note(headers):
+            self._journal.note(b"client", self._now(), orjson.dumps(self._client.values))
+
+    def _clean_client(self) -> Values | None:
+        """A value may hold what became known as a secret only later."""
+        told = self._client.values
+        return None if told is None else self._redactor.value(told)
 
     def _note_kinds(self) -> None:
         kinds = self._redactor.kinds

@@ -28,6 +28,7 @@ class TapeEntry(BaseModel):
     exchanges: int | None = None
     models: list[str] = []
     note: str | None = None
+    client: dict[str, str | list[str]] | None = None
     problem: str | None = None
     warnings: list[str] = []
 

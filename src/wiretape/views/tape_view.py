@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -62,10 +62,21 @@ def _provenance(header: Header) -> Iterator[tuple[str, str]]:
         said = getattr(header, label, None)
         if said:
             yield label, one_line(said if isinstance(said, str) else str(said))
+    if told := client_words(header.client):
+        yield "client", one_line(told)
     if header.redacted:
         yield "redacted", one_line(", ".join(header.redacted))
     if header.bypassed:
         yield "bypassed", one_line(", ".join(header.bypassed)) + " (let through unrecorded)"
+
+
+def client_words(client: Mapping[str, str | list[str]] | None) -> str:
+    """Who spoke, as a person wants it: user agents as they are, every other header with its name."""
+    said = []
+    for header, value in (client or {}).items():
+        values = [value] if isinstance(value, str) else value
+        said.append(", ".join(values) if header == "user-agent" else f"{header} {', '.join(values)}")
+    return "; ".join(said)
 
 
 COLUMNS = [

@@ -1,0 +1,113 @@
+"""Where secrets stand in exchanges that are already on a tape. Nothing of a secret leaves here but its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from wiretape.model.http import Body, BytesBody, Exchange, Headers, JsonBody, StreamBody, TextBody
+from wiretape.model.jsonvalue import Json
+from wiretape.tape.edit import learn_heads
+from wiretape.tape.redact import Redactor
+
+_NO_SECRET = "header"  # a header that a recorder would not have kept: nothing says that it is a secret
+_MOST = 20  # places told of one exchange
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A secret's place, such as `request.body.messages[2].content`, and what kind it is."""
+
+    exchange: int
+    path: str
+    kind: str
+
+
+def secrets_in(exchanges: Sequence[Exchange], redactor: Redactor) -> Iterator[Secret]:
+    """Every place of a secret, exchange by exchange. What exchanges share in memory is looked at once."""
+    learn_heads(exchanges, redactor)
+    finder = _Finder(redactor)
+    for exchange in exchanges:
+        for number, (path, kind) in enumerate(finder.of(exchange)):
+            if number < _MOST:
+                yield Secret(exchange.number, path, kind)
+
+
+Found = Iterator[tuple[str, str]]
+
+
+class _Finder:
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._clean: dict[int, Json] = {}  # list elements without secrets, kept so that their ids stay theirs
+
+    def of(self, exchange: Exchange) -> Found:
+        yield from self._kinds("request.url", lambda: self._redactor.url(exchange.request.url))
+        yield from self._headers("request.headers", exchange.request.headers)
+        yield from self._body("request.body", exchange.request.body)
+        if exchange.response is not None:
+            yield from self._headers("response.headers", exchange.response.headers)
+            yield from self._body("response.body", exchange.response.body)
+        for number, message in enumerate(exchange.messages):
+            yield from self._body(f"messages[{number}].body", message.body)
+
+    def _kinds(self, path: str, redact: Callable[[], object]) -> Found:
+        """The kinds that a redaction replaces."""
+        before = self._redactor.counts
+        redact()
+        for kind, count in self._redactor.counts.items():
+            if kind != _NO_SECRET and count > before.get(kind, 0):
+                yield path, kind
+
+    def _headers(self, path: str, headers: Headers) -> Found:
+        for pair in headers.pairs():
+            yield from self._kinds(f"{path}.{pair[0]}", lambda pair=pair: self._redactor.headers([pair]))  # type: ignore[misc]
+
+    def _body(self, path: str, body: Body | None) -> Found:
+        match body:
+            case JsonBody():
+                yield from self._value(path, body.value)
+            case StreamBody():
+                yield from self._frames(path, body.frames)
+            case TextBody():
+                yield from self._kinds(path, lambda: self._redactor.text(body.text))
+            case BytesBody():
+                yield from self._kinds(path, lambda: self._redactor.data(body.data))
+            case None:
+                return
+
+    def _frames(self, path: str, frames: Sequence[bytes]) -> Found:
+        before = self._redactor.counts
+        _, rewritten = self._redactor.frames(frames)
+        if not rewritten:
+            return
+        for kind, count in self._redactor.counts.items():
+            if kind != _NO_SECRET and count > before.get(kind, 0):
+                yield f"{path}.events[{rewritten[0]}]", kind
+
+    def _value(self, path: str, value: Json) -> Found:
+        """Descends to the strings: lists element by element, members one by one where there is something to find."""
+        if isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from self._element(f"{path}[{index}]", item)
+        elif isinstance(value, dict):
+            for name, member in value.items():
+                yield from self._member(f"{path}.{name}", name, member)
+        else:
+            yield from self._kinds(path, lambda: self._redactor.value(value))
+
+    def _element(self, path: str, item: Json) -> Found:
+        if isinstance(item, dict | list):
+            if id(item) in self._clean:
+                return
+            if self._redactor.value(item) is item:
+                self._clean[id(item)] = item
+                return
+        yield from self._value(path, item)
+
+    def _member(self, path: str, name: str, member: Json) -> Found:
+        if isinstance(member, list):
+            yield from self._value(path, member)
+        elif self._redactor.value({name: member}) != {name: member}:
+            inside = list(self._value(path, member)) if isinstance(member, dict) else []
+            yield from inside or self._kinds(path, lambda: self._redactor.value({name: member}))
