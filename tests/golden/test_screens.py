@@ -7,6 +7,7 @@ from rich.cells import cell_len
 from tests.support.golden import check_screen
 from tests.support.views import hard_report, header, shown, subagents_exchanges, subagents_report, subagents_run
 
+from wiretape.analyze.report import CostSum
 from wiretape.views.exchange_view import exchange_view
 from wiretape.views.list_view import TapeEntry, list_view
 from wiretape.views.show_view import call_view
@@ -30,6 +31,17 @@ def test_stats_of_one_request_that_took_four_calls(width: int) -> None:
 @WIDTHS
 def test_stats_of_long_names_big_numbers_failures_and_side_calls(width: int) -> None:
     check("stats-hard", shown(stats_view(hard_report()), width), width)
+
+
+@WIDTHS
+def test_stats_with_costs(width: int) -> None:
+    report = subagents_report()
+    known, guessed = CostSum(usd=0.0001534, unknown_calls=2), CostSum(usd=0.0001534, estimated_calls=2)
+    agents = [report.by_agent[0].model_copy(update={"cost": guessed}), report.by_agent[1]]
+    steps = [one.model_copy(update={"cost": CostSum(usd=0.00007)}) for one in report.turns[0].steps]
+    turn = report.turns[0].model_copy(update={"cost": known, "steps": steps})
+    priced = {"cost": known, "prices": "a list", "turns": [turn], "by_agent": agents}
+    check("stats-costs", shown(stats_view(report.model_copy(update=priced)), width), width)
 
 
 @WIDTHS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from wiretape.model.loop import CauseKind, LinkBasis
@@ -21,6 +23,18 @@ class UsageSum(Report):
     reasoning: int | None = None
     unknown_calls: int = Field(0, description="calls of which the wire gave no usage at all")
     unknown: dict[str, int] = Field(default_factory=dict, description="per field, the calls that do not give it")
+
+
+class CostSum(Report):
+    """What calls cost. `usd` is null when no call's cost is known; `unknown_calls` counts those that it leaves out.
+
+    `estimated_calls`: priced although the wire does not say all that counts (who served them, what was cached).
+    """
+
+    usd: float | None = None
+    currency: Literal["USD"] = "USD"
+    unknown_calls: int = 0
+    estimated_calls: int = 0
 
 
 class CauseReport(Report):
@@ -54,6 +68,7 @@ class StepReport(Report):
     ended: str | None
     usage: UsageSum | None
     hit_rate: float | None = Field(None, description="cached / input, null where either is unknown")
+    cost: CostSum = Field(default_factory=CostSum)
     tool_calls: list[str]
     ran: list[ToolRunReport] = Field(default_factory=list)
     first_token_ms: int | None = Field(None, description="from the request's start to the first content-bearing event")
@@ -72,6 +87,7 @@ class TurnReport(Report):
     agents: int
     usage: UsageSum
     hit_rate: float | None = None
+    cost: CostSum = Field(default_factory=CostSum)
     wall_ms: int | None = None
     steps: list[StepReport]
 
@@ -84,6 +100,7 @@ class GroupReport(Report):
     tool_calls: int
     usage: UsageSum
     hit_rate: float | None = None
+    cost: CostSum = Field(default_factory=CostSum)
 
 
 class AgentReport(GroupReport):
@@ -111,11 +128,13 @@ class StatsReport(Report):
     agents: int
     usage: UsageSum
     hit_rate: float | None = None
+    cost: CostSum = Field(default_factory=CostSum)
     wall_ms: int | None = None
     turns: list[TurnReport]
     side_calls: list[StepReport] = Field(default_factory=list)
     by_agent: list[AgentReport] = Field(default_factory=list)
     by_model: list[GroupReport] = Field(default_factory=list)
+    prices: str | None = Field(default=None, description="the price list used; null: none, costs are what the wire tells")
     findings: list[Finding] = Field(default_factory=list)
     other_exchanges: int = Field(0, description="exchanges that are no model calls")
     warnings: list[str] = Field(default_factory=list, description="what the reader of the tape had to say")

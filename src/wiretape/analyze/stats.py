@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from wiretape.analyze.cost import Price, PriceList, cost_sum, pricing
 from wiretape.analyze.findings import findings
 from wiretape.analyze.report import (
     AgentReport,
@@ -21,8 +22,12 @@ from wiretape.model.call import ModelCall
 from wiretape.model.loop import Run, Step, Turn
 
 
-def stats(run: Run, warnings: Sequence[str] = ()) -> StatsReport:
-    """Everything that can be counted in a run, and what deserves a look."""
+def stats(run: Run, warnings: Sequence[str] = (), listed: PriceList | None = None) -> StatsReport:
+    """Everything that can be counted in a run, and what deserves a look.
+
+    Without a price list, a call costs what its own answer tells.
+    """
+    price = pricing(listed)
     calls = [step.call for step in run.steps]
     ran = _ran(run)
     return StatsReport(
@@ -32,11 +37,13 @@ def stats(run: Run, warnings: Sequence[str] = ()) -> StatsReport:
         agents=len(run.agents),
         usage=usage_sum(calls),
         hit_rate=hit_rate(calls),
+        cost=cost_sum(calls, price),
         wall_ms=wall_ms(calls),
-        turns=[_turn(turn, run, ran) for turn in run.turns],
-        side_calls=[_step(step, run, ran) for step in run.side_calls],
-        by_agent=_by_agent(run),
-        by_model=_by_model(run.steps),
+        turns=[_turn(turn, run, ran, price) for turn in run.turns],
+        side_calls=[_step(step, run, ran, price) for step in run.side_calls],
+        by_agent=_by_agent(run, price),
+        by_model=_by_model(run.steps, price),
+        prices=listed.name if listed is not None else None,
         findings=findings(run),
         other_exchanges=len(run.other_exchanges),
         warnings=list(warnings),
@@ -71,7 +78,7 @@ def _ran(run: Run) -> dict[int, list[ToolRunReport]]:
     return found
 
 
-def _turn(turn: Turn, run: Run, ran: Mapping[int, list[ToolRunReport]]) -> TurnReport:
+def _turn(turn: Turn, run: Run, ran: Mapping[int, list[ToolRunReport]], price: Price) -> TurnReport:
     calls = [step.call for step in turn.steps]
     return TurnReport(
         turn=turn.number,
@@ -82,12 +89,13 @@ def _turn(turn: Turn, run: Run, ran: Mapping[int, list[ToolRunReport]]) -> TurnR
         agents=len({step.agent for step in turn.steps}),
         usage=usage_sum(calls),
         hit_rate=hit_rate(calls),
+        cost=cost_sum(calls, price),
         wall_ms=wall_ms(calls),
-        steps=[_step(step, run, ran) for step in turn.steps],
+        steps=[_step(step, run, ran, price) for step in turn.steps],
     )
 
 
-def _step(step: Step, run: Run, ran: Mapping[int, list[ToolRunReport]]) -> StepReport:
+def _step(step: Step, run: Run, ran: Mapping[int, list[ToolRunReport]], price: Price) -> StepReport:
     call, response, cause = step.call, step.call.response, step.cause
     return StepReport(
         call=call.number,
@@ -102,6 +110,7 @@ def _step(step: Step, run: Run, ran: Mapping[int, list[ToolRunReport]]) -> StepR
         ended=call.ended,
         usage=call_usage(call),
         hit_rate=hit_rate((call,)),
+        cost=cost_sum((call,), price),
         tool_calls=[tool.name for tool in call.tool_calls],
         ran=ran.get(call.number, []),
         first_token_ms=first_token_ms(call),
@@ -112,7 +121,7 @@ def _step(step: Step, run: Run, ran: Mapping[int, list[ToolRunReport]]) -> StepR
     )
 
 
-def _by_agent(run: Run) -> list[AgentReport]:
+def _by_agent(run: Run, price: Price) -> list[AgentReport]:
     calls: dict[int, list[ModelCall]] = {agent.number: [] for agent in run.agents}
     for step in run.steps:
         calls[step.agent].append(step.call)
@@ -123,6 +132,7 @@ def _by_agent(run: Run) -> list[AgentReport]:
             tool_calls=_tool_calls(calls[agent.number]),
             usage=usage_sum(calls[agent.number]),
             hit_rate=hit_rate(calls[agent.number]),
+            cost=cost_sum(calls[agent.number], price),
             parent=run.agents[agent.parent].name if agent.parent is not None else None,
             started_by=agent.started_by,
             started_tool=agent.started_tool,
@@ -132,13 +142,18 @@ def _by_agent(run: Run) -> list[AgentReport]:
     ]
 
 
-def _by_model(steps: Iterable[Step]) -> list[GroupReport]:
+def _by_model(steps: Iterable[Step], price: Price) -> list[GroupReport]:
     calls: dict[str, list[ModelCall]] = {}
     for step in steps:
         calls.setdefault(step.call.model or "unknown", []).append(step.call)
     return [
         GroupReport(
-            name=name, calls=len(own), tool_calls=_tool_calls(own), usage=usage_sum(own), hit_rate=hit_rate(own)
+            name=name,
+            calls=len(own),
+            tool_calls=_tool_calls(own),
+            usage=usage_sum(own),
+            hit_rate=hit_rate(own),
+            cost=cost_sum(own, price),
         )
         for name, own in calls.items()
     ]

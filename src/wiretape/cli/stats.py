@@ -18,6 +18,7 @@ def command(tapes: tuple[str, ...], as_json: bool) -> None:
     Each model call has a row: who made it, what it cost, what it asked for, and why it was made. Subagents stand
     under the call that started them. A number that the wire does not give is "?", never 0.
     """
+    from wiretape.adapters.prices import price_list
     from wiretape.analyze.stats import stats
     from wiretape.cli.tapes import is_call, open_tape, print_json
 
@@ -27,7 +28,7 @@ def command(tapes: tuple[str, ...], as_json: bool) -> None:
         meant = f"wiretape show {shlex.quote(named[0])} {call}"
         raise UsageError(f"stats counts whole tapes, and {call} is a call; did you mean: {meant}")
     opened = [open_tape(tape) for tape in tapes]
-    reports = [stats(one.run, one.tape.warnings) for one in opened]
+    reports = [stats(one.run, one.tape.warnings, price_list(one.tape.header.started)) for one in opened]
     if as_json:
         documents = [report.model_dump(mode="json") for report in reports]
         pairs = [{"tape": one.name, "stats": document} for one, document in zip(opened, documents, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wiretape.analyze.report import UsageSum
+from wiretape.analyze.report import CostSum, UsageSum
 
 UNKNOWN = "?"
 
@@ -45,6 +45,33 @@ def percent(rate: float | None) -> str:
     if 0.99 < rate < 1:
         return ">99%"
     return f"{rate:.0%}"
+
+
+def money(usd: float | None) -> str:
+    """US dollars; small sums keep two digits that say something."""
+    if usd is None:
+        return UNKNOWN
+    if usd >= 0.995 or usd == 0:
+        return f"${usd:,.2f}"
+    places = next((n for n in range(2, 12) if usd >= 10 ** (1 - n)), 12)
+    return f"${usd:.{places}f}"
+
+
+def short_cost(cost: CostSum) -> str:
+    """A cost in a table: `≈` where a part is estimated, `+2?` for two calls whose cost is unknown."""
+    if cost.usd is None:
+        return UNKNOWN
+    about = "≈" if cost.estimated_calls else ""
+    return f"{about}{money(cost.usd)}" + (f" +{cost.unknown_calls}?" if cost.unknown_calls else "")
+
+
+def long_cost(cost: CostSum) -> str:
+    """A cost in words."""
+    if cost.usd is None:
+        return "unknown"
+    unknown = f" + {count(cost.unknown_calls, 'call')} unknown" if cost.unknown_calls else ""
+    about = f" ({count(cost.estimated_calls, 'call')} estimated)" if cost.estimated_calls else ""
+    return f"{money(cost.usd)}{unknown}{about}"
 
 
 def duration(ms: int | None) -> str:

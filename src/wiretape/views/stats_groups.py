@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wiretape.analyze.report import AgentReport, GroupReport
-from wiretape.views.figures import UNKNOWN, count, percent, short_sum
+from wiretape.views.figures import UNKNOWN, count, percent, short_cost, short_sum
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import Column, fit, header_line, row_lines
@@ -22,10 +22,14 @@ def groups(kind: str, reports: Sequence[GroupReport], console: Console, width: i
     """One row per group; an agent also says who started it and how that is known. A single row would be the total."""
     if len(reports) < 2:
         return
-    columns = [Column(f"By {kind}", flexible=True, least=12), *(Column(title, right=True) for title in TITLES)]
     depths = _depths(reports)
-    rows = [_row(report, depths.get(report.name, 0)) for report in reports]
-    shape = fit(columns, rows, width)
+    for priced in (True, False) if any(report.cost.usd is not None for report in reports) else (False,):
+        titles = (*TITLES, "cost") if priced else TITLES
+        columns = [Column(f"By {kind}", flexible=True, least=12), *(Column(title, right=True) for title in titles)]
+        rows = [_row(report, depths.get(report.name, 0))[: len(columns)] for report in reports]
+        shape = fit(columns, rows, width)
+        if shape.fits:
+            break
     yield Text()
     yield header_line(columns, shape, style="bold") if shape.fits else Text(f"By {kind}", style="bold")
     for report, row in zip(reports, rows, strict=True):
@@ -44,7 +48,8 @@ def groups(kind: str, reports: Sequence[GroupReport], console: Console, width: i
 def _row(report: GroupReport, depth: int) -> list[Text]:
     cells = [agent_cell(report.name, depth), Text(str(report.calls)), Text(str(report.tool_calls))]
     cells += [Text(short_sum(report.usage, field, report.calls)) for field in FIELDS]
-    return [*cells, Text(UNKNOWN if report.hit_rate is None else percent(report.hit_rate))]
+    cells.append(Text(UNKNOWN if report.hit_rate is None else percent(report.hit_rate)))
+    return [*cells, Text(short_cost(report.cost))]
 
 
 def _words(report: GroupReport) -> str:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from wiretape.analyze.report import StatsReport, StepReport, ToolRunReport, UsageSum
 from wiretape.views.agent_tree import Placed, tree
-from wiretape.views.figures import UNKNOWN, duration, tokens
+from wiretape.views.figures import UNKNOWN, duration, short_cost, tokens
 from wiretape.views.printable import name, one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import Column, fit, header_line, row_lines
@@ -31,6 +31,7 @@ class StepTable:
         steps = [step for turn in report.turns for step in turn.steps] + report.side_calls
         self._most = max((step.usage.input or 0 for step in steps if step.usage), default=0)
         self._first_token = any(step.first_token_ms is not None for step in steps)
+        self._cost = any(step.cost.usd is not None for step in steps)
         placed = [place for turn in report.turns for place in tree(turn.steps, report.by_agent)]
         placed += [Placed(step, 0) for step in report.side_calls]
         for self._wide, self._stacked in ((width >= WIDE, False), (False, False), (False, True)):
@@ -44,6 +45,7 @@ class StepTable:
         columns = IDENTITY + ([] if self._stacked else TOKENS)
         if self._wide:
             columns = [*columns, Column("cached / in".ljust(BAR_WIDTH))]
+            columns += [Column("cost", right=True)] if self._cost else []
             columns += [Column("first token", right=True)] if self._first_token else []
         return [*columns, TIME]
 
@@ -57,6 +59,7 @@ class StepTable:
             cells += [Text(tokens(n), style="dim" if n is None else "") for n in numbers]
         if self._wide:
             cells.append(usage_bar(usage.input, usage.cached, self._most))
+            cells += [Text(short_cost(step.cost).removesuffix(" +1?"))] if self._cost else []
             cells += [Text(duration(step.first_token_ms))] if self._first_token else []
         return [*cells, Text(duration(step.duration_ms))]
 

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.analyze.report import StatsReport, TurnReport
-from wiretape.views.figures import count, duration, long_sum, percent, short_sum
+from wiretape.views.figures import count, duration, long_cost, long_sum, percent, short_cost, short_sum
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import Indented, labelled, sentence
 from wiretape.views.stats_groups import groups
@@ -55,6 +55,7 @@ def _turn(turn: TurnReport, table: StepTable, width: int) -> Iterator[Text | Ind
     yield Text.assemble((label, "bold"), (words, "bold cyan"))
     facts = [count(turn.calls, "call"), count(turn.tool_calls, "tool call"), count(turn.agents, "agent")]
     facts += [duration(turn.wall_ms)] if turn.wall_ms is not None else []
+    facts += [short_cost(turn.cost)] if turn.cost.usd is not None else []
     yield sentence(" · ".join(facts))
     sums = [f"{title} {short_sum(turn.usage, field, turn.calls)}" for title, field in SUMMED]
     yield sentence(" · ".join([*sums, f"hit rate {percent(turn.hit_rate)}"]))
@@ -82,6 +83,8 @@ def _total(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
         ", over the calls that give both" if report.hit_rate is not None and report.usage.unknown.get("cached") else ""
     )
     yield Text.assemble(" " * 8, ("hit rate".ljust(13), "dim"), percent(report.hit_rate) + over)
+    if report.prices is not None or report.cost.usd is not None:  # without a price list, costs are not looked for
+        yield Text.assemble(" " * 8, ("cost".ljust(13), "dim"), long_cost(report.cost))
 
 
 def _findings(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
