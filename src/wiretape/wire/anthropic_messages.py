@@ -12,6 +12,7 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import finish, recognition
 from wiretape.wire.answers import read_answer, response_claim, streamed
 from wiretape.wire.anthropic_blocks import add_block, add_blocks, request_message, system_block, tool_specs
+from wiretape.wire.anthropic_grow import AnthropicGrower
 from wiretape.wire.anthropic_stream import AnthropicAssembly
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.call_frame import (
@@ -51,6 +52,7 @@ class AnthropicMessages:
         settings=frozenset({"diagnostics", "cache_control", "fallback_credit_token"}),
         nested=frozenset({("metadata", "user_id"), ("thread", "previous_message_id")}),
     )
+    grower: ClassVar[AnthropicGrower] = AnthropicGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):

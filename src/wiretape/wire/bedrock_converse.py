@@ -14,10 +14,11 @@ from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
 from wiretape.wire.answers import read_answer, response_claim, streamed
-from wiretape.wire.aws_eventstream import AwsEvents, error_value, is_event_stream, read_events
+from wiretape.wire.aws_eventstream import is_event_stream, read_events
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.bedrock_blocks import add_parts, request_message, system_part, tool_specs
-from wiretape.wire.bedrock_stream import EVENTS, ConverseAssembly
+from wiretape.wire.bedrock_grow import ConverseGrower
+from wiretape.wire.bedrock_stream import EVENTS, ConverseAssembly, named_events
 from wiretape.wire.bedrock_usage import converse_finish, converse_usage
 from wiretape.wire.call_frame import (
     came_whole,
@@ -31,7 +32,7 @@ from wiretape.wire.call_frame import (
 from wiretape.wire.content import MessageBuilder
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, is_empty, obj, string
-from wiretape.wire.payload import Event, EventPayload
+from wiretape.wire.payload import EventPayload
 
 _TAIL = re.compile(r"(?:/model/(?P<model>.+))?/(?P<verb>converse|converse-stream)$")
 _COUNT = re.compile(r"/model/(?P<model>.+)/count-tokens$")
@@ -51,6 +52,7 @@ _ERROR_TYPES = {
 class BedrockConverse:
     name: ClassVar[str] = "bedrock.converse"
     volatile: ClassVar[Volatile] = Volatile(settings=frozenset({"requestMetadata"}))
+    grower: ClassVar[ConverseGrower] = ConverseGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):
@@ -145,17 +147,9 @@ def decode_response(response: Response, whole: bool, counts: bool = False) -> Ca
     """Whatever came as an answer. `whole`: the exchange ended as it should. `counts`: a token count was asked for."""
     if is_event_stream(response):
         read = read_events(response)
-        decoded = decode_stream(response, EventPayload(_events(read)))
+        decoded = decode_stream(response, EventPayload(named_events(read)))
         return replace(decoded, messages=decoded.messages + read.leftovers())
     return read_answer(response, whole, count_response if counts else decode_answer, decode_stream)
-
-
-def _events(read: AwsEvents) -> list[Event]:
-    """Each event as `{name: what it says}`."""
-    return [
-        Event(name, {name: value}, ms) if kind == "event" else Event("error", error_value(name, value), ms)
-        for kind, name, value, ms in read.events
-    ]
 
 
 def count_response(response: Response, value: Json) -> CallResponse:

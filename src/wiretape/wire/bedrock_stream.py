@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import usage
-from wiretape.wire.aws_eventstream import error_value
+from wiretape.wire.aws_eventstream import AwsEvents, error_value
 from wiretape.wire.lenient import Unreadable, is_empty, items, load, number, obj, string
 from wiretape.wire.payload import Event
 
@@ -16,6 +16,14 @@ EVENTS = frozenset(
     {"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"}
 )
 _QUIET = ("contentBlockIndex", "p")  # `p` is filler of a random length
+
+
+def named_events(read: AwsEvents) -> list[Event]:
+    """Each event as `{name: what it says}`."""
+    return [
+        Event(name, {name: value}, ms) if kind == "event" else Event("error", error_value(name, value), ms)
+        for kind, name, value, ms in read.events
+    ]
 
 
 class PartPieces:

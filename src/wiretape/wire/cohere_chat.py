@@ -29,6 +29,7 @@ from wiretape.wire.call_frame import (
     unknown_message,
     unreadable_request,
 )
+from wiretape.wire.cohere_grow import CohereGrower
 from wiretape.wire.cohere_stream import CohereAssembly
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, dumps, first, number, obj, string
@@ -52,6 +53,7 @@ _FINISH: dict[str, Finish] = {
 class CohereChat:
     name: ClassVar[str] = "cohere.chat"
     volatile: ClassVar[Volatile] = Volatile()
+    grower: ClassVar[CohereGrower] = CohereGrower()
 
     def claims(self, request: Request) -> Claim:
         if not (recognition.is_post(request) and _is_ours(request)):

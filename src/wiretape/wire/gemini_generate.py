@@ -26,6 +26,7 @@ from wiretape.wire.call_frame import (
 )
 from wiretape.wire.content import MessageBuilder
 from wiretape.wire.failures import Phase, call_error, has_error
+from wiretape.wire.gemini_grow import GenerateGrower
 from wiretape.wire.gemini_keys import enum, get, spelled
 from wiretape.wire.gemini_parts import (
     ROLES,
@@ -70,6 +71,7 @@ class GeminiGenerate:
         settings=frozenset({"labels", "project", "user_prompt_id", "session_id"}),
         nested=frozenset({("request", "session_id"), ("request", "labels")}),
     )
+    grower: ClassVar[GenerateGrower] = GenerateGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):

@@ -20,6 +20,7 @@ from wiretape.wire.call_frame import (
 )
 from wiretape.wire.lenient import body_json, items, obj, string
 from wiretape.wire.ollama_answers import context_id, decode_response, is_no_generation
+from wiretape.wire.ollama_grow import OllamaGrower
 from wiretape.wire.ollama_messages import request_message
 from wiretape.wire.openai_chat_messages import chat_tools
 
@@ -31,6 +32,7 @@ _GENERATE_CARRIED = frozenset({"model", "system", "prompt", "images"})
 class OllamaChat:
     name: ClassVar[str] = "ollama.chat"
     volatile: ClassVar[Volatile] = Volatile(settings=frozenset({"keep_alive"}))
+    grower: ClassVar[OllamaGrower] = OllamaGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):

@@ -22,6 +22,7 @@ from wiretape.wire.call_frame import (
 )
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, items, number, obj, string
+from wiretape.wire.openai_chat_grow import ChatGrower
 from wiretape.wire.openai_chat_messages import chat_message, chat_tools, request_message
 from wiretape.wire.openai_chat_stream import ChatAssembly
 from wiretape.wire.payload import EventPayload
@@ -39,6 +40,7 @@ class OpenAIChat:
         ),
         nested=frozenset({("stream_options", "include_obfuscation"), ("extra_body", "user")}),
     )
+    grower: ClassVar[ChatGrower] = ChatGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):

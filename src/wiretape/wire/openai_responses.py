@@ -25,6 +25,7 @@ from wiretape.wire.call_frame import (
 from wiretape.wire.failures import Phase, call_error, has_error
 from wiretape.wire.lenient import body_json, is_empty, items, obj, string
 from wiretape.wire.openai_chat import openai_error
+from wiretape.wire.openai_responses_grow import ResponsesGrower
 from wiretape.wire.openai_responses_items import input_item, output_messages, response_tools
 from wiretape.wire.openai_responses_stream import ResponseAssembly
 from wiretape.wire.payload import EventPayload
@@ -46,6 +47,7 @@ class OpenAIResponses:
             {("stream_options", "include_obfuscation"), ("prompt_cache_options", "comparison_response_id")}
         ),
     )
+    grower: ClassVar[ResponsesGrower] = ResponsesGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):

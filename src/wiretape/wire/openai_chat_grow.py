@@ -1,0 +1,114 @@
+"""How a history grows in Chat Completions and its dialects: `messages`, one item for each answer and each result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wiretape.model.call import ToolResult
+from wiretape.model.http import Response
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.growing import InMessages, assembled, beyond, text_and_parts, with_role
+from wiretape.wire.lenient import is_empty, items, obj, string
+from wiretape.wire.openai_chat_stream import ChatAssembly
+
+_THOUGHTS = ("reasoning_content", "reasoning", "reasoning_details")
+_HANDED_BACK = ("refusal", "function_call", "prefix")
+_ROLES = ("tool", "function")
+
+
+class ChatGrower(InMessages):
+    def answer(self, response: Response) -> JsonObject:
+        return assembled(response, ChatAssembly())
+
+    def grow(
+        self,
+        body: JsonObject,
+        answer: JsonObject,
+        results: Sequence[ToolResult] = (),
+        user: str | None = None,
+        like: JsonObject | None = None,
+    ) -> JsonObject:
+        history = items(body.get("messages"))
+        later = beyond(history, items(obj(like).get("messages")))
+        made = list(history)
+        said = obj(obj(next(iter(items(answer.get("choices"))), None)).get("message"))
+        if said:
+            made.append(assistant_item(said, with_role(later, "assistant")))
+        spelled = [item for item in later if item.get("role") in _ROLES]
+        made += [result_item(result, said, _alike(result, n, spelled)) for n, result in enumerate(results)]
+        if user is not None:
+            made.append({"role": "user", "content": user})
+        return {**body, "messages": made}
+
+
+def assistant_item(said: JsonObject, like: JsonObject | None) -> JsonObject:
+    """The answer as an item of the history. `like`: how the client spelled it."""
+    calls = items(said.get("tool_calls")) or [said["tool_calls"]] if said.get("tool_calls") else []
+    item: JsonObject = {"role": "assistant", "content": _content(said.get("content"), bool(calls), like)}
+    item.update({name: said[name] for name in _HANDED_BACK if not is_empty(said.get(name))})
+    if not is_empty(obj(said.get("audio")).get("id")):
+        item["audio"] = {"id": said["audio"]["id"]}
+    item.update(_thoughts(said, like))
+    if calls:
+        item["tool_calls"] = [_call(call) for call in calls]
+    return item
+
+
+def _content(content: Json, calls: bool, like: JsonObject | None) -> Json:
+    if isinstance(content, list) or like is None:
+        return content
+    theirs = like.get("content")
+    if not content:
+        return theirs if not theirs else ("" if content is None else content)
+    return [{"type": "text", "text": content}] if isinstance(theirs, list) else content
+
+
+def _thoughts(said: JsonObject, like: JsonObject | None) -> JsonObject:
+    """What the model thought, under the names that the client gives it; under its own where nothing shows them."""
+    if like is None:
+        return {name: said[name] for name in _THOUGHTS if not is_empty(said.get(name))}
+    text = next((said[name] for name in ("reasoning_content", "reasoning") if string(said.get(name))), "")
+    made: JsonObject = {}
+    for name in _THOUGHTS:
+        if name in like:
+            made[name] = (said.get(name) or []) if name == "reasoning_details" else text
+    return made
+
+
+def _call(raw: Json) -> JsonObject:
+    """A tool call without what only a stream needs."""
+    call = {key: value for key, value in obj(raw).items() if key != "index" and value is not None}
+    if not is_empty(call.get("function")) and is_empty(call.get("custom")):
+        call.pop("custom", None)
+    return call
+
+
+def _alike(result: ToolResult, position: int, spelled: Sequence[JsonObject]) -> JsonObject | None:
+    """How the client spells this result: by its id, else by its place."""
+    same = next((item for item in spelled if result.id and item.get("tool_call_id") == result.id), None)
+    return same or (spelled[min(position, len(spelled) - 1)] if spelled else None)
+
+
+def result_item(result: ToolResult, said: JsonObject, like: JsonObject | None) -> JsonObject:
+    """What a tool said. Some clients name the tool, some dialects have nothing but the name."""
+    legacy = obj(said.get("function_call")) if not said.get("tool_calls") else {}
+    name = result.name or string(legacy.get("name")) or _name_of(result.id, said)
+    content: Json = result.text
+    if result.parts or isinstance(obj(like).get("content"), list):
+        content = text_and_parts(result, {"type": "text", "text": result.text})
+    if legacy or obj(like).get("role") == "function":
+        return {"role": "function", "name": name, "content": content}
+    item: JsonObject = {"role": "tool"}
+    if result.id and (like is None or like.get("tool_call_id")):
+        item["tool_call_id"] = result.id
+    if name and ("tool_call_id" not in item or "name" in obj(like)):
+        item["name"] = name
+    item["content"] = content
+    return item
+
+
+def _name_of(call_id: str | None, said: JsonObject) -> str | None:
+    for call in items(said.get("tool_calls")):
+        if call_id and obj(call).get("id") == call_id:
+            return string(obj(call.get("function")).get("name")) or string(obj(call.get("custom")).get("name"))
+    return None

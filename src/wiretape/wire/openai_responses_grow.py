@@ -1,0 +1,111 @@
+"""How a history grows in the Responses API: `input`, or only what is new where the provider holds the rest.
+
+Each kind of tool call has a kind of result of its own. What the provider ran itself needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wiretape.model.call import ToolResult
+from wiretape.model.http import Response
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.growing import BodyModel, assembled, beyond, text_and_parts
+from wiretape.wire.lenient import is_empty, items, obj
+from wiretape.wire.openai_responses_stream import ResponseAssembly
+
+_ANSWER_ONLY = ("status", "created_by", "format")
+
+
+class ResponsesGrower(BodyModel):
+    def history(self, body: JsonObject) -> tuple[str, ...]:
+        return ("input",)
+
+    def answer(self, response: Response) -> JsonObject:
+        return assembled(response, ResponseAssembly())
+
+    def grow(
+        self,
+        body: JsonObject,
+        answer: JsonObject,
+        results: Sequence[ToolResult] = (),
+        user: str | None = None,
+        like: JsonObject | None = None,
+    ) -> JsonObject:
+        output = items(answer.get("output"))
+        said: list[Json] = [_result(result, _call_of(result, output)) for result in results]
+        if user is not None:
+            said.append({"role": "user", "content": user})
+        held = _held(body, answer, like)
+        if held is not None:
+            return {**{k: v for k, v in body.items() if k != "previous_response_id"}, **held, "input": said}
+        history = _listed(body.get("input"))
+        theirs = beyond(history, _listed(obj(like).get("input"))) if like is not None else None
+        rest = {k: v for k, v in body.items() if k != "previous_response_id"}
+        return {**rest, "input": [*history, *_handed_back(output, theirs), *said]}
+
+
+def _held(body: JsonObject, answer: JsonObject, like: JsonObject | None) -> JsonObject | None:
+    """The members that name a history which the provider holds; None where the request carries it all."""
+    habit = like if like is not None else body
+    if not is_empty(habit.get("conversation")):
+        return {}
+    if is_empty(habit.get("previous_response_id")) or not answer.get("id"):
+        return None
+    return {"previous_response_id": answer["id"]}
+
+
+def _listed(given: Json) -> list[Json]:
+    return [{"role": "user", "content": given}] if isinstance(given, str) else items(given)
+
+
+def _handed_back(output: Sequence[Json], theirs: Sequence[JsonObject] | None) -> list[Json]:
+    """The answer's items. `theirs`: those that the client handed back; kinds that it leaves out are left out."""
+    kinds = None if theirs is None else {item.get("type") or "message" for item in theirs}
+    made: list[Json] = []
+    for item in output:
+        kind = obj(item).get("type")
+        if kinds is not None and kinds and kind == "reasoning" and kind not in kinds:
+            continue
+        made.append(_item(item, theirs, kind))
+    return made
+
+
+def _item(raw: Json, theirs: Sequence[JsonObject] | None, kind: Json) -> Json:
+    if not isinstance(raw, dict):
+        return raw
+    alike = [item for item in theirs or () if (item.get("type") or "message") == kind]
+    nameless = bool(alike) and not any("id" in item for item in alike)
+    return {
+        key: value
+        for key, value in raw.items()
+        if key not in _ANSWER_ONLY and value is not None and not (nameless and key == "id")
+    }
+
+
+def _call_of(result: ToolResult, output: Sequence[Json]) -> JsonObject:
+    for item in output:
+        call = obj(item)
+        if result.id is not None and result.id in (call.get("call_id"), call.get("id")):
+            return call
+    return {}
+
+
+def _result(result: ToolResult, call: JsonObject) -> JsonObject:
+    kind = call.get("type")
+    kind = kind if isinstance(kind, str) else "custom_tool_call" if result.kind == "custom" else "function_call"
+    name = "tool_search_output" if kind == "tool_search_call" else f"{kind}_output"
+    output: Json = result.text
+    if kind == "tool_search_call":
+        return {"type": name, "call_id": result.id, "tools": list(result.parts)}
+    if kind == "shell_call":
+        output = list(result.parts) or [{"stdout": result.text, "stderr": ""}]
+    elif kind == "computer_call":
+        output = result.parts[0] if result.parts else result.text
+    elif result.parts:
+        output = text_and_parts(result, {"type": "input_text", "text": result.text})
+    key = "id" if kind == "local_shell_call" else "call_id"
+    made: JsonObject = {"type": name, key: result.id, "output": output}
+    if kind == "apply_patch_call":
+        made["status"] = "failed" if result.is_error else "completed"
+    return made
