@@ -1,4 +1,4 @@
-"""How a history grows in Converse: the answer's message as it is, then a user message that begins with the results.
+"""How a history grows in Converse: the answer's message as it is, then a user message that begins with the results."""
 
 from __future__ import annotations
 
