@@ -534,6 +534,18 @@ def test_a_tape_that_exists_is_kept_unless_one_says_otherwise(tmp_path: Path) ->
         assert len(answers(tape)) == 1
 
 
+def test_force_without_anything_to_put_in_its_place_keeps_the_old_tape(tmp_path: Path, capsys: Any) -> None:
+    tape = tmp_path / "x.tape"
+    with Upstream() as upstream, wiretape.record(tape):
+        httpx.post(f"{upstream.url}/v1/chat/completions", json=ask("one"))
+    before = tape.read_bytes()
+    with wiretape.record(tape, force=True):
+        pass
+    assert tape.read_bytes() == before
+    assert "was not replaced, and is as it was" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [tape]
+
+
 def test_what_is_no_model_host_goes_past_the_recorder_and_is_named(tmp_path: Path, capsys: Any) -> None:
     with (
         wiretape.record(tmp_path / "x.tape") as ctx,

@@ -264,12 +264,25 @@ def test_append_goes_on_and_force_replaces(tmp_path: Path, environ: dict[str, st
     assert [exchange.number for exchange in read_tape(tape).exchanges] == [1]
 
 
+def test_force_without_anything_to_put_in_its_place_keeps_the_old_tape(tmp_path: Path, environ: dict[str, str]) -> None:
+    tape = tmp_path / "a.tape"
+    record(tape, environ, code=CALL)
+    before = tape.read_bytes()
+    done = record(tape, environ, "--force", code="pass")
+    assert done.returncode == 1, done.stderr
+    assert f"nothing was recorded: {tape} was not replaced, and is as it was" in done.stderr
+    assert tape.read_bytes() == before
+    assert record(tape, environ, "--force", code="raise SystemExit(7)").returncode == 7, "the program's own goes first"
+    assert tape.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tape"]
+
+
 def test_a_file_that_is_no_tape_is_not_replaced(tmp_path: Path, environ: dict[str, str]) -> None:
     (tmp_path / "agent.py").write_text("print('precious')\n")
     done = record(tmp_path / "agent.py", environ, "--force", code="pass")
     assert done.returncode == 2
     assert "is not a tape" in done.stderr
-    assert (tmp_path / "agent.py").read_text() == "print('precious')\n"
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["print('precious')\n"]
 
 
 def test_a_port_in_use(tmp_path: Path, environ: dict[str, str], upstream: Upstream) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Literal, ParamSpec, Self, TypeAlias, TypeVar, cast
 
 from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.inside import Inside, enter, leave
+from wiretape.adapters.old_tape import OldTape
 from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.adapters.replaying import dummy_keys
 from wiretape.adapters.settings import load_settings
@@ -255,23 +256,30 @@ class Record(Context):
         self._on_exchange = on_exchange
         self._recorder: Recorder | None = None
         self._taker: Taker | None = None
+        self._old: OldTape | None = None
         self._hosts = Hosts()
 
     def begin(self) -> None:
         settings = load_settings(Path.cwd())
         self._check_tape()
         self._hosts = Hosts([*self._extra, *settings.hosts], self._everything)
-        self._recorder = Recorder(
-            self.path,
-            clock=time.monotonic,
-            started=datetime.now(UTC),
-            redactor=Redactor(settings.redact),
-            on_exchange=self._on_exchange,
-            on_trouble=_say,
-            append=self._append,
-            note=self._note,
-            provenance=self._provenance,
-        )
+        self._old = OldTape(self.path) if self._force else None
+        try:
+            self._recorder = Recorder(
+                self.path,
+                clock=time.monotonic,
+                started=datetime.now(UTC),
+                redactor=Redactor(settings.redact),
+                on_exchange=self._on_exchange,
+                on_trouble=_say,
+                append=self._append,
+                note=self._note,
+                provenance=self._provenance,
+            )
+        except BaseException:
+            if self._old is not None:
+                self._old.forget()
+            raise
         self._taker = Taker(self._recorder, _say)
 
     def finish(self, error: BaseException | None) -> None:
@@ -281,6 +289,12 @@ class Record(Context):
         if not self.summary.exchanges and error is None:
             past = f" ({', '.join(self.summary.bypassed)} went past it)" if self.summary.bypassed else ""
             _say(f"{self.path}: nothing was recorded{past}; name other hosts with hosts=[…], or use all=True")
+        if self._old is None:
+            return
+        if self.summary.exchanges:
+            self._old.forget()
+        elif self._old.put_back():
+            _say(f"{self.path}: was not replaced, and is as it was")
 
     def _check_tape(self) -> None:
         if self.path.is_dir():
@@ -291,6 +305,10 @@ class Record(Context):
                 f"{self.path} exists already, and nothing was recorded\n"
                 "  append=True goes on with it, force=True replaces it"
             )
+
+    def tell(self, event: str, *values: Any) -> Any:
+        """An event of the recorder, from another door onto the same tape: any thread may tell it, nothing is raised."""
+        return self._taker.tell(event, *values) if self._taker is not None else None
 
     # what the doors ask
 

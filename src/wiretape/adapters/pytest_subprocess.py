@@ -79,5 +79,4 @@ class _Taking:
         self._record = record
 
     def __getattr__(self, event: str) -> Any:
-        taker: Any = self._record._taker
-        return lambda *values: taker.tell(event, *values)
+        return lambda *values: self._record.tell(event, *values)

@@ -21,10 +21,12 @@ from wiretape.errors import TapeError, TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
     from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.old_tape import OldTape
     from wiretape.adapters.surroundings import Surroundings
     from wiretape.cli.record_report import LiveReport
     from wiretape.tape.recorder import Recorder
 
+NOTHING_REPLACED = 1  # --force, and nothing was recorded: the old tape is still there
 _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
@@ -121,6 +123,7 @@ def _record(options: Options, argv: Sequence[str]) -> int:
     _need_mitmproxy()
     _check(options, argv)
     from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.old_tape import OldTape
     from wiretape.adapters.settings import load_settings
     from wiretape.adapters.surroundings import look_around
     from wiretape.cli.record_report import LiveReport
@@ -129,7 +132,14 @@ def _record(options: Options, argv: Sequence[str]) -> int:
     settings = load_settings(Path.cwd())
     report = LiveReport(options.tape, argv, counted=options.stats)
     held = options.append and options.tape.exists()
-    recorder = _recorder(options, settings.redact, report)
+    old = OldTape(options.tape) if options.force else None
+    try:
+        recorder = _recorder(options, settings.redact, report)
+    except BaseException:
+        if old is not None:
+            old.forget()
+        raise
+    kept = False
     try:
         recording = Recording(
             recorder,
@@ -148,9 +158,20 @@ def _record(options: Options, argv: Sequence[str]) -> int:
             summary = recorder.close()
             if not summary.exchanges and not summary.incomplete and not held:
                 options.tape.unlink(missing_ok=True)
+            kept = _settle(old, summary.exchanges)
     with _held_signals():
-        report.summary(summary, recording.addon.unrouted, recording.addon.through_tls, code)
-    return code
+        report.summary(summary, recording.addon.unrouted, recording.addon.through_tls, code, kept=kept)
+    return code or (NOTHING_REPLACED if kept else 0)
+
+
+def _settle(old: OldTape | None, exchanges: int) -> bool:
+    """What was to be replaced is given up only for something. Whether it was put back."""
+    if old is None:
+        return False
+    if exchanges:
+        old.forget()
+        return False
+    return old.put_back()
 
 
 def _run(recording: Recording, argv: Sequence[str], report: LiveReport, around: Surroundings, options: Options) -> int:

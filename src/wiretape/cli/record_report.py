@@ -109,10 +109,21 @@ class LiveReport:
     def listening(self, port: int) -> None:
         self._say(f"recording to {self._tape} on 127.0.0.1:{port} until Ctrl-C. In the shell of your agent:")
 
-    def summary(self, summary: RecorderSummary, unrouted: Iterable[str], opened: Iterable[str], code: int) -> None:
+    def summary(
+        self,
+        summary: RecorderSummary,
+        unrouted: Iterable[str],
+        opened: Iterable[str],
+        code: int,
+        *,
+        kept: bool = False,
+    ) -> None:
+        """`kept`: nothing came to replace the old tape with."""
         others = self._harmless_statistics() if self._counted else 0
         exchanges = _count(summary.exchanges, "exchange")
-        if summary.exchanges or self._tape.exists():
+        if kept:
+            self._say(f"nothing was recorded: {self._tape} was not replaced, and is as it was", "bold yellow")
+        elif summary.exchanges or self._tape.exists():
             self._say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
         else:
             self._say("nothing was recorded; no tape was written")
