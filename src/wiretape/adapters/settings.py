@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
@@ -23,6 +23,42 @@ def _regular_expression(pattern: str) -> str:
 Pattern = Annotated[str, AfterValidator(_regular_expression)]
 
 
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+class LintSettings(BaseModel):
+    """`[tool.wiretape.lint]`: what `wiretape lint` looks for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, alias_generator=_dashed)
+
+    select: list[str] = []
+    """Rules to use: ids, beginnings of ids, or names. Empty: all."""
+    ignore: list[str] = []
+    """Rules not to use."""
+    fail_on: Literal["error", "warning", "info", "never"] = "error"
+    """The least severity at which `lint` exits with 1."""
+
+
+class CheckSettings(BaseModel):
+    """`[tool.wiretape.check]`: budgets of `wiretape check`, spelled as its options are."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, alias_generator=_dashed)
+
+    max_calls: int | None = None
+    max_calls_per_turn: int | None = None
+    max_tool_calls_per_turn: int | None = None
+    max_turn_ms: int | None = None
+    max_input: int | str | None = None
+    max_output: int | str | None = None
+    max_cost: float | None = None
+    min_cache_hit: float | None = None
+    no_lint_errors: bool = False
+    allow_unknown: bool = False
+    baseline: str | None = None
+    tolerance: float | str | None = None
+
+
 class Settings(BaseModel):
     """`[tool.wiretape]`. Every list is empty by default."""
 
@@ -34,6 +70,8 @@ class Settings(BaseModel):
     """Regular expressions whose matches do not count when a replay compares texts."""
     hosts: list[str] = []
     """Hosts to record besides those that are known to serve models."""
+    lint: LintSettings = LintSettings()
+    check: CheckSettings = CheckSettings()
 
 
 def load_settings(start: Path) -> Settings:
@@ -71,8 +109,24 @@ def _settings_of(path: Path) -> Settings:
 def _first_fault(error: ValidationError) -> str:
     fault = error.errors()[0]
     key = str(fault["loc"][0])
+    if key in _TABLES:
+        return _fault_of_table(key, fault)
     if fault["type"] == "extra_forbidden":
         return f"unknown key {key!r}; known keys: {', '.join(sorted(Settings.model_fields))}"
     if fault["type"] == "value_error":
         return f"{key}: {fault['ctx']['error']}"
     return f'{key} must be a list of strings, such as {key} = ["…"]'
+
+
+_TABLES: dict[str, type[BaseModel]] = {"lint": LintSettings, "check": CheckSettings}
+
+
+def _fault_of_table(table: str, fault: Any) -> str:
+    """What is wrong inside a table of its own, such as `[tool.wiretape.lint]`."""
+    if len(fault["loc"]) < 2:
+        return f"{table} must be a table: [tool.wiretape.{table}]"
+    key = str(fault["loc"][1])
+    if fault["type"] == "extra_forbidden":
+        known = sorted(map(_dashed, _TABLES[table].model_fields))
+        return f"{table}: unknown key {key!r}; known keys: {', '.join(known)}"
+    return f"{table}: {key}: {fault['msg'][:1].lower()}{fault['msg'][1:]}, not {fault['input']!r}"

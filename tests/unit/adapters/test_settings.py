@@ -38,7 +38,7 @@ def test_an_unknown_key_is_named_with_the_known_ones(tmp_path: Path) -> None:
     path = write(tmp_path, "[tool.wiretape]\nmasks = []\n")
     with pytest.raises(UsageError) as caught:
         load_settings(tmp_path)
-    assert str(caught.value) == f"{path}: [tool.wiretape]: unknown key 'masks'; known keys: hosts, mask, redact"
+    assert str(caught.value) == f"{path}: [tool.wiretape]: unknown key 'masks'; known keys: check, hosts, lint, mask, redact"
 
 
 def test_a_bad_pattern_is_named_with_what_is_wrong(tmp_path: Path) -> None:
@@ -64,3 +64,27 @@ def test_broken_toml_is_said(tmp_path: Path) -> None:
     write(tmp_path, "[tool.wiretape\n")
     with pytest.raises(UsageError, match="is not valid TOML"):
         load_settings(tmp_path)
+
+
+def test_tables_of_their_own_are_spelled_as_the_options_are(tmp_path: Path) -> None:
+    text = "[tool.wiretape.lint]\nignore = ['WT010']\nfail-on = 'warning'\n"
+    write(tmp_path, text + "[tool.wiretape.check]\nmax-input = '50k'\nmax-cost = 1\nno-lint-errors = true\n")
+    settings = load_settings(tmp_path)
+    assert (settings.lint.ignore, settings.lint.fail_on) == (["WT010"], "warning")
+    assert (settings.check.max_input, settings.check.max_cost, settings.check.no_lint_errors) == ("50k", 1.0, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("lint = 1", "lint must be a table: [tool.wiretape.lint]"),
+        ("[tool.wiretape.lint]\nfail_on = 'error'", "lint: unknown key 'fail_on'; known keys: fail-on, ignore, select"),
+        ("[tool.wiretape.check]\nmax-calls = 'six'", "check: max-calls: input should be a valid integer, not 'six'"),
+        ("[tool.wiretape.check]\nmax-call = 6", "check: unknown key 'max-call'; known keys: allow-unknown, baseline"),
+    ],
+)
+def test_what_is_wrong_in_a_table_is_said_with_its_key(tmp_path: Path, text: str, said: str) -> None:
+    path = write(tmp_path, f"[tool.wiretape]\n{text}\n")
+    with pytest.raises(UsageError) as caught:
+        load_settings(tmp_path)
+    assert str(caught.value).startswith(f"{path}: [tool.wiretape]: {said}")
