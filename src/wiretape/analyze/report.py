@@ -134,7 +134,9 @@ class StatsReport(Report):
     side_calls: list[StepReport] = Field(default_factory=list)
     by_agent: list[AgentReport] = Field(default_factory=list)
     by_model: list[GroupReport] = Field(default_factory=list)
-    prices: str | None = Field(default=None, description="the price list used; null: none, costs are what the wire tells")
+    prices: str | None = Field(
+        default=None, description="the price list used; null: none, costs are what the wire tells"
+    )
     findings: list[Finding] = Field(default_factory=list)
     other_exchanges: int = Field(0, description="exchanges that are no model calls")
     warnings: list[str] = Field(default_factory=list, description="what the reader of the tape had to say")
