@@ -16,7 +16,7 @@ from typing import Any
 from wiretape.adapters.http1 import RequestReader, Tap, answer
 from wiretape.adapters.inside import Inside, way
 from wiretape.adapters.patching import Patch
-from wiretape.adapters.server import LINGER_SECONDS
+from wiretape.adapters.sending import LINGER_SECONDS
 from wiretape.adapters.socket_server import connected
 from wiretape.errors import MissInterrupt
 from wiretape.model.http import Ended, Headers
@@ -210,11 +210,16 @@ class _MemoryTransport(asyncio.Transport):
         reader = self._reader
         request = LiveRequest(reader.method, self._url, Headers(reader.headers), b"".join(self._body))
         try:
-            shown = self._replaying.answer(request)
+            shown = self._replaying.on_tape(request)
         except MissInterrupt as miss:  # the body is written by a task of its own: the one that reads must get it
             self._protocol.set_exception(miss)
             return
-        self._playing = asyncio.get_running_loop().create_task(self._play(shown))
+        playing = self._play(shown) if shown is not None else self._call(request)
+        self._playing = asyncio.get_running_loop().create_task(playing)
+
+    async def _call(self, request: LiveRequest) -> None:
+        """A live call, in a thread: the program's other tasks go on meanwhile."""
+        await self._play(await asyncio.to_thread(self._replaying.called, request))
 
     async def _play(self, shown: Playback) -> None:
         for pause, data in answer(shown):

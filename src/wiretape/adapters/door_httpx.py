@@ -6,6 +6,7 @@ application) are left alone. Bodies pass chunk by chunk.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from importlib import import_module
@@ -15,8 +16,9 @@ from typing import Any
 from wiretape.adapters.httpx_sockets import AsyncPlayed, AsyncTapped, Played, Tapped
 from wiretape.adapters.inside import Inside, Way, way
 from wiretape.adapters.patching import Patch
-from wiretape.adapters.server import LINGER_SECONDS
-from wiretape.adapters.socket_server import handshake, played
+from wiretape.adapters.sending import LINGER_SECONDS
+from wiretape.adapters.socket_server import played
+from wiretape.adapters.socket_talk import handshake
 from wiretape.adapters.socket_tap import SocketTap
 from wiretape.adapters.taking import Taken
 from wiretape.model.http import Ended, Headers
@@ -55,21 +57,29 @@ class _Kit:
                     return original(transport, request)
                 request.read()
                 shown = _answer(where.replaying, request)
+                if shown is None:
+                    return live(where.replaying, request)
                 if isinstance(shown, SocketPlay):
                     return self._socket(where.replaying, shown, request, Played)
                 played = self._played(shown, self._module)
                 played.begin()
                 return self._response(shown, played)
 
-            taken = _taken(where, request)
-            if taken is None:
-                return forward(request)
-            try:
-                response = forward(self._teed_request(request, taken))
-            except BaseException as error:
-                taken.failed(error)
-                raise
-            return self._teed_response(response, taken, Tapped)
+            def live(context: Inside, request: Any) -> Any:
+                """What is not on the tape, recorded by the context that would have answered."""
+                return tapped(context.taken(*_head(request)), request, functools.partial(original, transport))
+
+            def tapped(taken: Taken | None, request: Any, send: Callable[[Any], Any]) -> Any:
+                if taken is None:
+                    return send(request)
+                try:
+                    response = send(self._teed_request(request, taken))
+                except BaseException as error:
+                    taken.failed(error)
+                    raise
+                return self._teed_response(response, taken, Tapped)
+
+            return tapped(where.taken(*_head(request)), request, forward)
 
         return handle_request
 
@@ -84,21 +94,28 @@ class _Kit:
                     return await original(transport, request)
                 await request.aread()
                 shown = _answer(where.replaying, request)
+                if shown is None:
+                    return await live(where.replaying, request)
                 if isinstance(shown, SocketPlay):
                     return self._socket(where.replaying, shown, request, AsyncPlayed)
                 played = self._played(shown, self._module)
                 await played.abegin()
                 return self._response(shown, played)
 
-            taken = _taken(where, request)
-            if taken is None:
-                return await forward(request)
-            try:
-                response = await forward(self._teed_request(request, taken))
-            except BaseException as error:
-                taken.failed(error)
-                raise
-            return self._teed_response(response, taken, AsyncTapped)
+            async def live(context: Inside, request: Any) -> Any:
+                return await tapped(context.taken(*_head(request)), request, functools.partial(original, transport))
+
+            async def tapped(taken: Taken | None, request: Any, send: Callable[[Any], Any]) -> Any:
+                if taken is None:
+                    return await send(request)
+                try:
+                    response = await send(self._teed_request(request, taken))
+                except BaseException as error:
+                    taken.failed(error)
+                    raise
+                return self._teed_response(response, taken, AsyncTapped)
+
+            return await tapped(where.taken(*_head(request)), request, forward)
 
         return handle_async_request
 
@@ -120,7 +137,7 @@ class _Kit:
         """The answer to a WebSocket's handshake: what follows goes through a stream of its own."""
         core = import_module("httpcore" + self._module.__name__.removeprefix("httpx"))
         network = stream(played(context, play), (core.ReadError, core.WriteError, core.ReadTimeout))
-        headers = handshake(play, request.headers.get("sec-websocket-key", ""))
+        headers = handshake(play, Headers(request.headers.multi_items()))
         extensions = {"http_version": b"HTTP/1.1", "network_stream": network}
         return self._module.Response(101, headers=headers, extensions=extensions, stream=self._played(_EMPTY, None))
 
@@ -140,15 +157,15 @@ def _way(request: Any) -> Way | None:
     return way(request.url.host, request.url.port or _PORTS.get(request.url.scheme, 0))
 
 
-def _taken(where: Way, request: Any) -> Taken | None:
-    return where.taken(request.method, str(request.url), request.headers.multi_items())
+def _head(request: Any) -> tuple[str, str, list[tuple[str, str]]]:
+    return request.method, str(request.url), request.headers.multi_items()
 
 
-def _answer(context: Inside, request: Any) -> Playback | SocketPlay:
+def _answer(context: Inside, request: Any) -> Playback | SocketPlay | None:
     headers = Headers(request.headers.multi_items())
     live = LiveRequest(request.method, str(request.url), headers, request.content)
     is_socket = headers.get("upgrade", "").lower() == "websocket"
-    return context.socket(live) if is_socket else context.answer(live)
+    return context.socket(live) if is_socket else context.on_tape(live)
 
 
 def _nothing(*_: object) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from wiretape.adapters.http1 import RequestReader, Tap, answer
 from wiretape.adapters.inside import Inside, way
 from wiretape.adapters.patching import Patch
-from wiretape.adapters.server import LINGER_SECONDS
+from wiretape.adapters.sending import LINGER_SECONDS
 from wiretape.model.http import Ended, Headers
 from wiretape.replay.playback import Playback
 from wiretape.replay.values import LiveRequest

@@ -9,8 +9,10 @@ from types import TracebackType
 
 from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.gate import Gate
+from wiretape.adapters.interposing import Interpose
+from wiretape.adapters.listening import listen, serve
 from wiretape.adapters.routes import base_url_variables
-from wiretape.adapters.server import ReplayApp, listen, serve
+from wiretape.adapters.server import ReplayApp
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Outcome
 
@@ -58,9 +60,10 @@ class Replaying:
         pace: float = 0,
         let_through: Sequence[str] = (),
         on_outcome: Callable[[Outcome], None] | None = None,
+        interpose: Interpose | None = None,
     ) -> None:
         self._session = session
-        self._app = ReplayApp(session, pace, on_outcome=on_outcome)
+        self._app = ReplayApp(session, pace, on_outcome=on_outcome, interpose=interpose)
         self._listening = listen(port)
         self._gate_listening = listen()
         self.port: int = self._listening.getsockname()[1]

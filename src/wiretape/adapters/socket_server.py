@@ -9,22 +9,17 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from wiretape.adapters.http1 import RequestReader, answer
 from wiretape.adapters.inside import Inside
-from wiretape.adapters.ws_frames import FrameReader, accept, closing, frame, message
+from wiretape.adapters.socket_talk import SocketTalk, handshake_bytes
 from wiretape.model.http import Headers
 from wiretape.replay.playback import Playback
-from wiretape.replay.sockets import Frame, SocketPlay, miss_message
+from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import LiveRequest
 
 _CHUNK = 65536
-_POLICY = 1008  # the close code of a miss
-_PONG = 10
-# What belongs to the recorded handshake, not to this one.
-_OWN = {"connection", "upgrade", "sec-websocket-accept", "sec-websocket-extensions", "content-length", "date"}
 
 
 def connected(context: Inside, url: str) -> socket.socket:
@@ -35,12 +30,6 @@ def connected(context: Inside, url: str) -> socket.socket:
 def played(context: Inside, play: SocketPlay) -> socket.socket:
     """The client's end of a connection whose handshake is over."""
     return _started(lambda sock: _play(context, play, sock, b""))
-
-
-def handshake(play: SocketPlay, key: str) -> list[tuple[str, str]]:
-    """The headers of the answer."""
-    kept = [(name, value) for name, value in play.headers if name not in _OWN and not name.startswith(":")]
-    return [*kept, ("upgrade", "websocket"), ("connection", "Upgrade"), ("sec-websocket-accept", accept(key))]
 
 
 def _started(serve: Any) -> socket.socket:
@@ -70,50 +59,34 @@ def _serve(context: Inside, url: str, sock: socket.socket) -> None:
             time.sleep(pause / 1000)
             sock.sendall(data)
         return
-    lines = ["HTTP/1.1 101 Switching Protocols"]
-    lines += [f"{name}: {value}" for name, value in handshake(opened, headers.get("sec-websocket-key", ""))]
-    sock.sendall("\r\n".join([*lines, "", ""]).encode("latin-1", "replace"))
+    sock.sendall(handshake_bytes(opened, headers))
     _play(context, opened, sock, left)
 
 
 def _play(context: Inside, play: SocketPlay, sock: socket.socket, data: bytes) -> None:
-    reader = FrameReader()
-    while True:
-        for event in reader.feed(data):
-            if event.kind == "message":
-                with context.lock:
-                    play.heard(event.data)
-            elif event.kind == "ping":
-                sock.sendall(frame(_PONG, bytes(event.data)))  # type: ignore[arg-type]
-            elif event.kind == "close":
-                sock.sendall(closing(event.code, str(event.data)))
-                return
-        for due in _due(context, play):
-            time.sleep(due.pause * context.pace / 1000)
-            sock.sendall(message(due.data))
-        if _ended(play, sock):
+    talk = SocketTalk(play)
+    while not talk.over:
+        with context.lock:
+            now = talk.heard(data)
+            due = talk.due()
+        sock.sendall(now)
+        for one in due:
+            time.sleep(one.pause * context.pace / 1000)
+            sock.sendall(one.data)
+        end = talk.ends()
+        if end is not None:
+            _end(talk, end, sock)
             return
-        data = sock.recv(_CHUNK)
+        data = b"" if talk.over else sock.recv(_CHUNK)
         if not data:
             return
 
 
-def _due(context: Inside, play: SocketPlay) -> Iterator[Frame]:
-    with context.lock:
-        return iter(play.due())
-
-
-def _ended(play: SocketPlay, sock: socket.socket) -> bool:
-    if play.miss is not None:
-        sock.sendall(message(miss_message(play.miss)))
-        sock.sendall(closing(_POLICY, "wiretape: no recorded message answers this one"))
-    elif play.close is not None:
-        sock.sendall(closing(play.close.code, play.close.reason))
-    else:
-        return play.cut
-    reader = FrameReader()
+def _end(talk: SocketTalk, end: bytes, sock: socket.socket) -> None:
+    sock.sendall(end)
     sock.settimeout(5)
-    while data := sock.recv(_CHUNK):  # the client answers a close with its own
-        if any(event.kind == "close" for event in reader.feed(data)):
-            break
-    return True
+    while end and not talk.over:  # the client answers a close with its own
+        data = sock.recv(_CHUNK)
+        if not data:
+            return
+        talk.heard(data)

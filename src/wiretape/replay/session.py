@@ -172,7 +172,7 @@ class ReplaySession:
         there = address("GET", f"http://{host}:{port}/").host
         return any(
             recorded.probe.address.host == there and recorded.exchange.request.url.startswith("http:")
-            for recorded in self._recorded
+            for recorded in [*self._recorded, *self._sockets.recorded]
         )
 
     @property
@@ -302,7 +302,7 @@ class ReplaySession:
             return ""
         number = self._sockets.number_at(probe.address.path)
         if not number or self._sockets.at(probe.address.host, probe.address.path):
-            why = "which is replayed in process only (wiretape.replay)"
+            why = "and this is no WebSocket's handshake"
             return f"x{number} was recorded as a WebSocket, {why}" if number else ""
         return f"x{number} was recorded as a WebSocket, and was already played"
 

@@ -6,7 +6,7 @@ allows is drift. Which of several recorded connections is played, the client's f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import orjson
@@ -18,7 +18,7 @@ from wiretape.replay.drift import Drifts
 from wiretape.replay.echo import Echoes
 from wiretape.replay.loosen import loose
 from wiretape.replay.mask import Masker
-from wiretape.replay.miss import Nearest, is_minor
+from wiretape.replay.miss import Nearest, fault, is_minor
 from wiretape.replay.recorded import Recorded
 from wiretape.replay.values import Answer, Difference, Miss, MissReason, Outcome, Tier
 
@@ -69,8 +69,11 @@ class Sockets:
 
     def at(self, host: str, path: str) -> list[Recorded]:
         """Those that a live connection may play: the same host first, then by time."""
-        there = [r for r in self.recorded if r.order not in self._played and r.probe.address.path == path]
+        there = self.unplayed(r for r in self.recorded if r.probe.address.path == path)
         return sorted(there, key=lambda r: r.probe.address.host != host)
+
+    def unplayed(self, recorded: Iterable[Recorded]) -> list[Recorded]:
+        return [one for one in recorded if one.order not in self._played]
 
     def number_at(self, path: str) -> int:
         """The exchange of one that was recorded there, played or not; 0 if there is none."""
@@ -85,10 +88,14 @@ class Sockets:
 
     def also(self, place: int, alike: _Alike) -> None:
         """A later message of a connection: the loosest tier of all is the connection's."""
-        answer = self._outcomes[place]
-        assert isinstance(answer, Answer)
+        answer = self.answer_at(place)
         self._outcomes[place] = replace(answer, tier=max(answer.tier, alike.tier))
         self._note(replace(answer, tier=alike.tier, differences=alike.apart), alike)
+
+    def answer_at(self, place: int) -> Answer:
+        answer = self._outcomes[place]
+        assert isinstance(answer, Answer)
+        return answer
 
     def _note(self, answer: Answer, alike: _Alike) -> None:
         if alike.tier is not Tier.EXACT:
@@ -130,6 +137,16 @@ class Sockets:
             apart = [d for d in differences(message_value(expected), live) if not is_minor(d, recorded.probe)]
             firm = tuple(d for d in apart if not self._masked(d)) or tuple(apart)
             made = self._make_miss(recorded, live, "diverged", Nearest(recorded, firm, alike=True), "")
+        self._outcomes.append(made)
+        return made
+
+    def already_played(self, recorded: Recorded, live: Json) -> Miss:
+        made = self._make_miss(recorded, live, "already played", Nearest(recorded, (), alike=True), "")
+        self._outcomes.append(made)
+        return made
+
+    def fault(self, recorded: Recorded, number: int, error: Exception) -> Miss:
+        made = fault(number, recorded.reference.what, error)
         self._outcomes.append(made)
         return made
 
@@ -180,9 +197,17 @@ class SocketPlay:
         """A message of the client. `miss` is set where it was not recorded."""
         if self.miss is not None:
             return
+        try:
+            self._hear(data)
+        except Exception as error:  # as for a request: it fails closed, and where the person looks
+            self.miss = self._sockets.fault(self._candidates[0], self._number, error)
+
+    def _hear(self, data: str | bytes) -> None:
         live = self._sockets.back(data)
         best: tuple[Tier, int, Recorded, int, _Alike] | None = None
-        for rank, candidate in enumerate([self._recorded] if self._recorded is not None else self._candidates):
+        # Another connection that was opened meanwhile may have taken one of them.
+        free = self._sockets.unplayed(self._candidates)
+        for rank, candidate in enumerate([self._recorded] if self._recorded is not None else free):
             for index in self._waiting(candidate):
                 alike = self._sockets.compare(candidate, candidate.exchange.messages[index], live)
                 if alike is not None and (best is None or (alike.tier, rank) < best[:2]):
@@ -198,6 +223,11 @@ class SocketPlay:
         else:
             self._sockets.also(self._place, alike)
         self._came.add(index)
+
+    @property
+    def outcome(self) -> Answer | Miss | None:
+        """What came of it so far: what is being played, or a miss; None before the client's first message."""
+        return self.miss or (self._sockets.answer_at(self._place) if self._place >= 0 else None)
 
     @property
     def close(self) -> Close | None:
@@ -224,7 +254,10 @@ class SocketPlay:
         self._place = self._sockets.take(recorded, self._number, alike)
 
     def _missed(self, live: Json) -> None:
-        nearest = self._recorded or self._candidates[0]
+        nearest = self._recorded or next(iter(self._sockets.unplayed(self._candidates)), None)
+        if nearest is None:
+            self.miss = self._sockets.already_played(self._candidates[0], live)
+            return
         waiting = self._waiting(nearest)
         self.miss = self._sockets.miss(nearest, live, nearest.exchange.messages[waiting[0]] if waiting else None)
 

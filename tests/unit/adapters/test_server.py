@@ -11,8 +11,10 @@ import orjson
 import pytest
 from tests.support.replaying import chat, exchange, reply, response, session, stream, user
 
-from wiretape.adapters import server
-from wiretape.adapters.server import TRANSPORT, ReplayApp, listen
+from wiretape.adapters import sending
+from wiretape.adapters.listening import listen
+from wiretape.adapters.sending import TRANSPORT
+from wiretape.adapters.server import ReplayApp
 from wiretape.errors import UsageError
 from wiretape.model.http import Ended, Exchange
 from wiretape.replay.session import ReplaySession
@@ -134,7 +136,7 @@ def test_a_client_that_hung_up_in_the_recording_is_given_time_to_do_so(monkeypat
     gone = Client(chat(user("hi")), hangs_up_after=0.01)
     gone.talk_to(app)
     assert not gone.transport.closed
-    monkeypatch.setattr(server, "LINGER_SECONDS", 0.05)
+    monkeypatch.setattr(sending, "LINGER_SECONDS", 0.05)
     app, _ = app_for(recorded)
     stays = Client(chat(user("hi")))
     stays.talk_to(app)

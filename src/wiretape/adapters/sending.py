@@ -1,0 +1,153 @@
+"""Sends one answer of the replay server: its pauses, its pieces, and the way it breaks off. Waits; decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any, TypeAlias, TypeVar
+
+from wiretape.replay.playback import Playback
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+T = TypeVar("T")
+
+TRANSPORT = "wiretape.transport"
+LINGER_SECONDS = 2.0  # how long a client that hung up in the recording is given to do so again
+KEEP_ALIVE_SECONDS = 10.0  # a held stream says so often that it lives; clients wait for five minutes, some for one
+_COMMENT = b": wiretape holds this answer\n\n"
+_FAIR = 32  # so many events of one answer, then the other connections have their turn
+_BEFORE_RESET_MS = 50
+_NO_LINGER = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # closing discards and resets
+
+
+class ClientGone(Exception):
+    """The client hung up: nothing more is to be sent."""
+
+
+class Sending:
+    """One answer. Pauses end at once when the client goes. `on_reset` resets what stands between client and server."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, on_reset: Callable[[], None] | None = None) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._on_reset = on_reset
+        self._gone: asyncio.Task[None] | None = None
+        self._begun: tuple[int | None, str] | None = None  # the head that went out while the answer was held
+
+    async def held(self, answer: Awaitable[T], shown: Playback) -> T:
+        """Wait for an answer. Where `shown`, which would be sent without it, is a stream, keep the client waiting."""
+        task = asyncio.ensure_future(answer)
+        gone = self._watched()
+        try:
+            while True:
+                await asyncio.wait({task, gone}, timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                if task.done():
+                    return task.result()
+                if gone.done():
+                    raise ClientGone
+                if shown.streamed and _content_type(shown).startswith("text/event-stream"):
+                    await self._keep_alive(shown)
+        finally:
+            task.cancel()
+
+    async def play(self, shown: Playback) -> None:
+        try:
+            await self._pause(shown.pause)
+            if shown.status is not None:
+                await self._answer(shown, shown.status)
+            if shown.linger:
+                await self._pause(LINGER_SECONDS * 1000)
+        except ClientGone:
+            return
+        if shown.reset:
+            await self._reset()
+        elif shown.cut:
+            self.close()
+
+    def over(self) -> None:
+        """Nothing more is to be sent."""
+        if self._gone is not None:
+            self._gone.cancel()
+
+    def close(self) -> None:
+        """End the connection without ending the answer; what was written before is still delivered."""
+        transport: asyncio.Transport | None = self._scope.get(TRANSPORT)
+        if transport is not None:
+            transport.close()
+
+    async def _answer(self, shown: Playback, status: int) -> None:
+        if self._begun is None:
+            await self._head(shown)
+        elif self._begun != (status, _content_type(shown)):
+            self.close()  # another head can no longer be sent
+            return
+        if not shown.streamed:
+            body = b"".join(piece.data for piece in shown.pieces)
+            await self._send({"type": "http.response.body", "body": body, "more_body": False})
+            return
+        for number, piece in enumerate(shown.pieces):
+            await self._pause(piece.pause)
+            if piece.data:
+                await self._send({"type": "http.response.body", "body": piece.data, "more_body": True})
+            if number % _FAIR == 0:
+                await asyncio.sleep(0)
+        if not shown.cut:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _head(self, shown: Playback) -> None:
+        headers = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in shown.headers]
+        await self._send({"type": "http.response.start", "status": shown.status, "headers": headers})
+
+    async def _keep_alive(self, shown: Playback) -> None:
+        if self._begun is None:
+            await self._head(shown)
+            self._begun = shown.status, _content_type(shown)
+        await self._send({"type": "http.response.body", "body": _COMMENT, "more_body": True})
+
+    async def _pause(self, milliseconds: float) -> None:
+        if milliseconds <= 0:
+            return
+        gone = self._watched()
+        await asyncio.wait({gone}, timeout=milliseconds / 1000)
+        if gone.done():
+            raise ClientGone
+
+    def _watched(self) -> asyncio.Task[None]:
+        if self._gone is None:
+            self._gone = asyncio.ensure_future(self._wait_until_gone())
+        return self._gone
+
+    async def _wait_until_gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def _reset(self) -> None:
+        """End the connection with a TCP reset; what was written before is given the time to arrive."""
+        transport: asyncio.Transport | None = self._scope.get(TRANSPORT)
+        if transport is None:
+            return
+        with suppress(ClientGone):
+            await self._pause(_BEFORE_RESET_MS)
+        if self._on_reset is not None:
+            self._on_reset()
+        reset(transport)
+
+
+def reset(transport: asyncio.BaseTransport) -> None:
+    """End a connection with a TCP reset."""
+    connection = transport.get_extra_info("socket")
+    with suppress(OSError):  # it is gone already
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+    if isinstance(transport, asyncio.WriteTransport):
+        transport.abort()
+
+
+def _content_type(shown: Playback) -> str:
+    return next((value for name, value in shown.headers if name == "content-type"), "")

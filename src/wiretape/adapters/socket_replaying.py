@@ -1,0 +1,124 @@
+"""Plays a recorded WebSocket on a connection of the replay server, which is taken over from HTTP for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+
+from wiretape.adapters.socket_talk import SocketTalk
+from wiretape.replay.sockets import SocketPlay
+
+_CLOSE_PATIENCE_S = 5.0  # for the client's answer to a close
+Hold: TypeAlias = Callable[[str | bytes], Coroutine[Any, Any, object]]
+
+
+class PlayedSocket(asyncio.Protocol):
+    """One connection, from its handshake on. What the client sends is heard as it comes, during pauses, too.
+
+    `on_message` is told of each message that was heard. `hold` is waited for before what is due for it is sent.
+    """
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        play: SocketPlay,
+        pace: float,
+        on_message: Callable[[], None],
+        hold: Hold | None = None,
+    ) -> None:
+        self._transport = transport
+        self._before = transport.get_protocol()
+        self._pace = pace
+        self._on_message = on_message
+        self._hold = hold
+        self._waiting: deque[str | bytes] = deque()  # messages that were heard, and not held yet
+        self._talk = SocketTalk(play, self._heard)
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._gone = asyncio.Event()
+
+    async def play(self, handshake: bytes) -> None:
+        """Until one side closes."""
+        self._transport.set_protocol(self)
+        self._transport.write(handshake)
+        try:
+            await self._talk_on()
+        finally:
+            self._transport.close()
+        await self._gone.wait()
+
+    async def _talk_on(self) -> None:
+        while not self._ended:
+            self._news.clear()
+            await self._say()
+            end = None if self._news.is_set() else self._talk.ends()
+            if end is not None:
+                await self._end(end)
+                return
+            await self._news.wait()
+
+    @property
+    def _ended(self) -> bool:
+        return self._talk.over or self._gone.is_set()
+
+    async def _say(self) -> None:
+        while self._waiting and self._hold is not None:
+            await self._unless_gone(asyncio.ensure_future(self._hold(self._waiting.popleft())))
+        for due in self._talk.due():
+            if due.pause * self._pace > 0:
+                await self._unless_gone(asyncio.ensure_future(asyncio.sleep(due.pause * self._pace / 1000)))
+            if self._ended:
+                return
+            self._transport.write(due.data)
+            await self._room.wait()
+
+    async def _end(self, end: bytes) -> None:
+        if not end:
+            return
+        self._transport.write(end)
+        waiting = asyncio.ensure_future(asyncio.sleep(_CLOSE_PATIENCE_S))
+        while not (self._ended or waiting.done()):
+            self._news.clear()
+            news = asyncio.ensure_future(self._news.wait())
+            await asyncio.wait({waiting, news}, return_when=asyncio.FIRST_COMPLETED)
+            news.cancel()
+        waiting.cancel()
+
+    async def _unless_gone(self, waited: asyncio.Future[Any]) -> None:
+        """Wait, but no longer than the client does."""
+        gone = asyncio.ensure_future(self._gone.wait())
+        try:
+            await asyncio.wait({waited, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if waited.done():
+                waited.result()
+        finally:
+            waited.cancel()
+            gone.cancel()
+
+    def _heard(self, message: str | bytes) -> None:
+        if self._hold is not None:
+            self._waiting.append(message)
+        self._on_message()
+
+    # what the transport calls
+
+    def data_received(self, data: bytes) -> None:
+        answer = self._talk.heard(data)
+        if answer and not self._transport.is_closing():
+            self._transport.write(answer)
+        self._news.set()
+
+    def pause_writing(self) -> None:
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        self._room.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone.set()
+        self._news.set()
+        self._room.set()
+        self._before.connection_lost(exc)

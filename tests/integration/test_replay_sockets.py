@@ -1,0 +1,238 @@
+"""WebSockets at the replay server: recorded ones are played message by message, closes and misses too."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from tests.support.replaying import session
+from tests.support.sockets import create, events, message, socket
+
+from wiretape.adapters.replaying import Replaying
+from wiretape.model.http import Close, Ended, Exchange
+from wiretape.replay.session import ReplaySession
+from wiretape.replay.values import Answer, LiveRequest, Miss, Outcome
+
+websockets = pytest.importorskip("websockets", reason="websockets is not installed")
+openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
+
+from websockets.sync.client import ClientConnection, connect  # noqa: E402
+
+PATH = "/api.example.com/v1/responses"
+PATIENCE = 30
+
+
+def dial(replaying: Replaying, path: str = PATH, **options: Any) -> ClientConnection:
+    return connect(f"ws://127.0.0.1:{replaying.port}{path}", **options)
+
+
+def ask(talk: ClientConnection, *said: Any) -> None:
+    for one in said:
+        talk.send(one if isinstance(one, str | bytes) else json.dumps(one))
+
+
+def hear(talk: ClientConnection, count: int = 1) -> list[Any]:
+    return [talk.recv(timeout=PATIENCE) for _ in range(count)]
+
+
+def two_calls() -> Exchange:
+    """A connection with two responses, as the Responses API speaks."""
+    return socket([create("hi"), *events("r1", message("one")), create("more"), *events("r2", message("two"))])
+
+
+def texts(connection: Any, answered: str) -> list[str]:
+    found = []
+    for event in connection:
+        if event.type == "response.output_text.delta":
+            found.append(event.delta)
+        if event.type == answered:
+            return found
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:connect.. must be used as a context manager:DeprecationWarning")  # the SDK does not
+def test_openai_s_responses_connect_gets_its_recorded_responses() -> None:
+    seen: list[Outcome] = []
+    replay = session(two_calls())
+    with Replaying(replay, on_outcome=seen.append) as replaying:
+        base = f"http://127.0.0.1:{replaying.port}/api.example.com/v1"
+        with openai.OpenAI(base_url=base, api_key="sk-test") as client, client.responses.connect() as connection:
+            got = []
+            for text in ("hi", "more"):
+                connection.response.create(model="m", input=[{"role": "user", "content": text}])
+                got.append("".join(texts(connection, "response.completed")))
+    assert got == ["one", "two"]
+    report = replay.report()
+    assert [(played.tier, played.answer.exchange) for played in report.played] == [("exact", 1)]
+    assert (report.sockets, report.missed) == (0, ())
+    assert [type(outcome) for outcome in seen] == [Answer]
+
+
+def test_frames_of_the_server_wait_for_the_client_s_earlier_ones_and_pings_are_answered_meanwhile() -> None:
+    replay = session(socket([("client", "a"), ("client", "b"), ("server", "after both"), ("server", b"\x00\xff")]))
+    with Replaying(replay) as replaying, dial(replaying) as talk:
+        ask(talk, "a")
+        assert talk.ping().wait(PATIENCE)
+        with pytest.raises(TimeoutError):
+            talk.recv(timeout=0.2)
+        ask(talk, "b")
+        assert hear(talk, 2) == ["after both", b"\x00\xff"]
+
+
+def test_a_server_that_speaks_first_is_played_at_once() -> None:
+    replay = session(socket([("server", "welcome"), ("client", "thanks"), ("server", "bye")]))
+    with Replaying(replay) as replaying, dial(replaying) as talk:
+        assert hear(talk) == ["welcome"]
+        ask(talk, "thanks")
+        assert hear(talk) == ["bye"]
+
+
+@pytest.mark.parametrize("offers", ["deflate", None])
+def test_an_offer_to_compress_is_declined(offers: str | None) -> None:
+    text = "你好 " * 40_000
+    replay = session(socket([("client", text), ("server", text)]))
+    with Replaying(replay) as replaying, dial(replaying, compression=offers, max_size=None) as talk:
+        assert "sec-websocket-extensions" not in talk.response.headers
+        ask(talk, text)
+        assert hear(talk) == [text]
+
+
+def test_a_subprotocol_is_agreed_on_only_where_it_was_recorded_and_is_offered() -> None:
+    from dataclasses import replace
+
+    from wiretape.model.http import Headers, Response
+
+    spoken = socket([("client", "a"), ("server", "b")])
+    agreed = Response(101, Headers([("sec-websocket-protocol", "realtime"), ("x-request-id", "r1")]))
+    for offered, got in ((["realtime", "other"], "realtime"), (["other"], None), (None, None)):
+        replay = session(replace(spoken, response=agreed))
+        with Replaying(replay) as replaying, dial(replaying, subprotocols=offered) as talk:
+            assert talk.subprotocol == got
+            assert talk.response.headers["x-request-id"] == "r1"
+
+
+@pytest.mark.parametrize("code", [1000, 1011, 1013, 4000])
+def test_the_server_s_close_comes_with_its_code_and_reason_after_its_last_message(code: int) -> None:
+    close = Close(code, "come back later", "server")
+    replay = session(socket([("client", "a"), ("server", "b")], close=close))
+    with Replaying(replay) as replaying, dial(replaying) as talk:
+        ask(talk, "a")
+        assert hear(talk) == ["b"]
+        with pytest.raises(websockets.exceptions.ConnectionClosed) as closed:
+            hear(talk)
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (code, "come back later")
+
+
+def test_a_connection_that_broke_off_breaks_off_again() -> None:
+    replay = session(socket([("client", "a"), ("server", "b")], ended=Ended.UPSTREAM_CLOSED))
+    with Replaying(replay) as replaying, dial(replaying) as talk:
+        ask(talk, "a")
+        assert hear(talk) == ["b"]
+        with pytest.raises(websockets.exceptions.ConnectionClosedError) as closed:
+            hear(talk)
+    assert closed.value.rcvd is None  # no close frame came
+
+
+def test_a_message_that_was_not_recorded_is_a_miss_that_is_told_at_once() -> None:
+    seen: list[Outcome] = []
+    replay = session(two_calls())
+    with Replaying(replay, on_outcome=seen.append) as replaying, dial(replaying) as talk:
+        ask(talk, create("hi")[1])
+        hear(talk, len(events("r1", message("one"))))
+        ask(talk, create("something else")[1])
+        said = json.loads(talk.recv(timeout=PATIENCE))
+        with pytest.raises(websockets.exceptions.ConnectionClosedError) as closed:
+            hear(talk)
+    assert closed.value.rcvd.code == 1008
+    assert (said["type"], said["status"], said["error"]["code"]) == ("error", 400, "wiretape_miss")
+    assert "input[0].content" in said["error"]["message"]
+    assert [missed.reason for missed in replay.report().missed] == ["diverged"]
+    assert [type(outcome) for outcome in seen] == [Answer, Miss]
+
+
+def test_a_handshake_that_was_never_recorded_is_refused_as_a_request_is() -> None:
+    replay = session(two_calls())
+    with Replaying(replay) as replaying, pytest.raises(websockets.exceptions.InvalidStatus) as refused:
+        dial(replaying, "/api.example.com/elsewhere").__enter__()
+    assert refused.value.response.status_code == 404
+    assert [strayed.what for strayed in replay.report().strayed] == ["GET api.example.com/elsewhere"]
+
+
+def test_a_second_connection_where_one_was_recorded_is_a_miss_before_it_opens() -> None:
+    replay = session(socket([("client", "a"), ("server", "b")]))
+    with Replaying(replay) as replaying:
+        with dial(replaying) as talk:
+            ask(talk, "a")
+            hear(talk)
+        with pytest.raises(websockets.exceptions.InvalidStatus) as refused:
+            dial(replaying).__enter__()
+    assert refused.value.response.status_code == 400
+    assert b"already played" in refused.value.response.body
+
+
+def test_connections_that_are_open_at_once_get_each_its_own_recording() -> None:
+    """Subagents open a socket each, before the first of them has said a word."""
+    every = [socket([("client", f"agent {n}"), ("server", f"for {n}")], number=n) for n in (1, 2, 3)]
+    twins = [socket([("client", "same"), ("server", f"twin {n}")], number=n) for n in (4, 5)]
+    replay = session(*every, *twins)
+    with Replaying(replay) as replaying, ExitStack() as open_at_once:
+        talks = [open_at_once.enter_context(dial(replaying)) for _ in range(5)]
+        heard = []
+        for talk, said in zip(talks, ["agent 3", "agent 1", "same", "agent 2", "same"], strict=True):
+            ask(talk, said)
+            heard += hear(talk)
+    assert heard == ["for 3", "for 1", "twin 4", "for 2", "twin 5"]
+    assert replay.report().sockets == 0
+
+
+def test_recorded_pauses_are_kept_at_pace_1_and_end_when_the_client_goes() -> None:
+    said: Sequence[Any] = [("client", "a"), *(("server", f"{n}") for n in range(30))]  # 10 ms each
+    replay = session(socket(said), socket([("client", "b"), ("server", "x")], number=2))
+    with Replaying(replay, pace=1) as replaying, dial(replaying) as talk:
+        ask(talk, "a")
+        began = time.monotonic()
+        assert hear(talk, 30) == [f"{n}" for n in range(30)]
+        assert time.monotonic() - began >= 0.25
+    replay = session(socket(said))
+    with Replaying(replay, pace=100_000) as replaying, dial(replaying) as talk:  # leaving the block waits for nothing
+        ask(talk, "a")
+
+
+def test_bytes_that_are_no_frames_end_the_connection_only() -> None:
+    import socket as sockets
+
+    replay = session(socket([("client", "a"), ("server", "b")]))
+    with Replaying(replay) as replaying:
+        with sockets.create_connection(("127.0.0.1", replaying.port), PATIENCE) as raw:
+            raw.sendall(
+                f"GET {PATH} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
+                "sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
+            )
+            assert raw.recv(4096).startswith(b"HTTP/1.1 101 ")
+            raw.sendall(b"\xc1\x01\x00")  # compressed, which nobody agreed on
+            assert raw.recv(4096)[2:4] == (1002).to_bytes(2, "big")
+        with dial(replaying) as talk:
+            ask(talk, "a")
+            assert hear(talk) == ["b"]
+    assert isinstance(replay, ReplaySession)
+
+
+def test_each_message_can_be_held_by_whoever_interposes() -> None:
+    held: list[tuple[bytes, type[Outcome]]] = []
+
+    async def interpose(request: LiveRequest, outcome: Outcome) -> Outcome:
+        held.append((request.body, type(outcome)))
+        await asyncio.sleep(0.05)
+        return outcome
+
+    replay = session(socket([("client", "a"), ("server", "b"), ("client", "c"), ("server", "d")]))
+    with Replaying(replay, interpose=interpose) as replaying, dial(replaying) as talk:
+        for said, answer in (("a", "b"), ("c", "d")):
+            ask(talk, said)
+            assert hear(talk) == [answer]
+    assert held == [(b"a", Answer), (b"c", Answer)]
