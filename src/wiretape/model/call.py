@@ -199,6 +199,7 @@ class CallResponse:
     complete: bool = True
     streamed: bool = False
     first_token_at: int | None = None  # first content-bearing event of a stream
+    diagnostics: Json = None  # what the provider itself says of its prompt cache, raw
 
 
 @dataclass(frozen=True, slots=True, eq=False)

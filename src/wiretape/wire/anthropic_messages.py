@@ -187,6 +187,7 @@ def decode_message(response: Response, value: Json, cut: bool = False) -> CallRe
         raw_finish=raw_finish,
         usage=anthropic_usage(body.get("usage")),
         error=error,
+        diagnostics=body.get("diagnostics"),
     )
 
 

@@ -180,4 +180,5 @@ def _plain(response: Response, value: Json, cut: bool = False, streamed: bool = 
         usage=None if counts else openai_usage(body.get("usage")),
         error=error,
         streamed=streamed,
+        diagnostics=body.get("prompt_cache_diagnostics"),
     )
