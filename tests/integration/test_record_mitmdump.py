@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -61,7 +61,8 @@ def running(home: Path, *options: str) -> Iterator[int]:
     yield port
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=20)
-    assert "Traceback" not in said, said
+    # Python before 3.12.2 prints a traceback for each connection that mitmdump leaves open, with no line of ours in it.
+    assert "wiretape/" not in "".join(line for line in said.splitlines() if line.lstrip().startswith("File ")), said
 
 
 def test_a_stream_through_mitmdump_is_on_the_tape(tmp_path: Path) -> None:
@@ -79,14 +80,13 @@ def test_a_stream_through_mitmdump_is_on_the_tape(tmp_path: Path) -> None:
 
 def test_a_stream_that_is_open_when_mitmdump_ends(tmp_path: Path) -> None:
     tape = tmp_path / "a.tape"
-    with Upstream() as upstream:
-        with running(tmp_path, f"wiretape_tape={tape}") as port:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-            connection.request("GET", f"{upstream.url}/channel")
-            response = connection.getresponse()
-            assert response.read(10) == b"event: mes"
-        response.close()
-        connection.close()
+    with Upstream() as upstream, ExitStack() as on_exit, running(tmp_path, f"wiretape_tape={tape}") as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        on_exit.callback(connection.close)  # after mitmdump has ended
+        connection.request("GET", f"{upstream.url}/channel")
+        response = connection.getresponse()
+        on_exit.callback(response.close)
+        assert response.read(10) == b"event: mes"
     (exchange,) = read_tape(tape).exchanges
     assert exchange.ended is Ended.RECORDER_STOPPED
     assert exchange.response is not None
