@@ -7,6 +7,7 @@
         TapeTooNew                    written by a newer wiretape
         TapeDamaged                   a document inside is broken; names file and line
         TapeUnwritable                no permission, disk full, no such directory
+        TapeTooOld                    older than `max_age` allows, where that was to fail
       WireError                       bytes that are not what their format promises
       MissError                       raised when a replay session closes with misses
       NetworkRefused                  a connection that a test running from its tape must not open; an OSError, too
@@ -46,6 +47,10 @@ class TapeDamaged(TapeError):
 
 class TapeUnwritable(TapeError):
     """The tape cannot be written: no permission, no such directory, disk full."""
+
+
+class TapeTooOld(TapeError):
+    """The tape is older than `max_age`, and `max_age_action` is "fail"."""
 
 
 class WireError(WiretapeError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from tests.support.counting import CountingModel
 from tests.support.projects import Project
@@ -100,6 +102,52 @@ def test_new_streams_to_programs_that_are_async(project: Project, model: Countin
     project.run("--wiretape-mode=new").assert_outcomes(passed=1)
     project.run().assert_outcomes(passed=1)
     assert model.asked == ["hi"]
+
+
+GATHERED = {
+    "httpx": """
+        @pytest.mark.wiretape
+        def test_one():
+            import asyncio
+            async def said(client, text):
+                body = {"model": "counting-1", "messages": [{"role": "user", "content": text}]}
+                answer = await client.post(os.environ["MODEL_URL"] + "/chat/completions", json=body)
+                return answer.json()["choices"][0]["message"]["content"]
+            async def run():
+                async with httpx.AsyncClient(timeout=40) as client:
+                    return await asyncio.gather(said(client, "left"), said(client, "right"))
+            assert [one.split()[-1] for one in asyncio.run(run())] == ["left", "right"]
+    """,
+    "aiohttp": """
+        @pytest.mark.wiretape
+        def test_one():
+            import asyncio
+            import aiohttp
+            async def said(client, text):
+                body = {"model": "counting-1", "messages": [{"role": "user", "content": text}]}
+                async with client.post(os.environ["MODEL_URL"] + "/chat/completions", json=body) as answer:
+                    return (await answer.json())["choices"][0]["message"]["content"]
+            async def run():
+                async with aiohttp.ClientSession() as client:
+                    return await asyncio.gather(said(client, "left"), said(client, "right"))
+            assert [one.split()[-1] for one in asyncio.run(run())] == ["left", "right"]
+    """,
+}
+
+
+@pytest.mark.parametrize("library", GATHERED)
+def test_new_calls_live_while_the_program_goes_on(library: str, project: Project, model: CountingModel) -> None:
+    """The model answers neither call before both have come: a call that held up the event loop would wait for ever."""
+    pytest.importorskip(library)
+    project.write(ONE)
+    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
+    project.write(GATHERED[library])
+    model.together = threading.Barrier(2)
+    project.run("--wiretape-mode=new").assert_outcomes(passed=1)
+    model.together = None
+    assert sorted(model.asked) == ["hello", "left", "right"]
+    project.run().assert_outcomes(passed=1)
+    assert len(model.asked) == 3
 
 
 def test_all_and_rewrite_ask_everything_anew(project: Project, model: CountingModel) -> None:

@@ -13,6 +13,7 @@ class CountingModel:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.together: threading.Barrier | None = None  # answers nobody before so many ask at once
         model = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -25,6 +26,8 @@ class CountingModel:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 text = body["messages"][-1]["content"]
+                if model.together is not None:
+                    model.together.wait(30)
                 model.asked.append(text)
                 said = f"answer {len(model.asked)} to: {text}"
                 if body.get("stream"):

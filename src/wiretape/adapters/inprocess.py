@@ -22,10 +22,11 @@ from wiretape.adapters.inside import Inside, enter, leave
 from wiretape.adapters.old_tape import OldTape
 from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.adapters.replaying import dummy_keys
-from wiretape.adapters.settings import load_settings
+from wiretape.adapters.settings import Settings, load_settings
 from wiretape.adapters.taking import Taken, Taker
 from wiretape.errors import MissError, MissInterrupt, TapeUnwritable, UsageError
 from wiretape.model.http import Exchange
+from wiretape.replay.age import AgeAction, MaxAge, age_limit
 from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.playback import Playback, playback, timed_out
 from wiretape.replay.report import ReplayReport
@@ -124,6 +125,8 @@ class Replay(Context):
         repeat: bool,
         mask: Sequence[str],
         faults: Sequence[str] = (),
+        max_age: MaxAge | None = None,
+        max_age_action: AgeAction | None = None,
     ) -> None:
         super().__init__()
         if not tapes:
@@ -140,6 +143,10 @@ class Replay(Context):
         self._repeat = repeat
         self._mask = tuple(mask)
         self._faults = tuple(parse_fault(spec) for spec in faults)
+        age_limit(max_age, max_age_action)  # what cannot be meant is said at once
+        self._max_age, self._max_age_action = max_age, max_age_action
+        self.on_warning: Callable[[str], None] = _say
+        self.renewal: str | None = None  # how to record the tape anew, if not as one does in a program
         self._session: ReplaySession | None = None
         self._keys: Mapping[str, str] = {}
 
@@ -158,13 +165,22 @@ class Replay(Context):
     def begin(self) -> None:
         tapes = [source if isinstance(source, Tape) else read_tape(Path(source)) for source in self.tapes]
         names = [str(tape.path or "the tape") for tape in tapes]
-        mask = (*load_settings(Path.cwd()).mask, *self._mask)
+        settings = load_settings(Path.cwd())
+        self._check_age(tapes, names, settings)
+        mask = (*settings.mask, *self._mask)
         options = ReplayOptions(self._tier, self._repeat, mask, self._faults)
         self._session = ReplaySession(tapes, options, names=names)
         self._session.mend = functools.partial(_mended, names[0])
         self.name = f"the replay of {self._session.names}"
         self._keys = dummy_keys(os.environ, self._session)  # SDKs refuse to start without one
         os.environ.update(self._keys)
+
+    def _check_age(self, tapes: Sequence[Tape], names: Sequence[str], settings: Settings) -> None:
+        asked = self._max_age if self._max_age is not None else settings.max_age
+        limit = age_limit(asked, self._max_age_action or settings.max_age_action)
+        renewal = self.renewal or f'run this once in wiretape.record("{names[0]}", force=True)'
+        for warning in limit.check(tapes, datetime.now(UTC), f"  to record it anew: {renewal}"):
+            self.on_warning(warning)
 
     def finish(self, error: BaseException | None) -> None:
         for name, value in self._keys.items():
@@ -348,6 +364,8 @@ def replay(
     repeat: bool = False,
     mask: Sequence[str] = (),
     faults: Sequence[str] = (),
+    max_age: MaxAge | None = None,
+    max_age_action: AgeAction | None = None,
 ) -> Replay:
     """Answer this process's HTTP requests from tapes, and open no connection.
 
@@ -355,9 +373,10 @@ def replay(
     error of the provider's shape (MissError follows when the context closes), or "raise" MissInterrupt at the call.
     `pass_hosts`: globs of hosts that are let through (an agent's own tools). `repeat`: give a recorded answer again
     when it was played before. `mask`: patterns for what changes between runs, besides those of the settings.
-    `faults`: what goes wrong at which call, such as "429@3".
+    `faults`: what goes wrong at which call, such as "429@3". `max_age`: how old a tape may be (days, or "30d"), over
+    what the settings say; an older one is warned of, or fails where `max_age_action` is "fail".
     """
-    return Replay(tapes, tier, pace, on_miss, pass_hosts, repeat, mask, faults)
+    return Replay(tapes, tier, pace, on_miss, pass_hosts, repeat, mask, faults, max_age, max_age_action)
 
 
 def record(

@@ -49,6 +49,14 @@ class Inside:
         """A replaying context: what the tape answers."""
         raise NotImplementedError
 
+    def on_tape(self, request: LiveRequest) -> Playback | None:
+        """The same; None: the tape has no answer, and the request is to go on to the network (see `called`)."""
+        return self.answer(request)
+
+    def called(self, request: LiveRequest) -> Playback:
+        """The network's answer to what is not `on_tape`, for a door that cannot send the request on. Waits for it."""
+        raise NotImplementedError
+
     def socket(self, request: LiveRequest) -> SocketPlay | Playback:
         """A replaying context: the recorded WebSocket that this handshake opens, or what it is answered instead."""
         raise NotImplementedError

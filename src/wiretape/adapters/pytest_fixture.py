@@ -23,6 +23,7 @@ from wiretape.analyze.stats import stats
 from wiretape.errors import MissError, UsageError
 from wiretape.loop.run import build_run
 from wiretape.model.http import Exchange
+from wiretape.replay.age import AgeAction
 from wiretape.replay.report import ReplayReport, build_report
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.reader import Tape, read_tape
@@ -47,6 +48,7 @@ class Wiretape:
         self.recording = mode in (Mode.ALL, Mode.REWRITE) or (not self._there and mode is not Mode.NONE)
         self.guard = NetworkGuard(asked.allow_hosts, mending.refusal)
         self.rerecording: Rerecording | None = None
+        self.warnings: list[str] = []  # of the tape's age
         self._replay: Replay | None = None
         self._record: Record | None = None
         self._last_old = 0
@@ -107,6 +109,15 @@ class Wiretape:
     # -- for the plugin ----------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
+        try:
+            self._begin()
+        except BaseException:
+            self._open.close()
+            if self.rerecording is not None:
+                self.rerecording.remove()
+            raise
+
+    def _begin(self) -> None:
         if self.recording or (self.mode is Mode.NEW):
             self.rerecording = Rerecording(self.tape, goes_on=not self.recording)
             self._last_old = max((one.number for one in self._fresh()), default=0)  # of the old tape, if it goes on
@@ -159,7 +170,21 @@ class Wiretape:
         asked = self._asked
         tier, on_miss = cast(TierName, asked.tier), cast(OnMiss, asked.on_miss)
         kind = Replay if self._record is None else Mixed
-        made = kind((tape,), tier, asked.pace, on_miss, asked.allow_hosts, asked.repeat, asked.mask)
+        faults = asked.faults if self._there else ()  # that there is no tape is what must be told then
+        action = cast(AgeAction | None, asked.max_age_action)
+        made = kind(
+            (tape,),
+            tier,
+            asked.pace,
+            on_miss,
+            asked.allow_hosts,
+            asked.repeat,
+            asked.mask,
+            faults,
+            asked.max_age,
+            action,
+        )
+        made.on_warning, made.renewal = self.warnings.append, self._mending.command("rewrite")
         if isinstance(made, Mixed) and self._record is not None:
             made.recording = self._record
         return made

@@ -1,7 +1,7 @@
 """The door of `--wiretape-mode=new`: answers from the tape, and what is not on it from the network, recorded.
 
-A call that is not on the tape is made here, whole, before its answer goes on to the program: a door that has decided
-to answer has no connection of the program's own to go back to.
+The door for httpx sends on what is not on the tape, with the program's own client. The others have no connection to go
+back to when they have heard the request: for them it is called here, whole, before its answer goes on to the program.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final
 from wiretape.adapters.inprocess import Record, Replay
 from wiretape.adapters.taking import Taken, ended_by
 from wiretape.model.http import Ended
-from wiretape.replay.playback import Piece, Playback, playback
+from wiretape.replay.playback import Piece, Playback
 from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import Answer, LiveRequest
+from wiretape.replay.values import Answer, Injected, LiveRequest
 
 _OF_THE_CONNECTION: Final = frozenset(
     ("connection", "content-length", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer")
@@ -53,10 +53,14 @@ class Mixed(Replay):
         return self.recording.taken(method, url, headers)
 
     def answer(self, request: LiveRequest) -> Playback:
+        return self.on_tape(request) or self.called(request)
+
+    def on_tape(self, request: LiveRequest) -> Playback | None:
         with self.lock:
             outcome = self.session.answer(request)
-        if isinstance(outcome, Answer):
-            return playback(outcome, self.pace)
+        return self._played(outcome) if isinstance(outcome, Answer | Injected) else None
+
+    def called(self, request: LiveRequest) -> Playback:
         self._calling.now = True
         try:
             return _call(request)

@@ -16,14 +16,16 @@ from wiretape.errors import UsageError
 
 MARKER = "wiretape"
 MARKER_HELP = (
-    "wiretape(name=None, *, tier='masked', on_miss='answer', strict=False, repeat=False, pace=0, mask=(), hosts=(), "
-    "allow_hosts=()): answer the test's model calls from a tape, and refuse the network. name: the tape, under "
-    "wiretape_dir; by default it has the test's own name. tier: how alike a request must be at least. on_miss: "
-    "'answer' a miss as the provider would, or 'raise' it at the call. strict: recorded calls that are not asked for "
-    "fail the test. repeat: give a recorded answer again. pace: 1 keeps the recorded pauses. mask: patterns for what "
-    "changes between runs. hosts: record these, too. allow_hosts: let these through, untaped."
+    "wiretape(name=None, *, tier='masked', on_miss='answer', strict=False, repeat=False, pace=0, faults=(), mask=(), "
+    "hosts=(), allow_hosts=(), max_age=None, max_age_action=None): answer the test's model calls from a tape, and "
+    "refuse the network. name: the tape, under wiretape_dir; by default it has the test's own name. tier: how alike a "
+    "request must be at least. on_miss: 'answer' a miss as the provider would, or 'raise' it at the call. strict: "
+    "recorded calls that are not asked for fail the test. repeat: give a recorded answer again. pace: 1 keeps the "
+    "recorded pauses. faults: what goes wrong at which call, such as '429@3'. mask: patterns for what changes between "
+    "runs. hosts: record these, too. allow_hosts: let these through, untaped. max_age: how old the tape may be (days, "
+    "or '30d'). max_age_action: 'warn' of an older one, or 'fail'."
 )
-_LISTS = ("mask", "hosts", "allow_hosts")
+_LISTS = ("faults", "mask", "hosts", "allow_hosts")
 
 
 class Mode(StrEnum):
@@ -46,9 +48,12 @@ class Asked:
     strict: bool = False
     repeat: bool = False
     pace: float = 0
+    faults: tuple[str, ...] = ()
     mask: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     allow_hosts: tuple[str, ...] = ()
+    max_age: str | int | float | None = None
+    max_age_action: str | None = None
 
 
 def add_options(parser: pytest.Parser) -> None:

@@ -50,7 +50,7 @@ class TapedTest:
 
     def judge(self) -> None:
         """A test that is content with itself."""
-        lines = [*self._misses(), *self._refused_providers()]
+        lines = [*self._misses(), *self._refused_providers(), *self._faults_that_never_came()]
         if lines:
             self._fail(lines)
         if self.wiretape.strict:
@@ -102,6 +102,11 @@ class TapedTest:
         asked = [where for where, provider in self.wiretape.guard.refused.items() if provider]
         return [self._mending.refusal(where) for where in asked]
 
+    def _faults_that_never_came(self) -> list[str]:
+        """A test of what a fault does has tested nothing without it."""
+        faults = ", ".join(self.wiretape.report.not_injected)
+        return [f"{faults} never came: nobody asked for the call that it was to hit"] if faults else []
+
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def finish(self, torn_down: bool) -> None:
@@ -151,7 +156,7 @@ class TapedTest:
         self._outcomes[report.when] = report.outcome
         told: Told = {}
         if report.when == "call":
-            told = {"drift": list(self._drift()), "outside": self._outside()}
+            told = {"drift": list(self._drift()), "outside": self._outside(), "old": self.wiretape.warnings}
         elif report.when == "teardown":
             told = {"recorded": self._finished}
         report.wiretape = told  # type: ignore[attr-defined]

@@ -24,6 +24,7 @@ class Told(TypedDict, total=False):
     drift: list[str]
     outside: list[str]
     recorded: list[str]
+    old: list[str]
 
 
 class Summary:
@@ -85,7 +86,12 @@ class Summary:
     # -- printing ----------------------------------------------------------------------------------------------------
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        lines = [*self._recordings(), *self._differences(terminalreporter.verbosity > 0), *self._orphans()]
+        lines = [
+            *self._recordings(),
+            *self._old_tapes(),
+            *self._differences(terminalreporter.verbosity > 0),
+            *self._orphans(),
+        ]
         if lines:
             terminalreporter.section("wiretape")
             for line in lines:
@@ -95,6 +101,13 @@ class Summary:
         for test, told in self._told.items():
             for line in told.get("recorded", ()):
                 yield line if line.startswith("recorded ") else f"{test}: {line}"
+
+    def _old_tapes(self) -> Iterable[str]:
+        """Told once for each tape, however many tests it has."""
+        told = [warning for told in self._told.values() for warning in told.get("old", ())]
+        firsts = {warning.partition("\n")[0]: warning for warning in reversed(told)}
+        for warning in reversed(firsts.values()):
+            yield from warning.split("\n")
 
     def _differences(self, verbose: bool) -> Iterable[str]:
         if verbose:

@@ -7,9 +7,10 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from wiretape.errors import UsageError
+from wiretape.replay.age import parse_max_age
 
 
 def _regular_expression(pattern: str) -> str:
@@ -18,6 +19,12 @@ def _regular_expression(pattern: str) -> str:
     except re.error as error:
         raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
     return pattern
+
+
+def _age(given: object) -> object:
+    if given is not None:
+        parse_max_age(given)
+    return given
 
 
 Pattern = Annotated[str, AfterValidator(_regular_expression)]
@@ -60,7 +67,7 @@ class CheckSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """`[tool.wiretape]`. Every list is empty by default."""
+    """`[tool.wiretape]`. Every list is empty by default, and every limit open."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -70,6 +77,10 @@ class Settings(BaseModel):
     """Regular expressions whose matches do not count when a replay compares texts."""
     hosts: list[str] = []
     """Hosts to record besides those that are known to serve models."""
+    max_age: Annotated[int | float | str | None, BeforeValidator(_age)] = None
+    """How old a tape may be that is replayed: days, or "30d", "12h", "2w"."""
+    max_age_action: Literal["warn", "fail"] = "warn"
+    """What an older one does."""
     lint: LintSettings = LintSettings()
     check: CheckSettings = CheckSettings()
 
@@ -115,6 +126,8 @@ def _first_fault(error: ValidationError) -> str:
         return f"unknown key {key!r}; known keys: {', '.join(sorted(Settings.model_fields))}"
     if fault["type"] == "value_error":
         return f"{key}: {fault['ctx']['error']}"
+    if fault["type"] == "literal_error":
+        return f"{key} must be {fault['ctx']['expected']}"
     return f'{key} must be a list of strings, such as {key} = ["…"]'
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from wiretape.replay.report import ReplayReport
     from wiretape.replay.session import ReplaySession
     from wiretape.replay.values import Outcome
+    from wiretape.tape.reader import Tape
 
 _CMD = "wiretape.cmd"
 _TAPES = (".tape", ".tape.zst")
@@ -64,6 +66,8 @@ class Options:
     pace: float
     let_through: tuple[str, ...]
     tier: str
+    max_age: str | None
+    max_age_action: str | None
     repeat: bool
     faults: tuple[str, ...]
     port: int
@@ -84,6 +88,8 @@ class Options:
     default="masked",
     help="How alike a request must be at least (default: masked).",
 )
+@click.option("--max-age", metavar="AGE", help="Warn of a tape that is older: days, or 30d, 12h, 2w.")
+@click.option("--max-age-action", type=click.Choice(["warn", "fail"]), help="What an older one does (default: warn).")
 @click.option("--repeat", is_flag=True, help="Give a recorded answer again when it was played before.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Serve on this port (default: any free one).")
 @click.option("--report", type=click.Path(path_type=Path), help="Write what happened to this file, as JSON.")
@@ -109,7 +115,7 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
     if argv:
         find_command(argv, os.environ)
     _check(options)
-    session = _session(options)
+    session = _session(options, argv)
     if argv:
         session.program = _typed(argv)
     replaying = Replaying(
@@ -166,8 +172,15 @@ def _unplayed(report: ReplayReport) -> bool:
     return bool(report.left_over or report.sockets) and not (report.played or report.injected)
 
 
-def _session(options: Options) -> ReplaySession:
+def _renewal(tape: Tape, argv: Sequence[str]) -> str:
+    """How to record a tape anew, or to find out whether it must be."""
+    program = _typed(argv) if argv else "…"
+    return f"  to record it anew: wiretape record -o {shlex.quote(str(tape.path))} --force -- {program}"
+
+
+def _session(options: Options, argv: Sequence[str]) -> ReplaySession:
     from wiretape.adapters.settings import load_settings
+    from wiretape.replay.age import age_limit
     from wiretape.replay.fault_specs import parse_fault
     from wiretape.replay.session import ReplaySession
     from wiretape.replay.values import ReplayOptions, Tier
@@ -175,9 +188,10 @@ def _session(options: Options) -> ReplaySession:
 
     faults = tuple(parse_fault(spec) for spec in options.faults)
     settings = load_settings(Path.cwd())
+    limit = age_limit(options.max_age or settings.max_age, options.max_age_action or settings.max_age_action)
     tapes = [read_tape(path) for path in options.tapes]
     for tape in tapes:
-        for warning in tape.warnings:
+        for warning in (*tape.warnings, *limit.check([tape], datetime.now(UTC), _renewal(tape, argv))):
             click.echo(f"wiretape: {warning}", err=True)
     made = ReplayOptions(Tier[options.tier.upper()], options.repeat, tuple(settings.mask), faults)
     return ReplaySession(tapes, made, names=[str(path) for path in options.tapes])

@@ -38,7 +38,8 @@ def test_an_unknown_key_is_named_with_the_known_ones(tmp_path: Path) -> None:
     path = write(tmp_path, "[tool.wiretape]\nmasks = []\n")
     with pytest.raises(UsageError) as caught:
         load_settings(tmp_path)
-    assert str(caught.value) == f"{path}: [tool.wiretape]: unknown key 'masks'; known keys: check, hosts, lint, mask, redact"
+    known = "check, hosts, lint, mask, max_age, max_age_action, redact"
+    assert str(caught.value) == f"{path}: [tool.wiretape]: unknown key 'masks'; known keys: {known}"
 
 
 def test_a_bad_pattern_is_named_with_what_is_wrong(tmp_path: Path) -> None:
@@ -88,3 +89,25 @@ def test_what_is_wrong_in_a_table_is_said_with_its_key(tmp_path: Path, text: str
     with pytest.raises(UsageError) as caught:
         load_settings(tmp_path)
     assert str(caught.value).startswith(f"{path}: [tool.wiretape]: {said}")
+
+
+@pytest.mark.parametrize(("value", "read"), [("30", 30), ('"30d"', "30d"), ("1.5", 1.5)])
+def test_max_age_is_a_number_of_days_or_a_spelled_age(value: str, read: object, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'[tool.wiretape]\nmax_age = {value}\nmax_age_action = "fail"\n')
+    settings = load_settings(tmp_path)
+    assert (settings.max_age, settings.max_age_action) == (read, "fail")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('max_age = "soon"', "max_age: 'soon' is no age"),
+        ("max_age = true", "max_age: True is no age"),
+        ("max_age = [30]", r"max_age: \[30\] is no age"),
+        ('max_age_action = "shout"', "max_age_action must be 'warn' or 'fail'"),
+    ],
+)
+def test_an_age_that_cannot_be_meant_is_named(line: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[tool.wiretape]\n{line}\n")
+    with pytest.raises(UsageError, match=said):
+        load_settings(tmp_path)

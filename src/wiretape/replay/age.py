@@ -1,0 +1,74 @@
+"""How old may a tape be? Providers change what their models answer; a tape goes on answering as on its day.
+
+The clock is passed in, and a tape's day is its header's `started`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from wiretape.errors import TapeTooOld, UsageError
+
+if TYPE_CHECKING:
+    from wiretape.tape.reader import Tape
+
+AgeAction: TypeAlias = Literal["warn", "fail"]
+MaxAge: TypeAlias = str | int | float
+
+_DAYS: Final = {"h": 1 / 24, "d": 1, "w": 7}
+_SPELLED: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([hdw]?)")
+
+
+def parse_max_age(given: object) -> timedelta:
+    """`30`, `"30d"`, `"12h"`, `"2w"`. Raises ValueError saying what it must be."""
+    spelled = _SPELLED.fullmatch(str(given).strip().lower())
+    if isinstance(given, bool) or spelled is None or not float(spelled[1]):
+        raise ValueError(f'{given!r} is no age: give days (30), or "30d", "12h", "2w"')
+    try:
+        return timedelta(days=float(spelled[1]) * _DAYS[spelled[2] or "d"])
+    except OverflowError:
+        return timedelta.max
+
+
+@dataclass(frozen=True, slots=True)
+class AgeLimit:
+    """The oldest that a tape may be, None: as old as it likes; and whether an older one is an error."""
+
+    limit: timedelta | None = None
+    fails: bool = False
+
+    def check(self, tapes: Iterable[Tape], now: datetime, mend: str = "") -> list[str]:
+        """What to say of tapes that are older. Raises TapeTooOld for the first where that was asked for."""
+        said = []
+        for tape in tapes:
+            age = now - tape.header.started
+            if self.limit is None or age <= self.limit:
+                continue
+            day = tape.header.started.date().isoformat()
+            told = f"{tape.path or 'the tape'} was recorded {spell(age)} ago ({day}): max_age is {spell(self.limit)}"
+            said.append(f"{told}\n{mend}" if mend else told)
+            if self.fails:
+                raise TapeTooOld(said[0])
+        return said
+
+
+def age_limit(max_age: MaxAge | None, action: str | None) -> AgeLimit:
+    """What was asked for. Raises UsageError."""
+    if action not in (None, "warn", "fail"):
+        raise UsageError(f'max_age_action is {action!r}: use "warn" or "fail"')
+    try:
+        return AgeLimit(parse_max_age(max_age) if max_age is not None else None, action == "fail")
+    except ValueError as error:
+        raise UsageError(f"max_age: {error}") from None
+
+
+def spell(age: timedelta) -> str:
+    """`45 days`, `12 hours`."""
+    if age >= timedelta(days=2) or age == timedelta(days=1):
+        return f"{age.days} day{'' if age.days == 1 else 's'}"
+    hours = round(age / timedelta(hours=1), 1)
+    return f"{hours:g} hour{'' if hours == 1 else 's'}"
