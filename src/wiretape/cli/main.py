@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "ls": "List tapes.",
     "show": "Show a tape, or one of its calls.",
     "stats": "Count calls, tokens and cache hits for each user turn.",
+    "lint": "Look for what is wrong with an agent's loop.",
     "demo": "Record, replay and explain a small agent, from start to end.",
     "cut": "Write part of a tape as a new tape.",
     "merge": "Write several tapes as one.",

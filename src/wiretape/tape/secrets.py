@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,11 @@ from wiretape.model.http import Body, BytesBody, Exchange, Headers, JsonBody, St
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.edit import learn_heads
 from wiretape.tape.redact import Redactor
+from wiretape.tape.redact_learned import worth_learning
 
 _NO_SECRET = "header"  # a header that a recorder would not have kept: nothing says that it is a secret
+_PARTS = re.compile(r"[\s;,=:]+")
+_WORDS = re.compile(r"[A-Z]?[a-z]+(?:[-_.][A-Z]?[a-z]+)*")
 _MOST = 20  # places told of one exchange
 
 
@@ -61,6 +65,8 @@ class _Finder:
 
     def _headers(self, path: str, headers: Headers) -> Found:
         for pair in headers.pairs():
+            if not _random_looking(pair[1]):
+                continue  # a word in a credential's place, such as what a test sends
             yield from self._kinds(f"{path}.{pair[0]}", lambda pair=pair: self._redactor.headers([pair]))  # type: ignore[misc]
 
     def _body(self, path: str, body: Body | None) -> Found:
@@ -111,3 +117,9 @@ class _Finder:
         elif self._redactor.value({name: member}) != {name: member}:
             inside = list(self._value(path, member)) if isinstance(member, dict) else []
             yield from inside or self._kinds(path, lambda: self._redactor.value({name: member}))
+
+
+def _random_looking(value: str) -> bool:
+    """Whether a header's value may hold a real credential: one long part that is not made of plain words."""
+    parts = _PARTS.split(value)
+    return any(worth_learning(part) and not _WORDS.fullmatch(part) for part in parts)

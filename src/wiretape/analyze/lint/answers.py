@@ -1,0 +1,230 @@
+"""Rules about answers: cut short, failed in the middle, asked for again, or sent back without their reasoning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+
+from wiretape.analyze.lint.base import LintFinding, Rule, Subject
+from wiretape.loop.threads import failed
+from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
+from wiretape.model.http import Ended
+from wiretape.model.loop import Step
+
+_LIMITS = ("max_output_tokens", "max_completion_tokens", "max_tokens", "num_predict")
+
+
+class DroppedReasoning(Rule):
+    id = "WT009"
+    name = "dropped-reasoning"
+    severity = "error"
+    summary = "`reasoning_content` is missing where a thinking-mode history must carry it."
+    explains = (
+        "DeepSeek and Kimi in thinking mode want every assistant message that called tools sent back with its "
+        "`reasoning_content`, in all later requests; an empty one will do. Without it the provider answers 400, or "
+        "the model thinks anew. Looked for in requests of a thread in which a recorded answer had reasoning and asked "
+        "for tools. Without tools, and at providers that take it as they like, nothing is asked for."
+    )
+    mend = "append the answer's message as it came, reasoning_content included, instead of building a new one"
+
+    def check(self, subject: Subject) -> Iterable[LintFinding]:
+        for thread in subject.run.threads:
+            thought: dict[tuple[str | None, str, str], ModelCall] = {}
+            told: set[tuple[str | None, str, str]] = set()
+            seen: dict[int, Message] = {}  # messages that later requests resend as the very same objects
+            for number in thread.calls:
+                call = subject.steps[number].call
+                for index, tool in _bare_tool_calls(call, seen) if thought else ():
+                    key = (tool.id, tool.name, tool.arguments)
+                    before = thought.get(key)
+                    if before is not None and key not in told:
+                        told.add(key)
+                        yield self._finding(call, before, index)
+                if _thinks_aloud(call):
+                    thought |= {(tool.id, tool.name, tool.arguments): call for tool in call.tool_calls}
+
+    def _finding(self, call: ModelCall, before: ModelCall, index: int) -> LintFinding:
+        status = call.response.status if call.response is not None else None
+        refused = f"; the provider answered {status}" if status is not None and status >= 400 else ""
+        text = f"reasoning_content of call {before.number}'s answer was dropped from the history{refused}"
+        values = {"answer": _reasoning(before), "history": "(absent)"}
+        return self.finding(text, call, f"{call.request.path(index)}.reasoning_content", values=values)
+
+
+def _thinks_aloud(call: ModelCall) -> bool:
+    """Whether an answer's reasoning has to come back: it asked for tools, at a provider that wants it."""
+    model, host = call.model or "", call.url.split("/")[2:3]
+    wants = call.dialect in ("deepseek", "moonshot") or "deepseek" in "".join(host)
+    wants = wants or model.startswith(("deepseek-", "kimi-k2-thinking"))
+    return call.format == "openai.chat" and wants and bool(call.tool_calls) and bool(_reasoning(call))
+
+
+def _reasoning(call: ModelCall) -> str:
+    messages = call.response.messages if call.response is not None else ()
+    return "".join(b.text for message in messages for b in message.blocks if isinstance(b, Reasoning))
+
+
+def _bare_tool_calls(call: ModelCall, seen: dict[int, Message]) -> Iterator[tuple[int, ToolCall]]:
+    """New tool calls in a request's history whose answer has no reasoning there, not even an empty one."""
+    messages = call.request.messages
+    for index, message in enumerate(messages):
+        if id(message) in seen:
+            continue
+        seen[id(message)] = message
+        if message.role == "assistant" and not any(_has_reasoning(m) for m in _same_answer(messages, index)):
+            for block in message.blocks:
+                if isinstance(block, ToolCall):
+                    yield index, block
+
+
+def _same_answer(messages: tuple[Message, ...], index: int) -> Iterator[Message]:
+    """A message, and the assistant's messages just before it."""
+    while index >= 0 and messages[index].role == "assistant":
+        yield messages[index]
+        index -= 1
+
+
+def _has_reasoning(message: Message) -> bool:
+    return any(isinstance(block, Reasoning) for block in message.blocks)
+
+
+class TruncatedAnswer(Rule):
+    id = "WT010"
+    name = "truncated-answer"
+    severity = "warning"
+    summary = "An answer was cut at its length limit."
+    explains = (
+        "The provider stopped at the request's own output limit, or at the end of the model's window (finish "
+        "`length`, in whatever words the provider has for it): the text, or the arguments of a tool call, end in the "
+        "middle. Side calls, and requests that allow a single token to test a connection, are only mentioned."
+    )
+    mend = "raise the output limit, or ask the model to go on"
+
+    def check(self, subject: Subject) -> Iterable[LintFinding]:
+        aside = {step.call.number for step in subject.run.side_calls}
+        for call in subject.calls:
+            if call.response is None or call.response.finish != "length":
+                continue
+            name, limit = _limit(call)
+            spent = call.usage.output if call.usage is not None else None
+            tools = " in the middle of a tool call" if call.tool_calls else ""
+            after = f" after {spent:,} tokens" if spent is not None else ""
+            values = {name: str(limit)} if name is not None else {}
+            probe = call.number in aside or limit == 1
+            text = f"the answer was cut at its length limit{after}{tools}"
+            yield self.finding(text, call, name, values=values, severity="info" if probe else None)
+
+
+def _limit(call: ModelCall) -> tuple[str | None, int | None]:
+    """The output limit that the request names, and where."""
+    places: list[tuple[str, Mapping[str, object]]] = [("", call.request.settings)]
+    for inner in ("generationConfig", "generation_config", "inferenceConfig", "options"):
+        nested = call.request.settings.get(inner)
+        if isinstance(nested, dict):
+            places.append((f"{inner}.", nested))
+    for prefix, settings in places:
+        for name in (*_LIMITS, "maxOutputTokens", "maxTokens"):
+            value = settings.get(name)
+            if isinstance(value, int) and value > 0:
+                return prefix + name, value
+    return None, None
+
+
+class Retries(Rule):
+    id = "WT011"
+    name = "retries"
+    severity = "info"
+    summary = "A request was sent again after a failure."
+    explains = (
+        "The same request again after an error, a cut or a time-out. Each chain of attempts is told once, with what "
+        "it cost: the time from the first attempt to the last one's start, and the tokens of failed attempts where "
+        "the wire gives them. It is a warning where an attempt came before the provider's `retry-after` had passed, "
+        "and where no attempt got an answer."
+    )
+    mend = "nothing, if it happens now and then; else ask less often, and wait as long as retry-after says"
+
+    def check(self, subject: Subject) -> Iterable[LintFinding]:
+        chains: dict[int, list[Step]] = {}  # by the last attempt
+        for step in subject.run.steps:
+            if step.cause.kind == "retry" and step.cause.call is not None:
+                before = chains.pop(step.cause.call, None) or [subject.steps[step.cause.call]]
+                chains[step.call.number] = [*before, step]
+        for _, chain in sorted(chains.items()):
+            yield self._finding([step.call for step in chain])
+
+    def _finding(self, calls: list[ModelCall]) -> LintFinding:
+        first, last = calls[0], calls[-1]
+        times = "once" if len(calls) == 2 else f"{len(calls) - 1} times"
+        why = ", ".join(dict.fromkeys(_failure(call) for call in calls[:-1]))
+        text = f"call {first.number} was sent again {times} after {why}: {_lost(calls)}"
+        if failed(last):
+            return self.finding(f"{text}; the last attempt failed, too", last, severity="warning")
+        early = next((after for before, after in pairwise(calls) if _waited(before, after) is not None), None)
+        if early is None:
+            return self.finding(text, last)
+        text += f"; call {early.number} did not wait as long as the answer before it asked"
+        values = _waited(calls[calls.index(early) - 1], early)
+        return self.finding(text, last, values=values, severity="warning")
+
+
+def _lost(calls: list[ModelCall]) -> str:
+    """What the attempts cost."""
+    said = f"{(calls[-1].at - calls[0].at) / 1000:.1f} s"
+    spent = [(u.input or 0) + (u.output or 0) for call in calls[:-1] if (u := call.usage) is not None]
+    return f"{said} and {sum(spent):,} tokens" if sum(spent) else said
+
+
+def _waited(before: ModelCall, after: ModelCall) -> dict[str, str] | None:
+    """How long an attempt should have waited and did, where that was not long enough."""
+    error = before.response.error if before.response is not None else None
+    if error is None or error.retry_after_ms is None or before.ended_at is None:
+        return None
+    waited = after.at - before.ended_at
+    if waited >= error.retry_after_ms - 50:  # clocks are rounded
+        return None
+    return {"retry-after": f"{error.retry_after_ms} ms", "waited": f"{waited} ms"}
+
+
+def _failure(call: ModelCall) -> str:
+    response = call.response
+    if response is not None and response.status >= 400:
+        return str(response.status)
+    if response is not None and response.error is not None:
+        return response.error.code or response.error.type or "an error"
+    return _ENDS.get(call.ended, "an answer that was cut") if failed(call) else "an answer"
+
+
+_ENDS: dict[Ended | None, str] = {
+    Ended.CLIENT_CLOSED: "the client hung up",
+    Ended.UPSTREAM_CLOSED: "the upstream broke off",
+    Ended.UPSTREAM_UNREACHABLE: "the upstream could not be reached",
+    Ended.TIMEOUT: "a time-out",
+}
+
+
+class MidStreamError(Rule):
+    id = "WT012"
+    name = "mid-stream-error"
+    severity = "error"
+    summary = "An answer broke off after it had begun."
+    explains = (
+        "The status was good, and then the stream carried an error, ended in one, or was cut before its last event. "
+        "Many clients take what came so far for the whole answer. Where the client itself hung up it is only "
+        "information."
+    )
+    mend = "treat a stream without its last event as failed, and ask again"
+
+    def check(self, subject: Subject) -> Iterable[LintFinding]:
+        for call in subject.calls:
+            response = call.response
+            if response is None or response.status >= 400:
+                continue
+            if response.error is not None and response.error.phase != "before_stream":
+                error = response.error
+                kind = error.code or error.type or "an error"
+                where = "in the middle of its stream" if error.phase == "mid_stream" else "with its last event"
+                yield self.finding(f"the answer failed {where}: {kind}", call, values={"error": error.message})
+            elif not response.complete and call.ended is not None and call.ended is not Ended.RECORDER_STOPPED:
+                hung_up = call.ended is Ended.CLIENT_CLOSED
+                text = f"the answer was cut before its last event: {_ENDS.get(call.ended, 'its stream just ended')}"
+                yield self.finding(text, call, severity="info" if hung_up else None)

@@ -1,0 +1,116 @@
+"""What a rule is, what it looks at, and what it finds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from wiretape.model.call import ModelCall
+from wiretape.model.http import Exchange
+from wiretape.model.loop import Run, Step, Thread
+
+Severity: TypeAlias = Literal["error", "warning", "info"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+_SHOWN = 200  # characters of a value
+
+
+class LintFinding(BaseModel):
+    """One thing that a rule found, as `wiretape lint --json` prints it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rule: str
+    name: str
+    severity: Severity
+    call: int | None = Field(None, description="the model call that it is about")
+    exchange: int | None = None
+    path: str | None = Field(None, description="where in the request or the answer")
+    text: str
+    values: dict[str, str] = Field(default_factory=dict, description="what stands there, and what it is held against")
+    mend: str = Field(description="the next step")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the rules look at: a run, and the exchanges that it was read from where they are at hand."""
+
+    run: Run
+    exchanges: Sequence[Exchange] = ()
+    redact: Sequence[str] = ()  # the project's own patterns of secrets
+
+    @cached_property
+    def steps(self) -> Mapping[int, Step]:
+        return {step.call.number: step for step in self.run.steps}
+
+    @cached_property
+    def places(self) -> Mapping[int, int]:
+        """Where a call stands in its thread."""
+        return {call: place for thread in self.run.threads for place, call in enumerate(thread.calls)}
+
+    @property
+    def calls(self) -> Iterator[ModelCall]:
+        """The inferences, in order of number."""
+        return (step.call for step in self.run.steps if step.call.kind == "inference")
+
+    def thread(self, call: int) -> Thread:
+        return self.run.threads[self.steps[call].thread]
+
+
+class Rule(ABC):
+    """A rule. Its class is its documentation, too: `wiretape lint --explain` and docs/lint.md print it."""
+
+    id: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity]
+    summary: ClassVar[str]  # one line
+    explains: ClassVar[str]  # why it matters, what exactly is looked for, and what is not
+    mend: ClassVar[str]  # the next step
+
+    @abstractmethod
+    def check(self, subject: Subject) -> Iterable[LintFinding]:
+        """What is wrong in a run, in the order of calls."""
+
+    def finding(
+        self,
+        text: str,
+        call: ModelCall | None = None,
+        path: str | None = None,
+        *,
+        values: Mapping[str, str] | None = None,
+        severity: Severity | None = None,
+        mend: str | None = None,
+        exchange: int | None = None,
+    ) -> LintFinding:
+        return LintFinding(
+            rule=self.id,
+            name=self.name,
+            severity=severity or self.severity,
+            call=call.number if call is not None else None,
+            exchange=call.exchange if call is not None else exchange,
+            path=path,
+            text=text,
+            values={label: shown(value) for label, value in (values or {}).items()},
+            mend=mend or self.mend,
+        )
+
+
+def shown(value: str) -> str:
+    """A value, cut to a length that a person reads."""
+    return value if len(value) <= _SHOWN else value[: _SHOWN - 1] + "…"
+
+
+def provider_holds_history(call: ModelCall) -> bool:
+    """Whether only the provider knows what was said before: nothing can be looked up there."""
+    request = call.request
+    chained = request.previous_response_id is not None and not request.held
+    return chained or bool(request.settings.get("conversation") or request.settings.get("thread"))
+
+
+def asked_path(call: ModelCall, index: int) -> str:
+    """Where the tool call of this number stands in an answer."""
+    return f"answer.tool_calls[{index}]"

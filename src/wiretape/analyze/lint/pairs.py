@@ -1,0 +1,126 @@
+"""Rules about tool calls and results that have lost each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from wiretape.analyze.lint.base import LintFinding, Rule, Subject, provider_holds_history
+from wiretape.analyze.why import listed
+from wiretape.loop.threads import failed
+from wiretape.model.call import Control, Message, ModelCall, ToolCall, ToolResult
+from wiretape.model.loop import ToolUse
+
+
+class ToolCallWithoutResult(Rule):
+    id = "WT001"
+    name = "tool-call-without-result"
+    severity = "error"
+    summary = "A tool call never got its result."
+    explains = (
+        "The model asked for a tool, and the thread goes on without an answer to it. Most providers refuse such a "
+        "history; where they take it, the model answers without what it asked for. Where the thread ends at the tool "
+        "call this is only information: some tools are meant to end a run, and a recording may have been cut short. "
+        "Tools that the provider runs itself, and calls that failed or were cut, are not waited for."
+    )
+    mend = "append a result for every tool call before the next request, an error as its text if the tool failed"
+
+    def check(self, subject: Subject) -> Iterable[LintFinding]:
+        lost: dict[int, list[ToolUse]] = {}
+        for use in subject.run.tool_uses:
+            if use.result is None and use.call.kind != "server" and _awaited(subject.steps[use.call_number].call):
+                lost.setdefault(use.call_number, []).append(use)
+        for number, uses in lost.items():
+            yield self._finding(subject, subject.steps[number].call, uses)
+
+    def _finding(self, subject: Subject, call: ModelCall, uses: list[ToolUse]) -> LintFinding:
+        said = f"{listed([use.call.name for use in uses])} never got a result"
+        path = f"answer.tool_calls[{uses[0].index}]"
+        later = _next(subject, call)
+        if later is None:
+            text = f"{said}: the thread ends there"
+            mend = "nothing, if the tool is meant to end the run; else see how the program ended"
+            return self.finding(text, call, path, severity="info", mend=mend)
+        if not _carries(later, uses):
+            text = f"{said}: call {later.number} goes on without the answer that asked for it"
+            return self.finding(text, call, path, severity="warning")
+        return self.finding(f"{said}: call {later.number} goes on without it", call, path)
+
+
+def _awaited(call: ModelCall) -> bool:
+    finish = call.response.finish if call.response is not None else None
+    return not failed(call) and finish not in ("length", "content_filter")
+
+
+def _next(subject: Subject, call: ModelCall) -> ModelCall | None:
+    """The call that goes on from this one in its thread."""
+    later = (number for number in subject.thread(call.number).calls if number > call.number)
+    return next((subject.steps[number].call for number in later), None)
+
+
+def _carries(later: ModelCall, uses: list[ToolUse]) -> bool:
+    """Whether a request still holds the tool calls themselves."""
+    if provider_holds_history(later):
+        return True
+    asked = {(use.call.id, use.call.name) for use in uses}
+    return any(
+        isinstance(block, ToolCall) and (block.id, block.name) in asked
+        for message in reversed(later.request.messages)
+        for block in message.blocks
+    )
+
+
+class ResultWithoutToolCall(Rule):
+    id = "WT002"
+    name = "result-without-tool-call"
+    severity = "error"
+    summary = "A tool result answers a call that its history does not hold."
+    explains = (
+        "A request carries the result of a tool call with an id that no earlier message of the same request asked "
+        "with. It happens when a history is trimmed or compacted between a call and its result; most providers "
+        "refuse it. Results without ids, of tools that the provider runs, and histories that only the provider has "
+        "cannot be judged."
+    )
+    mend = "when history is trimmed, drop tool calls and their results together"
+
+    def check(self, subject: Subject) -> Iterable[LintFinding]:
+        told: set[tuple[int, str]] = set()
+        for call in subject.calls:
+            step = subject.steps[call.number]
+            for index, place, result in _unasked(call, step.new_from):
+                if (step.thread, result.id or "") in told:
+                    continue
+                told.add((step.thread, result.id or ""))
+                status = call.response.status if call.response is not None else None
+                refused = f"; the provider answered {status}" if status is not None and status >= 400 else ""
+                text = f"a result of {result.name or 'a tool'} answers a tool call that the history does not hold"
+                path = call.request.path(index) + _path(call.request.messages[index], place)
+                values = {"id": result.id or "", "result": result.text}
+                yield self.finding(text + refused, call, path, values=values)
+
+
+def _unasked(call: ModelCall, start: int) -> Iterator[tuple[int, int, ToolResult]]:
+    """New results (message, block) for whose ids no message before them asked."""
+    messages = call.request.messages
+    if provider_holds_history(call):
+        return
+    for index in range(start, len(messages)):
+        for place, block in enumerate(messages[index].blocks):
+            if isinstance(block, ToolResult) and block.id and block.kind != "server" and not _asked(block, call, index):
+                yield index, place, block
+
+
+def _asked(result: ToolResult, call: ModelCall, index: int) -> bool:
+    """Whether a message up to this one asks with the result's id: nearest first, since that is where it stands."""
+    for before in range(index, -1, -1):
+        for block in call.request.messages[before].blocks:
+            if isinstance(block, ToolCall) and block.id == result.id:
+                return True
+            if isinstance(block, Control) and block.kind in ("item_reference", "compaction"):
+                return True  # what it stands for is not in the request
+            if before == index - 1 and isinstance(block, ToolCall) and block.kind == "server":
+                return True  # the provider's own, under an id of the result's own
+    return False
+
+
+def _path(message: Message, place: int) -> str:
+    return message.block_paths[place] if place < len(message.block_paths) else ""

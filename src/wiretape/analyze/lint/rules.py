@@ -1,0 +1,61 @@
+"""The list of all rules, which of them are chosen, and running them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from wiretape.analyze.lint.answers import DroppedReasoning, MidStreamError, Retries, TruncatedAnswer
+from wiretape.analyze.lint.arguments import ArgumentsDoNotFit, ArgumentsNotJson, DuplicateTool, UnknownTool
+from wiretape.analyze.lint.base import SEVERITIES, LintFinding, Rule, Severity, Subject
+from wiretape.analyze.lint.cache import UnstablePrefix
+from wiretape.analyze.lint.leaks import SecretInTape
+from wiretape.analyze.lint.loops import RepeatedToolCall, RunawayLoop
+from wiretape.analyze.lint.pairs import ResultWithoutToolCall, ToolCallWithoutResult
+from wiretape.errors import UsageError
+
+RULES: tuple[Rule, ...] = (
+    ToolCallWithoutResult(),
+    ResultWithoutToolCall(),
+    ArgumentsNotJson(),
+    ArgumentsDoNotFit(),
+    UnknownTool(),
+    DuplicateTool(),
+    RepeatedToolCall(),
+    RunawayLoop(),
+    DroppedReasoning(),
+    TruncatedAnswer(),
+    Retries(),
+    MidStreamError(),
+    UnstablePrefix(),
+    SecretInTape(),
+)
+
+
+def lint(subject: Subject, rules: Iterable[Rule] = RULES) -> list[LintFinding]:
+    """What the rules find, in the order of the calls, the worst of a call first."""
+    found = [finding for rule in rules for finding in rule.check(subject)]
+    return sorted(found, key=lambda one: (one.call or 0, SEVERITIES.index(one.severity), one.rule))
+
+
+def chosen(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[Rule]:
+    """The rules of these ids, beginnings of ids, or names; all of them where nothing is selected."""
+    wanted = {rule.id for word in select for rule in named(word)} if select else {rule.id for rule in RULES}
+    unwanted = {rule.id for word in ignore for rule in named(word)}
+    return [rule for rule in RULES if rule.id in wanted - unwanted]
+
+
+def named(word: str) -> list[Rule]:
+    """The rules that a word means: `WT003`, `WT` or `arguments-not-json`."""
+    found = [rule for rule in RULES if rule.id.startswith(word.upper()) or rule.name == word.lower()] if word else []
+    if found:
+        return found
+    near = get_close_matches(word.lower(), [rule.name for rule in RULES], 1)
+    hint = f"did you mean {near[0]}?" if near else "wiretape lint --rules lists them"
+    raise UsageError(f"there is no lint rule {word!r}; {hint}")
+
+
+def worst(findings: Iterable[LintFinding]) -> Severity | None:
+    """The gravest severity among findings."""
+    order = sorted({SEVERITIES.index(one.severity) for one in findings})
+    return SEVERITIES[order[0]] if order else None

@@ -1,0 +1,128 @@
+"""`wiretape lint`: what is wrong with the loops on some tapes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wiretape.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretape.analyze.lint.base import Rule
+    from wiretape.analyze.lint.report import LintReport, TapeLint
+    from wiretape.cli.gathering import Unreadable
+    from wiretape.cli.tapes import Opened
+
+UNREADABLE = 2
+
+
+@click.command("lint")
+@click.argument("tapes", metavar="TAPE...", nargs=-1)
+@click.option("--select", multiple=True, metavar="RULE", help="Use only these rules: WT003, WT00, or a name.")
+@click.option("--ignore", multiple=True, metavar="RULE", help="Do not use these rules.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "info", "never"]),
+    help="Exit with 1 from this severity on (default: error).",
+)
+@click.option("--explain", metavar="RULE", help="Say what a rule looks for, and why.")
+@click.option("--rules", "list_rules", is_flag=True, help="List the rules.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    tapes: tuple[str, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    fail_on: str | None,
+    explain: str | None,
+    list_rules: bool,
+    as_json: bool,
+) -> None:
+    """Look for what is wrong with the loops on each TAPE (or all tapes of a directory).
+
+    Tool calls without results, arguments that do not fit, loops that go round, dropped reasoning, unstable prefixes,
+    secrets, and more: --rules lists them, --explain tells about one. Exits with 1 if there are errors. Options may
+    stand in [tool.wiretape.lint] of pyproject.toml; those of the command line go first.
+    """
+    if explain is not None or list_rules:
+        _explain(explain, as_json)
+        return
+    if not tapes:
+        raise UsageError("lint needs a TAPE or a directory, such as: wiretape lint captures")
+    from wiretape.adapters.settings import load_settings
+    from wiretape.analyze.lint.rules import chosen
+
+    settings = load_settings(Path.cwd())
+    rules = chosen(select or settings.lint.select, ignore or settings.lint.ignore)
+    if not rules:
+        raise UsageError("no rule is left to use: every one that is selected is ignored as well")
+    report = _lint(tapes, rules, settings.redact)
+    _show(report, as_json)
+    ctx.exit(_code(report, fail_on or settings.lint.fail_on))
+
+
+def _lint(tapes: tuple[str, ...], rules: list[Rule], redact: list[str]) -> LintReport:
+    from wiretape.analyze.lint.report import lint_report
+    from wiretape.cli.gathering import each, gathered
+
+    found = [_tape(tape, rules, redact) for tape in each(gathered(tapes))]
+    return lint_report(found, [rule.id for rule in rules])
+
+
+def _tape(tape: Opened | Unreadable, rules: list[Rule], redact: list[str]) -> TapeLint:
+    from wiretape.analyze.lint.base import Subject
+    from wiretape.analyze.lint.report import TapeLint
+    from wiretape.analyze.lint.rules import lint
+    from wiretape.cli.gathering import Unreadable, say_unreadable, say_warnings
+
+    if isinstance(tape, Unreadable):
+        say_unreadable(tape)
+        return TapeLint(tape=tape.name, problem=tape.problem)
+    say_warnings(tape)
+    findings = lint(Subject(tape.run, tape.tape.exchanges, redact), rules)
+    return TapeLint(tape=tape.name, findings=findings)
+
+
+def _show(report: LintReport, as_json: bool) -> None:
+    if as_json:
+        from wiretape.cli.tapes import print_json
+
+        print_json(report.model_dump(mode="json"))
+        return
+    from wiretape.views.lint_view import lint_view
+    from wiretape.views.terminal import make_console
+
+    make_console().print(lint_view(report))
+
+
+def _code(report: LintReport, fail_on: str) -> int:
+    """1 if what was found is grave enough, else 2 if a tape could not be read."""
+    counts = {"error": report.errors, "warning": report.warnings, "info": report.infos}
+    grave = list(counts)[: list(counts).index(fail_on) + 1] if fail_on in counts else []
+    if any(counts[severity] for severity in grave):
+        return 1
+    return UNREADABLE if report.unreadable else 0
+
+
+def _explain(word: str | None, as_json: bool) -> None:
+    from wiretape.analyze.lint.rules import RULES, named
+    from wiretape.cli.tapes import print_json
+    from wiretape.views.lint_view import rule_view, rules_view
+    from wiretape.views.terminal import make_console
+
+    rules = named(word) if word is not None else list(RULES)
+    if as_json:
+        members = ("id", "name", "severity", "summary", "explains", "mend")
+        print_json([{member: getattr(rule, member) for member in members} for rule in rules])
+        return
+    console = make_console()
+    if word is None:
+        console.print(rules_view(rules))
+        return
+    for number, rule in enumerate(rules):
+        if number:
+            console.print()
+        console.print(rule_view(rule))

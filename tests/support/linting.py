@@ -1,0 +1,12 @@
+"""Runs one lint rule over calls made by hand."""
+
+from __future__ import annotations
+
+from wiretape.analyze.lint.base import LintFinding, Subject
+from wiretape.analyze.lint.rules import lint, named
+from wiretape.loop.run import build_run
+from wiretape.model.call import ModelCall
+
+
+def found(rule: str, *calls: ModelCall) -> list[LintFinding]:
+    return lint(Subject(build_run(calls)), named(rule))
