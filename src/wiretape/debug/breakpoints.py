@@ -1,0 +1,128 @@
+"""Breakpoints and watchpoints: where a run stops when it continues, forward or back.
+
+Both are questions to a place on the timeline, so that both directions stop at exactly the same places. A breakpoint
+is asked at the one stop of a call where all that it names is known: `call=3` before the request, `finish=length` after
+the answer, `tool=x` at the tool. A watchpoint compares a call with the one before it by the same agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from wiretape.debug.expression import Expression, evaluate, holds, since
+from wiretape.debug.timeline import Phase, Stop
+from wiretape.debug.world import World
+from wiretape.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """`watch` is False for a breakpoint, True for a watchpoint; `once`: it goes when it was hit (tbreak)."""
+
+    number: int
+    text: str
+    expression: Expression
+    phase: Phase  # at which stop of a call it is asked
+    watch: bool = False
+    once: bool = False
+    enabled: bool = True
+    hits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What stopped a run at a place. `before` and `now` are a watchpoint's values."""
+
+    point: Breakpoint
+    before: Any = None
+    now: Any = None
+
+
+@dataclass(slots=True)
+class Breakpoints:
+    """All that are set. What was found out about a place is kept: the tape does not change."""
+
+    points: list[Breakpoint] = field(default_factory=list)
+    _next: int = 1
+    _memo: dict[tuple[int, Stop], bool] = field(default_factory=dict)
+    _places: dict[int, tuple[Stop, ...]] = field(default_factory=dict)
+
+    def add(self, text: str, expression: Expression, *, watch: bool = False, once: bool = False) -> Breakpoint:
+        phase: Phase = "answer" if watch else since(expression)
+        point = Breakpoint(self._next, text, expression, phase, watch, once)
+        self._next += 1
+        self.points.append(point)
+        return point
+
+    def find(self, number: int) -> Breakpoint:
+        for point in self.points:
+            if point.number == number:
+                return point
+        has = ", ".join(str(point.number) for point in self.points)
+        raise UsageError(f"there is no breakpoint {number}; " + (f"there is {has}" if has else "none is set"))
+
+    def remove(self, number: int) -> Breakpoint:
+        point = self.find(number)
+        self.points.remove(point)
+        return point
+
+    def change(self, number: int, **values: Any) -> Breakpoint:
+        point = self.find(number)
+        changed = replace(point, **values)
+        self.points[self.points.index(point)] = changed
+        return changed
+
+    def forget(self) -> None:
+        """What was found out no longer holds: the run has grown."""
+        self._memo.clear()
+        self._places.clear()
+
+    def hit_at(self, world: World, stop: Stop) -> bool:
+        """Whether anything that is enabled stops here."""
+        return any(point.enabled and self.matches(point, world, stop) for point in self.points)
+
+    def hits(self, world: World, stop: Stop) -> Iterator[Hit]:
+        """What stops here, with a watchpoint's values."""
+        for point in self.points:
+            if point.enabled and self.matches(point, world, stop):
+                values = watched(point.expression, world, stop) if point.watch else None
+                yield Hit(point, *(values or (None, None)))
+
+    def matches(self, point: Breakpoint, world: World, stop: Stop) -> bool:
+        """Whether a point, enabled or not, is about this place."""
+        if stop.phase != point.phase:
+            return False
+        key = (point.number, stop)
+        if key not in self._memo:
+            self._memo[key] = _matches(point, world, stop)
+        return self._memo[key]
+
+    def places(self, point: Breakpoint, world: World) -> Sequence[Stop]:
+        """Every place of the run that it is about."""
+        if point.number not in self._places:
+            self._places[point.number] = tuple(s for s in world.line.stops if self.matches(point, world, s))
+        return self._places[point.number]
+
+
+def _matches(point: Breakpoint, world: World, stop: Stop) -> bool:
+    if not point.watch:
+        return holds(point.expression, world, stop)
+    values = watched(point.expression, world, stop)
+    return values is not None and values[0] != values[1]
+
+
+def watched(expression: Expression, world: World, stop: Stop) -> tuple[Any, Any] | None:
+    """What an expression was at the agent's call before, and is now; None at an agent's first call."""
+    before = world.line.call_before(world.number(stop))
+    if before is None:
+        return None
+    return _value(expression, world, Stop("answer", before)), _value(expression, world, stop)
+
+
+def _value(expression: Expression, world: World, stop: Stop) -> Any:
+    try:
+        return evaluate(expression, world, stop)
+    except UsageError:
+        return None

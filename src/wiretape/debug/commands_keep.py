@@ -1,0 +1,99 @@
+"""The commands that keep something: checkpoints and notes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wiretape.debug.figures import place_words
+from wiretape.debug.notes import Note
+from wiretape.debug.replies import Reply, Said, said
+from wiretape.debug.table import Command
+from wiretape.debug.topics import notes_listing
+from wiretape.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretape.debug.session import Debugger
+
+
+def _checkpoint(debugger: Debugger, rest: str) -> Reply:
+    if rest:
+        raise UsageError("checkpoint takes no argument: it remembers where you are (info checkpoints lists them)")
+    number = max(debugger.checkpoints, default=0) + 1
+    debugger.checkpoints[number] = debugger.here
+    return said(f"checkpoint {number}: {place_words(debugger.line, debugger.here)}; restart {number} comes back here")
+
+
+def _restart(debugger: Debugger, rest: str) -> Reply:
+    return Reply(parts=(debugger.visit(debugger.checkpoints[_number(debugger, rest, "restart")]),))
+
+
+def _number(debugger: Debugger, rest: str, command: str) -> int:
+    if not debugger.checkpoints:
+        raise UsageError("there is no checkpoint; checkpoint makes one here")
+    if not rest:
+        return max(debugger.checkpoints)
+    number = int(rest) if rest.isascii() and rest.isdecimal() and len(rest) < 9 else None
+    if number is None or number not in debugger.checkpoints:
+        has = ", ".join(map(str, debugger.checkpoints))
+        raise UsageError(f"{command} takes the number of a checkpoint: there is {has}; not {rest!r}")
+    return number
+
+
+def forget_checkpoint(debugger: Debugger, rest: str) -> Reply:
+    """`delete checkpoint N`."""
+    number = _number(debugger, rest.strip(), "delete checkpoint")
+    del debugger.checkpoints[number]
+    return said(f"deleted checkpoint {number}")
+
+
+_DELETION = re.compile(r"(?:-d|delete|del)\s+(\d{1,9})")
+
+
+def _note(debugger: Debugger, rest: str) -> Reply:
+    """Write a note here, delete one, or list them."""
+    if not rest:
+        return Reply(parts=(notes_listing(debugger),))
+    if match := _DELETION.fullmatch(rest):
+        return _forget(debugger, int(match[1]))
+    here = debugger.selected
+    debugger.world.number(here)  # a note needs a call
+    notes = [*debugger.notes, Note(here, rest)]
+    _save(debugger, notes)
+    return said(f"note {len(notes)} at {place_words(debugger.line, here)}: {rest}")
+
+
+def _forget(debugger: Debugger, number: int) -> Reply:
+    if not 1 <= number <= len(debugger.notes):
+        raise UsageError(f"there is no note {number}; " + _notes_there(len(debugger.notes)))
+    note = debugger.notes[number - 1]
+    _save(debugger, debugger.notes[: number - 1] + debugger.notes[number:])
+    return Reply(parts=(Said(f"deleted note {number}: {note.text}"),))
+
+
+def _notes_there(number: int) -> str:
+    return f"info notes lists the {number} there are" if number else "note TEXT writes one"
+
+
+def _save(debugger: Debugger, notes: list[Note]) -> None:
+    """On disk first: a note that could not be kept is not shown as if it were."""
+    if debugger.save_notes is not None:
+        debugger.save_notes(notes)
+    debugger.notes = notes
+
+
+COMMANDS = (
+    Command(
+        "checkpoint", "keeping", "remember this place", _checkpoint, ("cp",), "",
+        "info checkpoints lists them, restart N goes back to one, delete checkpoint N forgets it.", ("checkpoint",),
+    ),
+    Command(
+        "restart", "keeping", "go back to a checkpoint", _restart, (), "[N]", "Without a number: to the latest.",
+        ("restart 1",), "checkpoint",
+    ),
+    Command(
+        "note", "keeping", "write a note at this place, kept beside the tape", _note, ("notes",), "[TEXT | delete N]",
+        "Notes are kept in NAME.tape.notes and shown whenever the call is. Without a text: list them.",
+        ("note the time zone is lost here", "note delete 1"),
+    ),
+)  # fmt: skip

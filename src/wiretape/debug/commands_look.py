@@ -1,0 +1,284 @@
+"""The commands that look at the place where a run stands: values, context, neighbours, callers, differences."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from wiretape.debug.context import context
+from wiretape.debug.difference import compare
+from wiretape.debug.expression import Unknown, evaluate
+from wiretape.debug.figures import place_words, span
+from wiretape.debug.jsonpaths import found_by_jsonpath
+from wiretape.debug.other_tape import Other, counterpart
+from wiretape.debug.parsing import parse
+from wiretape.debug.replies import Arrived, Reply, Value, said
+from wiretape.debug.searching import search
+from wiretape.debug.table import Command
+from wiretape.debug.topics import TOPICS, backtrace_listing, calls_listing
+from wiretape.debug.values import to_json
+from wiretape.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretape.debug.session import Debugger
+
+_PRINTS = "print usage, print request.messages[-1], print response.blocks[0], print $.request.messages[*].role"
+
+
+def _print(debugger: Debugger, rest: str) -> Reply:
+    if not rest:
+        raise UsageError(f"print what? Such as: {_PRINTS} (help names lists the names)")
+    stop = debugger.selected
+    if rest.startswith("$"):
+        return Reply(parts=(Value(rest, found_by_jsonpath(debugger.world, stop, rest)),))
+    value = evaluate(parse(rest), debugger.world, stop)
+    return Reply(parts=(Value(rest, None if value is Unknown else to_json(value)),))
+
+
+def _show(debugger: Debugger, rest: str) -> Reply:
+    if rest not in ("", "full"):
+        raise UsageError(f"show takes nothing, or full; to look at another place: goto {rest}")
+    stop = debugger.selected
+    detail = debugger.detail() if stop.call is not None else None
+    return Reply(parts=(Arrived(detail, place=stop.phase, full=rest == "full"),))
+
+
+_RANGE = re.compile(r"(\d{1,6})\s*(?:-|,|\.\.)\s*(\d{1,6})")
+
+
+def _context(debugger: Debugger, rest: str) -> Reply:
+    words = rest.split()
+    full = "full" in words
+    text = " ".join(word for word in words if word != "full")
+    only = None
+    if match := _RANGE.fullmatch(text):
+        only = slice(int(match[1]), int(match[2]) + 1)
+    elif text.isascii() and text.isdecimal() and len(text) < 7 and int(text):
+        only = slice(-int(text), None)
+    elif text == "new":
+        seen = context(debugger.world, debugger.selected, None, full)
+        first = next((place for place, one in enumerate(seen.shown) if one.new), seen.total)
+        only = slice(first, None)
+    elif text:
+        raise UsageError(
+            f"context takes nothing, full, new, how many of the last (context 5), or from-to; not {text!r}"
+        )
+    return Reply(parts=(context(debugger.world, debugger.selected, only, full),))
+
+
+# -- diff --------------------------------------------------------------------------------------------------------------
+
+
+def _diff(debugger: Debugger, rest: str) -> Reply:
+    call = debugger.world.call(debugger.selected)
+    words = rest.rsplit(None, 1) if rest.count(" ") else [rest]
+    if not rest:
+        return _diff_before(debugger, call.number)
+    if _is_number(rest):
+        other = debugger.line.step(int(rest)).call
+        return Reply(parts=(compare(other, call, (f"call {other.number}", f"call {call.number}")),))
+    if len(words) == 2 and all(map(_is_number, words)):
+        first, second = (debugger.line.step(int(word)).call for word in words)
+        return Reply(parts=(compare(first, second, (f"call {first.number}", f"call {second.number}")),))
+    number = int(words[1]) if len(words) == 2 and _is_number(words[1]) else None
+    return _diff_tape(debugger, words[0] if number is not None else rest, number)
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) < 10
+
+
+def _diff_before(debugger: Debugger, number: int) -> Reply:
+    before = debugger.line.thread_before(number)
+    if before is None:
+        before = debugger.line.call_before(number)
+        if before is None:
+            raise UsageError(f"call {number} is the first of its thread; diff N compares with another call")
+    first, second = debugger.line.step(before).call, debugger.line.step(number).call
+    return Reply(parts=(compare(first, second, (f"call {before}", f"call {number}")),))
+
+
+def _diff_tape(debugger: Debugger, path: str, number: int | None) -> Reply:
+    other = Other(path, debugger.world.known.open_tape(path))
+    here = debugger.world.number(debugger.selected)
+    theirs, note = counterpart(debugger.line, here, other, number)
+    names = (f"call {here}", f"call {theirs.number} of {path}")
+    return Reply(parts=(compare(debugger.line.step(here).call, theirs, names, note),))
+
+
+# -- around ------------------------------------------------------------------------------------------------------------
+
+PAGE = 10
+
+
+def _list(debugger: Debugger, rest: str) -> Reply:
+    calls = debugger.line.calls
+    if not calls:
+        raise UsageError("the tape has no model calls")
+    first, last = _window(debugger, rest, len(calls))
+    debugger.listed = (first, last)
+    return Reply(parts=(calls_listing(debugger, calls[first:last]),))
+
+
+def _window(debugger: Debugger, rest: str, count: int) -> tuple[int, int]:
+    """Which calls to list, as places among all: around here; again: those after; `-`: those before."""
+    if match := _RANGE.fullmatch(rest):
+        first, last = int(match[1]) - 1, int(match[2])
+        if not 0 <= first < min(last, count):
+            raise UsageError(f"list {rest}: the tape has {debugger.line.extent()}")
+        return first, min(last, count)
+    if rest == "-":
+        end = debugger.listed[0] if debugger.listed else _here(debugger)
+        return (max(0, end - PAGE), end) if end > 0 else (0, min(count, PAGE))
+    if rest and not _is_number(rest):
+        raise UsageError(f"list takes nothing, a call, from-to, or - for those before; not {rest!r}")
+    if rest:
+        debugger.line.step(int(rest))
+        centre = debugger.line.calls.index(int(rest))
+    elif debugger.listed and debugger.listed[1] < count:
+        return debugger.listed[1], min(count, debugger.listed[1] + PAGE)
+    else:
+        centre = _here(debugger)
+    first = max(0, min(centre - PAGE // 2, count - PAGE))
+    return first, min(count, first + PAGE)
+
+
+def _here(debugger: Debugger) -> int:
+    number = debugger.selected.call
+    if number is None:
+        return 0 if debugger.here.phase == "start" else len(debugger.line.calls)
+    return debugger.line.calls.index(number)
+
+
+def _backtrace(debugger: Debugger, rest: str) -> Reply:
+    debugger.world.number(debugger.here)
+    return Reply(parts=(backtrace_listing(debugger),))
+
+
+def _up(debugger: Debugger, rest: str) -> Reply:
+    return _select(debugger, debugger.frame + _steps(rest, "up"))
+
+
+def _down(debugger: Debugger, rest: str) -> Reply:
+    return _select(debugger, debugger.frame - _steps(rest, "down"))
+
+
+def _steps(rest: str, command: str) -> int:
+    if rest and not _is_number(rest):
+        raise UsageError(f"{command} takes how many frames; not {rest!r}")
+    return int(rest or 1)
+
+
+def _frame(debugger: Debugger, rest: str) -> Reply:
+    if rest and not _is_number(rest):
+        raise UsageError(f"frame takes the number of a frame (bt lists them); not {rest!r}")
+    return _select(debugger, int(rest) if rest else debugger.frame)
+
+
+def _select(debugger: Debugger, frame: int) -> Reply:
+    frames = debugger.line.frames(debugger.world.number(debugger.here))
+    if frame < 0:
+        raise UsageError("this is the innermost frame already: down leads nowhere")
+    if frame >= len(frames):
+        raise UsageError(f"the outermost frame is {len(frames) - 1}: a root agent has no caller")
+    debugger.frame = frame
+    return Reply(
+        parts=(backtrace_listing(debugger, only=frame), Arrived(debugger.detail(), place=debugger.selected.phase))
+    )
+
+
+def _when(debugger: Debugger, rest: str) -> Reply:
+    line, here = debugger.line, debugger.here
+    words = [place_words(line, here), f"stop {debugger.at} of {line.end}"]
+    at = _time(debugger)
+    if at is not None:
+        words.append(f"{span(at)} into the tape")
+        started = debugger.world.known.started
+        if started is not None:
+            words.append((started + timedelta(milliseconds=at)).strftime("%Y-%m-%d %H:%M:%S %Z").strip())
+    return said(" · ".join(words))
+
+
+def _time(debugger: Debugger) -> int | None:
+    here = debugger.here
+    if here.call is None:
+        return 0 if here.phase == "start" else None
+    call = debugger.world.call(here)
+    return call.at if here.phase == "request" else call.ended_at
+
+
+def _search(debugger: Debugger, rest: str) -> Reply:
+    return search(debugger, rest, forward=True)
+
+
+def _reverse_search(debugger: Debugger, rest: str) -> Reply:
+    return search(debugger, rest, forward=False)
+
+
+def _info(debugger: Debugger, rest: str) -> Reply:
+    if not rest:
+        lines = "; ".join(f"{name}: {topic.help}" for name, topic in TOPICS.items())
+        raise UsageError(f"info what? {lines}")
+    word = rest.split()[0].lower()
+    found = [name for name in TOPICS if name.startswith(word) or word in TOPICS[name].aliases]
+    exact = [name for name in found if name == word or word in TOPICS[name].aliases]
+    if len(exact or found) != 1:
+        raise UsageError(f"info knows {', '.join(found or TOPICS)}; not {word!r}" + (": type more" if found else ""))
+    return Reply(parts=TOPICS[(exact or found)[0]].show(debugger))
+
+
+COMMANDS = (
+    Command(
+        "show", "looking", "show this place again", _show, ("here", "."), "[full]",
+        "full: nothing shortened.", ("show full",),
+    ),
+    Command(
+        "print", "looking", "print a value, by a path, a calculation or JSONPath", _print, ("p", "inspect"),
+        "EXPRESSION | $JSONPATH",
+        "help names lists the names. wire.request.body is the request as it crossed the wire. A path that begins with "
+        "$ is JSONPath (RFC 9535) over all of them.",
+        ("print usage", "print request.messages[-1]", "print response.blocks[0].arguments.title",
+         "print cached / input", "print $.request.messages[*].role"),
+        "expression",
+    ),
+    Command(
+        "context", "looking", "all that the model saw, what was new and what was cached", _context, ("ctx",),
+        "[full | new | N | FROM-TO]",
+        "N: the last N only. Where the cache ended is estimated from the lengths: the wire gives tokens alone.",
+        ("context", "context new", "context 5 full"),
+    ),
+    Command(
+        "diff", "looking", "compare with the call before, another call, or another tape", _diff, (),
+        "[N | N M | TAPE [N]]",
+        "Without an argument: with the call before in the thread. With a tape: with the call of the same agent and "
+        "order there, or its call N; it also says where the tapes part.",
+        ("diff", "diff 1", "diff other.tape"), "call",
+    ),
+    Command(
+        "list", "looking", "list the calls around this one", _list, ("l", "ls"), "[N | FROM-TO | -]",
+        "Again: those after; list -: those before.", ("list", "list 1-20", "list -"), "call",
+    ),
+    Command(
+        "backtrace", "looking", "who called whom, from here to the root agent", _backtrace, ("bt", "where", "w"),
+        examples=("bt",),
+    ),
+    Command("up", "looking", "look at the caller", _up, ("u",), "[N]",
+            "print, context, diff and finish then mean that frame; any move comes back.", ("up",)),
+    Command("down", "looking", "look at the frame that was called", _down, ("d",), "[N]", examples=("down",)),
+    Command("frame", "looking", "look at a frame of the backtrace", _frame, ("f",), "[N]", examples=("frame 1",)),
+    Command("when", "looking", "say where and when this is", _when, examples=("when",)),
+    Command(
+        "search", "looking", "go to the next call that says something", _search, ("/", "forward-search", "fo"),
+        "[TEXT | /REGEX/]", "Searched is what each call brought: what its request added, and the answer. Upper and "
+        "lower case do not matter. Without an argument: the same again.", ("search 产品", "/refund", "search /a+b/"),
+    ),
+    Command(
+        "reverse-search", "looking", "go to the last call before that says something", _reverse_search,
+        ("search-back", "rev"), "[TEXT | /REGEX/]", "", ("reverse-search 产品", "reverse-search"),
+    ),
+    Command(
+        "info", "looking", "list what there is: breakpoints, agents, findings, …", _info, ("i",), "TOPIC",
+        "", ("info breakpoints", "info findings"), "topic",
+    ),
+)  # fmt: skip

@@ -1,0 +1,178 @@
+"""The commands that say where a run stops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from wiretape.debug.breakpoints import Breakpoint
+from wiretape.debug.expression import Expression
+from wiretape.debug.figures import many
+from wiretape.debug.names import NAMES, name_of
+from wiretape.debug.parsing import parse
+from wiretape.debug.replies import Reply, Said, said
+from wiretape.debug.table import Command
+from wiretape.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretape.debug.session import Debugger
+
+_NUMBERED = re.compile(r"([xX]?)(\d{1,9})(?=\s|$)")
+_EXAMPLES = "break 3, break tool=schedule_event, break input>5000, break text~refund, break error"
+
+
+def _break(debugger: Debugger, rest: str) -> Reply:
+    return _set(debugger, rest, once=False)
+
+
+def _tbreak(debugger: Debugger, rest: str) -> Reply:
+    return _set(debugger, rest, once=True)
+
+
+def _set(debugger: Debugger, rest: str, once: bool) -> Reply:
+    text = rest or _at_here(debugger)
+    text = _spelled_out(debugger, text)
+    point = debugger.breakpoints.add(text, parse(text), once=once)
+    return Reply(parts=_told(debugger, point))
+
+
+def _at_here(debugger: Debugger) -> str:
+    if debugger.here.call is None:
+        raise UsageError(f"break on what? Such as: {_EXAMPLES}")
+    return f"call={debugger.here.call}"
+
+
+def _spelled_out(debugger: Debugger, text: str) -> str:
+    """`3` is a call, `x3` an exchange, a quoted text something that is said, a tool's or an agent's name itself."""
+    if match := _NUMBERED.match(text):
+        number, name = int(match[2]), "exchange" if match[1] else "call"
+        if name == "call":
+            debugger.line.step(number)
+        return f"{name}={number}{text[match.end() :]}"
+    if text[0] in "'\"":
+        return f"text~{text}"
+    word, blank, more = text.partition(" ")
+    if name_of(word) is None and re.fullmatch(r"[\w.#:-]+", word) and (more[:2] in ("", "if", "an", "or")):
+        return f"{_kind_of(debugger, word)}={word}{blank}{more}"
+    return text
+
+
+def _kind_of(debugger: Debugger, word: str) -> str:
+    run = debugger.line.run
+    if any(use.call.name == word for use in run.tool_uses):
+        return "tool"
+    if any(agent.name == word for agent in run.agents):
+        return "agent"
+    if word in ("not", "unknown", "true", "false"):
+        raise UsageError(f"break on what? Such as: {_EXAMPLES}")
+    from wiretape.debug.parsing import no_name
+
+    raise UsageError(f"{word!r} is no tool and no agent of this tape, and {no_name(word)}")
+
+
+def _watch(debugger: Debugger, rest: str) -> Reply:
+    if not rest:
+        raise UsageError("watch what? Such as: watch model, watch request.tools.length, watch system")
+    expression = parse(rest)
+    _must_vary(expression, rest)
+    point = debugger.breakpoints.add(rest, expression, watch=True)
+    return Reply(parts=_told(debugger, point))
+
+
+def _must_vary(expression: Expression, text: str) -> None:
+    from wiretape.debug.expression import Literal
+
+    if isinstance(expression, Literal):
+        raise UsageError(f"{text} never changes; watch a name, such as {', '.join(list(NAMES)[:4])}")
+
+
+def _told(debugger: Debugger, point: Breakpoint) -> tuple[Said, ...]:
+    """What was set, and how often the tape has it: a mistyped name is noticed at once."""
+    places = debugger.breakpoints.places(point, debugger.world)
+    kind = "watchpoint" if point.watch else "temporary breakpoint" if point.once else "breakpoint"
+    number = len(dict.fromkeys(stop.call for stop in places))
+    where = _where(debugger, point, [stop.call for stop in places if stop.call is not None])
+    return (Said(f"{kind} {point.number}: {point.text} ({where})", "plain" if number else "bad"),)
+
+
+def _where(debugger: Debugger, point: Breakpoint, calls: Sequence[int]) -> str:
+    found = list(dict.fromkeys(calls))
+    verb = "changes" if point.watch else "is so"
+    if not found:
+        return f"{verb} nowhere on this tape"
+    if len(found) <= 6:
+        return f"{verb} at call{'s' if len(found) > 1 else ''} {', '.join(map(str, found))}"
+    return f"{verb} at {many(len(found), 'call')}, first at call {found[0]}, last at call {found[-1]}"
+
+
+def _numbers(debugger: Debugger, rest: str, command: str) -> list[int]:
+    """The breakpoints that are meant: all, if none is named."""
+    if not rest or rest == "all":
+        return [point.number for point in debugger.breakpoints.points]
+    numbers = []
+    for word in re.split(r"[\s,]+", rest.removeprefix("breakpoints").strip()):
+        if not (word.isascii() and word.isdecimal()):
+            raise UsageError(f"{command} takes numbers of breakpoints (info breakpoints lists them), not {word!r}")
+        numbers.append(debugger.breakpoints.find(int(word[:9])).number)
+    return numbers
+
+
+def _delete(debugger: Debugger, rest: str) -> Reply:
+    if rest.startswith("checkpoint"):
+        from wiretape.debug.commands_keep import forget_checkpoint
+
+        return forget_checkpoint(debugger, rest.partition(" ")[2])
+    gone = [debugger.breakpoints.remove(number) for number in dict.fromkeys(_numbers(debugger, rest, "delete"))]
+    if not gone:
+        return said("no breakpoint is set", "dim")
+    return Reply(parts=tuple(Said(f"deleted {point.number}: {point.text}") for point in gone))
+
+
+def _enable(debugger: Debugger, rest: str) -> Reply:
+    return _switch(debugger, rest, True)
+
+
+def _disable(debugger: Debugger, rest: str) -> Reply:
+    return _switch(debugger, rest, False)
+
+
+def _switch(debugger: Debugger, rest: str, on: bool) -> Reply:
+    word = "enable" if on else "disable"
+    points = [debugger.breakpoints.change(number, enabled=on) for number in _numbers(debugger, rest, word)]
+    if not points:
+        return said("no breakpoint is set", "dim")
+    return Reply(parts=tuple(Said(f"{word}d {point.number}: {point.text}") for point in points))
+
+
+COMMANDS = (
+    Command(
+        "break", "stopping", "stop where something is so", _break, ("b", "br"), "[N | xN | TOOL | CONDITION]",
+        "A number is a call. A condition names what is compared (help names), combined with and, or, not (help "
+        "expressions). It is asked where all that it names is known: before the request, after the answer, or at the "
+        "tool. Without an argument: at this call.",
+        ("break 3", "break tool=schedule_event", "break agent=root and input>5000", "break cached<0.5",
+         "break finish=length", "break text~refund", "break finding", "break drift", "break error"),
+        "expression",
+    ),
+    Command(
+        "tbreak", "stopping", "stop once where something is so", _tbreak, ("tb",), "[N | xN | TOOL | CONDITION]",
+        "Like break, and gone when it was hit.", ("tbreak error",), "expression",
+    ),
+    Command(
+        "watch", "stopping", "stop where a value changes", _watch, ("wa",), "EXPRESSION",
+        "Compared is a call with the one before it by the same agent.",
+        ("watch model", "watch system", "watch request.tools.length"), "expression",
+    ),
+    Command(
+        "delete", "stopping", "remove breakpoints and watchpoints", _delete, ("del", "clear"), "[N…]",
+        "Without numbers: all of them. delete checkpoint N removes a checkpoint.", ("delete 1", "delete"), "point",
+    ),
+    Command(
+        "enable", "stopping", "let breakpoints stop again", _enable, ("en",), "[N…]", "", ("enable 1",), "point",
+    ),
+    Command(
+        "disable", "stopping", "keep breakpoints, but do not stop at them", _disable, ("dis",), "[N…]", "",
+        ("disable 1",), "point",
+    ),
+)  # fmt: skip

@@ -1,0 +1,118 @@
+"""What the word at the cursor could become: commands, names and values of this run, members, numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wiretape.debug.expression import evaluate
+from wiretape.debug.names import NAMES
+from wiretape.debug.parsing import parse
+from wiretape.debug.table import Command, commands, named
+from wiretape.debug.timeline import Stop
+from wiretape.debug.values import members
+from wiretape.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretape.debug.session import Debugger
+
+MOST = 100
+_WORD = re.compile(r"[^\s=<>~!,()+*/]*$")
+_BESIDE = re.compile(r"(\w+)\s*(?:=|!=|~|!~)\s*[\"']?([^\s\"'=<>~!]*)$")
+_FINISHES = ("stop", "tool_calls", "length", "content_filter", "pause", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """`candidates` may stand from `start` of the line to the cursor."""
+
+    start: int
+    candidates: tuple[str, ...]
+
+
+def complete(debugger: Debugger, line: str, cursor: int) -> Completion:
+    head = line[:cursor]
+    word, blank, rest = head.lstrip().partition(" ")
+    if not blank:
+        start = len(head) - len(word)
+        return Completion(start, tuple(sorted(name for name in commands() if name.startswith(word))))
+    try:
+        command = named(word)
+    except UsageError:
+        return Completion(cursor, ())
+    start, candidates = _argument(debugger, command, head, rest)
+    typed = head[start:]
+    return Completion(start, tuple(dict.fromkeys(c for c in candidates if c.startswith(typed)))[:MOST])
+
+
+def _argument(debugger: Debugger, command: Command, head: str, rest: str) -> tuple[int, Iterable[str]]:
+    match = _WORD.search(head)
+    assert match is not None
+    start = match.start()
+    match command.completes:
+        case "expression":
+            return _expression(debugger, head, start)
+        case "call":
+            return start, map(str, debugger.line.calls)
+        case "place":
+            turns = [f"turn {turn.number}" for turn in debugger.line.run.turns]
+            return len(head) - len(rest), ["start", "end", *turns, *map(str, debugger.line.calls)]
+        case "point":
+            return start, [str(point.number) for point in debugger.breakpoints.points]
+        case "checkpoint":
+            return start, map(str, debugger.checkpoints)
+        case "topic":
+            from wiretape.debug.topics import TOPICS
+
+            return start, TOPICS
+        case "command":
+            return start, [*commands(), "names", "expressions"]
+        case _:
+            return start, ()
+
+
+def _expression(debugger: Debugger, head: str, start: int) -> tuple[int, Iterable[str]]:
+    beside = _BESIDE.search(head)
+    if beside is not None and (values := _values(debugger, beside[1])):
+        return beside.start(2), values
+    typed = head[start:]
+    if "." in typed:
+        return _members(debugger, typed, start)
+    return start, NAMES
+
+
+def _values(debugger: Debugger, name: str) -> list[str]:
+    """What a name is compared with, as this run has it."""
+    run = debugger.line.run
+    match name:
+        case "tool" | "asks":
+            return sorted({use.call.name for use in run.tool_uses})
+        case "agent":
+            return [agent.name if " " not in agent.name else f'"{agent.name}"' for agent in run.agents]
+        case "finish":
+            return list(_FINISHES)
+        case "model":
+            return sorted({step.call.model for step in run.steps if step.call.model})
+        case "finding" | "lint":
+            return sorted({remark.kind for remark in debugger.world.all_remarks()})
+        case "call":
+            return [str(number) for number in debugger.line.calls]
+        case "turn":
+            return [str(turn.number) for turn in run.turns]
+        case _:
+            return []
+
+
+def _members(debugger: Debugger, typed: str, start: int) -> tuple[int, Iterable[str]]:
+    """Members of what stands before the last dot, at the place where the debugger is."""
+    path, _, _ = typed.rpartition(".")
+    stop = debugger.selected
+    if stop.call is None and debugger.line.calls:
+        stop = Stop("answer", debugger.line.calls[0])
+    try:
+        value = evaluate(parse(path), debugger.world, stop)
+    except UsageError:
+        return start, ()
+    return start, [f"{path}.{name}" for name in members(value)]

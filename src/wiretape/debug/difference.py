@@ -1,0 +1,191 @@
+"""What differs between two calls: settings, tools and messages of their requests, and their answers.
+
+Messages that did not change are the very same objects on a tape, so that two long histories are compared quickly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from wiretape.debug.figures import UNKNOWN, figure
+from wiretape.debug.values import block_text, to_json
+from wiretape.model.call import Block, CallRequest, Message, ModelCall, ToolCall, ToolResult
+
+How: TypeAlias = Literal["added", "removed", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference. `character`: so many characters of the text are still the same."""
+
+    path: str
+    how: How
+    before: str | None
+    after: str | None
+    character: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two calls side by side. `first` and `second` say which; `note` what else to know."""
+
+    first: str
+    second: str
+    request: tuple[Change, ...]
+    answer: tuple[Change, ...]
+    figures: tuple[tuple[str, str, str], ...]  # what, before, after
+    same_messages: int = 0
+    note: str = ""
+
+
+def compare(first: ModelCall, second: ModelCall, names: tuple[str, str], note: str = "") -> Comparison:
+    """From one call to another."""
+    old, new = first.request, second.request
+    changes = [*_settings(old, new), *_tools(old, new), *_messages(old, new)]
+    answers = _answers(first, second)
+    same = _common(old.messages, new.messages)
+    return Comparison(*names, tuple(changes), tuple(answers), tuple(_figures(first, second)), same, note)
+
+
+def same_call(first: ModelCall, second: ModelCall) -> bool:
+    """Whether two calls say the same, numbers and times aside."""
+    found = compare(first, second, ("", ""))
+    return not found.request and not found.answer
+
+
+def _settings(old: CallRequest, new: CallRequest) -> Iterator[Change]:
+    if old.model != new.model:
+        yield Change("model", "changed", old.model, new.model)
+    for name in dict.fromkeys([*old.settings, *new.settings]):
+        before, after = old.settings.get(name), new.settings.get(name)
+        if before != after:
+            how: How = "added" if name not in old.settings else "removed" if name not in new.settings else "changed"
+            yield Change(name, how, _spelled(before, how != "added"), _spelled(after, how != "removed"))
+
+
+def _spelled(value: object, there: bool) -> str | None:
+    import json
+
+    return json.dumps(to_json(value), ensure_ascii=False, default=str) if there else None
+
+
+def _tools(old: CallRequest, new: CallRequest) -> Iterator[Change]:
+    if old.tools is new.tools:
+        return
+    before = {tool.name: tool for tool in old.tools}
+    after = {tool.name: tool for tool in new.tools}
+    for name in dict.fromkeys([*before, *after]):
+        if name not in after:
+            yield Change(f"tools.{name}", "removed", before[name].description or "", None)
+        elif name not in before:
+            yield Change(f"tools.{name}", "added", None, after[name].description or "")
+        elif before[name].raw != after[name].raw:
+            spelled = _spelled(before[name].raw, True) or "", _spelled(after[name].raw, True) or ""
+            yield _text(f"tools.{name}", *spelled)
+    if [n for n in before if n in after] != [n for n in after if n in before]:
+        yield Change("tools", "changed", ", ".join(before), ", ".join(after))
+
+
+def _messages(old: CallRequest, new: CallRequest) -> Iterator[Change]:
+    """Messages in line up to the first change; behind it, by their place from the end, else by place."""
+    a, b = old.messages, new.messages
+    start = _common(a, b)
+    tail = 0
+    while tail < min(len(a), len(b)) - start and _same(a[-1 - tail], b[-1 - tail]):
+        tail += 1
+    one, other = a[start : len(a) - tail], b[start : len(b) - tail]
+    for place, (left, right) in enumerate(zip(one, other, strict=False), start):
+        if not _same(left, right):
+            yield from _message(new.path(place), left, right)
+    for place in range(start + len(other), start + len(one)):
+        yield Change(old.path(place), "removed", _shown(a[place]), None)
+    for place in range(start + len(one), start + len(other)):
+        yield Change(new.path(place), "added", None, _shown(b[place]))
+
+
+def _common(a: Sequence[Message], b: Sequence[Message]) -> int:
+    count = 0
+    for left, right in zip(a, b, strict=False):
+        if not _same(left, right):
+            break
+        count += 1
+    return count
+
+
+def _same(a: Message, b: Message) -> bool:
+    return a is b or (a.role == b.role and a.blocks == b.blocks and a.extra == b.extra)
+
+
+def _message(path: str, old: Message, new: Message) -> Iterator[Change]:
+    if old.role != new.role:
+        yield Change(path, "changed", _shown(old), _shown(new))
+        return
+    for place, (left, right) in enumerate(zip(old.blocks, new.blocks, strict=False)):
+        if left != right:
+            here = new.block_paths[place] if place < len(new.block_paths) else ""
+            yield _block(path + here, left, right)
+    for place in range(len(new.blocks), len(old.blocks)):
+        yield Change(path, "removed", block_text(old.blocks[place]), None)
+    for place in range(len(old.blocks), len(new.blocks)):
+        yield Change(path, "added", None, block_text(new.blocks[place]))
+    if old.blocks == new.blocks and old.extra != new.extra:
+        yield Change(path, "changed", _spelled(dict(old.extra), True), _spelled(dict(new.extra), True))
+
+
+def _block(path: str, old: Block, new: Block) -> Change:
+    before, after = block_text(old), block_text(new)
+    if before == after and isinstance(old, ToolCall | ToolResult) and isinstance(new, ToolCall | ToolResult):
+        return Change(path, "changed", f"id {old.id}", f"id {new.id}")
+    if before == after:
+        return Change(path, "changed", _spelled(old, True), _spelled(new, True))
+    return _text(path, before, after)
+
+
+def _text(path: str, before: str, after: str) -> Change:
+    return Change(path, "changed", before, after, common_start(before, after))
+
+
+def common_start(a: str, b: str) -> int:
+    """How many characters two texts begin with alike."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:  # slices compare much faster than characters
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _shown(message: Message) -> str:
+    return f"{message.role}: " + "\n".join(block_text(block) for block in message.blocks)
+
+
+def _answers(first: ModelCall, second: ModelCall) -> Iterator[Change]:
+    a = first.response.messages if first.response is not None else ()
+    b = second.response.messages if second.response is not None else ()
+    old, new = [block for m in a for block in m.blocks], [block for m in b for block in m.blocks]
+    for place, (left, right) in enumerate(zip(old, new, strict=False)):
+        if _unlike(left, right):
+            yield _text(f"blocks[{place}]", block_text(left), block_text(right))
+    for place in range(len(new), len(old)):
+        yield Change(f"blocks[{place}]", "removed", block_text(old[place]), None)
+    for place in range(len(old), len(new)):
+        yield Change(f"blocks[{place}]", "added", None, block_text(new[place]))
+
+
+def _unlike(a: Block, b: Block) -> bool:
+    """Ids of tool calls are made anew for every answer, and so is opaque state."""
+    return type(a) is not type(b) or block_text(a) != block_text(b)
+
+
+def _figures(first: ModelCall, second: ModelCall) -> Iterator[tuple[str, str, str]]:
+    for name in ("input", "cached", "cache_write", "output", "reasoning"):
+        old, new = (getattr(call.usage, name) if call.usage is not None else None for call in (first, second))
+        if old is not None or new is not None:
+            yield name, figure(old), figure(new)
+    old, new = (call.response.finish if call.response is not None else None for call in (first, second))
+    if old != new:
+        yield "finish", old or UNKNOWN, new or UNKNOWN

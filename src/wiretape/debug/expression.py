@@ -1,0 +1,225 @@
+"""The language of conditions, `watch` and `print`: small, safe, and never evaluated as Python (see `LANGUAGE`)."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, TypeAlias, assert_never
+
+from wiretape.debug.names import Name, Since
+from wiretape.debug.timeline import Stop
+from wiretape.debug.values import element, member
+from wiretape.debug.world import World
+from wiretape.errors import UsageError
+
+LANGUAGE = (
+    "A condition compares names (help names): break input > 5000 and cached < 50%",
+    "= != < <= > >= compare; ~ and !~ ask whether a text contains another, whatever the case: text ~ refund.",
+    "~ /regex/ (or /regex/i) matches a regular expression.",
+    "or, and, not, parentheses; + - * / for numbers, which may end in k, M, % or s (seconds; times are in ms).",
+    "Behind a name stand .member, [index] and [from:to]: request.messages[-1].text, response.blocks[0].arguments.title",
+    "Next to a text, a bare word is that text (* and ? are wild): tool = schedule_*. A text with blanks is quoted.",
+    "A name alone is a condition, too: break error, break finding. Of a list, one that fits is enough.",
+    "cached against a fraction or a percentage is the hit rate: cached < 0.5.",
+    "What the wire does not say is unknown: no comparison with it is true; cached = unknown asks for it.",
+    "break N is call=N, break xN exchange=N, break NAME tool=NAME or agent=NAME, break 'words' text~'words'.",
+    "break CONDITION if CONDITION means that both are so.",
+)
+
+
+class Unknown:
+    """The word `unknown`, to compare with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    value: Any  # a number, a text, a compiled pattern, or Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A name and what follows it. `spelled` is how it was written, for messages."""
+
+    name: Name
+    parts: tuple[str | int | slice, ...]
+    spelled: str
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Arithmetic."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    op: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    op: str  # "and", "or", "not"
+    terms: tuple[Expression, ...]
+
+
+Expression: TypeAlias = Literal | Path | Binary | Compare | Logic
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_SINCE: tuple[Since, ...] = ("request", "answer", "tool")
+
+
+def since(expression: Expression) -> Since:
+    """From which stop of a call on an expression has its value: the latest of its names."""
+    names = [name.known for name in _names(expression)]
+    return max(names, key=_SINCE.index) if names else "answer"
+
+
+def _names(expression: Expression) -> Sequence[Name]:
+    match expression:
+        case Literal():
+            return ()
+        case Path(name=name):
+            return (name,)
+        case Binary(left=left, right=right) | Compare(left=left, right=right):
+            return (*_names(left), *_names(right))
+        case Logic(terms=terms):
+            return [name for term in terms for name in _names(term)]
+        case _:
+            assert_never(expression)
+
+
+def evaluate(expression: Expression, world: World, stop: Stop) -> Any:
+    """The value at a stop; None is unknown. Raises UsageError for a member that is not there."""
+    match expression:
+        case Literal(value=value):
+            return value
+        case Path():
+            return _walk(expression, world, stop)
+        case Binary(op=op, left=left, right=right):
+            return _calculate(op, evaluate(left, world, stop), evaluate(right, world, stop))
+        case Compare(op=op, left=left, right=right):
+            return _compare(op, evaluate(left, world, stop), evaluate(right, world, stop))
+        case Logic(op="not", terms=(term,)):
+            return not truth(evaluate(term, world, stop))
+        case Logic(op="and", terms=terms):
+            return all(truth(evaluate(term, world, stop)) for term in terms)
+        case Logic(terms=terms):
+            return any(truth(evaluate(term, world, stop)) for term in terms)
+        case _:
+            assert_never(expression)
+
+
+def holds(expression: Expression, world: World, stop: Stop) -> bool:
+    """Whether a condition is met. A path that leads nowhere at this call is not."""
+    try:
+        return truth(evaluate(expression, world, stop))
+    except UsageError:
+        return False
+
+
+def truth(value: object) -> bool:
+    return bool(value) and value is not Unknown
+
+
+def _walk(path: Path, world: World, stop: Stop) -> Any:
+    value, spelled = path.name.get(world, stop), path.name.name
+    for part in path.parts:
+        if isinstance(part, str):
+            value, spelled = member(value, part, spelled), f"{spelled}.{part}"
+        else:
+            value = element(value, part, spelled)
+            spelled += f"[{part}]" if isinstance(part, int) else f"[{_end(part.start)}:{_end(part.stop)}]"
+    return value
+
+
+def _end(bound: int | None) -> str:
+    return "" if bound is None else str(bound)
+
+
+def _calculate(op: str, left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return None
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (left, right))
+    if not numbers:
+        raise UsageError(f"{op} takes numbers, not {_said(left)} and {_said(right)}")
+    if op == "/" and right == 0:
+        return None
+    try:
+        return _ARITHMETIC[op](left, right)
+    except OverflowError:
+        return None
+
+
+def _said(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+# -- comparing ---------------------------------------------------------------------------------------------------------
+
+
+def _compare(op: str, left: Any, right: Any) -> bool:
+    if right is Unknown or left is Unknown:
+        other = left if right is Unknown else right
+        return (other in (None, [], ())) == (op == "=") if op in ("=", "!=") else False
+    if op in ("!=", "!~"):
+        return left is not None and not _compare("=" if op == "!=" else "~", left, right)
+    if isinstance(left, list | tuple):
+        return any(_compare(op, one, right) for one in left)
+    if left is None or right is None:
+        return False
+    if op == "=":
+        return _equal(left, right)
+    if op == "~":
+        return _contains(left, right)
+    return _ordered(op, left, right)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    if isinstance(left, bool) or isinstance(right, bool):
+        return _word(left) == _word(right)
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return left == right
+    text, wanted = str(left).casefold(), str(right).casefold()
+    return text == wanted or (("*" in wanted or "?" in wanted) and fnmatchcase(text, wanted))
+
+
+def _word(value: Any) -> str:
+    return {"true": "true", "1": "true", "yes": "true"}.get(str(value).casefold(), "false")
+
+
+def _contains(left: Any, right: Any) -> bool:
+    text = left if isinstance(left, str) else str(left)
+    if isinstance(right, re.Pattern):
+        return right.search(text) is not None
+    return str(right).casefold() in text.casefold()
+
+
+def _ordered(op: str, left: Any, right: Any) -> bool:
+    if isinstance(left, str) != isinstance(right, str):
+        try:
+            left, right = float(left), float(right)
+        except (TypeError, ValueError):
+            return False
+    try:
+        return _ORDER[op](left, right)
+    except TypeError:
+        return False

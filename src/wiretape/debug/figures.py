@@ -1,0 +1,55 @@
+"""Numbers and places in words, for tables and sentences. What is unknown says so and is never 0."""
+
+from __future__ import annotations
+
+from wiretape.debug.timeline import Stop, Timeline
+
+UNKNOWN = "unknown"
+
+
+def figure(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def short(number: int | None) -> str:
+    """In a table."""
+    return "?" if number is None else f"{number:,}"
+
+
+def span(ms: int | None) -> str:
+    """A time span."""
+    if ms is None:
+        return "?"
+    if ms < 1000:
+        return f"{ms} ms"
+    if ms < 59_950:
+        return f"{ms / 1000:.1f} s"
+    minutes, seconds = divmod(round(ms / 1000), 60)
+    return f"{minutes}m {seconds:02d}s"
+
+
+def many(number: int, one: str) -> str:
+    """`1 call`, `4 calls`."""
+    return f"{number:,} {one if number == 1 else one + ('es' if one.endswith('ch') else 's')}"
+
+
+def place_words(line: Timeline, stop: Stop) -> str:
+    """`call 3, after its answer`."""
+    match stop.phase:
+        case "start":
+            return "the start of the tape, before the first call"
+        case "end":
+            return "the end of the tape, after the last call"
+        case "request":
+            return f"call {stop.call}, before its request"
+        case "answer":
+            return f"call {stop.call}, after its answer"
+        case "tool":
+            use = line.use(stop)
+            return f"call {stop.call}, at its tool {use.call.name if use is not None else stop.tool}"
+
+
+def first_line(text: str, length: int = 60) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length and len(text) <= 4 * length else line[: length - 1] + "…"

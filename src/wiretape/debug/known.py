@@ -1,0 +1,62 @@
+"""What other layers know of a run, as the debugger is handed it. Everything here is asked lazily, and may be absent.
+
+The analysis and the comparison with a replay are siblings of this package and never imported: whoever opens a
+debugger fills these in. What is not filled in is said to be unknown, where it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from wiretape.model.http import Exchange
+from wiretape.model.loop import Run, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A finding: its rule or kind, the call it is about, what it says. `estimate`: inferred, not read off the wire."""
+
+    kind: str
+    call: int | None
+    text: str
+    severity: str = ""
+    estimate: bool = False
+
+
+class Why(Protocol):
+    def __call__(self, step: Step) -> str: ...
+
+
+class Verdict(Protocol):
+    """One sentence on what the prompt cache did for a call; None: nothing can be said."""
+
+    def __call__(self, call: int) -> str | None: ...
+
+
+class OpensTapes(Protocol):
+    """Reads and links another tape, for `diff`. Raises WiretapeError."""
+
+    def __call__(self, path: str) -> Run: ...
+
+
+def _no_tapes(path: str) -> Run:
+    from wiretape.errors import UsageError
+
+    raise UsageError(f"cannot open {path}: this debugger was started without a way to other tapes")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Handed in when a debugger is made. `findings` and `drift` are called at most once each."""
+
+    name: str = "the tape"
+    started: datetime | None = None
+    exchanges: Mapping[int, Exchange] = field(default_factory=dict)
+    why: Why | None = None
+    cache: Verdict | None = None
+    findings: Callable[[], Sequence[Remark]] | None = None
+    drift: Callable[[], Mapping[int, Sequence[str]]] | None = None  # call -> how it strayed from its recording
+    open_tape: OpensTapes = _no_tapes

@@ -1,0 +1,168 @@
+"""The names that conditions, `watch` and `print` know, each with what it is and when it becomes known.
+
+The table feeds the expression language, completion, help and the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from wiretape.debug.timeline import Stop
+from wiretape.debug.values import messages_text, wire_json
+from wiretape.debug.world import World
+
+Kind: TypeAlias = Literal["number", "text", "texts", "flag", "value"]
+Since: TypeAlias = Literal["request", "answer", "tool"]  # from which stop of a call on the name has its value
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """`get` gives None for what is unknown, never 0."""
+
+    name: str
+    kind: Kind
+    known: Since
+    help: str
+    get: Callable[[World, Stop], Any]
+
+
+def _usage(field: str) -> Callable[[World, Stop], Any]:
+    def get(world: World, stop: Stop) -> int | None:
+        usage = world.call(stop).usage
+        value: int | None = getattr(usage, field) if usage is not None else None
+        return value
+
+    return get
+
+
+def _hit(world: World, stop: Stop) -> float | None:
+    usage = world.call(stop).usage
+    if usage is None or usage.cached is None or not usage.input:
+        return None
+    return usage.cached / usage.input
+
+
+def _finish(world: World, stop: Stop) -> str | None:
+    response = world.call(stop).response
+    return response.finish if response is not None else None
+
+
+def _status(world: World, stop: Stop) -> int | None:
+    response = world.call(stop).response
+    return response.status if response is not None else None
+
+
+def _duration(world: World, stop: Stop) -> int | None:
+    call = world.call(stop)
+    return None if call.ended_at is None else call.ended_at - call.at
+
+
+def _first_token(world: World, stop: Stop) -> int | None:
+    call = world.call(stop)
+    first = call.response.first_token_at if call.response is not None else None
+    return None if first is None else first - call.at
+
+
+def _tool(world: World, stop: Stop) -> Any:
+    use = world.line.use(stop)
+    return use.call.name if use is not None else [tool.name for tool in world.call(stop).tool_calls]
+
+
+def _arguments(world: World, stop: Stop) -> Any:
+    use = world.line.use(stop)
+    return use.call.arguments if use is not None else [tool.arguments for tool in world.call(stop).tool_calls]
+
+
+def _result(world: World, stop: Stop) -> Any:
+    use = world.line.use(stop)
+    if use is not None:
+        return use.result.text if use.result is not None else None
+    uses = world.line.uses(world.call(stop).number)
+    return [one.result.text for one in uses if one.result is not None]
+
+
+def _tool_error(world: World, stop: Stop) -> Any:
+    use = world.line.use(stop)
+    uses = [use] if use is not None else world.line.uses(world.call(stop).number)
+    said = [one.result.is_error for one in uses if one.result is not None]
+    return any(said) if said else None
+
+
+def _user(world: World, stop: Stop) -> str | None:
+    turn = world.step(stop).turn
+    return next((t.user for t in world.line.run.turns if t.number == turn), None)
+
+
+def _answer(world: World, stop: Stop) -> str:
+    response = world.call(stop).response
+    return messages_text(response.messages) if response is not None else ""
+
+
+def _system(world: World, stop: Stop) -> str:
+    return messages_text([m for m in world.call(stop).request.messages if m.role == "system"])
+
+
+def _first(world: World, stop: Stop) -> bool:
+    number = world.call(stop).number
+    return world.line.activation(number).calls[0] == number
+
+
+def _wire(world: World, stop: Stop) -> Any:
+    exchange = world.known.exchanges.get(world.call(stop).exchange)
+    return wire_json(exchange) if exchange is not None else None
+
+
+NAMES: dict[str, Name] = {
+    name.name: name
+    for name in (
+        Name("call", "number", "request", "the call's number", lambda w, s: w.call(s).number),
+        Name("exchange", "number", "request", "its exchange's number", lambda w, s: w.call(s).exchange),
+        Name("turn", "number", "request", "the number of its turn", lambda w, s: w.step(s).turn),
+        Name("thread", "number", "request", "the number of its thread", lambda w, s: w.step(s).thread),
+        Name("agent", "text", "request", "the agent's name", lambda w, s: w.agent(s).name),
+        Name("depth", "number", "request", "0 for a root agent", lambda w, s: w.line.depth(w.call(s).number)),
+        Name("first", "flag", "request", "the first call of its agent's work", _first),
+        Name("cause", "text", "request", "why: turn_start, tool_results, …", lambda w, s: w.step(s).cause.kind),
+        Name("kind", "text", "request", "inference, token_count, …", lambda w, s: w.call(s).kind),
+        Name("format", "text", "request", "the wire format", lambda w, s: w.call(s).format),
+        Name("url", "text", "request", "where it was sent", lambda w, s: w.call(s).url),
+        Name("at", "number", "request", "when, in ms since the tape started", lambda w, s: w.call(s).at),
+        Name("user", "text", "request", "the user's message of its turn", _user),
+        Name("new", "text", "request", "what its request adds to the thread", lambda w, s: w.new_text(s)),
+        Name("system", "text", "request", "its system prompt", _system),
+        Name("model", "text", "answer", "the model that answered", lambda w, s: w.call(s).model),
+        Name("finish", "text", "answer", "stop, tool_calls, length, error, …", _finish),
+        Name("status", "number", "answer", "the HTTP status", _status),
+        Name("error", "texts", "answer", "status, type, code and message of what failed", lambda w, s: w.errors(s)),
+        Name("input", "number", "answer", "input tokens, cached ones included", _usage("input")),
+        Name("cached", "number", "answer", "cached tokens; against 0.5 or 50%: the hit rate", _usage("cached")),
+        Name("hit", "number", "answer", "cached / input", _hit),
+        Name("cache_write", "number", "answer", "tokens written to the cache", _usage("cache_write")),
+        Name("output", "number", "answer", "output tokens, reasoning included", _usage("output")),
+        Name("reasoning", "number", "answer", "reasoning tokens", _usage("reasoning")),
+        Name("duration", "number", "answer", "how long it took, in ms", _duration),
+        Name("first_token", "number", "answer", "ms until the first token", _first_token),
+        Name("answer", "text", "answer", "what the model answered, tool calls included", _answer),
+        Name("text", "text", "answer", "all that is new: what was added and the answer", lambda w, s: w.text(s)),
+        Name("asks", "texts", "answer", "the tools that the answer asks for", lambda w, s: w.asked(s)),
+        Name("finding", "texts", "answer", "kinds of findings about the call", lambda w, s: w.finding_kinds(s)),
+        Name("drift", "texts", "answer", "how a replay strayed from the recording", lambda w, s: w.drifts(s)),
+        Name("tool", "text", "tool", "the name of the tool that is called", _tool),
+        Name("arguments", "text", "tool", "the arguments that it is called with", _arguments),
+        Name("result", "text", "tool", "what the tool gave back", _result),
+        Name("tool_error", "flag", "tool", "the tool reported an error", _tool_error),
+        Name("request", "value", "request", "the decoded request", lambda w, s: w.call(s).request),
+        Name("response", "value", "answer", "the decoded answer", lambda w, s: w.call(s).response),
+        Name("usage", "value", "answer", "the tokens as the wire gave them", lambda w, s: w.call(s).usage),
+        Name("why", "value", "request", "why the call was made, in words", lambda w, s: w.why(s)),
+        Name("wire", "value", "answer", "the exchange as it crossed the wire", _wire),
+    )
+}
+# Other words for the same, as people write them.
+SYNONYMS = {"lint": "finding", "findings": "finding", "tools": "asks", "tokens": "usage", "x": "exchange"}
+
+
+def name_of(word: str) -> Name | None:
+    return NAMES.get(SYNONYMS.get(word, word))

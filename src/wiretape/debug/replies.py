@@ -1,0 +1,98 @@
+"""What a command answers: content, not text. The views render it, for the screen and for line mode alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from wiretape.debug.breakpoints import Hit
+from wiretape.debug.context import Context
+from wiretape.debug.detail import Detail
+from wiretape.debug.difference import Comparison
+
+Tone: TypeAlias = Literal["plain", "good", "bad", "dim"]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence."""
+
+    text: str
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Where a move led: why it stopped there (breakpoints, values that changed, a tool that returned), and what is
+    there. `detail` is None at the start and the end of the tape."""
+
+    detail: Detail | None
+    hits: tuple[Hit, ...] = ()
+    returned: tuple[str, str] | None = None  # the tool that an agent was called by, and what it gave back
+    place: str = ""
+    full: bool = False  # nothing shortened
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    title: str
+    right: bool = False
+    wide: bool = False  # gives way where the width does not do
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`here`: the row of the current place."""
+
+    cells: tuple[str, ...]
+    here: bool = False
+    below: tuple[str, ...] = ()  # sentences under the row
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A table with an optional title; `empty` is said where there are no rows."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    title: str = ""
+    empty: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What `print` found. `value` is JSON; None is unknown."""
+
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Where a search hit: the words around it."""
+
+    pattern: str
+    excerpts: tuple[str, ...]
+    number: int
+    total: int
+
+
+Part: TypeAlias = Said | Arrived | Listing | Value | Matched | Comparison | Context
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to one line. `error`: what was asked for could not be done, and what to do instead; nothing changed.
+
+    `quit`: the person wants to leave. `command`: the full name of what was done, empty for an error before that.
+    """
+
+    command: str = ""
+    parts: tuple[Part, ...] = ()
+    error: str | None = None
+    quit: bool = field(default=False)
+
+
+def said(text: str, tone: Tone = "plain") -> Reply:
+    """A reply of one sentence."""
+    return Reply(parts=(Said(text, tone),))

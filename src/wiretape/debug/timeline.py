@@ -1,0 +1,211 @@
+"""The places where a debugger can stand in a run, in one order, and who called whom.
+
+What a line is to gdb, a model call is here; a subagent is a function that a tool call calls. Each call has its stops:
+before its request is sent, after its answer has come, and one at each tool that the answer asks for. Calls stand in
+the order of their numbers (of their starts), so that the walk does not depend on which concurrent call ended first.
+Before the first call is `start`, after the last is `end`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from wiretape.errors import UsageError
+from wiretape.model.loop import Run, Step, ToolUse
+
+Phase: TypeAlias = Literal["start", "request", "answer", "tool", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One place. `call` is None at `start` and `end`; `tool` is the tool call's index at a `tool` stop."""
+
+    phase: Phase
+    call: int | None = None
+    tool: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Activation:
+    """One going of an agent: what a function's frame is to gdb.
+
+    A root agent has one. A subagent has one for each time that it is set going (`starter`: the call that did it).
+    A side call has one of its own, started by the call that it stands beside.
+    """
+
+    agent: int
+    calls: tuple[int, ...]
+    starter: int | None = None
+    side: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of a backtrace. `number` 0 is the innermost; `tool` is the tool call that the inner frame came from."""
+
+    number: int
+    activation: Activation
+    call: int
+    tool: ToolUse | None = None
+
+
+class Timeline:
+    """The stops of a run. Built once, in one walk; every question is a look-up."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.calls: tuple[int, ...] = tuple(step.call.number for step in run.steps)
+        self._steps = dict(zip(self.calls, run.steps, strict=True))
+        self._uses: dict[int, list[ToolUse]] = {}
+        for use in run.tool_uses:
+            self._uses.setdefault(use.call_number, []).append(use)
+        self.stops: tuple[Stop, ...] = tuple(self._all_stops())
+        self._places = {stop: place for place, stop in enumerate(self.stops)}
+        self.answers = [place for place, stop in enumerate(self.stops) if stop.phase == "answer"]
+        self.activations: list[Activation] = []
+        self._activation_of: dict[int, Activation] = {}
+        self._activate()
+        self.root_calls = [n for n in self.calls if self._is_root(self._activation_of[n])]
+        self._before = self._calls_before()
+
+    def _all_stops(self) -> list[Stop]:
+        stops = [Stop("start")]
+        for number in self.calls:
+            stops += [Stop("request", number), Stop("answer", number)]
+            stops += [Stop("tool", number, use.index) for use in self.uses(number)]
+        return [*stops, Stop("end")]
+
+    def _activate(self) -> None:
+        """Group the calls of each agent by what set it going."""
+        starter: dict[int, int | None] = {}  # agent -> the call that set it going last
+        found: dict[tuple[int, int | None, int], list[int]] = {}
+        for number in self.calls:
+            step = self._steps[number]
+            if step.cause.kind == "side_call":
+                found[step.agent, self._earlier(step.cause.call, number), number] = [number]
+                continue
+            if step.cause.kind == "subagent":
+                starter[step.agent] = self._earlier(step.cause.call, number)
+            elif step.agent not in starter:
+                agent = self.run.agents[step.agent]
+                starter[step.agent] = self._earlier(agent.started_by, number) if agent.parent is not None else None
+            found.setdefault((step.agent, starter[step.agent], 0), []).append(number)
+        for (agent_number, started, side), calls in found.items():
+            activation = Activation(agent_number, tuple(calls), started, bool(side))
+            self.activations.append(activation)
+            self._activation_of.update(dict.fromkeys(calls, activation))
+
+    def _earlier(self, call: int | None, number: int) -> int | None:
+        return call if call is not None and call < number and call in self._steps else None
+
+    @staticmethod
+    def _is_root(activation: Activation) -> bool:
+        return activation.starter is None and not activation.side
+
+    def _calls_before(self) -> dict[int, int]:
+        """Of each call, the one before it by the same agent, side calls apart."""
+        before, last = {}, dict[tuple[int, bool], int]()
+        for number in self.calls:
+            key = (self._steps[number].agent, self._activation_of[number].side)
+            if key in last and not key[1]:
+                before[number] = last[key]
+            last[key] = number
+        return before
+
+    # -- look-ups --------------------------------------------------------------------------------------------------
+
+    @property
+    def end(self) -> int:
+        """The last place. The first is 0."""
+        return len(self.stops) - 1
+
+    def place(self, stop: Stop) -> int:
+        """Where a stop stands. Raises KeyError for one that is none of this run's."""
+        return self._places[stop]
+
+    def find(self, stop: Stop) -> int | None:
+        return self._places.get(stop)
+
+    def step(self, call: int) -> Step:
+        """A call in its place in the run. Raises UsageError where there is none of this number."""
+        if call not in self._steps:
+            raise UsageError(f"there is no call {call}: the tape has {self.extent()}")
+        return self._steps[call]
+
+    def has(self, call: int) -> bool:
+        return call in self._steps
+
+    def extent(self) -> str:
+        """`calls 1 to 4`."""
+        if not self.calls:
+            return "no model calls"
+        return "call 1" if len(self.calls) == 1 else f"calls {self.calls[0]} to {self.calls[-1]}"
+
+    def uses(self, call: int) -> Sequence[ToolUse]:
+        """The tool calls that a call asked for, with their results."""
+        return self._uses.get(call, ())
+
+    def use(self, stop: Stop) -> ToolUse | None:
+        """The tool use at a `tool` stop."""
+        if stop.phase != "tool" or stop.call is None:
+            return None
+        return next((use for use in self.uses(stop.call) if use.index == stop.tool), None)
+
+    def request(self, call: int) -> int:
+        return self._places[Stop("request", call)]
+
+    def answer(self, call: int) -> int:
+        return self._places[Stop("answer", call)]
+
+    def activation(self, call: int) -> Activation:
+        return self._activation_of[call]
+
+    def call_before(self, call: int) -> int | None:
+        """The call before it by the same agent."""
+        return self._before.get(call)
+
+    def thread_before(self, call: int) -> int | None:
+        """The call before it in its thread; for a thread's first call, the one that it forked from."""
+        step = self._steps[call]
+        thread = self.run.threads[step.thread]
+        at = bisect_left(thread.calls, call)
+        if at < len(thread.calls) and thread.calls[at] == call:
+            return thread.calls[at - 1] if at > 0 else thread.from_call
+        return None
+
+    def started_by(self, activation: Activation) -> ToolUse | None:
+        """The tool use that set an agent going, as far as it is known."""
+        if activation.starter is None or activation.side:
+            return None
+        uses = self.uses(activation.starter)
+        named = next((use for use in uses if use.agent == activation.agent), None)
+        if named is not None:
+            return named
+        cause = self._steps[activation.calls[0]].cause
+        return next((use for use in uses if use.call.name in cause.tools), None)
+
+    def frames(self, call: int) -> list[Frame]:
+        """Who called whom, innermost first."""
+        frames = [Frame(0, self._activation_of[call], call)]
+        while (starter := frames[-1].activation.starter) is not None:
+            tool = self.started_by(frames[-1].activation)
+            frames.append(Frame(len(frames), self._activation_of[starter], starter, tool))
+        return frames
+
+    def depth(self, call: int) -> int:
+        return len(self.frames(call)) - 1
+
+    def next_answer(self, at: int, calls: Sequence[int] | None = None) -> int | None:
+        """The first `answer` place after `at`, of all calls or of some (sorted)."""
+        places = self.answers if calls is None else [self.answer(number) for number in calls]
+        found = bisect_right(places, at)
+        return places[found] if found < len(places) else None
+
+    def last_answer(self, at: int, calls: Sequence[int] | None = None) -> int | None:
+        """The last `answer` place before `at`."""
+        places = self.answers if calls is None else [self.answer(number) for number in calls]
+        found = bisect_left(places, at) - 1
+        return places[found] if found >= 0 else None
