@@ -100,6 +100,14 @@ class Differences:
                 self._known[id(one), id(other)] = one, other
             yield from differences(one, other, f"{where}[{index}]")
 
+    def of_pair(self, recorded: Json, live: Json, where: str) -> Iterator[Difference]:
+        """Those of two parts that stand at different places, if they were not compared before."""
+        if recorded is live or (id(recorded), id(live)) in self._known:
+            return
+        if isinstance(recorded, dict | list) and isinstance(live, dict | list):
+            self._known[id(recorded), id(live)] = recorded, live
+        yield from differences(recorded, live, where)
+
     def _compared(self, recorded: list[Json], live: list[Json]) -> int:
         """How many leading pairs were compared before, as the same objects."""
         longest = 0

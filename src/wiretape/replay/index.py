@@ -155,16 +155,22 @@ class CallIndex:
         follow: Callable[[Hashable, Sequence[Message]], Way],
     ) -> Place:
         where = probe.address
-        query = number(["query", where.query], False)
         call = probe.call(self._memo)
         if call is None or probe.format is None:
+            query = number(["query", where.query], False)
             body = number(["body", loose(probe.value)], False)
             return Place((where.method, number(["path", where.path], False), query, body))
         way = follow((probe.format.name, where.tail), call.messages)
-        key = (
-            *(where.method, query, call.model, call.stream, call.previous_response_id is not None),
+        return Place((self.head(probe, number), way.end), way)
+
+    def head(self, probe: Probe, number: Callable[[Json, bool], int]) -> Hashable:
+        """All that a model call's request says beside its conversation."""
+        where, call = probe.address, probe.call(self._memo)
+        assert call is not None
+        assert probe.format is not None
+        return (
+            *(where.method, probe.format.name, where.tail, number(["query", where.query], False)),
+            *(call.model, call.stream, call.previous_response_id is not None),
             tuple([number(self._shapes.tool(tool), True) for tool in call.tools]),
             number(["settings", settings_template(call, probe.format.volatile)], False),
-            way.end,
         )
-        return Place(key, way)

@@ -7,6 +7,7 @@ mentioned, in order. Ids count by first appearance only: the same id again must 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -59,13 +60,18 @@ class Shape:
 
 def message_shape(message: Message) -> Shape:
     ids: list[str] = []
-    blocks = [_block(block, ids) for block in message.blocks if not _is_opaque(block)]
+    blocks = [block_template(block, ids) for block in message.blocks if not is_opaque(block)]
+    return Shape([message.role, blocks, extra_template(message.extra, ids)], tuple(ids))
+
+
+def extra_template(members: Iterable[tuple[str, Json]], ids: list[str]) -> JsonObject:
+    """The members of a message that no block carries; their ids are added to `ids`."""
     extra: JsonObject = {}
-    for key, value in message.extra:
+    for key, value in members:
         name = key.rpartition(".")[2]
         if name not in _DROPPED and name not in _STRAY_MEMBERS and not _is_id(name, value, ids):
             extra[key] = _strip(value, ids)
-    return Shape([message.role, blocks, extra], tuple(ids))
+    return extra
 
 
 def tool_template(tool: ToolSpec) -> Json:
@@ -118,7 +124,8 @@ def text_template(text: str) -> Json:
     return text
 
 
-def _block(block: Block, ids: list[str]) -> Json:
+def block_template(block: Block, ids: list[str]) -> Json:
+    """A block as JSON; its ids are added to `ids`."""
     match block:
         case Text(text=text, refusal=refusal):
             return [
@@ -152,7 +159,7 @@ def _block(block: Block, ids: list[str]) -> Json:
             assert_never(block)
 
 
-def _is_opaque(block: Block) -> bool:
+def is_opaque(block: Block) -> bool:
     """A signature or encrypted state that stands alone: whether it is there counts no more than what it says."""
     return isinstance(block, Reasoning) and not block.text
 

@@ -87,7 +87,7 @@ def significant(recorded: Recorded, probe: Probe, masker: Masker) -> list[Differ
     asked = list(_asked(recorded.probe, probe))
     every = list(differences(recorded.probe.value, probe.value))
     chosen = [apart for apart in asked if masker.value(apart.recorded) != masker.value(apart.live)]
-    chosen += [apart for apart in every if not is_minor(apart, probe) and not _only_masked(apart, masker)]
+    chosen += [apart for apart in every if not is_minor(apart, probe) and not is_masked(apart, masker)]
     return chosen or [*asked, *every]
 
 
@@ -112,7 +112,8 @@ def is_minor(apart: Difference, probe: Probe) -> bool:
     return bool(loose(apart.recorded) == loose(apart.live))
 
 
-def _only_masked(apart: Difference, masker: Masker) -> bool:
+def is_masked(apart: Difference, masker: Masker) -> bool:
+    """Whether only what changes from run to run differs: what tier masked does not look at."""
     return bool(masker.value(loose(apart.recorded)) == masker.value(loose(apart.live)))
 
 

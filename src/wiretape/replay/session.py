@@ -5,42 +5,41 @@ Tiers are tried strictest first. The indexes of looser tiers are built when they
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import orjson
 
-from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall
 from wiretape.model.http import BytesBody, Ended, Headers, Request, Response
 from wiretape.model.jsonvalue import Json
-from wiretape.model.loop import Run
 from wiretape.replay.aiming import aim
-from wiretape.replay.compare import Differences
+from wiretape.replay.aligned import Alignment, Side, divergence, members_of_messages
+from wiretape.replay.compare import Differences, differences
 from wiretape.replay.drift import Drifts
 from wiretape.replay.echo import Echoes
 from wiretape.replay.faults import Fault, Refusal
-from wiretape.replay.index import CallIndex, ExactIndex, Index, Probe
-from wiretape.replay.levels import Level, Shapes
+from wiretape.replay.index import Probe
 from wiretape.replay.mask import Masker
 from wiretape.replay.miss import (
     Mending,
     Nearest,
     fault,
+    is_masked,
     is_minor,
     mending,
     miss,
     nearest_call,
     provider_error,
-    thread_labels,
 )
+from wiretape.replay.moved import Found
+from wiretape.replay.pieces import without_members
 from wiretape.replay.playback import lost_body
-from wiretape.replay.position import Positions
 from wiretape.replay.recorded import Recorded, live_body, plain, recorded_exchanges
 from wiretape.replay.report import ReplayReport, build_report
 from wiretape.replay.sockets import SocketPlay, Sockets
+from wiretape.replay.tiers import Tiers
 from wiretape.replay.values import (
     Answer,
     Difference,
@@ -57,8 +56,7 @@ from wiretape.replay.values import (
 from wiretape.tape.codings import CodingError, decoder_for
 from wiretape.tape.sharing import BodyParser
 from wiretape.tape.spelling import NotCarried
-from wiretape.wire.base import Memo
-from wiretape.wire.registry import Registry, decode, default_registry
+from wiretape.wire.registry import Registry, default_registry
 
 if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
@@ -95,11 +93,14 @@ class ReplaySession:
         self._played = bytearray(len(self._recorded))
         self._masker = Masker(self.options.mask)
         self._parser = BodyParser()
-        self._memo = Memo()
-        self._shapes = Shapes()
+        self._tiers = Tiers(
+            self.tapes, self._recorded, self._played, self.options.tier, self._masker, self._registry
+        )  # fmt: skip
+        self._memo = self._tiers.memo
         self._number = 0
         self._outcomes: list[Outcome] = []
         self._differences = Differences()
+        self._alignment = Alignment(self._differences, self._memo)
         self._echoes = Echoes()
         self.drifts = Drifts()
         self.passed: dict[str, int] = {}
@@ -114,8 +115,8 @@ class ReplaySession:
             self._outcomes,
             self._socket_miss,
         )
-        self._faults = aim(self.options.faults, self._recorded, self.names, lambda: self._runs)
-        self._exact  # noqa: B018  built now: it is asked by every request
+        self._faults = aim(self.options.faults, self._recorded, self.names, lambda: self._tiers.runs)
+        self._tiers.exact  # noqa: B018  built now: it is asked by every request
 
     def answer(self, request: LiveRequest) -> Outcome:
         """The recorded answer to a live request, or why there is none."""
@@ -200,17 +201,21 @@ class ReplaySession:
 
     def _answer(self, request: LiveRequest) -> Outcome:
         probe = self._probe(request)
-        for tier, index in self._tiers():
+        for tier, index in self._tiers:
             place = index.place(probe)
             found = index.shelf.peek(place.key, probe.address.host, probe.strict)
             if found is not None:
                 return self._give(self._recorded[found], probe, tier)
+        moved = self._tiers.moved.find(probe) if self.options.tier >= Tier.MASKED else None
+        if moved is not None and not moved.already:
+            return self._give(moved.call.recorded, probe, Tier.MASKED, moved.again, moved)
+        already = moved.call.recorded if moved is not None else None
         if self.options.tier is Tier.POSITION:
             return self._by_position(probe)
-        return self._without_unplayed(probe)
+        return self._without_unplayed(probe, already)
 
     def _by_position(self, probe: Probe) -> Outcome:
-        found = self._positions.find(probe)
+        found = self._tiers.positions.find(probe)
         if found.recorded is not None:
             return self._give(found.recorded, probe, Tier.POSITION)
         outcome = self._without_unplayed(probe, found.already)
@@ -234,15 +239,19 @@ class ReplaySession:
             return data or None
 
     def _without_unplayed(self, probe: Probe, already: Recorded | None = None) -> Outcome:
-        for tier, index in self._tiers():
+        for tier, index in self._tiers:
             found = index.shelf.last_played(index.place(probe).key, probe.address.host, probe.strict)
             if found is not None:
                 if self.options.repeat or self._faults.delayed(found):
                     return self._give(self._recorded[found], probe, tier, repeated=True)
                 return self._nothing(probe, already=self._recorded[found])
+        if already is not None and (self.options.repeat or self._faults.delayed(already.order)):
+            return self._give(already, probe, Tier.MASKED, repeated=True)
         return self._nothing(probe, already)
 
-    def _give(self, recorded: Recorded, probe: Probe, tier: Tier, repeated: bool = False) -> Outcome:
+    def _give(
+        self, recorded: Recorded, probe: Probe, tier: Tier, repeated: bool = False, moved: Found | None = None
+    ) -> Outcome:
         lost = lost_body(recorded.exchange)
         if lost:
             note = f"{recorded.reference} would, but the tape has lost its answer's body ({lost} bytes)"
@@ -251,16 +260,24 @@ class ReplaySession:
         if faults and faults[0].breaks:
             return self._inject(recorded, probe, faults[0])
         self._played[recorded.order] = True
-        apart: tuple[Difference, ...] = ()
-        if tier is not Tier.EXACT:
-            apart = tuple(self._differences.between(recorded.probe.value, probe.value))
-            self._echoes.learn(apart)
+        apart = self._apart(recorded, probe, moved) if tier is not Tier.EXACT else ()
         if self.options.tier is Tier.POSITION:
-            self._positions.note(recorded, probe)
+            self._tiers.positions.note(recorded, probe)
         exchange = self._echoes.forward(recorded.exchange)
         answer = Answer(self._number, recorded.reference, exchange, tier, apart, repeated, faults)
         self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
         return answer
+
+    def _apart(self, recorded: Recorded, probe: Probe, moved: Found | None) -> tuple[Difference, ...]:
+        """What differs from the recorded request; its names are learnt."""
+        if moved is None:
+            apart = list(self._differences.between(recorded.probe.value, probe.value))
+            self._echoes.learn(apart)
+            return tuple(apart)
+        apart, elsewhere = self._alignment.apart(moved, probe)
+        self._echoes.learn(apart)
+        self._tiers.moved.note(moved)
+        return (*apart, *elsewhere)
 
     def _inject(self, recorded: Recorded, probe: Probe, fault: Fault) -> Injected:
         """The fault instead of the answer, which stays unplayed."""
@@ -290,11 +307,31 @@ class ReplaySession:
         elif already is not None:
             reason, nearest = "already played", Nearest(already, (), True)
         else:
-            loosest = self._masked if self.options.tier >= Tier.MASKED else self._normalized
-            nearest = nearest_call(probe, loosest.place(probe), loosest, self._recorded, self._played, self._masker)
+            loosest = self._tiers.loosest_index
+            place = loosest.place(probe)
+            nearest = nearest_call(probe, place, loosest, self._recorded, self._played, self._masker)
+            if self.options.tier >= Tier.MASKED and place.way is not None:
+                nearest = self._nearest_moved(probe, place.way.depth) or nearest
             if nearest is not None and nearest.alike:
                 reason = "diverged"
-        return miss(self._number, probe, reason, nearest, self.names, self._label, note, self._mending(reason))
+        return miss(self._number, probe, reason, nearest, self.names, self._tiers.label, note, self._mending(reason))
+
+    def _nearest_moved(self, probe: Probe, depth: int) -> Nearest | None:
+        """What a request is most like when messages that stand elsewhere are left aside, if that goes further."""
+        found = self._tiers.moved.nearest(probe)
+        live = probe.call(self._memo)
+        if found is None or live is None or found.course.depth <= depth:
+            return None
+        recorded = found.call.recorded
+        pairs = divergence(
+            Side(recorded.probe.value, found.call.request, found.call.course), Side(probe.value, live, found.course)
+        )
+        own = members_of_messages(live) | members_of_messages(found.call.request)
+        beside = replace(probe, value=without_members(probe.value, own))
+        other = replace(recorded.probe, value=without_members(recorded.probe.value, own))
+        apart = [*pairs, *differences(other.value, beside.value)]
+        firm = [one for one in apart if not is_minor(one, probe) and not is_masked(one, self._masker)]
+        return Nearest(recorded, tuple(firm), alike=True) if firm else None
 
     def _socket_at(self, probe: Probe) -> str:
         """Why the handshake of a WebSocket that was recorded is not answered; empty where none was recorded."""
@@ -310,62 +347,7 @@ class ReplaySession:
         self, recorded: Recorded, live: Json, reason: MissReason, nearest: Nearest | None, note: str
     ) -> Miss:
         probe = replace(recorded.probe, value=live)
-        return miss(self._number, probe, reason, nearest, self.names, self._label, note, self._mending(reason))
+        return miss(self._number, probe, reason, nearest, self.names, self._tiers.label, note, self._mending(reason))
 
     def _mending(self, reason: MissReason) -> Mending:
         return Mending(self.mend(reason)) if self.mend is not None else mending(reason, self._names, self.program)
-
-    # -- the tiers ---------------------------------------------------------------------------------------------------
-
-    def _tiers(self) -> Iterator[tuple[Tier, Index]]:
-        """The indexes that are allowed, strictest first; each is built when it is first asked for."""
-        yield Tier.EXACT, self._exact
-        if self.options.tier >= Tier.NORMALIZED:
-            yield Tier.NORMALIZED, self._normalized
-        if self.options.tier >= Tier.MASKED:
-            yield Tier.MASKED, self._masked
-
-    @cached_property
-    def _exact(self) -> ExactIndex:
-        index = ExactIndex(self._played)
-        self._learn(index)
-        return index
-
-    @cached_property
-    def _normalized(self) -> CallIndex:
-        index = CallIndex(self._played, Level(), self._shapes, self._memo)
-        self._learn(index)
-        return index
-
-    @cached_property
-    def _masked(self) -> CallIndex:
-        level = Level(self._masker.value, finer=self._normalized.level)
-        index = CallIndex(self._played, level, self._shapes, self._memo)
-        self._learn(index)
-        return index
-
-    def _learn(self, index: Index) -> None:
-        for recorded in self._recorded:
-            index.learn(recorded.probe, recorded.order)
-        index.trie.forget_recent()
-
-    @cached_property
-    def _positions(self) -> Positions:
-        mask, shapes, memo = self._masker.value, self._shapes, self._memo
-        return Positions(self._recorded, self._played, mask, shapes, memo, lambda: self._runs)
-
-    @cached_property
-    def _runs(self) -> list[Run]:
-        """What each tape's calls are to one another. Made when it is first needed: for a miss, or for names."""
-        return [build_run(decode(tape.exchanges, self._registry)) for tape in self.tapes]
-
-    @cached_property
-    def _labels(self) -> list[dict[int, str]]:
-        """For each tape: exchange number -> which call of which thread it is."""
-        return [thread_labels(run) for run in self._runs]
-
-    def _label(self, recorded: Recorded) -> str:
-        try:
-            return self._labels[recorded.tape].get(recorded.exchange.number, "")
-        except Exception:  # a label is a courtesy: telling threads apart must never hide the miss itself
-            return ""

@@ -1,0 +1,113 @@
+"""What live requests are looked up in: an index for each tier, made of the recording when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from wiretape.loop.run import build_run
+from wiretape.model.loop import Run
+from wiretape.replay.index import CallIndex, ExactIndex, Index
+from wiretape.replay.inserted import Told, asks_for_nothing, told_threads
+from wiretape.replay.levels import Level, Shapes
+from wiretape.replay.mask import Masker
+from wiretape.replay.miss import thread_labels
+from wiretape.replay.moved import MovedIndex
+from wiretape.replay.pieces import Pieces
+from wiretape.replay.position import Positions
+from wiretape.replay.recorded import Recorded
+from wiretape.replay.values import Tier
+from wiretape.wire.base import Memo
+from wiretape.wire.registry import Registry, decode
+
+if TYPE_CHECKING:
+    from wiretape.tape.reader import Tape
+
+
+@dataclass(eq=False)
+class Tiers:
+    """The indexes of a session. `loosest`: the loosest tier allowed."""
+
+    tapes: Sequence[Tape]
+    recorded: Sequence[Recorded]
+    played: bytearray
+    loosest: Tier
+    masker: Masker
+    registry: Registry
+    memo: Memo = field(default_factory=Memo)
+    _shapes: Shapes = field(default_factory=Shapes)
+
+    def __iter__(self) -> Iterator[tuple[Tier, Index]]:
+        """The indexes that are allowed, strictest first; each is built when it is first asked for."""
+        yield Tier.EXACT, self.exact
+        if self.loosest >= Tier.NORMALIZED:
+            yield Tier.NORMALIZED, self.normalized
+        if self.loosest >= Tier.MASKED:
+            yield Tier.MASKED, self.masked
+
+    @property
+    def loosest_index(self) -> CallIndex:
+        """What a miss is compared by."""
+        return self.masked if self.loosest >= Tier.MASKED else self.normalized
+
+    @cached_property
+    def exact(self) -> ExactIndex:
+        index = ExactIndex(self.played)
+        self._learn(index)
+        return index
+
+    @cached_property
+    def normalized(self) -> CallIndex:
+        index = CallIndex(self.played, Level(), self._shapes, self.memo)
+        self._learn(index)
+        return index
+
+    @cached_property
+    def masked(self) -> CallIndex:
+        level = Level(self.masker.value, finer=self.normalized.level)
+        index = CallIndex(self.played, level, self._shapes, self.memo)
+        self._learn(index)
+        return index
+
+    @cached_property
+    def moved(self) -> MovedIndex:
+        pieces = Pieces()
+        told: list[Told] = []
+        silent: set[int] = set()
+        for tape, run in enumerate(self.runs):
+            here = {one.exchange.number: one for one in self.recorded if one.tape == tape}
+            told += told_threads(run, here, pieces, self.memo)
+            for step in run.steps:
+                response, recorded = step.call.response, here.get(step.call.exchange)
+                if response is not None and recorded is not None and asks_for_nothing(response.messages):
+                    silent.add(recorded.order)
+        return MovedIndex(told, self.masked, pieces, self.memo, self.played, silent)
+
+    @cached_property
+    def positions(self) -> Positions:
+        return Positions(
+            self.recorded, self.played, self.masker.value, self._shapes, self.memo, lambda: self.runs
+        )  # fmt: skip
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """What each tape's calls are to one another. Made when it is first needed: for a miss, or for names."""
+        return [build_run(decode(tape.exchanges, self.registry)) for tape in self.tapes]
+
+    def label(self, recorded: Recorded) -> str:
+        """Which call of which thread a recorded one is."""
+        try:
+            return self._labels[recorded.tape].get(recorded.exchange.number, "")
+        except Exception:  # a label is a courtesy: telling threads apart must never hide the miss itself
+            return ""
+
+    @cached_property
+    def _labels(self) -> list[dict[int, str]]:
+        return [thread_labels(run) for run in self.runs]
+
+    def _learn(self, index: Index) -> None:
+        for recorded in self.recorded:
+            index.learn(recorded.probe, recorded.order)
+        index.trie.forget_recent()

@@ -1,0 +1,83 @@
+"""Law 8: when a subagent's reports reach its parent does not decide whether the parent's run replays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.replaying import calls, chat, exchange, live, reply, response, result, said, session, system, user
+
+from wiretape.model.http import Exchange
+from wiretape.replay.session import ReplaySession
+
+RECORDED, LIVE = "b3010bdf-5631-439b-9c7e-27d6acd91635", "7c388db4-3b31-4d77-b97a-518d4c8972b4"
+_STEPS = 4  # calls of the parent after the one that starts the subagent
+
+# For each report, before which of the parent's calls it comes.
+arrivals = st.lists(st.integers(1, _STEPS), min_size=1, max_size=4).map(sorted)
+
+
+def asked(id: str, name: str, arguments: str) -> Any:
+    message = {"index": 0, "finish_reason": "tool_calls", "message": calls(name, arguments, id)}
+    return response({**reply(""), "choices": [message]})
+
+
+def requests(agent: str, when: Sequence[int]) -> list[list[dict[str, Any]]]:
+    """The parent's requests, one for each step; report n stands before call `when[n]`."""
+    history = [system("You lead."), user("go")]
+    made = [list(history)]
+    for step in range(1, _STEPS + 1):
+        name = "subagent" if step == 1 else "wait"
+        text = f"started subagent {agent}" if step == 1 else f"waited {step}"
+        history += [calls(name, "{}", f"call_{step}"), result(f"call_{step}", text)]
+        history += [user(f"subagent {agent} reported: part {n} is read") for n, at in enumerate(when) if at == step]
+        made.append(list(history))
+    return made
+
+
+def child(reports: int) -> list[Exchange]:
+    history = [system("You help."), user("read all parts")]
+    made = []
+    for n in range(reports):
+        made.append(
+            exchange(50 + n, chat(*history), asked(f"call_r{n}", "report", f'{{"output": "part {n} is read"}}'))
+        )
+        history += [
+            calls("report", f'{{"output": "part {n} is read"}}', f"call_r{n}"),
+            result(f"call_r{n}", "accepted"),
+        ]
+    return [*made, exchange(50 + reports, chat(*history), "read")]
+
+
+def recording(when: Sequence[int]) -> ReplaySession:
+    made = [
+        exchange(n, chat(*body), asked(f"call_{n}", "subagent" if n == 1 else "wait", "{}") if n <= _STEPS else "done")
+        for n, body in enumerate(requests(RECORDED, when), 1)
+    ]
+    return session(*made, *child(len(when)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data(), arrivals)
+def test_reports_may_come_at_any_call_of_their_parent(data: st.DataObject, was: list[int]) -> None:
+    now = sorted(data.draw(st.lists(st.integers(1, _STEPS), min_size=len(was), max_size=len(was))))
+    replay = recording(was)
+    answered = [replay.answer(live(chat(*body))) for body in requests(LIVE, now)]
+    assert not replay.misses, replay.misses[0].message
+    assert [outcome.reference.call for outcome in answered] == list(range(1, _STEPS + 2))  # type: ignore[union-attr]
+    assert said(answered[-1]) == "done"
+    moved = [drift.where for drift in replay.drifts if drift.where.endswith("(moved)")]
+    assert bool(moved) == (was != now)
+
+
+@settings(max_examples=10, deadline=None)
+@given(arrivals, st.integers(1, _STEPS), st.sampled_from(["waited never", "started another"]))
+def test_a_changed_result_is_a_miss_wherever_reports_stand(was: list[int], step: int, changed: str) -> None:
+    replay = recording(was)
+    bodies = requests(LIVE, [_STEPS] * len(was))
+    for body in bodies[:step]:
+        assert said(replay.answer(live(chat(*body)))) is None
+    spoilt = [{**one, "content": changed} if one.get("tool_call_id") == f"call_{step}" else one for one in bodies[step]]
+    assert said(replay.answer(live(chat(*spoilt)))) == "miss: diverged"
