@@ -11,16 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
-from wiretape.model.call import CallRequest, Message, Reasoning, ToolResult
+from wiretape.model.call import CallRequest, Message, Reasoning
 from wiretape.model.http import JsonBody, Request
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.replay.canonical import canonical
 from wiretape.replay.compare import differences
 from wiretape.replay.loosen import message_shape, settings_template, tool_template
 from wiretape.replay.mask import Masker
+from wiretape.replay.rerun_plan import Grounds
 from wiretape.replay.values import ABSENT, Difference, Tier
 from wiretape.wire.base import Memo, WireFormat
-from wiretape.wire.growing import Grower, named
+from wiretape.wire.growing import Grower, named, replaced
 
 GivenKind: TypeAlias = Literal[
     "message",  # a whole item: the user's words, a reminder
@@ -31,7 +32,7 @@ GivenKind: TypeAlias = Literal[
     "left out",  # the program does not hand back what the model said (its thoughts, say)
     "member",  # a member of an item that only this program writes
 ]
-_CLIENT: Final = frozenset({"user", "system", "developer"})  # who adds what no format implies
+_CLIENT: Final = frozenset({"user", "system", "tool"})  # whose items a program adds to
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,6 @@ class _Item:
         return self.message.role
 
     @property
-    def has_results(self) -> bool:
-        return any(isinstance(block, ToolResult) for block in self.message.blocks)
-
-    @property
     def only_aside(self) -> bool:
         """Nothing but thoughts, or what the provider ran itself: clients need not hand it back."""
         return all(block[0] == "reasoning" or block[-1] == "server" for block in self.blocks)
@@ -112,7 +109,7 @@ class Growth:
             message = call.messages[index]
             place = index - starts[0]
             _, blocks, extra = (shape := message_shape(message)).template
-            joined, spans = _joined(blocks, _shown(message))
+            joined, spans = _joined([_comparable(block) for block in blocks], _shown(message))
             found.append(
                 _Item(
                     message=message,
@@ -165,6 +162,8 @@ class _Walk:
         while i < len(ours) and j < len(theirs):
             if self._fit(ours[i], theirs[j]):
                 i, j = i + 1, j + 1
+            elif (run := self._runs_fit(ours, i, theirs, j)) is not None:
+                i, j = run
             elif (ahead := self._ahead(ours[i], theirs, j)) is not None:
                 for item in theirs[j:ahead]:
                     self._add(item)
@@ -181,10 +180,7 @@ class _Walk:
             else:
                 self.differences.append(Difference(item.where, ABSENT, item.raw))
         for item in theirs[j:]:
-            if item.role in _CLIENT and not item.has_results:
-                self._add(item)
-            else:
-                self.differences.append(Difference(item.where, item.raw, ABSENT))
+            self._add(item)
 
     def _add(self, item: _Item) -> None:
         self.given.append(Given("message", item.where, item.raw))
@@ -230,7 +226,7 @@ class _Walk:
 
     def _has_more(self, one: _Item, other: _Item, look: bool) -> bool:
         """Whether the recorded item has all that ours has, and more that the client added."""
-        if other.role not in (*_CLIENT, "tool") or len(other.blocks) <= len(one.blocks):
+        if other.role not in _CLIENT or len(other.blocks) <= len(one.blocks):
             return False
         left, extra = list(one.blocks), []
         for position, block in enumerate(other.blocks):
@@ -250,13 +246,25 @@ class _Walk:
                 self.beside.append(raw)
         return True
 
+    def _runs_fit(self, ours: Sequence[_Item], i: int, theirs: Sequence[_Item], j: int) -> tuple[int, int] | None:
+        """Where both go on after one answer that is put into items differently: a text and its calls apart, say."""
+        if ours[i].role != "assistant" or theirs[j].role != "assistant":
+            return None
+        one, other = _run(ours, i), _run(theirs, j)
+        if len(one) == len(other) == 1:
+            return None
+        said = [_spoken(items) for items in (one, other)]
+        tier = self._alike(*said)
+        if tier is None:
+            return None
+        self.tier = max(self.tier, tier)
+        return i + len(one), j + len(other)
+
     def _ahead(self, item: _Item, theirs: Sequence[_Item], j: int) -> int | None:
-        """Where our item stands further on, if only the client's own items stand before it."""
+        """Where our item stands further on: what stands before it is the program's own."""
         for ahead in range(j, len(theirs)):
             if ahead > j and self._fit(item, theirs[ahead], look=True):
                 return ahead
-            if theirs[ahead].role not in _CLIENT or theirs[ahead].has_results:
-                return None
         return None
 
     def _is_left_out(self, ours: Sequence[_Item], i: int, other: _Item) -> bool:
@@ -288,6 +296,24 @@ class _Walk:
         return Tier.MASKED if self._masker.value(one) == self._masker.value(other) else None
 
 
+def _comparable(block: Json) -> Json:
+    """A call or result without its id, which some clients make up, and a result without its tool's name."""
+    if block[0] == "call":
+        return [block[0], *block[2:]]
+    if block[0] == "text" and isinstance(block[1], str):
+        return [block[0], block[1].strip(), *block[2:]]  # clients trim answers: some providers ask for it
+    return _without_nulls([block[0], *block[3:]] if block[0] == "result" else block)
+
+
+def _without_nulls(value: Json) -> Json:
+    match value:
+        case list():
+            return [_without_nulls(item) for item in value]
+        case dict():
+            return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return value
+
+
 def _shown(message: Message) -> list[int]:
     """Which of a message's blocks have a place in its shape: opaque state that stands alone has none."""
     return [n for n, b in enumerate(message.blocks) if not (isinstance(b, Reasoning) and not b.text)]
@@ -298,6 +324,8 @@ def _joined(blocks: Sequence[Json], numbers: Sequence[int]) -> tuple[list[Json],
     made: list[Json] = []
     spans: list[tuple[int, ...]] = []
     for block, number in zip(blocks, numbers, strict=True):
+        if block[0] == "text" and not block[1]:
+            continue  # some clients put a blank where a model said nothing
         if made and _both_text(made[-1], block):
             made[-1] = ["text", made[-1][1] + block[1], block[2]]
             spans[-1] = (*spans[-1], number)
@@ -311,6 +339,20 @@ def _both_text(one: Json, other: Json) -> bool:
     if one[0] != "text" or other[0] != "text" or one[2] != other[2]:
         return False
     return isinstance(one[1], str) and isinstance(other[1], str)
+
+
+def _run(items: Sequence[_Item], start: int) -> list[_Item]:
+    """The neighbouring items of an answer."""
+    end = start
+    while end < len(items) and items[end].role == "assistant":
+        end += 1
+    return list(items[start:end])
+
+
+def _spoken(items: Sequence[_Item]) -> list[Json]:
+    """What several items say together, without thoughts and without what the provider ran."""
+    blocks = [b for item in items for b in item.blocks if b[0] != "reasoning" and b[-1] != "server"]
+    return _joined(blocks, range(len(blocks)))[0]
 
 
 def _prompts(call: CallRequest, name: str) -> list[Message]:
@@ -350,3 +392,17 @@ def _scalar(body: JsonObject, path: Sequence[str]) -> Json:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
+
+
+def with_given(body: JsonObject, ground: Grounds, grown: Grown) -> JsonObject:
+    """Another history with what the program added to the recorded one; prompt, tools and settings are the recorded."""
+    path = ground.grower.history(body)
+    history = [*named(body, path)]
+    last = history[-1] if history else None
+    if grown.beside and isinstance(last, dict):
+        for member in ("content", "parts"):
+            if isinstance(last.get(member), list):
+                history[-1] = {**last, member: [*last[member], *grown.beside]}
+    made = replaced(ground.body, path, [*history, *grown.tail])
+    held = body.get("previous_response_id")
+    return {**made, "previous_response_id": held} if held is not None else made

@@ -44,7 +44,7 @@ class ChatGrower(InMessages):
 def assistant_item(said: JsonObject, like: JsonObject | None) -> JsonObject:
     """The answer as an item of the history. `like`: how the client spelled it."""
     calls = items(said.get("tool_calls")) or [said["tool_calls"]] if said.get("tool_calls") else []
-    item: JsonObject = {"role": "assistant", "content": _content(said.get("content"), bool(calls), like)}
+    item: JsonObject = {"role": "assistant", "content": _content(said, like)}
     item.update({name: said[name] for name in _HANDED_BACK if not is_empty(said.get(name))})
     if not is_empty(obj(said.get("audio")).get("id")):
         item["audio"] = {"id": said["audio"]["id"]}
@@ -54,10 +54,14 @@ def assistant_item(said: JsonObject, like: JsonObject | None) -> JsonObject:
     return item
 
 
-def _content(content: Json, calls: bool, like: JsonObject | None) -> Json:
+def _content(said: JsonObject, like: JsonObject | None) -> Json:
+    content = said.get("content")
     if isinstance(content, list) or like is None:
         return content
     theirs = like.get("content")
+    thought = _thought(said)
+    if thought and isinstance(theirs, str) and theirs.lstrip().startswith("<think>"):
+        return f"<think>\n{thought}\n</think>\n\n{content or ''}"  # clients that keep thoughts in the text
     if not content:
         return theirs if not theirs else ("" if content is None else content)
     return [{"type": "text", "text": content}] if isinstance(theirs, list) else content
@@ -67,12 +71,16 @@ def _thoughts(said: JsonObject, like: JsonObject | None) -> JsonObject:
     """What the model thought, under the names that the client gives it; under its own where nothing shows them."""
     if like is None:
         return {name: said[name] for name in _THOUGHTS if not is_empty(said.get(name))}
-    text = next((said[name] for name in ("reasoning_content", "reasoning") if string(said.get(name))), "")
+    text = _thought(said)
     made: JsonObject = {}
     for name in _THOUGHTS:
         if name in like:
             made[name] = (said.get(name) or []) if name == "reasoning_details" else text
     return made
+
+
+def _thought(said: JsonObject) -> str:
+    return next((said[name] for name in ("reasoning_content", "reasoning") if string(said.get(name))), "")
 
 
 def _call(raw: Json) -> JsonObject:

@@ -1,0 +1,99 @@
+"""What passes between agents in a rerun: a task from a tool call's arguments, an answer into a tool's result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from wiretape.loop.agents import final_words
+from wiretape.model.call import ToolCall
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.model.loop import Run, ToolUse
+from wiretape.replay.rerun_plan import Grounds, Take
+from wiretape.replay.tool_book import parsed_arguments
+from wiretape.wire.growing import replaced
+
+_WHOLE = 8  # a text must be so long to be told apart from a word that happens to be the same
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The tool call that started a subagent, and which of its texts stand in the subagent's first request."""
+
+    use: ToolUse
+    position: int  # among the tool calls that its call asked the client for
+    texts: tuple[str, ...]
+
+
+def task_of(take: Take, run: Run, takes: Mapping[int, Take]) -> Task | None:
+    """None where the wire does not show what a thread was started with."""
+    use = next((use for use in run.tool_uses if use.agent == take.step.agent), None)
+    if use is None or take.grounds is None or take.step.cause.kind != "subagent" or use.call_number not in takes:
+        return None
+    asked = takes[use.call_number].uses
+    said = "\n".join(_strings(_history(take.grounds)))
+    texts = tuple(t for t in _strings(parsed_arguments(use.call.arguments)) if len(t) >= _WHOLE and t in said)
+    position = next((n for n, one in enumerate(asked) if one.index == use.index), None)
+    return Task(use, position, texts) if texts and position is not None else None
+
+
+def with_task(ground: Grounds, task: Task, asked: ToolCall) -> JsonObject:
+    """A subagent's first request, its task replaced by the one that our parent gave."""
+    ours = dict(_pairs(parsed_arguments(task.use.call.arguments), parsed_arguments(asked.arguments)))
+    changed = {text: ours[text] for text in task.texts if ours.get(text, text) != text}
+    if not changed:
+        return ground.body
+    path = ground.grower.history(ground.body)
+    return replaced(ground.body, path, _replaced(_history(ground), changed))
+
+
+def passed_on(result: str, child: Take, said: str) -> str:
+    """A tool's result with what our subagent said in the place of what the recorded one did."""
+    for recorded in final_words(child.call):
+        if len(recorded) >= _WHOLE and recorded in result:
+            return result.replace(recorded, said)
+    return result
+
+
+def _history(ground: Grounds) -> Json:
+    value: Json = ground.body
+    for name in ground.grower.history(ground.body):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _strings(value: Json) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for item in value:
+                yield from _strings(item)
+        case dict():
+            for item in value.values():
+                yield from _strings(item)
+
+
+def _pairs(one: Json, other: Json) -> Iterator[tuple[str, str]]:
+    """Texts that stand in the same place."""
+    if isinstance(one, str) and isinstance(other, str):
+        yield one, other
+    elif isinstance(one, dict) and isinstance(other, dict):
+        for key in one.keys() & other.keys():
+            yield from _pairs(one[key], other[key])
+    elif isinstance(one, list) and isinstance(other, list):
+        for a, b in zip(one, other, strict=False):
+            yield from _pairs(a, b)
+
+
+def _replaced(value: Json, texts: Mapping[str, str]) -> Json:
+    match value:
+        case str():
+            for old, new in texts.items():
+                value = value.replace(old, new)
+            return value
+        case list():
+            return [_replaced(item, texts) for item in value]
+        case dict():
+            return {key: _replaced(item, texts) for key, item in value.items()}
+    return value

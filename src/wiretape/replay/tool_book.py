@@ -1,0 +1,158 @@
+"""What tools said, by name and arguments: for stubs, for tools that are answered from a tape, and for reruns.
+
+Arguments are compared as JSON, then loosened, then masked: the tiers of requests. Each recorded result is given once;
+equal calls get theirs in the recorded order, whichever comes first. What the tape holds of a tool is either its own
+exchanges (recorded by `wiretape.tool`, see `tool_exchange`), or what the models were told in the requests after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from wiretape.model.jsonvalue import Json
+from wiretape.model.loop import Run, ToolUse
+from wiretape.replay.canonical import canonical, same
+from wiretape.replay.compare import differences
+from wiretape.replay.loosen import loose
+from wiretape.replay.mask import Masker
+from wiretape.replay.values import Difference, Tier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToldResult:
+    """What one call of a tool came to. `value` is what its function returned, where that was recorded (`exact`)."""
+
+    name: str
+    arguments: Json
+    text: str
+    parts: tuple[Json, ...] = ()
+    is_error: bool | None = None
+    exact: bool = False
+    value: Json = None
+    error: Json = None  # what was raised, as `tool_exchange` spells it
+    tape: str = ""
+    exchange: int = 0  # where it stands: the tool's own exchange, or that of the call that asked
+    call: int | None = None  # the model call that asked, where the wire shows it
+    use: ToolUse | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    told: ToldResult
+    tier: Tier
+    differences: tuple[Difference, ...] = ()
+    again: bool = False  # it was given before
+
+
+@dataclass(frozen=True, slots=True)
+class NotFound:
+    """`nearest`: the recorded call of the tool that is most like it. `played`: it fits, but was given before."""
+
+    known: tuple[str, ...]  # the tools that the tape knows
+    nearest: ToldResult | None = None
+    differences: tuple[Difference, ...] = ()
+    played: bool = False
+
+
+def parsed_arguments(text: str) -> Json:
+    """A model's arguments as JSON; text that is none stays text."""
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return text
+
+
+class ToolBook:
+    """Answers calls of tools from what was recorded."""
+
+    def __init__(self, told: Iterable[ToldResult], masker: Masker, tier: Tier = Tier.MASKED) -> None:
+        self._told = list(told)
+        self._given = bytearray(len(self._told))
+        self._mask = masker.value
+        self._tier = min(tier, Tier.MASKED)  # a tool has no thread that it is the n-th call of
+        self._by_name: dict[str, list[int]] = {}
+        for number, one in enumerate(self._told):
+            self._by_name.setdefault(one.name, []).append(number)
+        self._keys: dict[tuple[Tier, str], dict[bytes, list[int]]] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._by_name)
+
+    def take(self, name: str, arguments: Json, repeat: bool = False) -> Found | NotFound:
+        """The first result that was not given yet to a call like this one."""
+        found = next(self._fitting(name, arguments), None)
+        again = False
+        if found is None and repeat:
+            found, again = next(self._fitting(name, arguments, given=True), None), True
+        if found is None:
+            return self._missing(name, arguments)
+        tier, number = found
+        self._given[number] = True
+        told = self._told[number]
+        apart = () if tier is Tier.EXACT else tuple(differences(told.arguments, arguments, "arguments"))
+        return Found(told, tier, apart, again)
+
+    def take_this(self, told: ToldResult) -> None:
+        """Mark a result as given that was found otherwise."""
+        for number in self._by_name.get(told.name, ()):
+            if self._told[number] is told:
+                self._given[number] = True
+
+    def _fitting(self, name: str, arguments: Json, given: bool = False) -> Iterator[tuple[Tier, int]]:
+        for tier in Tier:
+            if tier > self._tier:
+                return
+            for number in self._like(tier, name, arguments):
+                if bool(self._given[number]) == given:
+                    yield tier, number
+
+    def _like(self, tier: Tier, name: str, arguments: Json) -> Sequence[int]:
+        if tier is Tier.EXACT:  # a placeholder in what was recorded matches anything
+            return [n for n in self._by_name.get(name, ()) if same(self._told[n].arguments, arguments)]
+        index = self._keys.get((tier, name))
+        if index is None:
+            index = self._keys[tier, name] = {}
+            for number in self._by_name.get(name, ()):
+                index.setdefault(self._key(tier, self._told[number].arguments), []).append(number)
+        return index.get(self._key(tier, arguments), ())
+
+    def _key(self, tier: Tier, arguments: Json) -> bytes:
+        value = loose(arguments)
+        return canonical(self._mask(value) if tier is Tier.MASKED else value)
+
+    def _missing(self, name: str, arguments: Json) -> NotFound:
+        played = next(self._fitting(name, arguments, given=True), None)
+        if played is not None:
+            return NotFound(self.names, self._told[played[1]], (), True)
+        ranked = []
+        for number in self._by_name.get(name, ()):
+            apart = tuple(differences(self._told[number].arguments, arguments, "arguments"))
+            ranked.append((bool(self._given[number]), len(apart), number, apart))
+        if not ranked:
+            return NotFound(self.names)
+        _, _, number, apart = min(ranked, key=lambda one: one[:3])
+        return NotFound(self.names, self._told[number], apart)
+
+
+def told_on_the_wire(run: Run, tape: str = "", skip: Callable[[str], bool] = lambda name: False) -> list[ToldResult]:
+    """What the models of a run were told that their tools said. `skip`: tools whose own exchanges are on the tape."""
+    exchanges = {step.call.number: step.call.exchange for step in run.steps}
+    return [
+        ToldResult(
+            name=use.call.name,
+            arguments=parsed_arguments(use.call.arguments),
+            text=use.result.text,
+            parts=use.result.parts,
+            is_error=use.result.is_error,
+            tape=tape,
+            exchange=exchanges.get(use.call_number, 0),
+            call=use.call_number,
+            use=use,
+        )
+        for use in run.tool_uses
+        if use.result is not None and use.call.kind != "server" and not skip(use.call.name)
+    ]
