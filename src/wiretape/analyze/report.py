@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from wiretape.model.loop import CauseKind, LinkBasis
+from wiretape.model.loop import AgentOrigin, CauseKind, Certainty, LinkBasis, LinkKind
 
 
 class Report(BaseModel):
@@ -108,6 +108,22 @@ class AgentReport(GroupReport):
     started_by: int | None = Field(None, description="the call whose tool call started this agent")
     started_tool: str | None = None
     basis: LinkBasis | None = None
+    origin: AgentOrigin = "root"
+
+
+class LinkReport(Report):
+    """What went from one agent to another, or from a thread to the one that follows it, and what says so."""
+
+    kind: LinkKind
+    from_call: int | None = None
+    from_agent: str | None = None
+    tool: str | None = Field(None, description="the tool call that carried it")
+    tool_index: int | None = None
+    to_call: int | None = Field(None, description="null: it reached no call of this tape")
+    to_agent: str | None = Field(None, description="null: an agent that made no call on this tape")
+    basis: LinkBasis
+    certainty: Certainty
+    detail: str | None = None
 
 
 class Finding(Report):
@@ -133,6 +149,7 @@ class StatsReport(Report):
     turns: list[TurnReport]
     side_calls: list[StepReport] = Field(default_factory=list)
     by_agent: list[AgentReport] = Field(default_factory=list)
+    links: list[LinkReport] = Field(default_factory=list, description="everything between agents")
     by_model: list[GroupReport] = Field(default_factory=list)
     prices: str | None = Field(
         default=None, description="the price list used; null: none, costs are what the wire tells"

@@ -11,6 +11,7 @@ from wiretape.analyze.report import (
     AgentReport,
     CauseReport,
     GroupReport,
+    LinkReport,
     StatsReport,
     StepReport,
     ToolRunReport,
@@ -42,6 +43,7 @@ def stats(run: Run, warnings: Sequence[str] = (), listed: PriceList | None = Non
         turns=[_turn(turn, run, ran, price) for turn in run.turns],
         side_calls=[_step(step, run, ran, price) for step in run.side_calls],
         by_agent=_by_agent(run, price),
+        links=_links(run),
         by_model=_by_model(run.steps, price),
         prices=listed.name if listed is not None else None,
         findings=findings(run),
@@ -137,8 +139,28 @@ def _by_agent(run: Run, price: Price) -> list[AgentReport]:
             started_by=agent.started_by,
             started_tool=agent.started_tool,
             basis=agent.basis,
+            origin=agent.origin,
         )
         for agent in run.agents
+    ]
+
+
+def _links(run: Run) -> list[LinkReport]:
+    names = {agent.number: agent.name for agent in run.agents}
+    return [
+        LinkReport(
+            kind=link.kind,
+            from_call=link.from_call,
+            from_agent=names.get(link.from_agent) if link.from_agent is not None else None,
+            tool=link.tool,
+            tool_index=link.tool_index,
+            to_call=link.to_call,
+            to_agent=names.get(link.to_agent) if link.to_agent is not None else None,
+            basis=link.basis,
+            certainty=link.certainty,
+            detail=link.detail,
+        )
+        for link in run.links
     ]
 
 

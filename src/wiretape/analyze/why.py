@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
 
-from wiretape.loop.causes import REPORT
 from wiretape.loop.threads import failed
 from wiretape.model.http import Ended
-from wiretape.model.loop import Cause, LinkBasis, Run, Step
+from wiretape.model.loop import Agent, Cause, LinkBasis, LinkKind, Run, Step
 
 
 def why(step: Step, run: Run) -> str:
@@ -20,9 +19,13 @@ def why(step: Step, run: Run) -> str:
         case "turn_start":
             return _turn_start(step, run)
         case "tool_results":
-            return _tool_results(cause)
+            return _tool_results(cause) + _heard(step, run, ", and hears ")
         case "subagent":
             return _subagent(step, run)
+        case "report":
+            return _heard(step, run, "hears ", result=True) or "hears another agent" + _detail(cause)
+        case "handoff":
+            return _handoff(step, run)
         case "retry":
             return _retry(cause, run)
         case "continuation":
@@ -56,10 +59,45 @@ def _subagent(step: Step, run: Run) -> str:
     start = "an unknown call" if cause.call is None else f"call {cause.call}"
     if cause.detail is not None:  # not its first call
         with_tool = f" with {listed(cause.tools)}" if cause.tools else ""
-        return f"next message to subagent {agent.name}, sent by {start}{with_tool}{_inferred(cause.basis)}"
+        return f"next message to {_called(agent)}, sent by {start}{with_tool}{_inferred(cause.basis)}"
     named_after_it = agent.name.partition(" #")[0] in cause.tools
     by = f" ({listed(cause.tools)})" if cause.tools and not named_after_it else ""
-    return f"first call of subagent {agent.name}, started by {start}{by}{_inferred(cause.basis)}"
+    return f"first call of {_called(agent)}, started by {start}{by}{_inferred(cause.basis)}"
+
+
+def _handoff(step: Step, run: Run) -> str:
+    giver, agent = run.agents[step.agent].parent, run.agents[step.agent].name
+    tools = f" ({listed(step.cause.tools)})" if step.cause.tools else ""
+    return f"{agent} goes on where {_agent(giver, run)} handed over in call {step.cause.call}{tools}"
+
+
+_SAID: dict[LinkKind, str] = {
+    "report": "the report",
+    "closing": "the closing message",
+    "message": "the message",
+    "result": "the answer",
+}
+
+
+def _heard(step: Step, run: Run, opening: str, result: bool = False) -> str:
+    """What reached a call from other agents, beside the tool results that it answers."""
+    kinds = _SAID if result else _SAID.keys() - {"result"}
+    heard = [link for link in step.links if link.kind in kinds and link.to_agent == step.agent]
+    told = [f"{_SAID[link.kind]} of {_agent(link.from_agent, run)} (call {link.from_call})" for link in heard]
+    bases = {link.basis for link in heard} - {"id", "header"}
+    return opening + _and(told) + _inferred(next(iter(bases), None)) if told else ""
+
+
+def _agent(number: int | None, run: Run) -> str:
+    if number is None:
+        return "an unknown agent"
+    return _called(run.agents[number])
+
+
+def _called(agent: Agent) -> str:
+    """An agent's name, with what it is where the name does not say so."""
+    plain = agent.origin in ("root", "handoff") or agent.name.startswith("subagent")
+    return agent.name if plain else f"subagent {agent.name}"
 
 
 def _retry(cause: Cause, run: Run) -> str:
@@ -70,8 +108,6 @@ def _continuation(cause: Cause, run: Run) -> str:
     if cause.call is None:
         return "goes on" + _detail(cause)
     step = _step(run, cause.call)
-    if cause.detail == REPORT and step is not None:
-        return f"hears from subagent {run.agents[step.agent].name} what call {cause.call} said{_inferred(cause.basis)}"
     finish = step.call.response.finish if step is not None and step.call.response is not None else None
     reasons = {"length": ", which was cut at its length limit", "pause": ", which the provider paused"}
     return f"continues after call {cause.call}{reasons.get(finish or '', '')}" + _detail(cause)
@@ -119,8 +155,11 @@ def _inferred(basis: LinkBasis | None) -> str:
 def listed(tools: Sequence[str]) -> str:
     """Tool names, a repeated one counted, in the order they were asked for."""
     counts = Counter(tools)
-    named = [name if count == 1 else f"{name} ×{count}" for name, count in counts.items()]
-    return named[0] if len(named) == 1 else ", ".join(named[:-1]) + f" and {named[-1]}"
+    return _and([name if count == 1 else f"{name} ×{count}" for name, count in counts.items()])
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f" and {words[-1]}"
 
 
 def _detail(cause: Cause) -> str:

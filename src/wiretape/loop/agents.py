@@ -9,14 +9,13 @@ from wiretape.loop.dataflow import Tasks, carried, overlap
 from wiretape.loop.evidence import Identity
 from wiretape.loop.sidecalls import Aside
 from wiretape.loop.speaker import same_prompt, system_text, tool_names
-from wiretape.loop.threads import Link, Strand
+from wiretape.loop.threads import Place, Strand
+from wiretape.loop.toolnames import forks, hands_over, is_messenger, is_starter, taker
 from wiretape.loop.tools import Asked
 from wiretape.loop.words import after_answer, answer_text, user_words
-from wiretape.model.call import ModelCall
-from wiretape.model.loop import Agent, LinkBasis
+from wiretape.model.call import ModelCall, ToolCall
+from wiretape.model.loop import Agent, AgentOrigin, LinkBasis
 
-# Tools that start agents, as known clients name them: used only to choose where a header already proves a child.
-_STARTERS = frozenset({"Agent", "Task", "task", "agent", "subagent", "subagent_fork", "spawn_agent", "invoke_agent"})
 _ANSWER = 8  # an answer must be so long to be recognised in a tool's result
 
 
@@ -30,6 +29,9 @@ class Speaker:
     started_by: int | None = None
     basis: LinkBasis | None = None
     name: str | None = None
+    forked: bool = False  # it began with its parent's history
+    handed: bool = False  # it was handed a conversation: it speaks with the user, as its parent did
+    resumed: bool = False  # its start is not on the tape: a message set it going again
     threads: list[int] = field(default_factory=list)
     number: int = -1
 
@@ -40,7 +42,7 @@ class Casting:
     def __init__(
         self,
         calls: Mapping[int, ModelCall],
-        links: Mapping[int, Link],
+        links: Mapping[int, Place],
         identities: Mapping[int, Identity],
         strands: Sequence[Strand],
         asked: Sequence[Asked],
@@ -81,7 +83,8 @@ class Casting:
         if who.key in self._by_identity and who.key is not None and (who.agent or who.parent):
             return self._by_identity[who.key]
         return (
-            self._by_header(first, who)
+            self._handed(strand, first)
+            or self._by_header(first, who)
             or self._by_task(strand, first, who)
             or self._same_agent(strand, first, who)
             or self._by_result(strand, first, who)
@@ -91,11 +94,34 @@ class Casting:
     def _seeming_aside(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
         """What looks like a side call is a subagent all the same if something links it to a tool call."""
         speaker = self._by_header(first, who)
-        if speaker is None and not self._aside[first.number].plain:
+        if speaker is None and not self._aside[first.number].plain and not self._goes_before(first):
             speaker = self._by_task(strand, first, who) or self._by_result(strand, first, who)
         if speaker is not None:
             self.linked.add(first.number)
         return speaker
+
+    def _goes_before(self, first: ModelCall) -> bool:
+        """Whether a call that seems aside only prepares the one it stands beside: both got the very same task."""
+        beside = self._aside[first.number].beside
+        return beside is not None and beside > first.number and tasks(self._calls[beside]) == tasks(first)
+
+    def _handed(self, strand: Strand, first: ModelCall) -> Speaker | None:
+        """The agent that a conversation was handed to: a new one, or one that had it before."""
+        place = self._links[first.number]
+        if place.relation != "handoff" or place.parent is None:
+            return None
+        giver = self.by_thread[self._links[place.parent].thread]
+        before: Speaker | None = giver
+        while before is not None:
+            if same_prompt(before.first_call.request, first.request):
+                return before
+            before = before.parent if before.handed else None
+        use = next(
+            (u for u in reversed(self._asked) if u.call_number == place.parent and hands_over(u.call.name)), None
+        )
+        name = taker(use.call.name) if use is not None else None
+        speaker = Speaker(first, giver, use, place.parent, "id" if place.by_id else "data_flow", name, handed=True)
+        return self._add(speaker)
 
     # -- evidence, best first --------------------------------------------------------------------------------------
 
@@ -103,7 +129,7 @@ class Casting:
         """The client names the parent, or the child's own id stands in what started it."""
         parent = self._parent(who)
         if parent is not None:
-            use = self._announced(first, who.agent, who.session, who.name) or self._starter(parent, first)
+            use = self._announced(first, who.agent or who.session, who.name) or self._starter(parent, first)
             return self._child(first, parent, use, "header", who.name)
         if who.session is None or who.key in self._by_identity or not self._by_identity:
             return None
@@ -136,7 +162,7 @@ class Casting:
             return use
         at_work = [u for u in self._tasks.open_at(first.number) if self.by_thread[u.thread] is parent]
         free = [u for u in reversed(at_work) if u.agent is None]
-        named = [u for u in free if u.call.name.rpartition(".")[2] in _STARTERS]
+        named = [u for u in free if is_starter(u.call.name)]
         return next(iter(named), free[0] if len(free) == 1 else None)
 
     def _by_task(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
@@ -181,7 +207,21 @@ class Casting:
         self, first: ModelCall, parent: Speaker, use: Asked | None, basis: LinkBasis, name: str | None
     ) -> Speaker:
         started_by = use.call_number if use is not None else self._latest_before(parent, first.number)
-        return self._add(Speaker(first, parent, use, started_by, basis, name))
+        speaker = Speaker(first, parent, use, started_by, basis, name)
+        speaker.forked = self._links[first.number].relation == "fork"
+        messaged = use is not None and is_messenger(use.call.name) and not speaker.forked
+        if messaged and after_answer(first.request.messages):
+            speaker.resumed, speaker.name = True, name or self._started_before(parent, first)
+        return self._add(speaker)
+
+    def _started_before(self, parent: Speaker, first: ModelCall) -> str | None:
+        """The tool that started an agent before the tape began, as its parent's history has it."""
+        task = next((said for message in first.request.messages if (said := user_words(message))), "")
+        for message in parent.first_call.request.messages:
+            for block in message.blocks:
+                if isinstance(block, ToolCall) and task and task in carried(block.arguments)[1:]:
+                    return block.name
+        return None
 
     def _latest_before(self, parent: Speaker, number: int) -> int | None:
         earlier = [call for thread in parent.threads for call in self._strands[thread].calls if call < number]
@@ -230,5 +270,13 @@ def named(speakers: Sequence[Speaker]) -> tuple[Agent, ...]:
         counts.setdefault(base, 1)
         taken.add(name)
         parent = speaker.parent.number if speaker.parent is not None else None
-        agents.append(Agent(speaker.number, name, parent, speaker.started_by, tool, speaker.basis))
+        agents.append(Agent(speaker.number, name, parent, speaker.started_by, tool, speaker.basis, _origin(speaker)))
     return tuple(agents)
+
+
+def _origin(speaker: Speaker) -> AgentOrigin:
+    if speaker.parent is None:
+        return "root"
+    if speaker.handed:
+        return "handoff"
+    return "fork" if speaker.forked or (speaker.use is not None and forks(speaker.use.call.name)) else "subagent"

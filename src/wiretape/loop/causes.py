@@ -6,18 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wiretape.loop.agents import Speaker
-from wiretape.loop.dataflow import carried, overlap
+from wiretape.loop.evidence import identity
+from wiretape.loop.letters import Letters, parent_of
 from wiretape.loop.sidecalls import Aside
-from wiretape.loop.threads import Link
+from wiretape.loop.threads import Place
 from wiretape.loop.tools import Asked
-from wiretape.loop.words import after_answer, answer_text, is_result_as_text, last_words, user_words
+from wiretape.loop.words import after_answer, is_result_as_text, last_words, user_words
 from wiretape.model.call import Message, ModelCall, Text, ToolResult
-from wiretape.model.loop import Cause, LinkBasis
+from wiretape.model.loop import Cause, CauseKind, Link, LinkBasis
 
 SUMMARY = "goes on from a summary of its history"
-REPORT = "a subagent's report"
 MESSAGE = "a message from its parent"
-_SAYING = 8  # what an agent says must be so long to be recognised in a message to another
 
 
 @dataclass(slots=True)
@@ -27,6 +26,14 @@ class OpenTurn:
     number: int
     user: str
     calls: list[int] = field(default_factory=list)
+    latest: dict[int, ModelCall] = field(default_factory=dict)  # per root agent, its latest call
+
+    def is_going(self, at: int) -> bool:
+        """Whether some agent still had to go on at a moment."""
+        return any(
+            call.ended_at is None or call.ended_at > at or any(tool.kind != "server" for tool in call.tool_calls)
+            for call in self.latest.values()
+        )
 
 
 class Story:
@@ -35,26 +42,22 @@ class Story:
     def __init__(
         self,
         calls: Sequence[ModelCall],
-        links: Mapping[int, Link],
+        links: Mapping[int, Place],
         speakers: Mapping[int, Speaker],
         asked: Sequence[Asked],
         aside: Mapping[int, Aside],
+        letters: Letters,
+        joined: Mapping[int, Sequence[Link]],
     ) -> None:
         self.causes: dict[int, Cause] = {}
         self.turn_of: dict[int, OpenTurn] = {}
         self.turns: list[OpenTurn] = []
-        self._links, self._speakers, self._aside = links, speakers, aside
+        self._links, self._speakers, self._aside, self._letters = links, speakers, aside, letters
+        self._joined = joined
         self._answered: dict[int, list[Asked]] = {}
-        self._asked_by: dict[int, list[Asked]] = {}
         for use in asked:
-            self._asked_by.setdefault(use.call_number, []).append(use)
             if use.result_call is not None:
                 self._answered.setdefault(use.result_call, []).append(use)
-        self._sayings: dict[int, list[tuple[str, int, str | None]]] = {}  # agent -> what it said, unheard so far
-        self._children: dict[int, list[Speaker]] = {}
-        for other in dict.fromkeys(speakers.values()):
-            if other.parent is not None:
-                self._children.setdefault(other.parent.number, []).append(other)
         for call in calls:
             self._tell(call)
 
@@ -68,8 +71,9 @@ class Story:
         self.causes[call.number] = cause
         turn = self._turn(call, cause, speaker)
         turn.calls.append(call.number)
+        if parent_of(speaker) is None:
+            turn.latest[speaker.number] = call
         self.turn_of[call.number] = turn
-        self._remember(call, speaker)
 
     def _turn(self, call: ModelCall, cause: Cause, speaker: Speaker) -> OpenTurn:
         known = self._turn_before(call, cause, speaker)
@@ -77,17 +81,29 @@ class Story:
             return known
         messages = call.request.messages
         user = last_words(messages[self._links[call.number].new_from :]) or last_words(messages) or _raw(messages)
+        beside = self._beside(user, call, speaker)
+        if beside is not None:
+            return beside
         turn = OpenTurn(len(self.turns) + 1, user)
         self.turns.append(turn)
         return turn
+
+    def _beside(self, user: str, call: ModelCall, speaker: Speaker) -> OpenTurn | None:
+        """The turn that another agent is at, with the very same words of the user: one question to several agents."""
+        last = self.turns[-1] if self.turns else None
+        if last is None or not user or last.user != user or speaker.number in last.latest:
+            return None
+        if identity(call).key is not None or not last.is_going(call.at):
+            return None
+        return last
 
     def _turn_before(self, call: ModelCall, cause: Cause, speaker: Speaker) -> OpenTurn | None:
         """The turn that a call belongs to if it opens none: its thread's, or for a subagent its starter's."""
         if cause.kind == "turn_start":
             return None
-        origin = self._links[call.number].parent if speaker.parent is None else cause.call
+        origin = self._links[call.number].parent if parent_of(speaker) is None else cause.call
         if origin is None:
-            origin = speaker.started_by
+            origin = cause.call if cause.kind == "report" else speaker.started_by
         return self._last_turn(origin)
 
     def _last_turn(self, number: int | None) -> OpenTurn | None:
@@ -97,39 +113,56 @@ class Story:
             number = link.parent if link is not None else None
         return self.turn_of.get(number) if number is not None else None
 
-    def _cause(self, call: ModelCall, link: Link, speaker: Speaker) -> Cause:
+    def _cause(self, call: ModelCall, link: Place, speaker: Speaker) -> Cause:
         if link.relation == "retry":
             return Cause("retry", link.parent, detail=link.detail)
         first_of_agent = speaker.first_call is call
         if first_of_agent and speaker.parent is not None:
             tools = (speaker.use.call.name,) if speaker.use is not None else ()
-            return Cause("subagent", speaker.started_by, tools, speaker.basis)
+            kind: CauseKind = "handoff" if speaker.handed else "subagent"
+            return Cause(kind, speaker.started_by, tools, speaker.basis, MESSAGE if speaker.resumed else None)
         fresh = call.request.messages[link.new_from if link.parent is not None else 0 :]
         if link.relation == "compaction":
             return self._compacted(call, link, speaker)
+        start = len(call.request.messages) - len(fresh)
+        spoken = self._letters.spoken.get(call.number, ())
+        if call.number in self._joined:
+            return Cause("report", self._joined[call.number][-1].from_call, (), "data_flow")
         trailing = fresh[after_answer(fresh) :]
-        said = last_words(trailing)
-        if said:
-            message = self._from_agent(said, speaker)
-            return message or self._new_words(call, link, speaker)
-        notice = _raw(trailing) if not self._answered.get(call.number) else ""
-        return self._from_agent(notice, speaker, whole=False) or self._results(call, link, trailing)
+        first = start + len(fresh) - len(trailing)
+        own = tuple(message for index, message in enumerate(trailing, first) if index not in spoken)
+        if last_words(own):
+            return self._new_words(call, link, speaker)
+        if spoken and not self._answered.get(call.number):
+            return self._heard(call, speaker)
+        return self._results(call, link, trailing)
 
-    def _new_words(self, call: ModelCall, link: Link, speaker: Speaker) -> Cause:
-        if speaker.parent is not None:  # nobody but its parent speaks to a subagent
+    def _heard(self, call: ModelCall, speaker: Speaker) -> Cause:
+        """Nothing is new but what another agent said."""
+        heard = [link for link in self._letters.heard.get(call.number, ()) if link.to_agent == speaker.number]
+        if not heard:
+            return Cause("continuation", self._links[call.number].parent, detail="another agent's message")
+        last = heard[-1]
+        tools = (last.tool,) if last.tool is not None else ()
+        if last.kind == "message" and parent_of(speaker) is not None:
+            return Cause("subagent", last.from_call, tools, last.basis, MESSAGE)
+        return Cause("report", last.from_call, tools, last.basis)
+
+    def _new_words(self, call: ModelCall, link: Place, speaker: Speaker) -> Cause:
+        if parent_of(speaker) is not None:  # nobody but its parent speaks to a subagent
             return Cause("continuation", link.parent, basis=_basis(link), detail="a new message to the subagent")
         twin = f"the same request as call {link.twin}" if link.twin is not None else None
         return Cause("turn_start", link.parent, basis=_basis(link), detail=link.detail or twin)
 
-    def _compacted(self, call: ModelCall, link: Link, speaker: Speaker) -> Cause:
+    def _compacted(self, call: ModelCall, link: Place, speaker: Speaker) -> Cause:
         """A history that was summed up: the user may have said something after it, or an agent goes on by itself."""
         before = self._last_turn(link.parent)
         asked = [words for message in call.request.messages if (words := user_words(message))]
-        if speaker.parent is None and len(asked) > 1 and before is not None and asked[-1] != before.user:
+        if parent_of(speaker) is None and len(asked) > 1 and before is not None and asked[-1] != before.user:
             return Cause("turn_start", link.parent, basis="data_flow", detail=SUMMARY)
         return Cause("continuation", link.parent, basis="data_flow", detail=SUMMARY)
 
-    def _results(self, call: ModelCall, link: Link, trailing: Sequence[Message]) -> Cause:
+    def _results(self, call: ModelCall, link: Place, trailing: Sequence[Message]) -> Cause:
         uses = self._answered.get(call.number, [])
         uses = [use for use in uses if use.call_number != call.number]
         if uses:
@@ -145,41 +178,8 @@ class Story:
             return Cause("turn_start")
         return Cause("continuation", link.parent, basis=_basis(link), detail=link.detail)
 
-    # -- what agents say to one another ----------------------------------------------------------------------------
 
-    def _remember(self, call: ModelCall, speaker: Speaker) -> None:
-        """What other agents may hear later: a subagent's words reach its parent, a parent's tools its subagents."""
-        answer = answer_text(call.response.messages) if call.response is not None else None
-        said: list[tuple[str, int, str | None]] = [(answer.strip(), call.number, None)] if answer else []
-        for use in self._asked_by.get(call.number, ()):
-            if use.agent is None:
-                said += [(text, call.number, use.call.name) for text in carried(use.call.arguments)[1:]]
-        heard = [entry for entry in said if len(entry[0]) >= _SAYING]
-        self._sayings.setdefault(speaker.number, []).extend(heard)
-
-    def _from_agent(self, text: str, listener: Speaker, whole: bool = True) -> Cause | None:
-        """The call and tool that a message came from, if it is another agent's. `whole`: it must be most of it."""
-        if not text:
-            return None
-        if listener.parent is not None:
-            return self._heard(text, listener.parent, listener, MESSAGE, whole)
-        for child in self._children.get(listener.number, ()):
-            cause = self._heard(text, child, listener, REPORT, whole)
-            if cause is not None:
-                return cause
-        return None
-
-    def _heard(self, text: str, teller: Speaker, listener: Speaker, detail: str, whole: bool) -> Cause | None:
-        for entry in self._sayings.get(teller.number, ()):
-            said, number, tool = entry
-            if said == text or overlap(said, text) or (not whole and said in text):
-                self._sayings[teller.number].remove(entry)
-                tools = (tool,) if tool is not None else ()
-                return Cause("subagent" if listener.parent else "continuation", number, tools, "data_flow", detail)
-        return None
-
-
-def _basis(link: Link) -> LinkBasis | None:
+def _basis(link: Place) -> LinkBasis | None:
     return "id" if link.by_id else None
 
 

@@ -7,6 +7,7 @@ System text is left out: it holds clocks, and is compared by `speaker`.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -17,6 +18,7 @@ from wiretape.model.call import Block, Control, Media, Message, Reasoning, Text,
 from wiretape.model.jsonvalue import Json
 
 Atom: TypeAlias = tuple[str, ...]
+_CALLS_AS_TEXT = "Calling tools:\n"
 _MOVING = frozenset({"cachecontrol", "thoughtsignature"})
 
 
@@ -89,8 +91,28 @@ def atoms(message: Message) -> Iterator[Atom]:
 
 def _text(role: str, texts: list[str]) -> Iterator[Atom]:
     said = "".join(texts).strip() if role == "assistant" else words("\n".join(texts))
+    told: tuple[Atom, ...] = ()
+    if role == "assistant" and _CALLS_AS_TEXT in said:
+        said, told = _calls_as_text(said)
     if said:
         yield ("text", role, said)
+    yield from told
+
+
+def _calls_as_text(said: str) -> tuple[str, tuple[Atom, ...]]:
+    """Tool calls that a framework sends back as plain text, spelled as Python: what was said before, and the calls."""
+    before, _, after = said.rpartition(_CALLS_AS_TEXT)
+    try:
+        calls = ast.literal_eval(after.strip())
+        functions = [call["function"] for call in calls]
+        told = tuple(("call", str(f["name"]), _respelled(f["arguments"])) for f in functions)
+    except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
+        return said, ()
+    return before.strip(), told
+
+
+def _respelled(arguments: Json) -> str:
+    return canonical(arguments) if isinstance(arguments, str) else spelled(arguments)
 
 
 def _atom(block: Block) -> Atom | None:

@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from wiretape.loop.agents import Casting, Speaker, named
 from wiretape.loop.causes import Story
+from wiretape.loop.joins import joins
+from wiretape.loop.letters import Letters, parent_of
+from wiretape.loop.links import Scene, gathered
+from wiretape.loop.names import Names
 from wiretape.loop.served import pair_served
 from wiretape.loop.sidecalls import Aside, asides
-from wiretape.loop.threads import Link, Weaver
+from wiretape.loop.threads import Place, Weaver
 from wiretape.loop.tools import Asked, pair
 from wiretape.loop.words import answer_text
 from wiretape.model.call import ModelCall, ServedToolCall
-from wiretape.model.loop import Agent, Run, Step, Thread, ToolUse, Turn
+from wiretape.model.loop import Agent, Link, Run, Step, Thread, ToolUse, Turn
 
 
 def build_run(
@@ -31,8 +35,29 @@ def build_run(
     casting = Casting(by_number, weaver.links, weaver.identities, weaver.strands, asked, aside)
     casting.cast()
     kept = {number: why for number, why in aside.items() if number not in casting.linked}
-    story = Story(ordered, weaver.links, casting.by_thread, asked, kept)
-    return _assemble(ordered, weaver, casting, asked, story, kept, other_exchanges)
+    names = Names(casting.speakers, weaver.identities)
+    letters = Letters(ordered, weaver.links, casting.by_thread, asked, names, kept)
+    joined = joins(ordered, weaver.links, casting.by_thread, kept)
+    story = Story(ordered, weaver.links, casting.by_thread, asked, kept, letters, joined)
+    calls_of = _calls_of(weaver, casting, kept)
+    places, strands, by_thread = weaver.links, weaver.strands, casting.by_thread
+    links = gathered(
+        Scene(by_number, places, strands, by_thread, _placed(asked, kept), names, letters, joined, calls_of)
+    )
+    return _assemble(ordered, weaver, casting, asked, story, kept, links, other_exchanges)
+
+
+def _calls_of(weaver: Weaver, casting: Casting, aside: Mapping[int, Aside]) -> dict[int, list[int]]:
+    """Per agent, the numbers of its calls, in order."""
+    found: dict[int, list[int]] = {}
+    for number in sorted(weaver.links):
+        if number not in aside:
+            found.setdefault(casting.by_thread[weaver.links[number].thread].number, []).append(number)
+    return found
+
+
+def _placed(asked: Sequence[Asked], aside: Mapping[int, Aside]) -> list[Asked]:
+    return [use for use in asked if use.call_number not in aside]
 
 
 def _assemble(
@@ -42,6 +67,7 @@ def _assemble(
     asked: Sequence[Asked],
     story: Story,
     aside: Mapping[int, Aside],
+    links: tuple[Link, ...],
     other_exchanges: Sequence[int],
 ) -> Run:
     threads = _threads(weaver, casting.by_thread, aside)
@@ -51,8 +77,12 @@ def _assemble(
         places[number] = _place_beside(number, aside, places) or (0, len(threads))
     if any(thread == len(threads) for _, thread in places.values()):
         threads = (*threads, Thread(len(threads), 0, ()))  # side calls that stand beside nothing
-    steps = {call.number: _step(call, weaver.links, places, story) for call in calls}
-    roots = {speaker.number for speaker in casting.speakers if speaker.parent is None}
+    reached: dict[int, list[Link]] = {}
+    for one in links:
+        if one.to_call is not None:
+            reached.setdefault(one.to_call, []).append(one)
+    steps = {call.number: _step(call, weaver.links, places, story, reached) for call in calls}
+    roots = {speaker.number for speaker in casting.speakers if parent_of(speaker) is None}
     return Run(
         steps=tuple(steps.values()),
         turns=tuple(_turn(turn.number, turn.user, [steps[n] for n in turn.calls], roots) for turn in story.turns),
@@ -61,6 +91,7 @@ def _assemble(
         tool_uses=tuple(_tool_use(use) for use in asked),
         side_calls=tuple(steps[number] for number in sorted(aside)),
         other_exchanges=tuple(other_exchanges),
+        links=links,
     )
 
 
@@ -82,11 +113,25 @@ def _place_beside(
     return places.get(beside) if beside is not None else None
 
 
-def _step(call: ModelCall, links: Mapping[int, Link], places: Mapping[int, tuple[int, int]], story: Story) -> Step:
+def _step(
+    call: ModelCall,
+    links: Mapping[int, Place],
+    places: Mapping[int, tuple[int, int]],
+    story: Story,
+    reached: Mapping[int, Sequence[Link]],
+) -> Step:
     agent, thread = places[call.number]
     link, turn = links.get(call.number), story.turn_of.get(call.number)
     new_from = link.new_from if link is not None and link.relation in ("continues", "retry") else 0
-    return Step(call, agent, thread, turn.number if turn is not None else None, story.causes[call.number], new_from)
+    return Step(
+        call,
+        agent,
+        thread,
+        turn.number if turn is not None else None,
+        story.causes[call.number],
+        new_from,
+        tuple(reached.get(call.number, ())),
+    )
 
 
 def _turn(number: int, user: str, steps: Sequence[Step], roots: set[int]) -> Turn:

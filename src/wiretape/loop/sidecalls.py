@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from wiretape.loop.evidence import Identity
 from wiretape.loop.speaker import same_system, system_text
-from wiretape.loop.threads import Link, Strand, failed
+from wiretape.loop.threads import Place, Strand, failed
 from wiretape.loop.words import last_words, user_words
 from wiretape.model.call import ModelCall
 
@@ -38,7 +38,7 @@ def purpose(call: ModelCall) -> str | None:
 
 def asides(
     calls: Sequence[ModelCall],
-    links: Mapping[int, Link],
+    links: Mapping[int, Place],
     identities: Mapping[int, Identity],
     strands: Sequence[Strand],
 ) -> dict[int, Aside]:

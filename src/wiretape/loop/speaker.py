@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import takewhile
 
 from wiretape.model.call import CallRequest, Message, ModelCall, Text
@@ -63,8 +64,8 @@ def shared(a: str, b: str) -> int:
     return start + common_prefix(rest_a[::-1], rest_b[::-1])
 
 
-def common_prefix(a: str, b: str) -> int:
-    """Length of the common start, found by halving: comparing slices is far faster than characters."""
+def common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
+    """Length of the common start of two texts or tuples, found by halving: slices compare faster than single items."""
     low, high = 0, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2

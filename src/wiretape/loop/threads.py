@@ -8,23 +8,24 @@ before is a fork: a new thread.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from wiretape.loop.evidence import Identity, identity, retry_count
 from wiretape.loop.histories import Histories, Path
 from wiretape.loop.keys import Keys
 from wiretape.loop.speaker import same_speaker, same_system, system_text, tool_names
+from wiretape.loop.toolnames import hands_over
 from wiretape.loop.words import after_answer, answer_text, user_words
 from wiretape.model.call import Message, ModelCall, ToolResult
 
-Relation: TypeAlias = Literal["first", "continues", "retry", "fork", "compaction"]
+Relation: TypeAlias = Literal["first", "continues", "retry", "fork", "compaction", "handoff"]
 _SUMMARY = 40  # characters that an answer must have to be recognised inside a later first message
 _LATEST = 100  # threads whose last answer is looked for there
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Place:
     """How a call stands to the calls before it. `parent` is a call number; `twin` asked the very same before."""
 
     relation: Relation
@@ -70,7 +71,7 @@ class Weaver:
     """Takes model calls in order of start and lays them into threads."""
 
     def __init__(self, calls: Iterable[ModelCall] = ()) -> None:
-        self.links: dict[int, Link] = {}
+        self.links: dict[int, Place] = {}
         self.strands: list[Strand] = []
         self.identities: dict[int, Identity] = {}
         self._calls: dict[int, ModelCall] = {}
@@ -85,7 +86,7 @@ class Weaver:
         for call in calls:
             self.add(call)
 
-    def add(self, call: ModelCall) -> Link | None:
+    def add(self, call: ModelCall) -> Place | None:
         """Place one call. Calls that are no inferences stand outside of threads."""
         self._calls[call.number] = call
         self.identities[call.number] = identity(call)
@@ -98,12 +99,14 @@ class Weaver:
         whole = previous is None or call.request.held  # else only the provider has what came before
         path = self._histories.walk(call, 0 if whole or previous is None else self._ends.get(previous, 0))
         link = self._place(call, path, previous)
+        if self._handed_over(link, call):
+            link = replace(link, relation="handoff", detail=None)
         self._commit(call, link, path)
         return self.links[call.number]
 
     # -- finding the call before ---------------------------------------------------------------------------------
 
-    def _place(self, call: ModelCall, path: Path, previous: int | None) -> Link:
+    def _place(self, call: ModelCall, path: Path, previous: int | None) -> Place:
         by_id = previous is not None and previous in self.links
         if previous is not None and by_id and previous not in self._next:
             return self._continue(previous, call.request.held, by_id=True)
@@ -111,7 +114,7 @@ class Weaver:
         if previous is not None and by_id and retried is None:
             return self._continue(previous, call.request.held, by_id=True)
         if retried is not None:
-            return Link("retry", retried, self.links[retried].new_from)
+            return Place("retry", retried, self.links[retried].new_from)
         return (
             self._by_history(call, path)
             or self._by_tool_results(call, path)
@@ -119,7 +122,7 @@ class Weaver:
             or self._by_request(call, path)
             or self._forked(call, path)
             or self._compacted(call)
-            or Link("first")
+            or Place("first")
         )
 
     def _previous(self, call: ModelCall) -> int | None:
@@ -132,9 +135,9 @@ class Weaver:
         held = conversation(call)
         return self._by_conversation.get(held) if held is not None else None
 
-    def _continue(self, parent: int, new_from: int, *, by_id: bool = False, detail: str | None = None) -> Link:
+    def _continue(self, parent: int, new_from: int, *, by_id: bool = False, detail: str | None = None) -> Place:
         relation: Relation = "fork" if parent in self._next else "continues"
-        return Link(relation, parent, new_from, by_id=by_id, detail=detail)
+        return Place(relation, parent, new_from, by_id=by_id, detail=detail)
 
     def _akin(self, number: int, call: ModelCall) -> bool:
         """Whether the client's own ids allow both calls to be of one thread."""
@@ -159,7 +162,7 @@ class Weaver:
         same_length = len(earlier.request.messages) == len(call.request.messages)
         return same_length and same_system(earlier.request, call.request)
 
-    def _by_history(self, call: ModelCall, path: Path) -> Link | None:
+    def _by_history(self, call: ModelCall, path: Path) -> Place | None:
         """The deepest earlier answer on the request's path, by the same speaker."""
         for mark in path.marks():
             answers = self._histories.answers_at(mark.node)
@@ -180,17 +183,25 @@ class Weaver:
 
         return min(numbers, key=rank)
 
-    def _by_tool_results(self, call: ModelCall, path: Path) -> Link | None:
+    def _by_tool_results(self, call: ModelCall, path: Path) -> Place | None:
         """History was rewritten, but the results answer an open call's tools by id."""
         start = after_answer(call.request.messages)
         for message in call.request.messages[start:]:
             for block in message.blocks:
                 asked = self._by_tool_id.get(block.id or "") if isinstance(block, ToolResult) else None
                 if asked is not None and asked not in self._next and self._akin(asked, call):
-                    return Link("continues", asked, start, by_id=True, detail=self._changed(asked, path))
+                    return Place("continues", asked, start, by_id=True, detail=self._changed(asked, path))
         return None
 
-    def _by_last_answer(self, call: ModelCall, path: Path) -> Link | None:
+    def _handed_over(self, place: Place, call: ModelCall) -> bool:
+        """Whether another agent goes on: another prompt, other tools, and a tool call that says so."""
+        if place.relation != "continues" or place.parent is None or self.identities[call.number].key is not None:
+            return False
+        before = self._calls[place.parent]
+        handing = any(hands_over(tool.name) for tool in before.tool_calls)
+        return handing and not same_speaker(before, call)
+
+    def _by_last_answer(self, call: ModelCall, path: Path) -> Place | None:
         """History was trimmed, but its last answer is one that the same speaker got."""
         start = after_answer(call.request.messages)
         answer = self._keys.of_all(_answer_before(call.request.messages, start))
@@ -199,7 +210,7 @@ class Weaver:
             return None
         if not same_system(self._calls[found].request, call.request):
             return None
-        return Link("continues", found, start, detail=self._changed(found, path))
+        return Place("continues", found, start, detail=self._changed(found, path))
 
     def _changed(self, number: int, path: Path) -> str:
         """What became of a call's history and answer in the request that goes on from them."""
@@ -209,13 +220,13 @@ class Weaver:
         kept = any(number in self._histories.requests_at(mark.node) for mark in marks)
         return "its answer was changed" if kept else "its history was rewritten"
 
-    def _by_request(self, call: ModelCall, path: Path) -> Link | None:
+    def _by_request(self, call: ModelCall, path: Path) -> Place | None:
         """An earlier request is the start of this one, but what follows is not the answer that was recorded."""
         for mark in path.marks():
             for number in reversed(self._histories.requests_at(mark.node)):
                 if self._went_on(number, mark.index, call):
                     lost = failed(self._calls[number])
-                    return Link("continues", number, mark.index, detail=None if lost else "its answer was changed")
+                    return Place("continues", number, mark.index, detail=None if lost else "its answer was changed")
         return None
 
     def _went_on(self, number: int, index: int, call: ModelCall) -> bool:
@@ -226,11 +237,11 @@ class Weaver:
             return False
         return messages[index].role == "assistant" or failed(self._calls[number])
 
-    def _forked(self, call: ModelCall, path: Path) -> Link | None:
+    def _forked(self, call: ModelCall, path: Path) -> Place | None:
         origin = self._histories.recorded_at(path.known)
-        return Link("fork", origin, path.known_index) if origin is not None else None
+        return Place("fork", origin, path.known_index) if origin is not None else None
 
-    def _compacted(self, call: ModelCall) -> Link | None:
+    def _compacted(self, call: ModelCall) -> Place | None:
         """The first message holds the last answer of a thread of the same speaker: its history was summed up."""
         opening = "\n".join(user_words(message) for message in call.request.messages)
         for strand in reversed(self.strands[-_LATEST:]):
@@ -239,7 +250,7 @@ class Weaver:
             if len(summary) < _SUMMARY or summary not in opening or not self._akin(earlier.number, call):
                 continue
             if self._speaks_for(earlier, call):
-                return Link("compaction", earlier.number)
+                return Place("compaction", earlier.number)
         return None
 
     def _speaks_for(self, earlier: ModelCall, call: ModelCall) -> bool:
@@ -249,11 +260,11 @@ class Weaver:
 
     # -- remembering -----------------------------------------------------------------------------------------------
 
-    def _commit(self, call: ModelCall, link: Link, path: Path) -> None:
+    def _commit(self, call: ModelCall, link: Place, path: Path) -> None:
         twin = self._twin(call, path) if link.relation in ("first", "fork") else None
         strand = self._strand(call, link)
         strand.calls.append(call.number)
-        self.links[call.number] = Link(
+        self.links[call.number] = Place(
             link.relation,
             link.parent,
             link.new_from,
@@ -275,7 +286,7 @@ class Weaver:
                 return number
         return None
 
-    def _strand(self, call: ModelCall, link: Link) -> Strand:
+    def _strand(self, call: ModelCall, link: Place) -> Strand:
         if link.parent is not None and link.relation in ("continues", "retry"):
             self._next[link.parent] = call.number
             return self.strands[self.links[link.parent].thread]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wiretape.loop.threads import Link, Strand
+from wiretape.loop.threads import Place, Strand
 from wiretape.loop.words import is_result_as_text
 from wiretape.model.call import Message, ModelCall, ServedToolCall, Text, ToolCall, ToolResult
 
@@ -29,7 +29,7 @@ class Asked:
         return self.call_number < number and (self.result_call is None or self.result_call >= number)
 
 
-def pair(calls: Sequence[ModelCall], links: Mapping[int, Link], strands: Sequence[Strand]) -> list[Asked]:
+def pair(calls: Sequence[ModelCall], links: Mapping[int, Place], strands: Sequence[Strand]) -> list[Asked]:
     """All tool calls that models asked for, in order, with the results that later calls of their threads carry."""
     asked: list[Asked] = []
     by_call: dict[int, list[Asked]] = {}
@@ -39,7 +39,7 @@ def pair(calls: Sequence[ModelCall], links: Mapping[int, Link], strands: Sequenc
         if link is None:
             continue
         open_here = waiting[link.thread]
-        if link.relation == "fork" and link.parent is not None:
+        if link.relation in ("fork", "handoff") and link.parent is not None:
             open_here += by_call.get(link.parent, [])
         _answer(call.request.messages[link.new_from :], open_here, call.number)
         for index, tool in enumerate(call.tool_calls):

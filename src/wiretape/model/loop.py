@@ -8,10 +8,28 @@ from typing import Literal, TypeAlias
 from wiretape.model.call import ModelCall, ToolCall, ToolResult
 
 LinkBasis: TypeAlias = Literal["header", "id", "data_flow", "order"]
+# How sure a link is. certain: the client says so, or an id does; likely: what was said stands on the other side, too;
+# possible: nothing but the order speaks for it.
+Certainty: TypeAlias = Literal["certain", "likely", "possible"]
+LinkKind: TypeAlias = Literal[
+    "started",  # a tool call set a subagent going
+    "fork",  # the same, with the history so far; or a second way on from a call
+    "handoff",  # another agent goes on with the conversation
+    "message",  # a parent's words: its subagent's next turn. Without `to_call` it never arrived on this tape
+    "report",  # what a subagent told while at work
+    "closing",  # what a subagent said last, as a message of its own
+    "result",  # the same, as the result of the tool call that started it
+    "listed",  # what a list of agents said, against what the tape knows
+    "interrupted",
+    "compacted",  # a history that goes on from a summary of itself
+]
+AgentOrigin: TypeAlias = Literal["root", "subagent", "fork", "handoff"]
 CauseKind: TypeAlias = Literal[
     "turn_start",  # first call of the turn: answers the user's message
     "tool_results",  # answers tool calls of an earlier call of the thread
-    "subagent",  # a subagent's first call, started by a tool call of another agent
+    "subagent",  # a subagent's first call, started by a tool call of another agent; or its parent's next message
+    "report",  # hears what another agent said: a subagent, or one whose answer its history holds
+    "handoff",  # goes on where another agent handed the conversation over
     "retry",  # the same request again after a failure
     "continuation",  # goes on without new user text or tool results (pause, truncated answer, reminder)
     "side_call",  # outside the loop: title, router, token count
@@ -45,8 +63,27 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """What goes from one agent to another, or from a thread to the one that follows it, and what says so."""
+
+    kind: LinkKind
+    from_call: int | None  # None: the call that sent it is not on the tape
+    to_call: int | None
+    from_agent: int | None
+    to_agent: int | None  # None: an agent that made no call on the tape
+    basis: LinkBasis
+    certainty: Certainty
+    tool: str | None = None  # the tool call that carried it
+    tool_index: int | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
-    """Who speaks in a thread. Agent 0 is the first root agent; `parent` is None for roots."""
+    """Who speaks in a thread. Agent 0 is the first root agent; `parent` is None for roots.
+
+    `parent` of an agent that was handed a conversation is the agent that handed it over.
+    """
 
     number: int
     name: str  # "root", or what the wire calls it, else the tool that started it
@@ -54,6 +91,7 @@ class Agent:
     started_by: int | None = None  # call number
     started_tool: str | None = None
     basis: LinkBasis | None = None
+    origin: AgentOrigin = "root"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +117,7 @@ class Step:
     turn: int | None  # None: belongs to no turn
     cause: Cause
     new_from: int = 0
+    links: tuple[Link, ...] = ()  # what reached this call from elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +141,4 @@ class Run:
     tool_uses: tuple[ToolUse, ...]
     side_calls: tuple[Step, ...] = ()
     other_exchanges: tuple[int, ...] = field(default=())  # exchanges that are no model calls
+    links: tuple[Link, ...] = ()  # everything between agents, by the call it came from

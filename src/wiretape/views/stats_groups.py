@@ -18,9 +18,9 @@ FIELDS = ("input", "cached", "output", "reasoning")
 TITLES = ("calls", "tools", "in", "cached", "out", "reasoning", "hit")
 
 
-def groups(kind: str, reports: Sequence[GroupReport], console: Console, width: int) -> Iterator[Text]:
+def groups(kind: str, reports: Sequence[GroupReport], console: Console, width: int, least: int = 2) -> Iterator[Text]:
     """One row per group; an agent also says who started it and how that is known. A single row would be the total."""
-    if len(reports) < 2:
+    if len(reports) < least:
         return
     depths = _depths(reports)
     for priced in (True, False) if any(report.cost.usd is not None for report in reports) else (False,):
@@ -78,4 +78,5 @@ _BASIS = {
 def _started(agent: AgentReport) -> str:
     tool = f"'s {one_line(agent.started_tool)}" if agent.started_tool else ""
     basis = f"; {_BASIS[agent.basis]}" if agent.basis else ""
-    return f"started by call {agent.started_by}{tool}{basis}"
+    verb = "was handed the conversation by" if agent.origin == "handoff" else "started by"
+    return f"{verb} call {agent.started_by}{tool}{basis}"

@@ -9,6 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.analyze.report import StatsReport, TurnReport
+from wiretape.views.agent_links import between
 from wiretape.views.figures import count, duration, long_cost, long_sum, percent, short_cost, short_sum
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import Indented, labelled, sentence
@@ -40,6 +41,7 @@ class _StatsView:
             yield Text()
         yield from _total(report, console, width)
         yield from groups("agent", report.by_agent, console, width)
+        yield from between(report.links, console, width)
         yield from groups("model", report.by_model, console, width)
         yield from _findings(report, console, width)
         yield from _legend(report)

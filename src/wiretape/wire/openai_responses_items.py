@@ -83,6 +83,8 @@ def item_message(raw: JsonObject, hosted: bool = False, cut: bool = False) -> Me
     into = MessageBuilder()
     if kind == "message" or (not kind and "role" in raw):
         return _role_message(into, raw)
+    if kind == "agent_message":  # what Codex's agents say to one another: neither the user's words nor the model's
+        return _role_message(into, {**raw, "role": "agent"})
     if kind in _RESULTS:
         return _result(into, raw, "server" if hosted else _RESULTS[kind])
     if kind == "reasoning":

@@ -59,9 +59,9 @@ def test_what_agents_tell_one_another() -> None:
         make_call(4, report, send, headers=root),
         make_call(5, more, "the budget is short", headers=kid),
     )[2:] == [
-        "first call of subagent subagent, started by call 1",
-        "hears from subagent subagent what call 3 said (inferred from what flowed between them)",
-        "next message to subagent subagent, sent by call 4 with send_message (inferred from what flowed between them)",
+        "first call of subagent, started by call 1",
+        "hears the closing message of subagent (call 3)",
+        "next message to subagent, sent by call 4 with send_message",
     ]
 
 

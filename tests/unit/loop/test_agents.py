@@ -264,7 +264,7 @@ def test_turn_metadata_names_the_child_and_its_parent() -> None:
             child(2, "see monday", "free", headers=spawned),
         ]
     )
-    assert run.agents[1] == Agent(1, "scout", 0, 1, "collaboration.spawn_agent", "header")
+    assert run.agents[1] == Agent(1, "scout", 0, 1, "collaboration.spawn_agent", "header", "subagent")
 
 
 def test_a_childs_name_in_a_tools_result_says_what_started_it() -> None:
@@ -279,7 +279,7 @@ def test_a_childs_name_in_a_tools_result_says_what_started_it() -> None:
             child(3, "(encrypted)", "done", headers={"x-codex-turn-metadata": kid}),
         ]
     )
-    assert run.agents[1] == Agent(1, "/root/survey", 0, 1, "collaboration.spawn_agent", "header")
+    assert run.agents[1] == Agent(1, "/root/survey", 0, 1, "collaboration.spawn_agent", "header", "subagent")
 
 
 def test_headers_that_are_nonsense_are_as_good_as_none() -> None:

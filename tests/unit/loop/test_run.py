@@ -139,8 +139,8 @@ def test_a_message_to_a_subagent_is_its_next_turn_and_a_report_to_the_parent_is_
         ]
     )
     assert turns(run) == [("how is the weather?", [1, 2, 3, 4, 5], None)]
-    assert run.steps[3].cause == Cause("continuation", 3, (), "data_flow", "a subagent's report")
-    assert run.steps[4].cause == Cause("subagent", 4, ("send_message",), "data_flow", "a message from its parent")
+    assert run.steps[3].cause == Cause("report", 3, (), "id")
+    assert run.steps[4].cause == Cause("subagent", 4, ("send_message",), "id", "a message from its parent")
 
 
 def test_a_notice_of_the_harness_that_holds_a_subagents_answer_is_a_report() -> None:
@@ -157,7 +157,7 @@ def test_a_notice_of_the_harness_that_holds_a_subagents_answer_is_a_report() -> 
         ]
     )
     assert turns(run) == [("how is the weather?", [1, 2, 3, 4], "three parts")]
-    assert run.steps[3].cause == Cause("continuation", 3, (), "data_flow", "a subagent's report")
+    assert run.steps[3].cause == Cause("report", 3, (), "data_flow")
 
 
 # -- side calls ------------------------------------------------------------------------------------------------------

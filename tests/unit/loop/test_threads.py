@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from tests.support.calls import asks, assistant, make_call, result, system, thinks, tools, user
 
-from wiretape.loop.threads import Link, Weaver
+from wiretape.loop.threads import Place, Weaver
 from wiretape.model.call import Message, ModelCall, Text, ToolCall, ToolResult
 
 S, HI = system("You are a helpful agent of the house."), user("hi")
 ASK = assistant(thinks("hmm"), asks("look", '{"a": 1, "b": 2}', "c1"))
 
 
-def weave(*calls: ModelCall) -> list[Link]:
+def weave(*calls: ModelCall) -> list[Place]:
     return list(Weaver(calls).links.values())
 
 
@@ -216,7 +216,7 @@ def test_messages_made_anew_at_every_call_are_the_same_as_shared_ones() -> None:
     assert [vars_of(link) for link in weave(*calls)] == [vars_of(link) for link in weave(*fresh)]
 
 
-def vars_of(link: Link) -> tuple[object, ...]:
+def vars_of(link: Place) -> tuple[object, ...]:
     return (link.relation, link.parent, link.new_from, link.thread)
 
 
