@@ -127,12 +127,13 @@ for host in ("api.deepseek.com", "api.deepseek.com", "telemetry.example.com"):
     except httpx.ProxyError as error:
         print(error)
 """
-    done = wiretape("replay", tape, "--", sys.executable, "-c", program)
+    done = wiretape("replay", "--no-proxy", tape, "--", sys.executable, "-c", program)
     assert (done.returncode, done.stdout) == (3, "403 Forbidden\n" * 3)
     for part in (
         "miss  CONNECT api.deepseek.com:443  not opened",
         "api.deepseek.com:443 was refused (2 times)",
         "DEEPSEEK_BASE_URL",
+        "or let wiretape replay open TLS: leave out --no-proxy",
         "strayed     CONNECT telemetry.example.com:443",
     ):
         assert part in done.stderr

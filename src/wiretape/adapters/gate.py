@@ -1,8 +1,9 @@
 """The proxy port of a replay: refuses every tunnel, so that nothing reaches a real server.
 
-Three ways lead on: plain-HTTP requests go to the replay server (tunnelled ones, too, where the host was recorded so),
-hosts that the person named with --pass are tunnelled or forwarded, and what asks for the replay server itself gets
-there. Everything refused is listed: as a miss where it was meant for a model, for then a call was not played.
+These ways lead on: plain-HTTP requests go to the replay server (tunnelled ones, too, where the host was recorded so),
+tunnels are opened where something is there that opens TLS, hosts that the person named with --pass are tunnelled or
+forwarded, and what asks for the replay server itself gets there. Everything refused is listed: as a miss where it was
+meant for a model, for then a call was not played.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 from wiretape.adapters.hosts import is_known_provider
+from wiretape.adapters.opening import TlsOpener
 from wiretape.adapters.routes import route_path, variables_of
+from wiretape.adapters.sending import reset
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Outcome
 
@@ -39,11 +42,16 @@ class _Head:
         """The head in origin form. One request for each connection: the next may be meant for another host."""
         kept = [line for line in self.lines if not line.lower().startswith(_HOP_BY_HOP)]
         first = f"{self.method} {target} {self.version}".encode("latin-1")
-        return b"\r\n".join([first, *kept, b"connection: close", b"", b""])
+        switches = any(line.lower().startswith(b"upgrade:") for line in kept)  # to a WebSocket
+        return b"\r\n".join([first, *kept, b"connection: Upgrade" if switches else b"connection: close", b"", b""])
 
 
 class Gate:
-    """Decides for each connection, and moves its bytes."""
+    """Decides for each connection, and moves its bytes.
+
+    `opener` opens TLS: for every host, or for those of models only. Without one it stays closed, and `why_closed` says
+    what would open it.
+    """
 
     def __init__(
         self,
@@ -51,8 +59,15 @@ class Gate:
         server_port: int,
         let_through: Sequence[str] = (),
         on_outcome: Callable[[Outcome], None] | None = None,
+        opener: TlsOpener | None = None,
+        everything: bool = False,
+        why_closed: str = "",
     ) -> None:
         self._session = session
+        self._opener = opener
+        self._everything = everything
+        self._why_closed = why_closed
+        self._behind: dict[tuple[str, int], asyncio.StreamWriter] = {}  # our connections to the opener -> clients
         self._on_outcome = on_outcome
         self._told: set[str] = set()
         self._server_port = server_port
@@ -108,6 +123,8 @@ class Gate:
             await self._join(host, port, None, reader, writer)
         elif self._session.knows_plain(host, port):
             await self._plain_tunnel(host, port, reader, writer)
+        elif self._opener is not None and (self._everything or self._serves_models(host, port)):
+            await self._open(self._opener, host, port, reader, writer)
         else:
             await _refuse(writer, 403, self._not_let_through(host, port))
 
@@ -118,11 +135,63 @@ class Gate:
         writer.write(_ESTABLISHED)
         first = await reader.read(1)
         if first and not first.isalpha():  # TLS after all
-            self._not_let_through(host, port)
+            if self._opener is not None:
+                await self._open(self._opener, host, port, reader, writer, first)
+            else:
+                self._not_let_through(host, port)
             return
         head = await _read_head(reader, first)
         if head is not None:
             await self._to_server(head, route_path(f"http://{host}:{port}{head.target}"), reader, writer)
+
+    async def _open(
+        self,
+        opener: TlsOpener,
+        host: str,
+        port: int,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        begun: bytes = b"",
+    ) -> None:
+        """Hand a tunnel to what opens TLS, which leads its requests to the replay server."""
+        try:
+            there = await opener.port()
+        except Exception as error:  # it could not be started: nothing is let past it
+            why = f"TLS could not be opened: {error}"
+            self.came_to_nothing(host, port, why)
+            await _refuse(writer, 502, f"wiretape replay: {why}")
+            return
+        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", there)
+        own = there_writer.get_extra_info("sockname")[:2]
+        self._behind[own] = writer
+        name = f"[{host}]" if ":" in host else host
+        try:
+            there_writer.write(f"CONNECT {name}:{port} HTTP/1.1\r\nhost: {name}:{port}\r\n\r\n".encode("latin-1"))
+            await there_reader.readuntil(b"\r\n\r\n")
+            if begun:
+                there_writer.write(begun)
+            else:
+                writer.write(_ESTABLISHED)
+            await _both_ways(reader, writer, there_reader, there_writer)
+        finally:
+            self._behind.pop(own, None)
+            with suppress(OSError):
+                there_writer.close()
+
+    def reset(self, address: tuple[str, int]) -> None:
+        """Reset the connection of the client for whom the replay server's connection from `address` was opened."""
+        behind = self._opener.client_behind(address) if self._opener is not None else None
+        writer = self._behind.get(behind) if behind is not None else None
+        if writer is not None:
+            reset(writer.transport)
+
+    def came_to_nothing(self, host: str, port: int, why: str) -> None:
+        """A tunnel was opened, but no request came out of it."""
+        what = f"CONNECT {host}:{port}"
+        if self._serves_models(host, port):
+            self._missed(what, f"a connection to {host}:{port} came to nothing: {why}\n{self._by_its_url(host, port)}")
+        else:
+            self._session.refused(what, why)
 
     def _is_server(self, host: str, port: int) -> bool:
         return port == self._server_port and host in ("127.0.0.1", "localhost")
@@ -130,24 +199,31 @@ class Gate:
     def _not_let_through(self, host: str, port: int) -> str:
         """Notes a refused tunnel, and says why it is."""
         what = f"CONNECT {host}:{port}"
-        if not (is_known_provider(host) or self._session.knows_place(host, port)):
+        if not self._serves_models(host, port):
             note = f"only hosts named by --pass are let through (--pass {host})"
             self._session.refused(what, note)
             return f"wiretape replay opens no connection to {host}:{port}: {note}"
-        message = self._how_to_lead_here(host, port)
+        closed = f"wiretape replay does not open TLS: a connection to {host}:{port} was refused"
+        message = "\n".join(filter(None, [closed, self._by_its_url(host, port), self._why_closed]))
+        self._missed(what, message)
+        return message
+
+    def _serves_models(self, host: str, port: int) -> bool:
+        return is_known_provider(host) or self._session.knows_place(host, port)
+
+    def _missed(self, what: str, message: str) -> None:
         missed = self._session.not_opened(what, message)
         if self._on_outcome is not None and what not in self._told:  # clients try again: once is enough
             self._told.add(what)
             self._on_outcome(missed)
-        return message
 
-    def _how_to_lead_here(self, host: str, port: int) -> str:
+    def _by_its_url(self, host: str, port: int) -> str:
+        """How else to lead a program here."""
         theirs = f"https://{f'[{host}]' if ':' in host else host}" + ("" if port == 443 else f":{port}")
         own = f"http://127.0.0.1:{self._server_port}{route_path(theirs)}"
         variables = " or ".join(variables_of(host))
         read = f", or let it read {variables}, which wiretape sets" if variables else ""
         return (
-            f"wiretape replay does not open TLS: a connection to {host}:{port} was refused\n"
             f"  put {own} in the place of {theirs} in the program's base URL{read}\n"
             "  (--port keeps the address from one run to the next)"
         )
@@ -177,15 +253,7 @@ class Gate:
                 writer.write(_ESTABLISHED)
             else:
                 there_writer.write(first)
-            up = asyncio.ensure_future(_pump(reader, there_writer))
-            down = asyncio.ensure_future(_pump(there_reader, writer))
-            # When the client goes, the other side must learn of it; when the server ends, so does the connection.
-            await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
-            if not down.done() and first is None:
-                await asyncio.wait({down}, timeout=1)
-            for task in (up, down):
-                task.cancel()
-            await asyncio.gather(up, down, return_exceptions=True)
+            await _both_ways(reader, writer, there_reader, there_writer, linger=1 if first is None else 0)
         finally:
             with suppress(OSError):
                 there_writer.close()
@@ -199,6 +267,24 @@ async def _read_head(reader: asyncio.StreamReader, begun: bytes = b"") -> _Head 
     first, *lines = raw.removesuffix(b"\r\n\r\n").split(b"\r\n")
     method, target, version = first.decode("latin-1").split(" ", 2)
     return _Head(method.upper(), target, version, tuple(lines))
+
+
+async def _both_ways(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    there_reader: asyncio.StreamReader,
+    there_writer: asyncio.StreamWriter,
+    linger: float = 0,
+) -> None:
+    """Move bytes until one side ends: when one goes, the other must learn of it."""
+    up = asyncio.ensure_future(_pump(reader, there_writer))
+    down = asyncio.ensure_future(_pump(there_reader, writer))
+    await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
+    if not down.done() and linger:
+        await asyncio.wait({down}, timeout=linger)
+    for task in (up, down):
+        task.cancel()
+    await asyncio.gather(up, down, return_exceptions=True)
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:

@@ -99,7 +99,7 @@ class RecordingAddon:
         if not (flow.metadata.get("routed") or self.gate.is_recorded(request.host, request.port)):
             request.stream = True
             return
-        _drop_what_breaks_recording(request)
+        drop_what_cannot_be_kept(request)
         x = self._safely(self._recorder.begin, request.method, request.url, _version(request), _pairs(request.headers))
         if x is None:
             request.stream = True
@@ -249,7 +249,7 @@ def _is_held(request: http.Request) -> bool:
     return length.isdigit() and int(length) <= HELD_REQUEST_BYTES
 
 
-def _drop_what_breaks_recording(request: http.Request) -> None:
+def drop_what_cannot_be_kept(request: http.Request) -> None:
     """What was said to a proxy only, and two offers that mitmproxy cannot keep.
 
     Those are upgrades to h2c, and compressed WebSockets: a ping between fragments of one would kill the connection.

@@ -1,24 +1,28 @@
-"""Mends three faults of mitmproxy by which a client behind the recorder would not get what the upstream sent.
+"""Mends four faults of mitmproxy by which a client behind it would not get what the other side sent.
 
 Over HTTP/1 an interim response (103 Early Hints) is taken for the final one, and a chunked body with trailers ends in
 an error. Both are taken out of the stream before mitmproxy sees them: clients must do without either, and do. A
-WebSocket that breaks off is passed on as one that was closed in order: the made-up close frame is not sent. Applied to
-the recorder's own proxy only, and only where mitmproxy still has the parts in question.
+WebSocket that breaks off is passed on as one that was closed in order: the made-up close frame is not sent. For each
+client no more than five connections are opened to one place: a sixth stream over HTTP/2 would wait for as long as the
+first five last. Applied to wiretape's own proxies only, and only where mitmproxy still has the parts in question.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 import h11
-from mitmproxy.proxy import commands, events
+from mitmproxy.proxy import commands, events, server
 from mitmproxy.proxy.layers import websocket
 from mitmproxy.proxy.layers.http import _http1
 from wsproto.events import CloseConnection
 from wsproto.frame_protocol import CloseReason
 
 _MENDED = "wiretape_mended"
+_MANY = 10_000
 
 
 def mend() -> None:
@@ -35,6 +39,9 @@ def mend() -> None:
     socket = getattr(websocket, "WebsocketConnection", None)
     if socket is not None and hasattr(socket, "send2"):
         socket.send2 = _without_made_up_close(socket.send2)
+    handler = getattr(server, "ConnectionHandler", None)
+    if handler is not None and "max_conns" in getattr(handler, "__annotations__", {}):
+        handler.__init__ = _with_many_connections(handler.__init__)
 
 
 def _without_interim(read_headers: Any) -> Any:
@@ -65,6 +72,14 @@ def _without_trailers(reader: Any) -> Any:
             return event
 
     return Reader
+
+
+def _with_many_connections(init: Any) -> Any:
+    def made(self: Any, *values: Any, **named: Any) -> None:
+        init(self, *values, **named)
+        self.max_conns = defaultdict(lambda: asyncio.Semaphore(_MANY))
+
+    return made
 
 
 def _without_made_up_close(send: Any) -> Any:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 
 from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.gate import Gate
 from wiretape.adapters.interposing import Interpose
 from wiretape.adapters.listening import listen, serve
+from wiretape.adapters.opening import Authority, TlsOpener
 from wiretape.adapters.routes import base_url_variables
 from wiretape.adapters.server import ReplayApp
 from wiretape.replay.session import ReplaySession
@@ -50,37 +52,50 @@ DUMMY_KEY = "sk-wiretape-replay"
 
 
 class Replaying:
-    """`with Replaying(session) as replaying:` serves until the block ends."""
+    """`with Replaying(session) as replaying:` serves until the block ends.
+
+    `authority`: TLS is opened in its name; without one it stays closed, and `why_closed` says in a miss what would
+    open it. `interpose` stands between answers and what is sent. `trouble` is told of what went wrong on the way.
+    """
 
     def __init__(
         self,
         session: ReplaySession,
         *,
         port: int = 0,
+        proxy_port: int = 0,
         pace: float = 0,
         let_through: Sequence[str] = (),
         on_outcome: Callable[[Outcome], None] | None = None,
         interpose: Interpose | None = None,
+        authority: Authority | None = None,
+        why_closed: str = "",
+        trouble: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._session = session
-        self._app = ReplayApp(session, pace, on_outcome=on_outcome, interpose=interpose)
+        self._authority = authority
+        self._trouble = trouble
+        self._app = ReplayApp(session, pace, on_outcome=on_outcome, interpose=interpose, on_reset=self._reset)
         self._listening = listen(port)
-        self._gate_listening = listen()
+        self._gate_listening = listen(proxy_port)
         self.port: int = self._listening.getsockname()[1]
         self.gate_port: int = self._gate_listening.getsockname()[1]
-        self._gate = Gate(session, self.port, let_through, on_outcome)
+        self._opener = self._made_opener(authority)
+        everything = authority is not None and authority.everything
+        self._gate = Gate(session, self.port, let_through, on_outcome, self._opener, everything, why_closed)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="wiretape-replay", daemon=True)
 
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """What leads a child here: base URLs to the server, proxies to the gate, keys so that SDKs start."""
+        """What leads a child here: base URLs to the server, proxies to the gate, keys so that SDKs start, and trust."""
         return {
             **base_url_variables(environ, self.port),
             **proxy_variables(self.gate_port),
             **dummy_keys(environ, self._session),
             **bedrock_variables(environ, self._session, self.port),
+            **(self._authority.variables(environ) if self._authority is not None else {}),
         }
 
     def __enter__(self) -> Replaying:
@@ -94,6 +109,20 @@ class Replaying:
         if self._loop is not None and self._stop is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
+        if self._opener is not None:
+            self._opener.stop()
+
+    def _made_opener(self, authority: Authority | None) -> TlsOpener | None:
+        return TlsOpener(authority.directory, self.port, self._came_to_nothing, self._trouble) if authority else None
+
+    def _came_to_nothing(self, host: str, port: int, why: str) -> None:
+        """Told on the opener's thread."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it has just ended
+                self._loop.call_soon_threadsafe(self._gate.came_to_nothing, host, port, why)
+
+    def _reset(self, address: tuple[str, int]) -> None:
+        self._gate.reset(address)
 
     def _run(self) -> None:
         asyncio.run(self._serve())

@@ -20,6 +20,7 @@ import click
 from wiretape.errors import MissError, UsageError
 
 if TYPE_CHECKING:
+    from wiretape.adapters.opening import Authority
     from wiretape.adapters.replaying import Replaying
     from wiretape.replay.report import ReplayReport
     from wiretape.replay.session import ReplaySession
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 _CMD = "wiretape.cmd"
 _TAPES = (".tape", ".tape.zst")
-_FLAGS = ("--repeat", "-v", "--verbose")
+_FLAGS = ("--repeat", "--proxy", "--no-proxy", "-v", "--verbose")
 
 
 class _WithProgram(click.Command):
@@ -71,6 +72,7 @@ class Options:
     repeat: bool
     faults: tuple[str, ...]
     port: int
+    proxy: bool | None  # None: where it can be had
     report: Path | None
     verbose: bool
 
@@ -92,14 +94,20 @@ class Options:
 @click.option("--max-age-action", type=click.Choice(["warn", "fail"]), help="What an older one does (default: warn).")
 @click.option("--repeat", is_flag=True, help="Give a recorded answer again when it was played before.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Serve on this port (default: any free one).")
+@click.option(
+    "--proxy/--no-proxy",
+    default=None,
+    help="Open TLS to every host (needs mitmproxy), or to none (default: where a model is asked for).",
+)
 @click.option("--report", type=click.Path(path_type=Path), help="Write what happened to this file, as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD; strays and other answers, too.")
 @click.pass_context
 def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
     """Run CMD against recorded answers, offline.
 
-    CMD's base-URL variables point at the replay server, its proxy variables at a port that refuses every connection:
-    nothing reaches a model, or any host that no --pass names. What matched, but not exactly, is listed as drift.
+    CMD's base-URL variables point at the replay server, its proxy variables at a port that lets no connection out:
+    nothing reaches a model, or any host that no --pass names. A program that insists on its provider's own address is
+    answered there, in TLS, if mitmproxy is installed. What matched, but not exactly, is listed as drift.
 
     Exit code: CMD's own, if it is not 0; else 3 if a request had no recorded answer, or if nothing of the tape was
     played; else 0. Without CMD the server runs until Ctrl-C, and prints the lines that lead another shell to it.
@@ -118,20 +126,39 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
     session = _session(options, argv)
     if argv:
         session.program = _typed(argv)
+    opened, why_closed = _authority(options.proxy)
     replaying = Replaying(
         session,
-        port=options.port,
+        port=0 if options.proxy else options.port,
+        proxy_port=options.port if options.proxy else 0,
+        authority=opened,
+        why_closed=why_closed,
+        trouble=lambda text: click.echo(f"wiretape: {text}", err=True),
         pace=options.pace,
         let_through=options.let_through,
         on_outcome=_live_lines(session, options.verbose),
     )
     with replaying:
-        code = _run(replaying, argv, session, options.verbose)
+        code = _run(replaying, argv, session, options)
     report = session.report()
     _summary(report, argv, code)
     if options.report is not None:
         _write(options.report, report)
     return code or (MissError.exit_code if report.missed or (argv and _unplayed(report)) else 0)
+
+
+def _authority(proxy: bool | None) -> tuple[Authority | None, str]:
+    """What TLS is opened with; without it, what a miss says of that. An error where it was asked for by name."""
+    from wiretape.adapters.opening import authority
+
+    if proxy is False:
+        return None, "  or let wiretape replay open TLS: leave out --no-proxy"
+    try:
+        return authority(os.environ, everything=bool(proxy)), ""
+    except UsageError as error:
+        if proxy:
+            raise
+        return None, f"  or let wiretape replay open TLS (--proxy): {error}"
 
 
 def _typed(argv: Sequence[str]) -> str:
@@ -197,7 +224,7 @@ def _session(options: Options, argv: Sequence[str]) -> ReplaySession:
     return ReplaySession(tapes, made, names=[str(path) for path in options.tapes])
 
 
-def _run(replaying: Replaying, argv: Sequence[str], session: ReplaySession, verbose: bool) -> int:
+def _run(replaying: Replaying, argv: Sequence[str], session: ReplaySession, options: Options) -> int:
     """Until the program ends, or until Ctrl-C where there is none."""
     from tempfile import TemporaryDirectory
 
@@ -212,13 +239,14 @@ def _run(replaying: Replaying, argv: Sequence[str], session: ReplaySession, verb
         prepared = prepare(
             argv, around, replaying.port, replaying=True, knows=session.knows_host, scratch=Path(scratch)
         )
-        if verbose:
+        if options.verbose:
             say_settings(variables, around, prepared)
         variables |= prepared.variables
         if argv:
             return run_child(prepared.argv, {**os.environ, **variables})
     _print_exports(variables)
-    click.echo(f"wiretape: replaying on http://127.0.0.1:{replaying.port} until Ctrl-C", err=True)
+    proxy = f", as a proxy on http://127.0.0.1:{replaying.gate_port}," if options.proxy else ""
+    click.echo(f"wiretape: replaying on http://127.0.0.1:{replaying.port}{proxy} until Ctrl-C", err=True)
     _wait_for_stop()
     return 0
 

@@ -1,0 +1,192 @@
+"""mitmproxy in this process, on a thread of its own, listening on 127.0.0.1 only. Its addons say what it does.
+
+mitmproxy keeps what it runs with in globals: there is room for one at a time in a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mitmproxy import options
+from mitmproxy.addons import core, next_layer, proxyserver, tlsconfig, upstream_auth
+from mitmproxy.master import Master
+
+from wiretape.adapters.mitm_mend import mend
+from wiretape.adapters.mitm_via import UpstreamProxy
+from wiretape.errors import UsageError
+
+_NEVER_S = 30 * 24 * 3600  # a stream may be silent for longer than mitmproxy's ten minutes
+
+
+@dataclass(frozen=True, slots=True)
+class ProxySettings:
+    """`confdir` holds the CA; `upstream_ca` are the certificates that upstreams are checked against."""
+
+    confdir: Path
+    upstream_ca: Path | None = None
+    port: int = 0  # 0: any free one
+    via: UpstreamProxy | None = None
+    verbose: bool = False
+
+
+class MitmThread:
+    """One proxy, from `start` to `stop`. `first` are addons that decide before mitmproxy's own, `last` come after."""
+
+    def __init__(
+        self, settings: ProxySettings, first: Sequence[object], last: Sequence[object], trouble: Callable[[str], None]
+    ) -> None:
+        self.port = 0
+        self._settings = settings
+        self._first = first
+        self._last = last
+        self._trouble = trouble
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._master: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="wiretape-proxy", daemon=True)
+
+    def start(self) -> int:
+        """Listen; return the port."""
+        mend()
+        self._thread.start()
+        self._ready.wait()
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
+        return self.port
+
+    def stop(self) -> None:
+        """Take no new connection, let what is ending end, then cut what is left."""
+        if self._loop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._master.should_exit.set)
+        self._thread.join()
+
+    def listens(self, port: int) -> None:
+        """Told before anything can come in."""
+
+    async def drained(self) -> None:
+        """What may still end by itself after the last connection was taken."""
+
+    def _run(self) -> None:
+        try:
+            with _logging(self._settings.verbose, self._trouble):
+                asyncio.run(self._serve())
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.port = free_port(self._settings.port)
+        self.listens(self.port)
+        self._master = Master(self._options())
+        servers = proxyserver.Proxyserver()
+        self._master.addons.add(
+            *self._first,
+            core.Core(),
+            servers,
+            next_layer.NextLayer(),
+            tlsconfig.TlsConfig(),
+            upstream_auth.UpstreamAuth(),
+            _Started(servers, self._ready, self._port_taken),
+            *self._last,
+        )
+        self._master.options.update(**self._addon_options())
+        await self._master.run()
+        await servers.servers.update([])
+        await self.drained()
+
+    def _options(self) -> options.Options:
+        via, upstream_ca = self._settings.via, self._settings.upstream_ca
+        return options.Options(
+            confdir=str(self._settings.confdir),
+            mode=[f"{via.mode if via is not None else 'regular'}@127.0.0.1:{self.port}"],
+            ssl_verify_upstream_trusted_ca=str(upstream_ca) if upstream_ca else None,
+            tcp_timeout=_NEVER_S,
+        )
+
+    def _addon_options(self) -> dict[str, Any]:
+        """Options that exist only once their addons do. Headers are passed on as they are, odd ones too."""
+        changed: dict[str, Any] = {"connection_strategy": "lazy", "validate_inbound_headers": False}
+        if self._settings.via is not None and self._settings.via.auth is not None:
+            changed["upstream_auth"] = self._settings.via.auth
+        return changed
+
+    def _port_taken(self) -> None:
+        self._failure = port_taken(self._settings.port)
+        self._master.should_exit.set()
+
+
+class _Started:
+    """Tells the waiting thread that the proxy listens, or that it does not."""
+
+    def __init__(self, servers: Any, ready: threading.Event, failed: Any) -> None:
+        self._servers = servers
+        self._ready = ready
+        self._failed = failed
+
+    def running(self) -> None:
+        if not self._servers.listen_addrs():
+            self._failed()
+        self._ready.set()
+
+
+def port_taken(port: int) -> UsageError:
+    return UsageError(f"port {port} on 127.0.0.1 is in use: choose another with --port, or none for any free one")
+
+
+def free_port(port: int) -> int:
+    """The port to listen on: asked for or free. Found out here, where there is an exception to say so."""
+    with socket.socket() as probe:
+        if os.name == "posix":
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise port_taken(port) from error
+        number: int = probe.getsockname()[1]
+        return number
+
+
+class _Faults(logging.Handler):
+    """mitmproxy's own errors are the person's business: something of the traffic may have gone wrong."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(f"the proxy says: {record.getMessage().splitlines()[0]}")
+
+
+@contextmanager
+def _logging(verbose: bool, tell: Callable[[str], None]) -> Iterator[None]:
+    """mitmproxy's log: its errors become troubles; all of it goes to stderr on request."""
+    log = logging.getLogger("mitmproxy")
+    handlers: list[logging.Handler] = [_Faults(tell)]
+    if verbose:
+        handlers.append(logging.StreamHandler())
+        handlers[-1].setFormatter(logging.Formatter("mitmproxy: %(message)s"))
+    before = log.propagate, log.level
+    log.propagate = False
+    log.setLevel(logging.INFO if verbose else logging.ERROR)
+    for handler in handlers:
+        log.addHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            log.removeHandler(handler)
+        log.propagate = before[0]
+        log.setLevel(before[1])

@@ -1,0 +1,98 @@
+"""What a replay needs to open TLS: whether it can, the authority and its variables, and the proxy that does it.
+
+The proxy is mitmproxy's, which takes a second to load: it is started by the first connection that needs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wiretape.adapters.trust import state_directory, trust_variables
+from wiretape.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretape.adapters.mitm_replay import Place, ReplayProxy
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Whose certificates stand for hosts. `everything`: TLS is opened for every host, not for those of models alone."""
+
+    directory: Path
+    certificate: Path
+    everything: bool = False
+
+    def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """What makes a child trust it, beside what it trusted before."""
+        return trust_variables(environ, self.certificate, self.directory)
+
+
+def why_not() -> str | None:
+    """Why TLS cannot be opened here, and what to do about it; None: it can."""
+    if sys.version_info < (3, 12):
+        here = ".".join(map(str, sys.version_info[:2]))
+        return (
+            f"opening TLS needs Python 3.12 or later, and this is {here} (everything else works here)\n"
+            "  install it for a newer Python, in wiretape's own folder: uv tool install --python 3.13 '.[proxy]'"
+        )
+    if find_spec("mitmproxy") is None:
+        return "opening TLS needs mitmproxy, which is not installed\n  in wiretape's own folder: pip install '.[proxy]'"
+    return None
+
+
+def authority(environ: Mapping[str, str], everything: bool = False) -> Authority:
+    """The private authority, made on first use. UsageError: it cannot be had, and why."""
+    problem = why_not()
+    if problem is not None:
+        raise UsageError(problem)
+    from wiretape.adapters.mitm_ca import ensure_ca
+
+    directory = state_directory(environ)
+    return Authority(directory, ensure_ca(directory), everything)
+
+
+class TlsOpener:
+    """The proxy behind a gate, started when it is first needed. `refused` and `trouble` are told on other threads."""
+
+    def __init__(
+        self,
+        directory: Path,
+        server_port: int,
+        refused: Callable[[str, int, str], None],
+        trouble: Callable[[str], None],
+    ) -> None:
+        self._directory = directory
+        self._server_port = server_port
+        self._refused = refused
+        self._trouble = trouble
+        self._starting = asyncio.Lock()
+        self._proxy: ReplayProxy | None = None
+
+    async def port(self) -> int:
+        async with self._starting:
+            if self._proxy is None:
+                self._proxy = await asyncio.to_thread(self._start)
+        return self._proxy.port
+
+    def client_behind(self, address: Place) -> Place | None:
+        """Whom a connection to the replay server serves, if it is one of the proxy's."""
+        return self._proxy.client_behind(address) if self._proxy is not None else None
+
+    def stop(self) -> None:
+        if self._proxy is not None:
+            self._proxy.stop()
+
+    def _start(self) -> ReplayProxy:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # mitmproxy's dependencies warn of one another
+            from wiretape.adapters.mitm_replay import ReplayProxy
+        proxy = ReplayProxy(self._directory, self._server_port, self._refused, self._trouble)
+        proxy.start()
+        return proxy
