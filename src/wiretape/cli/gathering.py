@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from wiretape.errors import UsageError, WiretapeError
 
 if TYPE_CHECKING:
     from wiretape.cli.tapes import Opened
+
+
+T = TypeVar("T")
+PATIENCE = 0.5  # seconds without a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +43,36 @@ def gathered(words: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def each(names: Sequence[str]) -> Iterator[Opened | Unreadable]:
-    """Each tape, read and linked when it is asked for; the one before may be forgotten by then."""
+def opened(name: str) -> Opened | Unreadable:
+    """One tape, read and linked, or what is wrong with it."""
     from wiretape.cli.tapes import link, read
 
-    for name in names:
-        try:
-            yield link(name, read(name))
-        except (WiretapeError, OSError) as error:
-            yield Unreadable(name, str(error).removeprefix(f"{name}: "))
+    try:
+        return link(name, read(name))
+    except (WiretapeError, OSError) as error:
+        return Unreadable(name, str(error).removeprefix(f"{name}: "))
+
+
+def one_by_one(names: Sequence[str], use: Callable[[str], T]) -> Iterator[T]:
+    """What `use` makes of each tape. Where that takes long and somebody watches, a bar on stderr says how far it is."""
+    if len(names) < 2 or not sys.stderr.isatty():
+        yield from map(use, names)
+        return
+    from rich.progress import Progress
+
+    from wiretape.views.printable import clip
+    from wiretape.views.terminal import make_console
+
+    started, bar = time.monotonic(), Progress(console=make_console(stderr=True), transient=True)
+    task = bar.add_task("", total=len(names))
+    try:
+        for number, name in enumerate(names):
+            if time.monotonic() - started > PATIENCE:
+                bar.start()
+            bar.update(task, completed=number, description=clip(name, 30))
+            yield use(name)
+    finally:
+        bar.stop()
 
 
 def say_warnings(opened: Opened) -> None:

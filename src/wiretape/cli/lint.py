@@ -12,8 +12,6 @@ from wiretape.errors import UsageError
 if TYPE_CHECKING:
     from wiretape.analyze.lint.base import Rule
     from wiretape.analyze.lint.report import LintReport, TapeLint
-    from wiretape.cli.gathering import Unreadable
-    from wiretape.cli.tapes import Opened
 
 UNREADABLE = 2
 
@@ -66,18 +64,20 @@ def command(
 
 def _lint(tapes: tuple[str, ...], rules: list[Rule], redact: list[str]) -> LintReport:
     from wiretape.analyze.lint.report import lint_report
-    from wiretape.cli.gathering import each, gathered
+    from wiretape.cli.gathering import gathered, one_by_one
 
-    found = [_tape(tape, rules, redact) for tape in each(gathered(tapes))]
+    found = list(one_by_one(gathered(tapes), lambda name: lint_tape(name, rules, redact)))
     return lint_report(found, [rule.id for rule in rules])
 
 
-def _tape(tape: Opened | Unreadable, rules: list[Rule], redact: list[str]) -> TapeLint:
+def lint_tape(name: str, rules: list[Rule], redact: list[str]) -> TapeLint:
+    """What the rules find on one tape."""
     from wiretape.analyze.lint.base import Subject
     from wiretape.analyze.lint.report import TapeLint
     from wiretape.analyze.lint.rules import lint
-    from wiretape.cli.gathering import Unreadable, say_unreadable, say_warnings
+    from wiretape.cli.gathering import Unreadable, opened, say_unreadable, say_warnings
 
+    tape = opened(name)
     if isinstance(tape, Unreadable):
         say_unreadable(tape)
         return TapeLint(tape=tape.name, problem=tape.problem)

@@ -11,12 +11,23 @@ from wiretape.errors import UsageError
 
 @click.command("stats")
 @click.argument("tapes", metavar="TAPE...", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="Print the analysis as JSON (several tapes: a list).")
-def command(tapes: tuple[str, ...], as_json: bool) -> None:
+@click.option(
+    "--by",
+    multiple=True,
+    type=click.Choice(["tape", "model", "agent", "tool", "day"]),
+    help="Add up, and show only this table of the totals (may be repeated).",
+)
+@click.option("--each", is_flag=True, help="Show every tape turn by turn, not their totals.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(ctx: click.Context, tapes: tuple[str, ...], by: tuple[str, ...], each: bool, as_json: bool) -> None:
     """Count calls, tokens and cache hits for each user turn of a TAPE.
 
     Each model call has a row: who made it, what it cost, what it asked for, and why it was made. Subagents stand
     under the call that started them. A number that the wire does not give is "?", never 0.
+
+    Several tapes, or a directory of them, are added up: by tape, model, agent, tool and day. One that cannot be read
+    is named and left out, and the exit code is 2.
     """
     from wiretape.adapters.prices import price_list
     from wiretape.analyze.stats import stats
@@ -27,7 +38,16 @@ def command(tapes: tuple[str, ...], as_json: bool) -> None:
         call = next(tape for tape in tapes if is_call(tape))
         meant = f"wiretape show {shlex.quote(named[0])} {call}"
         raise UsageError(f"stats counts whole tapes, and {call} is a call; did you mean: {meant}")
-    opened = [open_tape(tape) for tape in tapes]
+    if each and by:
+        raise UsageError("--each shows every tape by itself, and --by adds them up: ask for one of the two")
+    from wiretape.cli.gathering import gathered
+
+    several = gathered(tapes)
+    if by or (not each and (len(several) > 1 or several != list(tapes[:1]))):
+        from wiretape.cli.stats_many import ALL_TABLES, show_totals
+
+        ctx.exit(show_totals(several, by or ALL_TABLES, as_json))
+    opened = [open_tape(tape) for tape in (tapes if len(several) == 1 else several)]
     reports = [stats(one.run, one.tape.warnings, price_list(one.tape.header.started)) for one in opened]
     if as_json:
         documents = [report.model_dump(mode="json") for report in reports]
