@@ -17,6 +17,7 @@ from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import aim
 from wiretape.replay.aligned import Alignment, Side, divergence, members_of_messages
 from wiretape.replay.compare import Differences, differences
+from wiretape.replay.continuing import Continuity
 from wiretape.replay.drift import Drifts
 from wiretape.replay.echo import Echoes
 from wiretape.replay.faults import Fault, Refusal
@@ -100,6 +101,7 @@ class ReplaySession:
         self._number = 0
         self._outcomes: list[Outcome] = []
         self._differences = Differences()
+        self._continuity = Continuity(self._recorded, self._memo, lambda: self._tiers.runs)
         self._alignment = Alignment(self._differences, self._memo)
         self._echoes = Echoes()
         self.drifts = Drifts()
@@ -205,6 +207,9 @@ class ReplaySession:
             place = index.place(probe)
             found = index.shelf.peek(place.key, probe.address.host, probe.strict)
             if found is not None:
+                if probe.format is not None:
+                    equal = index.shelf.waiting(place.key, probe.address.host)
+                    found = self._continuity.choose(equal, probe) if len(equal) > 1 else found
                 return self._give(self._recorded[found], probe, tier)
         moved = self._tiers.moved.find(probe) if self.options.tier >= Tier.MASKED else None
         if moved is not None and not moved.already:
@@ -261,6 +266,7 @@ class ReplaySession:
             return self._inject(recorded, probe, faults[0])
         self._played[recorded.order] = True
         apart = self._apart(recorded, probe, moved) if tier is not Tier.EXACT else ()
+        self._continuity.note(recorded, probe)
         if self.options.tier is Tier.POSITION:
             self._tiers.positions.note(recorded, probe)
         exchange = self._echoes.forward(recorded.exchange)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable
+from itertools import islice
+from typing import Final
+
+_MOST_EQUAL: Final = 32  # of equal calls that wait: more are not told apart
 
 
 class Shelf:
@@ -28,6 +32,17 @@ class Shelf:
             return own
         heads = [head for row in rows.values() if (head := self._first(row)) is not None]
         return min(heads, default=None)
+
+    def waiting(self, key: Hashable, host: str) -> list[int]:
+        """All that could answer as well as what `peek` gave, earliest first: those of the same host, if any are."""
+        rows = self._by_key.get(key, {})
+        own = self._unplayed(rows.get(host))
+        return own or sorted(number for row in rows.values() for number in self._unplayed(row))
+
+    def _unplayed(self, row: deque[int] | None) -> list[int]:
+        if row is None or (len(row) == 1 and self._played[row[0]]):
+            return []
+        return [number for number in islice(row, _MOST_EQUAL) if not self._played[number]]
 
     def last_played(self, key: Hashable, host: str, strict: bool = False) -> int | None:
         """The last of those that would have answered, all being played."""
