@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.lint_docs import PAGE, page
 
+from tests.support.lint_docs import PAGE, page
 from wiretape.analyze.lint.base import Rule
 from wiretape.analyze.lint.rules import RULES
 

@@ -51,7 +51,8 @@ def _anchor(rule: Rule) -> str:
 
 
 def _section(rule: Rule) -> str:
-    return f"\n## {rule.id} {rule.name}\n\n{rule.summary} ({rule.severity})\n\n{rule.explains}\n\nNext step: {rule.mend}.\n"
+    parts = (f"{rule.summary} ({rule.severity})", rule.explains, f"Next step: {rule.mend}.")
+    return f"\n## {rule.id} {rule.name}\n\n" + "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":
