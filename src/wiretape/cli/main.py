@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "show": "Show a tape, or one of its calls.",
     "stats": "Count calls, tokens and cache hits for each user turn.",
     "lint": "Look for what is wrong with an agent's loop.",
+    "debug": "Walk a tape forward and back, with breakpoints.",
     "demo": "Record, replay and explain a small agent, from start to end.",
     "cut": "Write part of a tape as a new tape.",
     "merge": "Write several tapes as one.",

@@ -72,6 +72,6 @@ def named(word: str) -> Command:
     if starts:
         names = ", ".join(dict.fromkeys(command.name for command in starts))
         raise UsageError(f"{word!r} could be {names}: type more of it")
-    near = get_close_matches(word, _words(), 2)
+    near = dict.fromkeys(_words()[name].name for name in get_close_matches(word, _words(), 2))
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     raise UsageError(f"there is no command {word!r}; {hint}help lists all commands")

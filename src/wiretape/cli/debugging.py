@@ -1,0 +1,93 @@
+"""Opens a debugger on a tape: hands the pure core what the other layers know, and keeps its notes beside the tape."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from wiretape.debug.known import Known, Remark
+from wiretape.debug.notes import Note
+from wiretape.debug.session import Debugger
+from wiretape.debug.timeline import Phase, Stop
+
+if TYPE_CHECKING:
+    from wiretape.cli.tapes import Opened
+    from wiretape.model.loop import Run, Step
+    from wiretape.tape.notes import NoteDocument, NotesFile
+
+
+def open_debugger(path: str) -> Debugger:
+    """A debugger at the start of a tape. Raises TapeError."""
+    from wiretape.cli.tapes import open_tape
+
+    return debugger_of(open_tape(path))
+
+
+def debugger_of(opened: Opened) -> Debugger:
+    """A debugger at the start of a tape that is read already. The notes of a tape on standard input are not kept."""
+    known = known_of(opened)
+    if opened.name == "-":
+        return Debugger(opened.run, known)
+    from wiretape.tape.notes import notes_file
+
+    file = notes_file(Path(opened.name))
+    return Debugger(opened.run, known, [_note(document) for document in file.read()], _Keeper(file))
+
+
+def known_of(opened: Opened) -> Known:
+    """What is known of a tape, asked for when it is needed."""
+    run = opened.run
+
+    def why(step: Step) -> str:
+        from wiretape.analyze.why import why
+
+        return why(step, run)
+
+    return Known(
+        name=opened.name,
+        started=opened.tape.header.started,
+        exchanges={exchange.number: exchange for exchange in opened.tape.exchanges},
+        why=why,
+        findings=lambda: remarks(run),
+        open_tape=_other_tape,
+    )
+
+
+def remarks(run: Run) -> list[Remark]:
+    """What the analysis finds worth a look."""
+    from wiretape.analyze.findings import findings
+
+    return [Remark(found.kind, found.call, found.text, estimate=found.estimate) for found in findings(run)]
+
+
+def _other_tape(path: str) -> Run:
+    from wiretape.cli.tapes import link, read
+
+    opened = link(path, read(path))
+    for warning in opened.tape.warnings:
+        print(f"wiretape: warning: {warning}", file=sys.stderr)
+    return opened.run
+
+
+class _Keeper:
+    """Writes all notes to their file."""
+
+    def __init__(self, file: NotesFile) -> None:
+        self._file = file
+
+    def __call__(self, notes: Sequence[Note]) -> None:
+        self._file.write([_document(note) for note in notes])
+
+
+def _document(note: Note) -> NoteDocument:
+    from wiretape.tape.notes import NoteDocument
+
+    assert note.stop.call is not None
+    return NoteDocument(call=note.stop.call, phase=note.stop.phase, tool=note.stop.tool, text=note.text)
+
+
+def _note(document: NoteDocument) -> Note:
+    phases: dict[str, Phase] = {phase: phase for phase in get_args(Phase)}
+    return Note(Stop(phases.get(document.phase, "answer"), document.call, document.tool), document.text)
