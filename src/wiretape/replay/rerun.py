@@ -117,6 +117,12 @@ class Rerun:
         take = self._by_number.get(send.number or 0)
         return take.response if take is not None else None
 
+    def take_of(self, send: Send) -> Take:
+        """The recorded call that a request stands for: the last one before it where it is new."""
+        take = self._threads[send.thread].before
+        assert take is not None
+        return take
+
     @property
     def parted(self) -> bool:
         """Whether the run went another way than the recorded one anywhere."""

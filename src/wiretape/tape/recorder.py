@@ -86,6 +86,7 @@ class Recorder:
         redactor: Redactor,
         note: str | None = None,
         provenance: str | None = None,
+        parent: str | None = None,
         on_exchange: Callable[[Exchange], None] | None = None,
         on_trouble: Callable[[str], None] | None = None,
         on_message: Callable[[Exchange, WsMessage], None] | None = None,
@@ -101,6 +102,7 @@ class Recorder:
             recorder=f"wiretape {__version__}",
             note=note,
             provenance=provenance,
+            parent=parent,
         )
         self._opened = open_tape(path, header, redactor, append)
         for warning in self._opened.warnings:

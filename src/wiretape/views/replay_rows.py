@@ -83,12 +83,13 @@ class Compared:
     recorded: str
     live: str
     hang: int
+    other: str = LIVE  # what stands before the second value
 
     def lines(self, console: Console, width: int) -> Iterator[Text]:
         room = max(_NARROWEST, width - self.hang - len(RECORDED))
         recorded, live, same = _aligned(visible(self.recorded), visible(self.live), room)
         yield from self._value(RECORDED, recorded, room)
-        first, *more = self._value(LIVE, live, room)
+        first, *more = self._value(self.other, live, room)
         yield first
         if same and recorded != live:  # a mark under the very first character would say nothing
             yield Text.assemble(" " * (self.hang + len(LIVE) + cell_len(live[:same])), ("^", "bold yellow"))

@@ -1,0 +1,142 @@
+"""`wiretape rerun`: play a tape's scheduler without the agent's program, against the tape or a live model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wiretape.errors import TapeUnwritable, UsageError
+
+if TYPE_CHECKING:
+    from wiretape.adapters.rerunning import Target
+    from wiretape.model.call import ToolCall, ToolResult
+    from wiretape.replay.rerun import Rerun
+    from wiretape.replay.rerun_values import Row, ToolHook
+
+
+@click.command("rerun")
+@click.argument("tape", metavar="TAPE")
+@click.option("--model", metavar="NAME", help="Send the requests live, for this model.")
+@click.option("--base-url", metavar="URL", help="Send the requests live, to this endpoint of the same wire format.")
+@click.option("--live", is_flag=True, help="Send the requests live, to the recorded endpoint and model.")
+@click.option("--key-env", metavar="NAME", help="The variable that holds the API key, if not the provider's usual one.")
+@click.option(
+    "--tools", "tool_file", metavar="FILE.py", help="Live: run this file's functions for what the tape cannot answer."
+)
+@click.option("-o", "--output", metavar="NEW.tape", help="Live: record what crosses the wire as a new tape.")
+@click.option("--force", is_flag=True, help="Replace NEW.tape if it exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    tape: str,
+    model: str | None,
+    base_url: str | None,
+    live: bool,
+    key_env: str | None,
+    tool_file: str | None,
+    output: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Build each request of TAPE from the call before it, without the agent's program, and compare.
+
+    From each answer and the tools' recorded results the next request is made, as its wire format implies, and checked
+    against the recorded one. What no format implies (the user's words, a reminder) is taken from the tape and said so.
+
+    With --model, --base-url or --live the requests go to a live endpoint, and the tools are answered from the tape by
+    their arguments: the table shows where the runs part. The exit code is 0 where they are equal, 1 where they part.
+    """
+    from wiretape.adapters.rerunning import Target
+    from wiretape.adapters.settings import load_settings
+    from wiretape.cli.tapes import open_tape, print_json
+    from wiretape.replay.rerun import Rerun
+    from wiretape.replay.rerun_report import build_rerun_report
+    from wiretape.views.rerun_view import RerunView
+    from wiretape.views.terminal import make_console
+
+    goes_live = live or model is not None or base_url is not None
+    _check(goes_live, base_url, key_env, tool_file, output, force)
+    settings = load_settings(Path.cwd())
+    opened = open_tape(tape)
+    hook = _tools(tool_file) if goes_live else None
+    rerun = Rerun(opened.tape.exchanges, live=goes_live, mask=settings.mask, tools=hook)
+    target = Target(model, base_url, key_env)
+    if goes_live:
+        _go_live(rerun, target, opened.name, output, tuple(settings.redact))
+    else:
+        from wiretape.adapters.rerunning import play_tape
+
+        play_tape(rerun)
+    where = _where(target) if goes_live else None
+    report = build_rerun_report(opened.name, where, rerun.parted, rerun.rows, rerun.stops, output)
+    if as_json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        make_console().print(RerunView(report))
+    ctx.exit(0 if report.equal else 1)
+
+
+def _check(
+    live: bool, base_url: str | None, key_env: str | None, tools: str | None, output: str | None, force: bool
+) -> None:
+    from wiretape.adapters.routes import base_url_problem
+
+    for option, value in (("--tools", tools), ("-o", output), ("--key-env", key_env)):
+        if value and not live:
+            raise UsageError(f"{option} is for live reruns: give --model, --base-url or --live, too")
+    if base_url is not None and (problem := base_url_problem(base_url)):
+        raise UsageError(f"--base-url {base_url} {problem}")
+    if output is not None and Path(output).exists() and not force:
+        raise TapeUnwritable(f"{output} exists already, and nothing was sent\n  --force replaces it")
+
+
+def _tools(path: str | None) -> ToolHook | None:
+    """What the tape has goes first; the file's functions answer the rest."""
+    if path is None:
+        return None
+    from wiretape.adapters.tool_files import ToolFile
+
+    functions = ToolFile(path)
+
+    def answer(call: ToolCall, found: ToolResult | None) -> ToolResult | None:
+        return found if found is not None else functions(call)
+
+    return answer
+
+
+def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact: tuple[str, ...]) -> None:
+    """Send every request, and say so on stderr while it goes on."""
+    from wiretape.adapters.rerunning import LiveModel, play_live
+    from wiretape.replay.rerun_report import rerun_call
+    from wiretape.views.rerun_view import rerun_line
+    from wiretape.views.terminal import make_console
+
+    console = make_console(stderr=True)
+
+    def show(row: Row) -> None:
+        console.print(rerun_line(rerun_call(row)), soft_wrap=True)
+
+    def trouble(text: str) -> None:
+        click.echo(f"wiretape: {text}", err=True)
+
+    path = Path(output) if output is not None else None
+    if path is not None and path.exists():
+        path.unlink()
+    with LiveModel(target, os.environ, path, _parent(tape, path), redact, trouble) as model:
+        play_live(rerun, model, show)
+
+
+def _parent(tape: str, path: Path | None) -> str | None:
+    """The recorded tape's place as seen from the new one."""
+    if path is None or tape == "-":
+        return None
+    return Path(os.path.relpath(tape, path.parent)).as_posix()
+
+
+def _where(target: Target) -> str:
+    place = target.base_url or "the recorded endpoint"
+    return f"{place}, model {target.model}" if target.model is not None else place
