@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from wiretape.errors import UsageError
 from wiretape.replay.mask import Masker
@@ -29,6 +33,7 @@ from wiretape.replay.mask import Masker
         ("created 1772262330.25", "created 1782262330.5"),
         ("agent 3f2b8c1e-1234-4abc-9def-0123456789ab", "agent 00000000-1234-4abc-9def-0123456789ac"),
         ("Chunk ID: 3fa9c1d2", "Chunk ID: aaa9c1df"),
+        ("Chunk ID: 3fa9c1", "Chunk ID: decade"),
         ("Chunk ID: 71466d\nWall time: 0.0000 seconds", "Chunk ID: 41f215\nWall time: 1.2345 seconds"),
         ("<duration_ms>1209</duration_ms>", "<duration_ms>1361</duration_ms>"),
         ('{"duration": 12, "x": 1}', '{"duration": 9, "x": 1}'),
@@ -45,6 +50,14 @@ def test_what_two_equal_runs_differ_in_is_masked(one: str, other: str) -> None:
     masker = Masker()
     assert masker.text(one) == masker.text(other)
     assert masker.text(one) != one
+
+
+@settings(max_examples=300)
+@given(st.uuids())
+@example(UUID("ad54c94c-75fc-4e50-9339-652d7d5dd321"))  # holds what looks like an item's id: fc-4e50-…
+@example(UUID("12345678-1234-4123-8000-000000000000"))
+def test_any_uuid_is_one(uuid: UUID) -> None:
+    assert Masker().text(f"accepted as message {uuid}, and queued") == "accepted as message <uuid>, and queued"
 
 
 @pytest.mark.parametrize(
