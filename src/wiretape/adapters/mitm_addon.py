@@ -91,25 +91,38 @@ class RecordingAddon:
     # requests
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        if flow.error or flow.response or not self._find_way(flow):
+        if not self._is_recorded(flow):
             return
+        x = self._begin(flow)
+        if x is not None and not _is_held(flow.request):
+            flow.request.stream = self._tee(self._recorder.request_data, x)
+
+    def _is_recorded(self, flow: http.HTTPFlow) -> bool:
+        """Whether a request is to be recorded; what is not flows on as it comes."""
+        if flow.error or flow.response or not self._find_way(flow):
+            return False
         request = flow.request
         if self._via is not None:
             self._via.direct(flow)
         if not (flow.metadata.get("routed") or self.gate.is_recorded(request.host, request.port)):
             request.stream = True
-            return
+            return False
         drop_what_cannot_be_kept(request)
-        x = self._safely(self._recorder.begin, request.method, request.url, _version(request), _pairs(request.headers))
+        return True
+
+    def _begin(self, flow: http.HTTPFlow) -> int | None:
+        request = flow.request
+        x: int | None = self._safely(
+            self._recorder.begin, request.method, request.url, _version(request), _pairs(request.headers)
+        )
         if x is None:
             request.stream = True
-            return
+            return None
         self.open.add(x)
         flow.metadata[_RECORDED] = x
         if request.scheme == "https" and not flow.metadata.get("routed"):
             self.through_tls.add(request.host)
-        if not _is_held(request):
-            request.stream = self._tee(self._recorder.request_data, x)
+        return x
 
     def _find_way(self, flow: http.HTTPFlow) -> bool:
         """Send a request to our own port where its path leads; answer it here if it leads nowhere."""

@@ -16,8 +16,8 @@ from wiretape.adapters.pytest_mending import Mending
 from wiretape.adapters.pytest_mixed import Mixed
 from wiretape.adapters.pytest_options import Asked, Mode
 from wiretape.adapters.pytest_places import shown
-from wiretape.adapters.pytest_rerecording import Rerecording, there_is
 from wiretape.adapters.pytest_subprocess import Children, recording_children, replaying_children
+from wiretape.adapters.rerecording import Rerecording, there_is
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.analyze.stats import stats
 from wiretape.errors import MissError, UsageError

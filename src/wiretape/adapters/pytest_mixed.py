@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from wiretape.adapters.inprocess import Record, Replay
+from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.taking import Taken, ended_by
 from wiretape.model.http import Ended
 from wiretape.replay.playback import Piece, Playback
 from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import Answer, Injected, LiveRequest
+from wiretape.replay.values import LiveRequest
 
 _OF_THE_CONNECTION: Final = frozenset(
     ("connection", "content-length", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer")
@@ -32,6 +33,7 @@ class Mixed(Replay):
 
     def begin(self) -> None:
         super().begin()
+        self._renewing = Renewing(self.session, self.lock)
         self.unplayed = []
         self._calling = threading.local()
         self.recording.begin()
@@ -56,9 +58,8 @@ class Mixed(Replay):
         return self.on_tape(request) or self.called(request)
 
     def on_tape(self, request: LiveRequest) -> Playback | None:
-        with self.lock:
-            outcome = self.session.answer(request)
-        return self._played(outcome) if isinstance(outcome, Answer | Injected) else None
+        outcome = self._renewing.answer(request)
+        return self._played(outcome) if outcome is not None else None
 
     def called(self, request: LiveRequest) -> Playback:
         self._calling.now = True

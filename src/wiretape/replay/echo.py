@@ -84,6 +84,18 @@ class Echoes:
         self._fresh.append(element)
         return found[1]
 
+    def back_exchange(self, exchange: Exchange) -> Exchange:
+        """A live exchange under the recorded names, for a tape on which it stands beside recorded ones."""
+        names = self._recorded
+        if not names:
+            return exchange
+        request, response = exchange.request, exchange.response
+        request = replace(request, url=_named(request.url, names), body=_renamed_body(request.body, names))
+        if response is not None:
+            response = replace(response, body=_renamed_body(response.body, names))
+        messages = tuple(replace(one, body=_renamed_body(one.body, names) or one.body) for one in exchange.messages)
+        return replace(exchange, request=request, response=response, messages=messages)
+
     # -- recorded to live --------------------------------------------------------------------------------------------
 
     def forward(self, exchange: Exchange) -> Exchange:
@@ -91,21 +103,22 @@ class Echoes:
         response = exchange.response
         if not self._live or response is None:
             return exchange
-        body = self._forward_body(response.body)
+        body = _renamed_body(response.body, self._live)
         return exchange if body is response.body else replace(exchange, response=replace(response, body=body))
 
-    def _forward_body(self, body: Body | None) -> Body | None:
-        match body:
-            case JsonBody(value=value):
-                made = _renamed(value, self._live)
-                return body if made is value else replace(body, value=made)
-            case TextBody(text=text):
-                said = _named(text, self._live)
-                return body if said is text else TextBody(said)
-            case StreamBody(binary=False, frames=frames):
-                renamed = _Stream(list(frames), self._live).renamed()
-                return body if renamed is None else replace(body, frames=renamed)
-        return body
+
+def _renamed_body(body: Body | None, names: dict[str, str]) -> Body | None:
+    match body:
+        case JsonBody(value=value):
+            made = _renamed(value, names)
+            return body if made is value else replace(body, value=made)
+        case TextBody(text=text):
+            said = _named(text, names)
+            return body if said is text else TextBody(said)
+        case StreamBody(binary=False, frames=frames):
+            renamed = _Stream(list(frames), names).renamed()
+            return body if renamed is None else replace(body, frames=renamed)
+    return body
 
 
 def apart(one: str, other: str) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from wiretape.model.call import ModelCall
-from wiretape.model.http import BytesBody, Ended, Headers, Request, Response
+from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import aim
 from wiretape.replay.aligned import Alignment, Side, divergence, members_of_messages
@@ -156,6 +156,10 @@ class ReplaySession:
     def let_through(self, host: str) -> None:
         """A connection to a host that the person let through."""
         self.passed[host] = self.passed.get(host, 0) + 1
+
+    def back_exchange(self, exchange: Exchange) -> Exchange:
+        """A live exchange under the names that this tape has for what the program makes anew."""
+        return self._echoes.back_exchange(exchange)
 
     def knows_host(self, host: str) -> bool:
         """Whether anything from this host (with or without its port) is on the tape."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.support.replaying import calls, chat, exchange, live, reply, result, said, session, stream, user
 
-from wiretape.model.http import JsonBody, StreamBody, TextBody, body_bytes
+from wiretape.model.http import Exchange, JsonBody, Request, Response, StreamBody, TextBody, WsMessage, body_bytes
 from wiretape.replay.echo import Echoes, apart
 from wiretape.replay.values import Answer, Difference, Tier
 
@@ -181,3 +181,23 @@ def test_what_is_apart_lies_between_whole_words(one: str, other: str, expected: 
     assert one[len(one) - end :] == other[len(other) - end :]
     assert start + end <= min(len(one), len(other))
     assert (start, end) == expected or one == other
+
+
+def test_a_live_exchange_gets_the_recorded_names_in_request_answer_and_messages() -> None:
+    was, now = "0f8fad5b-d9cb-469f-a165-70867728950e", "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+    echoes = Echoes()
+    echoes.learn([Difference("x", f"agent {was} started", f"agent {now} started")])
+    request = Request("POST", f"https://a/{now}", body=JsonBody({"id": now}))
+    frames = [f'data: {{"t":"{now[:9]}"}}\n\n'.encode(), f'data: {{"t":"{now[9:]}"}}\n\n'.encode()]
+    answer = Response(200, body=StreamBody(frames, [1, 2]))
+    message = WsMessage(3, "server", TextBody(f"hello {now}"))
+    made = echoes.back_exchange(Exchange(1, 0, request, answer, messages=(message,)))
+    assert (made.request.url, made.request.body) == (f"https://a/{was}", JsonBody({"id": was}))
+    assert made.response is not None
+    assert body_bytes(made.response.body).decode().replace('"}\n\ndata: {"t":"', "") == f'data: {{"t":"{was}"}}\n\n'
+    assert made.messages == (WsMessage(3, "server", TextBody(f"hello {was}")),)
+
+
+def test_without_other_names_it_is_the_very_same_exchange() -> None:
+    exchange = Exchange(1, 0, Request("GET", "https://a/"))
+    assert Echoes().back_exchange(exchange) is exchange
