@@ -29,6 +29,8 @@ def report(name: str) -> StatsReport:
         ("route-two-tools", 1, 3, 2, 1),
         ("introduction", 1, 1, 0, 1),
         ("clock-thinking", 1, 2, 1, 1),
+        ("subagent-control", 1, 16, 9, 2),
+        ("subagent-control-resumed", 1, 8, 4, 2),
     ],
 )
 def test_turns_calls_tools_and_agents(name: str, turns: int, calls: int, tool_calls: int, agents: int) -> None:

@@ -33,6 +33,7 @@ class Capture:
     module: str
     arguments: tuple[str, ...]
     provenance: str
+    saving: tuple[str, ...] = ()  # arguments for the recording alone: what the next capture goes on from
 
     @property
     def path(self) -> Path:
@@ -43,6 +44,8 @@ class Capture:
         return [sys.executable, "-m", self.module, *self.arguments]
 
 
+SESSIONS = "tests/support/subagent_control_sessions.json"
+_CONTROL = "tests.support.agents_subagent_control"
 _SERVICE = "wiretape.adapters.demo.customer_service"
 _DEEPSEEK_GUIDE = "a published walk through DeepSeek's chat interface"
 
@@ -91,6 +94,22 @@ CAPTURE_LIST = (
         "shows the second request from another run (other ids, other reasoning): here the first answer goes back as "
         "it came. The guide shows no second answer: it is reconstructed, its usage is unknown.",
     ),
+    Capture(
+        "subagent-control",
+        _CONTROL,
+        ("--seed", "4"),
+        "The tools `subagent`, `send_message`, `list_agents` and `report` follow the published documentation of an "
+        "agent harness: what they answer, and that every message is the subagent's next turn. The run itself, its "
+        "texts and ids are made up; usage is unknown.",
+        saving=("--save", SESSIONS),
+    ),
+    Capture(
+        "subagent-control-resumed",
+        _CONTROL,
+        ("--resume", SESSIONS),
+        "The next process of the run on subagent-control.tape: parent and subagent go on with their sessions, and the "
+        "subagent, which had ended with its process, is resumed by a message. Made up like its first part.",
+    ),
 )
 
 
@@ -110,7 +129,12 @@ def record(capture: Capture, path: Path, upstream: Upstream) -> None:
     path.unlink(missing_ok=True)
     wiretape = [sys.executable, "-m", "wiretape", "record", "-o", str(path)]
     provenance = ["--provenance", f"{capture.provenance} {_UPSTREAM}"]
-    subprocess.run([*wiretape, *provenance, "--", *capture.command], check=True, cwd=ROOT, env=environment(upstream))
+    subprocess.run(
+        [*wiretape, *provenance, "--", *capture.command, *capture.saving],
+        check=True,
+        cwd=ROOT,
+        env=environment(upstream),
+    )
 
 
 def main(names: Sequence[str]) -> None:

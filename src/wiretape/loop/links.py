@@ -152,7 +152,7 @@ def _known(child: Speaker, moment: ModelCall, scene: Scene) -> str:
     before = bisect_left(numbers, moment.number)
     last = scene.calls[numbers[before - 1]] if before else None
     under_way = last is not None and (last.ended_at is None or last.ended_at > moment.at)
-    said = [f"{before} of its calls began before", f"{len(numbers) - before} after"]
+    said = [f"{before} of its calls had begun", f"{len(numbers) - before} came later"]
     if under_way and last is not None:
         said.append(f"call {last.number} was under way")
     return ", ".join(said)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from wiretape.adapters.demo import answers
+from wiretape.adapters.demo.control_answers import CONTROL_SCENES
 
 Json = dict[str, Any]
 
@@ -37,7 +39,9 @@ SCENES = (
     Scene(_CHAT, "自我介绍", "自我介绍", 0, answers.INTRODUCTION),
     Scene(_CHAT, "几点", "几点", 0, answers.CLOCK_ASKS_TIME),
     Scene(_CHAT, "几点", "几点", 1, answers.CLOCK_TELLS_TIME),
+    *(Scene(_CHAT, *scene) for scene in CONTROL_SCENES),
 )
+_SUBAGENT = re.compile(r"started subagent (\S+)")
 
 
 def answer_for(path: str, body: Json) -> Json | None:
@@ -50,7 +54,9 @@ def answer_for(path: str, body: Json) -> Json | None:
     speaker, asks = _text(conversation[0]), _text(conversation[asked_at])
     for scene in SCENES:
         if path.endswith(scene.path) and scene.step == len(results) and scene.speaker in speaker and scene.asks in asks:
-            answer: Json = _fill(scene.answer, _text(results[-1]) if results else "")
+            started = _SUBAGENT.search("\n".join(map(_text, conversation)))
+            known = {"{result}": _text(results[-1]) if results else "", "{subagent}": started[1] if started else ""}
+            answer: Json = _fill(scene.answer, known)
             return answer
     return None
 
@@ -63,13 +69,15 @@ def _text(item: Json) -> str:
     return str(item.get("content") or item.get("output") or "")
 
 
-def _fill(value: Any, result: str) -> Any:
+def _fill(value: Any, known: dict[str, str]) -> Any:
     match value:
         case str():
-            return value.replace("{result}", result)
+            for name, said in known.items():
+                value = value.replace(name, said)
+            return value
         case dict():
-            return {key: _fill(member, result) for key, member in value.items()}
+            return {key: _fill(member, known) for key, member in value.items()}
         case list():
-            return [_fill(member, result) for member in value]
+            return [_fill(member, known) for member in value]
         case _:
             return value
