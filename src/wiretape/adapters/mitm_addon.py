@@ -113,7 +113,7 @@ class RecordingAddon:
     def _begin(self, flow: http.HTTPFlow) -> int | None:
         request = flow.request
         x: int | None = self._safely(
-            self._recorder.begin, request.method, request.url, _version(request), _pairs(request.headers)
+            self._recorder.begin, request.method, request.url, _version(request), pairs_of(request.headers)
         )
         if x is None:
             request.stream = True
@@ -122,6 +122,12 @@ class RecordingAddon:
         flow.metadata[_RECORDED] = x
         if request.scheme == "https" and not flow.metadata.get("routed"):
             self.through_tls.add(request.host)
+        return x
+
+    @staticmethod
+    def number_of(flow: http.HTTPFlow) -> int | None:
+        """The number of the exchange that a flow is recorded as."""
+        x: int | None = flow.metadata.get(_RECORDED)
         return x
 
     def _find_way(self, flow: http.HTTPFlow) -> bool:
@@ -160,7 +166,7 @@ class RecordingAddon:
         if x is None:
             response.stream = True
             return
-        self._safely(self._recorder.response, x, response.status_code, _pairs(response.headers))
+        self._safely(self._recorder.response, x, response.status_code, pairs_of(response.headers))
         if response.status_code in _NOT_WELCOME:
             self._doubt(flow, f"{flow.request.host} answered {response.status_code}")
         response.stream = self._tee(self._recorder.response_data, x)
@@ -168,7 +174,7 @@ class RecordingAddon:
     def response(self, flow: http.HTTPFlow) -> None:
         if flow.websocket is None and flow.response is not None:
             trailers = flow.response.trailers
-            self._end(flow, Ended.COMPLETE, _pairs(trailers) if trailers else None)
+            self._end(flow, Ended.COMPLETE, pairs_of(trailers) if trailers else None)
 
     def error(self, flow: http.HTTPFlow) -> None:
         ended = _ended(flow)
@@ -278,7 +284,7 @@ def _version(message: http.Message) -> str:
     return "2" if message.is_http2 else message.http_version.removeprefix("HTTP/")
 
 
-def _pairs(headers: http.Headers) -> list[tuple[str, str]]:
+def pairs_of(headers: http.Headers) -> list[tuple[str, str]]:
     return [(_text(name), _text(value)) for name, value in headers.fields]
 
 

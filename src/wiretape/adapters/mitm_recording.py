@@ -31,6 +31,7 @@ class Recording:
         port: int = 0,
         verbose: bool = False,
         keep_unset: bool = False,
+        addon: Callable[..., RecordingAddon] = RecordingAddon,
     ) -> None:
         self._environ = environ
         self._keep_unset = keep_unset
@@ -40,7 +41,7 @@ class Recording:
         self._state = state_directory(environ)
         self._ca = ensure_ca(self._state)
         named = base_url_hosts(environ) | ({urlsplit(upstream).hostname or ""} if upstream else set())
-        self.addon = RecordingAddon(
+        self.addon = addon(
             recorder,
             Hosts([*hosts, *named], everything),
             on_trouble,
