@@ -44,6 +44,8 @@ class Break:
     before: str | None
     after: str | None
     character: int | None = None
+    around: tuple[str, str] | None = None  # both texts about the place
+    place: int = 0  # where the difference is in them
 
     def __str__(self) -> str:
         where = self.path if self.character is None else f"{self.path}, character {self.character}"
@@ -62,6 +64,8 @@ class Moved:
     character: int
     before: str
     after: str
+    around: tuple[str, str] = ("", "")
+    place: int = 0
 
 
 def moved(old: str, new: str) -> Moved:
@@ -69,11 +73,12 @@ def moved(old: str, new: str) -> Moved:
     at = common_prefix(old, new)
     start = max(0, at - _NEAR)
     one, other = old[start : at + _NEAR], new[start : at + _NEAR]
+    seen = ((one, other), at - start)
     for kind, pattern in _KINDS:
         before, after = _covering(pattern, one, at - start), _covering(pattern, other, at - start)
         if before is not None and after is not None and before != after:
-            return Moved(kind, at, before, after)
-    return Moved("other text", at, _around(old, at), _around(new, at))
+            return Moved(kind, at, before, after, *seen)
+    return Moved("other text", at, _around(old, at), _around(new, at), *seen)
 
 
 def _covering(pattern: re.Pattern[str], text: str, place: int) -> str | None:

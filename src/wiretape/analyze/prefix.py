@@ -41,10 +41,15 @@ def prefix_breaks(run: Run) -> Iterable[Finding]:
 
 def breaks(before: CallRequest, after: CallRequest) -> list[Break]:
     """The first place in tools, and the first in messages, where `after` is not `before` continued."""
-    chained = after.previous_response_id is not None and not after.held
-    if chained or after.settings.get("conversation") or after.settings.get("thread"):
-        return []  # the provider holds the history
+    if is_held(after):
+        return []
     return [found for found in (tools_break(before, after), messages_break(before, after)) if found is not None]
+
+
+def is_held(request: CallRequest) -> bool:
+    """Whether the provider holds a history that is not on the tape."""
+    chained = request.previous_response_id is not None and not request.held
+    return chained or bool(request.settings.get("conversation") or request.settings.get("thread"))
 
 
 def messages_break(before: CallRequest, after: CallRequest) -> Break | None:
@@ -106,7 +111,7 @@ def _text_break(path: str, old: str, new: str) -> Break:
     if old == new:
         return Break(path, "other members changed", None, None)
     change = moved(old, new)
-    return Break(path, change.kind, change.before, change.after, change.character)
+    return Break(path, change.kind, change.before, change.after, change.character, change.around, change.place)
 
 
 def _content(block: Block) -> str:

@@ -78,22 +78,22 @@ def test_a_history_that_was_cut_short() -> None:
 
 def test_tools_that_changed_and_messages_that_changed_are_both_named() -> None:
     found = said(request(S, HI, offers=tools("a", "b")), request(user("x"), HI, offers=tools("b", "a")))
-    assert found[0] == "tools[0]: tools changed: 'a' became 'b'"
+    assert found[0] == "tools[0]: another order of the tools: 'a, b' became 'b, a'"
     assert found[1].startswith("messages[0]: another message")
 
 
 @pytest.mark.parametrize(
     ("schema", "other", "expected"),
     [
-        ({"r": ["a", "b"]}, {"r": ["b", "a"]}, "tools[0].r[0], character 0: tools changed: 'a' became 'b'"),
-        ({"r": ["a"]}, {"r": ["a", "b"]}, "tools[0].r[1]: tools changed: '1 elements' became '2 elements'"),
+        ({"r": ["a", "b"]}, {"r": ["b", "a"]}, "tools[0].r[0], character 0: a tool's definition: 'a' became 'b'"),
+        ({"r": ["a"]}, {"r": ["a", "b"]}, "tools[0].r[1]: a tool's definition: '1 elements' became '2 elements'"),
         (
             {"a": 1, "b": 2},
             {"b": 2, "a": 1},
-            "tools[0]: tools changed, in the order of their keys: 'a, b' became 'b, a'",
+            "tools[0]: a tool's definition, in the order of its keys: 'a, b' became 'b, a'",
         ),
-        ({"a": 1}, {}, "tools[0].a: tools changed: '1' is gone"),
-        ({}, {"a": 1}, "tools[0].a: tools changed: '1' is new"),
+        ({"a": 1}, {}, "tools[0].a: a tool's definition: '1' is gone"),
+        ({}, {"a": 1}, "tools[0].a: a tool's definition: '1' is new"),
     ],
 )
 def test_where_a_tool_changed(schema: dict[str, object], other: dict[str, object], expected: str) -> None:
@@ -103,10 +103,10 @@ def test_where_a_tool_changed(schema: dict[str, object], other: dict[str, object
 
 def test_a_tool_more_and_a_tool_less() -> None:
     assert said(request(HI, offers=tools("a")), request(HI, offers=tools("a", "b"))) == [
-        "tools[1]: tools changed: 'b' is new"
+        "tools[1]: another tool: 'b' is new"
     ]
     assert said(request(HI, offers=tools("a", "b")), request(HI, offers=tools("a"))) == [
-        "tools[1]: tools changed: 'b' is gone"
+        "tools[1]: another tool: 'b' is gone"
     ]
 
 

@@ -1,0 +1,238 @@
+"""Why each call's prompt was served from the provider's cache, or was not.
+
+Every call is held against the call that it continues. What the provider says goes first, then the wire's own counts,
+then what the texts show; the rules of `cache_rules` say what could be expected.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from wiretape.analyze.cache_breaks import BreakKind
+from wiretape.analyze.cache_evidence import provider_says
+from wiretape.analyze.cache_marks import element_path
+from wiretape.analyze.cache_prefix import Elements, Prefixes, Sent
+from wiretape.analyze.cache_report import CacheBreak, CacheCall, CacheReport
+from wiretape.analyze.cache_rules import CacheRule, rule_for
+from wiretape.analyze.cache_tokens import UNKNOWN, Tokens, servable, tokens_at, whole_tokens
+from wiretape.analyze.cache_verdicts import Ruling, Situation, judge
+from wiretape.analyze.cost import PriceList, cost_of_uncached
+from wiretape.analyze.moved import Break
+from wiretape.analyze.prefix import breaks, is_held
+from wiretape.loop.speaker import common_prefix, same_prompt, system_of, tool_names
+from wiretape.loop.threads import failed
+from wiretape.model.call import ModelCall
+from wiretape.model.loop import Run, Step
+
+_KINDS = ("inference", "prewarm", "completion")
+Scope = tuple[str, str | None, str | None]
+N = TypeVar("N", int, float)
+
+
+def diagnose(run: Run, listed: PriceList | None = None) -> CacheReport:
+    """The verdict on every call that has a prompt, by number. With a price list, what misses cost is told, too."""
+    history = _History(run)
+    calls = [_report(step, history, run, listed) for step in run.steps if step.call.kind in _KINDS]
+    both = [(one.predicted, one.reported) for one in calls if one.predicted is not None and one.reported is not None]
+    return CacheReport(
+        calls=calls,
+        verdicts=dict(Counter(one.verdict for one in calls)),
+        predicted=sum(predicted for predicted, _ in both) if both else None,
+        reported=sum(reported for _, reported in both) if both else None,
+        lost_tokens=_sum(one.lost_tokens for one in calls),
+        lost_usd=_sum(one.lost_usd for one in calls),
+        prices=listed.name if listed is not None else None,
+    )
+
+
+class _History:
+    """What the calls sent, in order, and which call each one continues."""
+
+    def __init__(self, run: Run) -> None:
+        self.elements = Elements()
+        self._run = run
+        self._sent: dict[int, Sent] = {}
+        self._scopes: dict[Scope, Prefixes] = {}
+        self._before = dict(_forerunners(run))
+        self._latest: dict[str, int] = {}  # per kind of agent, its last call that was answered
+
+    def situation(self, step: Step) -> Situation:
+        """All that can be said of a call; and the call is part of the history from then on."""
+        call, rule = step.call, rule_for(step.call)
+        sent = self.elements.sent(call)
+        family = self._family(step)
+        before = self._forerunner(call, family, sent)
+        if not failed(call):
+            self._scopes.setdefault(scope(call), Prefixes()).add(sent)
+            self._sent[call.number] = sent
+            self._latest[family] = call.number
+        return _situation(sent, rule, before, self.elements)
+
+    def _family(self, step: Step) -> str:
+        """Agents of one kind: `look`, `look #2`. A side call is alone."""
+        return f"{self._run.agents[step.agent].name.partition(' #')[0]} {step.turn is None}"
+
+    def _forerunner(self, call: ModelCall, family: str, sent: Sent) -> Sent | None:
+        """The call that this one continues; or the last one of its kind, if they part in tools or system prompt."""
+        number = self._before.get(call.number)
+        while number is not None:  # what failed sent nothing that was kept
+            if number in self._sent:
+                return self._sent[number]
+            number = self._before.get(number)
+        last = self._sent.get(self._latest.get(family, 0))
+        return last if last is not None and _parts_early(last, sent) else None
+
+
+def _forerunners(run: Run) -> Iterable[tuple[int, int]]:
+    """For each call the one before it in its thread; for a thread's first, the one that the thread comes from."""
+    for thread in run.threads:
+        if thread.calls and thread.from_call is not None:
+            yield thread.calls[0], thread.from_call
+        for before, after in zip(thread.calls, thread.calls[1:], strict=False):
+            yield after, before
+
+
+def _parts_early(last: Sent, sent: Sent) -> bool:
+    """Whether two conversations that begin alike, with the same tools or prompt, differ before the first word."""
+    opening = _opening(last)
+    one, other = last.call.request, sent.call.request
+    alike = tool_names(one) == tool_names(other) if one.tools else bool(system_of(one)) and same_prompt(one, other)
+    return alike and common_prefix(last.numbers[:opening], sent.numbers[:opening]) < opening
+
+
+def _opening(sent: Sent) -> int:
+    """How many elements are tools and system messages."""
+    return sent.tools + len(system_of(sent.call.request))
+
+
+def scope(call: ModelCall) -> Scope:
+    """What shares a cache: one host, model and key."""
+    try:
+        host = urlsplit(call.url).netloc
+    except ValueError:
+        host = call.url
+    return host, call.request.model or call.model, _key(call)
+
+
+def _key(call: ModelCall) -> str | None:
+    key = call.request.settings.get("prompt_cache_key")
+    return key if isinstance(key, str) else None
+
+
+def _situation(sent: Sent, rule: CacheRule, before: Sent | None, elements: Elements) -> Situation:
+    call = sent.call
+    at = Situation(sent, rule, before, says=provider_says(call), held=is_held(call.request))
+    base = sent.base
+    if before is None:
+        shared = tokens_at(sent, sent.shared, elements) if sent.shared else Tokens(0 if base is None else None)
+        return replace(at, shared=shared)
+    alike = sent.shared if before is base else common_prefix(before.numbers, sent.numbers)
+    found = breaks(before.call.request, call.request) if alike < len(before.numbers) else []
+    if not found and alike < len(before.numbers):
+        found = [Break(element_path(before.call.request, alike), "other members changed", None, None)]
+    most = max(sent.shared, alike)
+    more = _bytes_before(found[0]) if found and alike == most else 0
+    seen = [one.call for one in (before, base) if one is not None and (one is before or sent.shared >= alike)]
+    return replace(
+        at,
+        alike=alike,
+        elsewhere=_moved_on(before.call, call),
+        breaks=found,
+        shared=tokens_at(sent, most, elements, more),
+        expected=_expected(before, rule, tokens_at(sent, alike, elements) if not found else UNKNOWN),
+        idle_ms=max(0, call.at - max(one.at for one in seen)),
+    )
+
+
+def _moved_on(before: ModelCall, call: ModelCall) -> Break | None:
+    """Another model or key than the call before."""
+    old, new = before.request.model, call.request.model
+    if old is not None and new is not None and old != new:
+        return Break("model", "another model", old, new)
+    if _key(before) != _key(call):
+        return Break("prompt_cache_key", "another key", _key(before), _key(call))
+    return None
+
+
+def _bytes_before(found: Break) -> int:
+    """Of a text that changed inside, what is still the same."""
+    return found.character or 0
+
+
+def _expected(before: Sent, rule: CacheRule, intact: Tokens) -> int | None:
+    """What the cache serves if a request goes on from all that the one before it sent (`intact`: so many tokens)."""
+    usage, whole = before.call.usage, whole_tokens(before)
+    if rule.how != "marked":
+        return servable(intact.count if whole is None else whole, rule, before.call.request.model)
+    if usage is None or whole is None:
+        return None
+    known = [part for part in (usage.cached, usage.cache_write) if part is not None]
+    return sum(known) if known and sum(known) else None
+
+
+# -- telling -------------------------------------------------------------------------------------------------------
+
+
+def _report(step: Step, history: _History, run: Run, listed: PriceList | None) -> CacheCall:
+    at = history.situation(step)
+    ruling, call = judge(at), step.call
+    lost = _lost(at, ruling)
+    cost = cost_of_uncached(call, lost, listed) if lost else None
+    return CacheCall(
+        call=call.number,
+        agent=run.agents[step.agent].name,
+        model=call.model,
+        rules=at.rule.name,
+        input=at.input,
+        shared=at.shared.count,
+        predicted=at.predicted,
+        estimate=not at.shared.exact and bool(at.shared.count),
+        reported=at.reported,
+        written=call.usage.cache_write if call.usage is not None else None,
+        compared_with=at.before.call.number if at.before is not None else None,
+        idle_ms=at.idle_ms,
+        verdict=ruling.verdict,
+        evidence=ruling.evidence,
+        text=ruling.text,
+        breaks=[_break(kind, found) for kind, found in ruling.breaks],
+        lost_tokens=lost,
+        lost_usd=float(cost.usd) if cost is not None else None,
+        mend=ruling.mend,
+    )
+
+
+def _lost(at: Situation, ruling: Ruling) -> int | None:
+    """Tokens that would have been served, had nothing changed: no more than the request has."""
+    if not ruling.missed:
+        return None
+    if at.says is not None and at.says.tokens is not None:
+        return at.says.tokens
+    if at.expected is None:
+        return None
+    served = at.reported if at.reported is not None else at.predicted
+    if served is None:
+        return None
+    return max(0, min(at.expected, at.input if at.input is not None else at.expected) - served)
+
+
+def _break(kind: BreakKind, found: Break) -> CacheBreak:
+    return CacheBreak(
+        kind=kind,
+        what=found.what,
+        path=found.path,
+        character=found.character,
+        before=found.before,
+        after=found.after,
+        around=found.around,
+        place=found.place,
+        text=str(found),
+    )
+
+
+def _sum(values: Iterable[N | None]) -> N | None:
+    known = [value for value in values if value is not None]
+    return sum(known[1:], known[0]) if known else None

@@ -1,0 +1,165 @@
+"""What kind of thing broke a prefix, and the one change that would mend it."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from wiretape.analyze.moved import Break
+from wiretape.analyze.tools_changed import ANOTHER_TOOL, REORDERED
+from wiretape.model.call import CallRequest, Control, Message
+
+BreakKind: TypeAlias = Literal[
+    "clock",
+    "date",
+    "uuid",
+    "nonce",
+    "number",
+    "temporary_path",
+    "tools_reordered",
+    "tools_changed",
+    "schema_changed",
+    "prompt_changed",
+    "history_edited",
+    "history_cut",
+    "compaction",
+    "reasoning_dropped",
+    "ids_changed",
+    "shape_changed",
+    "marker_moved",
+    "model_switch",
+    "key_changed",
+    "setting_changed",
+]
+_KINDS: dict[str, BreakKind] = {
+    "a clock": "clock",
+    "a unix time": "clock",
+    "a date": "date",
+    "a weekday": "date",
+    "a uuid": "uuid",
+    "a nonce": "nonce",
+    "a number": "number",
+    "a temporary path": "temporary_path",
+    "another id": "ids_changed",
+    REORDERED: "tools_reordered",
+    ANOTHER_TOOL: "tools_changed",
+}
+MENDS: dict[BreakKind, str] = {
+    "clock": "say the time in the last user message, or not at all",
+    "date": "say the date in the last user message",
+    "uuid": "keep ids that change out of the prompt, or put them into the last message",
+    "nonce": "keep what is made anew for each request out of the prompt",
+    "number": "keep what counts up out of the prompt, or put it into the last message",
+    "temporary_path": "use a path that stays the same, or put it into the last message",
+    "tools_reordered": "send the tools in one fixed order, such as by name",
+    "tools_changed": "send the same tools in every call, and steer with tool_choice which may be used",
+    "schema_changed": "keep the tool's definition fixed for the run, and put what changes into a message",
+    "prompt_changed": "keep the prompt fixed for the run, and append what changes as a message",
+    "history_edited": "append, and leave what was sent as it is",
+    "history_cut": "cut histories rarely and by much, or not at all",
+    "compaction": "none is needed: a compaction costs one miss; compact rarely",
+    "reasoning_dropped": "send the reasoning back as the model gave it",
+    "ids_changed": "keep the ids of messages and tool calls as they were first sent",
+    "shape_changed": "send the text in one shape, always a string or always a list",
+    "marker_moved": "leave a cache marker where the last one stood, or within the blocks that are looked back over",
+    "model_switch": "stay with one model in a conversation",
+    "key_changed": "send one prompt_cache_key for the whole conversation",
+    "setting_changed": "keep the setting for the whole conversation",
+}
+_BILLING = "x-anthropic-billing-header"
+
+
+def kind_of(found: Break, before: CallRequest, after: CallRequest) -> BreakKind:
+    """What kind of thing a difference between two requests is."""
+    if found.path.startswith("tools["):
+        return _KINDS.get(found.what, "schema_changed")
+    if found.what == "reasoning" and found.after is None:
+        return "reasoning_dropped"
+    if _is_billing(found):
+        return "nonce"
+    in_prompt = _is_system(found, after) or _is_system(found, before)
+    kind = _KINDS.get(found.what)
+    if kind is not None and (in_prompt or kind != "number"):
+        return kind
+    if in_prompt:
+        return "shape_changed" if _same_prompt(before, after) else "prompt_changed"
+    if compacted(before, after):
+        return "compaction"
+    return "history_cut" if found.what == "the history ends earlier" else "history_edited"
+
+
+def mend(kind: BreakKind, found: Break) -> str:
+    """What to change, and nothing else."""
+    if kind == "nonce" and _is_billing(found):
+        return "set CLAUDE_CODE_ATTRIBUTION_HEADER=0: the client writes a new value into each prompt"
+    return MENDS[kind]
+
+
+def _is_billing(found: Break) -> bool:
+    """The line that Claude Code writes at the top of its system prompt, with a value of its own for each request."""
+    return found.around is not None and any(_BILLING in text for text in found.around)
+
+
+def compacted(before: CallRequest, after: CallRequest) -> bool:
+    """Whether a much shorter history stands in the place of a long one."""
+    if any(_is_compaction(message) and message not in before.messages for message in after.messages):
+        return True
+    return len(after.messages) < len(before.messages) and 2 * _length(after) < _length(before)
+
+
+def _is_compaction(message: Message) -> bool:
+    return any(isinstance(block, Control) and block.kind == "compaction" for block in message.blocks)
+
+
+def _length(request: CallRequest) -> int:
+    """Of what was said, without the system prompt."""
+    return sum(_size(message) for message in request.messages if message.role != "system")
+
+
+def _size(message: Message) -> int:
+    return sum(len(getattr(block, "text", "") or getattr(block, "arguments", "")) for block in message.blocks)
+
+
+def _is_system(found: Break, request: CallRequest) -> bool:
+    """Whether the place of a difference is in the system messages that open a request."""
+    for index, message in enumerate(request.messages):
+        if message.role != "system":
+            return False
+        path = request.path(index)
+        if found.path == path or found.path.startswith((f"{path}.", f"{path}[")):
+            return True
+    return False
+
+
+def _same_prompt(before: CallRequest, after: CallRequest) -> bool:
+    """The same words, cut into other blocks."""
+    return _prompt(before) == _prompt(after)
+
+
+def _prompt(request: CallRequest) -> str:
+    opening = []
+    for message in request.messages:
+        if message.role != "system":
+            break
+        opening += [getattr(block, "text", "") for block in message.blocks]
+    return "".join("".join(opening).split())
+
+
+def shape_break(before: CallRequest, after: CallRequest) -> Break | None:
+    """The first message that says the same in another shape: a string that became a list, or the other way round."""
+    for index, (old, new) in enumerate(zip(before.messages, after.messages, strict=False)):
+        one, other = _shape(before, index, old), _shape(after, index, new)
+        if old is not new and one != other:
+            return Break(after.path(index), "another shape", one, other)
+        if (before.path(index) in before.scalars) != (after.path(index) in after.scalars):
+            return Break(after.path(index), "another shape", one, other)
+    return None
+
+
+def _shape(request: CallRequest, index: int, message: Message) -> str:
+    """`a string` or `a list`, as far as the paths of blocks tell."""
+    alone = request.path(index) in request.scalars and message.block_paths in (("",), ())
+    inside = any("[" in path for path in message.block_paths)
+    if alone:
+        return "a string"
+    in_list = request.path(index).startswith("system[")
+    return "a list of blocks" if inside or in_list else "a string"

@@ -1,0 +1,156 @@
+"""What every request sent, as sequences, and how much of a new one an earlier one had sent before.
+
+A request is its tools, then its messages, one number each; equal content has equal numbers. Sequences stand in a tree
+whose edges are whole stretches, so a loop that only grows is one edge: a new call costs what is new in it. Cache
+markers do not count, nor whether a text stands alone or as the only part of a list: no prompt shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from wiretape.analyze.tools_changed import spelled, without_markers
+from wiretape.loop.keys import Atom
+from wiretape.loop.speaker import common_prefix
+from wiretape.model.call import Block, Message, ModelCall, Reasoning, Text, ToolCall, ToolResult, ToolSpec
+
+Numbers = tuple[int, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Sent:
+    """What one call sent. `shared`: how many of its elements the call `base` had sent before it, in the same order."""
+
+    call: ModelCall
+    numbers: Numbers
+    tools: int  # how many of the elements are tools
+    base: Sent | None = None
+    shared: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that `base` sent stands at the start of this."""
+        return self.base is not None and self.shared == len(self.base.numbers)
+
+
+class Elements:
+    """Numbers and sizes of tools and messages. Each object is read once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._seen: dict[int, tuple[object, int]] = {}
+        self._tools: dict[int, tuple[tuple[ToolSpec, ...], Numbers]] = {}
+        self._histories: dict[int, tuple[tuple[Message, ...], Numbers]] = {}
+        self._sizes: list[int] = []
+
+    def sent(self, call: ModelCall) -> Sent:
+        offered = self._offered(call.request.tools)
+        return Sent(call, offered + self._history(call.request.messages), len(offered))
+
+    def size(self, numbers: Sequence[int]) -> int:
+        """Bytes of text of some elements: what tokens are estimated by."""
+        return sum(map(self._sizes.__getitem__, numbers))
+
+    def _offered(self, tools: tuple[ToolSpec, ...]) -> Numbers:
+        found = self._tools.get(id(tools))
+        if found is None:
+            found = self._tools[id(tools)] = (tools, tuple(map(self._tool, tools)))
+        return found[1]
+
+    def _history(self, messages: tuple[Message, ...]) -> Numbers:
+        """Numbers of messages. The objects of a history that was read before are not looked at again."""
+        known: Numbers = ()
+        for last in range(len(messages) - 1, -1, -1):
+            found = self._histories.get(id(messages[last]))
+            if found is not None and len(found[0]) == last + 1 and found[0] == messages[: last + 1]:  # by identity
+                known = found[1]
+                break
+        numbers = known + tuple(map(self._message, messages[len(known) :]))
+        if messages:
+            self._histories[id(messages[-1])] = (messages, numbers)
+        return numbers
+
+    def _tool(self, tool: ToolSpec) -> int:
+        found = self._seen.get(id(tool))
+        if found is None:
+            text = spelled(without_markers(tool.raw))
+            found = self._seen[id(tool)] = (tool, self._number(("tool", text), len(text.encode())))
+        return found[1]
+
+    def _message(self, message: Message) -> int:
+        found = self._seen.get(id(message))
+        if found is None:
+            blocks = tuple(map(_content, message.blocks))
+            key = (message.role, *blocks, spelled(dict(message.extra)) if message.extra else "")
+            size = sum(_bytes(text) for block in blocks for text in block)
+            found = self._seen[id(message)] = (message, self._number(key, size + 4))
+        return found[1]
+
+    def _number(self, key: Hashable, size: int) -> int:
+        number = self._numbers.setdefault(key, len(self._numbers))
+        if number == len(self._sizes):
+            self._sizes.append(size)
+        return number
+
+
+def _content(block: Block) -> Atom:
+    """All that a block says, as texts."""
+    match block:
+        case Text():
+            return ("text", block.text)
+        case Reasoning():
+            return ("reasoning", block.text, block.opaque or "")
+        case ToolCall():
+            return ("call", block.id or "", block.name, block.arguments)
+        case ToolResult():
+            return ("result", block.id or "", block.text, *map(spelled, block.parts))
+        case _:
+            return (type(block).__name__, spelled(block.raw))
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+@dataclass(slots=True)
+class _Node:
+    """A stretch of elements, `start` to `end` of what `last` sent, and what went on from there."""
+
+    last: Sent  # the latest call that sent it
+    start: int
+    end: int
+    after: dict[int, _Node] = field(default_factory=dict)
+
+
+class Prefixes:
+    """All that was sent so far under one model and key."""
+
+    def __init__(self) -> None:
+        self._first: dict[int, _Node] = {}
+
+    def add(self, sent: Sent) -> None:
+        """Find the earlier call that shares the most with this one (the latest of equals), and remember this one."""
+        numbers, at, level = sent.numbers, 0, self._first
+        while at < len(numbers):
+            node = level.get(numbers[at])
+            if node is None:
+                level[numbers[at]] = _Node(sent, at, len(numbers))
+                break
+            same = common_prefix(node.last.numbers[at : node.end], numbers[at:])
+            sent.base, sent.shared = node.last, at + same
+            at += same
+            if at < node.end:
+                self._split(node, at, sent)
+            elif not node.after and at == len(node.last.numbers):  # it goes on from the very end: the stretch grows
+                node.end = len(numbers)
+                node.last = sent
+                break
+            node.last = sent
+            level = node.after
+
+    @staticmethod
+    def _split(node: _Node, at: int, sent: Sent) -> None:
+        rest = _Node(node.last, at, node.end, node.after)
+        node.after = {node.last.numbers[at]: rest}
+        node.end = at

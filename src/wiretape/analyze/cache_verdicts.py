@@ -1,0 +1,375 @@
+"""The verdict on one call, from all that is known of it. Each rule is a small function; they are asked in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from wiretape.analyze.cache_breaks import BreakKind, kind_of, mend, shape_break
+from wiretape.analyze.cache_evidence import Miss
+from wiretape.analyze.cache_marks import entry, marker_break, marks, reaches
+from wiretape.analyze.cache_prefix import Sent
+from wiretape.analyze.cache_report import Evidence, Verdict
+from wiretape.analyze.cache_rules import CacheRule, lifetime
+from wiretape.analyze.cache_tokens import UNKNOWN, Tokens, servable, whole_tokens
+from wiretape.analyze.moved import Break
+from wiretape.analyze.tools_changed import spelled
+from wiretape.loop.threads import failed
+from wiretape.model.call import CallRequest, ModelCall
+
+_MOST = 0.8  # of what was predicted: from there on it was served
+_BEYOND = 1.25  # times what stands before a break: the break did not matter
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A call, the one that it continues, and what they have in common."""
+
+    sent: Sent
+    rule: CacheRule
+    before: Sent | None
+    alike: int = 0  # elements in common with `before`
+    elsewhere: Break | None = None  # another model or key than before: another cache
+    breaks: Sequence[Break] = ()
+    shared: Tokens = UNKNOWN
+    expected: int | None = None  # what would have been served, had nothing changed
+    says: Miss | None = None
+    idle_ms: int | None = None
+    held: bool = False  # the provider holds the history
+
+    @property
+    def call(self) -> ModelCall:
+        return self.sent.call
+
+    @property
+    def reported(self) -> int | None:
+        return self.call.usage.cached if self.call.usage is not None else None
+
+    @property
+    def input(self) -> int | None:
+        return self.call.usage.input if self.call.usage is not None else None
+
+    @property
+    def intact(self) -> bool:
+        return self.before is not None and self.alike == len(self.before.numbers) and self.elsewhere is None
+
+    @property
+    def predicted(self) -> int | None:
+        """What the rules let the cache serve of what was sent before."""
+        if self.before is None and self.sent.base is None:
+            return 0
+        if self.intact:
+            return self.expected
+        if self.rule.how == "marked":
+            return None if self.alike else 0
+        return servable(self.shared.count, self.rule, self.call.request.model)
+
+    @property
+    def most_was_served(self) -> bool:
+        """Whether the wire reports about what an intact prefix gives."""
+        reported, expected = self.reported, self.expected
+        return bool(reported) and expected is not None and (reported or 0) + self.rule.step >= _MOST * expected
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    verdict: Verdict
+    text: str
+    evidence: Evidence = "inferred"
+    breaks: tuple[tuple[BreakKind, Break], ...] = ()
+    mend: str | None = None
+    missed: bool = False  # what the cache would have served counts as lost
+
+
+Rule = Callable[[Situation], Ruling | None]
+
+
+def judge(at: Situation) -> Ruling:
+    """The first rule that has something to say."""
+    for rule in _RULES:
+        ruling = rule(at)
+        if ruling is not None:
+            return ruling
+    return Ruling("unknown", "nothing tells why")
+
+
+def _failed(at: Situation) -> Ruling | None:
+    if failed(at.call) and at.call.usage is None:
+        return Ruling("unknown", "the call gave no whole answer")
+    return None
+
+
+def _told(at: Situation) -> Ruling | None:
+    """The provider names the reason. Where it is, and what stands there, is found by comparing."""
+    if at.says is None:
+        return None
+    found = tuple((kind_of(one, at.before.call.request, at.call.request), one) for one in at.breaks if at.before)
+    if at.says.kind == "model_switch" and at.elsewhere is not None:
+        found = (("model_switch", at.elsewhere), *found)
+    if not found:
+        found = ((at.says.kind, Break(_SECTION.get(at.says.kind, "the request"), at.says.reason, None, None)),)
+    kind, first = found[0]
+    text = f"the provider says {at.says.reason}: {first}{_compared(at)}"
+    return Ruling("broken", text, "provider", found, mend(kind, first), missed=True)
+
+
+_SECTION: dict[BreakKind, str] = {"prompt_changed": "system", "tools_changed": "tools", "history_edited": "messages"}
+
+
+def _nothing_before(at: Situation) -> Ruling | None:
+    if at.before is not None:
+        return None
+    if at.reported:
+        return Ruling("served", f"{_served(at)}; who had sent them before is not on this tape", "wire")
+    if at.held:
+        return Ruling("unknown", "the provider holds the history: what it sends to the model is not on the tape")
+    text = "the first request of its kind"
+    if at.sent.base is not None and at.shared.count:
+        text += f"; about its first {at.shared.count:,} tokens are those of call {at.sent.base.call.number}"
+    return Ruling("first", text)
+
+
+def _held(at: Situation) -> Ruling | None:
+    if not at.held:
+        return None
+    if at.reported:
+        return Ruling("served", _served(at), "wire")
+    return Ruling("unknown", "the provider holds the history: it cannot be compared")
+
+
+def _served_all(at: Situation) -> Ruling | None:
+    """The wire reports what was predicted, whatever changed."""
+    if not at.most_was_served:
+        return None
+    text = _served(at)
+    if at.breaks and at.rule.promised:
+        text += f"; what changed at {at.breaks[0].path} did not matter to the cache"
+    return Ruling("served", text, "wire")
+
+
+def _never_asked(at: Situation) -> Ruling | None:
+    """Where only what is marked is cached, and nothing is."""
+    if at.rule.how != "marked" or at.reported or at.before is None:
+        return None
+    if marks(at.call.request) or (at.call.usage is not None and at.call.usage.cache_write):
+        if marks(at.before.call.request) or (at.before.call.usage and at.before.call.usage.cache_write):
+            return None
+        return Ruling("first", f"the first request of its kind that marks what to cache: call {_number(at)} did not")
+    text = "the request marks nothing to be cached"
+    if not at.intact and at.breaks:
+        text += f"; besides, its prefix changed at {at.breaks[0]}{_compared(at)}"
+    return Ruling("not_asked", text, "wire", _kinds(at), "mark the last block with cache_control (or a cachePoint)")
+
+
+def _too_short(at: Situation) -> Ruling | None:
+    if at.reported or at.before is None:
+        return None
+    least, before = at.rule.least(at.call.request.model), at.before.call.usage
+    if at.rule.how == "marked" and _nothing_happened(at.call) and _nothing_happened(at.before.call):
+        known = f" ({least:,} for this model)" if least else ""
+        text = f"marked, but neither read nor written: fewer tokens than the provider caches{known}"
+        return Ruling("below_minimum", text, "wire", _kinds(at), "none is needed while prompts are this short")
+    tokens = whole_tokens(at.before) if before is not None else None
+    if tokens is None and at.intact:
+        tokens = at.shared.count
+    if least is None or tokens is None or tokens >= least or at.reported is None:
+        return None
+    text = f"call {_number(at)} had sent {tokens:,} tokens; {at.rule.name} caches from {least:,} on"
+    return Ruling("below_minimum", text, "inferred", _kinds(at), "none is needed while prompts are this short")
+
+
+def _nothing_happened(call: ModelCall) -> bool:
+    usage = call.usage
+    return usage is not None and usage.cached == 0 and usage.cache_write == 0 and bool(marks(call.request))
+
+
+def _elsewhere(at: Situation) -> Ruling | None:
+    """Another model or another key: another cache, whatever the texts are."""
+    if at.elsewhere is None:
+        return None
+    kind: BreakKind = "model_switch" if at.elsewhere.path == "model" else "key_changed"
+    text = f"prefix breaks at {at.elsewhere}{_compared(at)}"
+    verdict: Verdict = "broken" if kind == "model_switch" else "routed_elsewhere"
+    return Ruling(verdict, text, "inferred", ((kind, at.elsewhere), *_kinds(at)), mend(kind, at.elsewhere), True)
+
+
+def _broken(at: Situation) -> Ruling | None:
+    if at.intact or not at.breaks or at.before is None:
+        return None
+    reported, shared = at.reported, at.shared.count
+    beyond = reported is not None and shared is not None and reported > _BEYOND * shared + max(64, at.rule.step)
+    if beyond:
+        text = f"{_served(at)}; what changed at {at.breaks[0].path} did not matter to the cache"
+        return Ruling("served", text, "wire")
+    found = _kinds(at)
+    kind, first = found[0]
+    evidence: Evidence = "inferred" if reported is None else "wire"
+    text = f"prefix breaks at {first}{_compared(at)}"
+    return Ruling("broken", text, evidence, found, mend(kind, first), missed=True)
+
+
+def _unsaid(at: Situation) -> Ruling | None:
+    if at.reported is not None:
+        return None
+    if at.intact:
+        return Ruling("unknown", "the prefix is intact; the wire does not say what was cached")
+    return Ruling("unknown", "the wire does not say what was cached")
+
+
+def _marker(at: Situation) -> Ruling | None:
+    """An entry was written, and no marker of this request leads to it."""
+    if at.rule.how != "marked" or at.before is None or not at.intact:
+        return None
+    place = entry(at.before.call.request, at.alike)
+    if place is None or reaches(at.call.request, place, at.rule):
+        return None
+    found = marker_break(at.before.call.request, at.call.request, place)
+    text = f"the prefix is intact, but {found}{_compared(at)}: no marker leads to what was cached"
+    return Ruling("broken", text, "inferred", (("marker_moved", found),), mend("marker_moved", found), missed=True)
+
+
+def _setting(at: Situation) -> Ruling | None:
+    if at.before is None:
+        return None
+    found = setting_break(at.before.call.request, at.call.request, at.rule.settings)
+    if found is None:
+        return None
+    text = f"the prefix is intact, but {found}{_compared(at)}"
+    return Ruling("broken", text, "inferred", (("setting_changed", found),), mend("setting_changed", found), True)
+
+
+def setting_break(before: CallRequest, after: CallRequest, names: Sequence[str]) -> Break | None:
+    """The first setting that counts in a prefix and is another one now."""
+    for name in names:
+        old, new = before.settings.get(name), after.settings.get(name)
+        if old != new:
+            one, other = (None if value is None else spelled(value) for value in (old, new))
+            return Break(name, "a setting", one, other)
+    return None
+
+
+def _expired(at: Situation) -> Ruling | None:
+    if at.before is None or at.idle_ms is None:
+        return None
+    seconds = lifetime(at.rule, at.before.call)
+    if seconds is None or at.idle_ms < seconds * 1000:
+        return None
+    text = (
+        f"the prefix is intact, but {span(at.idle_ms)} had passed since call {_last(at)} sent it: "
+        f"{at.rule.name} keeps entries {span(seconds * 1000)} without use"
+    )
+    longer = at.rule.long_lifetime is not None and seconds != at.rule.long_lifetime
+    how = f"ask for the longer lifetime ({span((at.rule.long_lifetime or 0) * 1000)}), or" if longer else ""
+    return Ruling("expired", text, "inferred", (), f"{how} call again sooner".strip(), missed=True)
+
+
+def _shape(at: Situation) -> Ruling | None:
+    if at.before is None or not at.intact:
+        return None
+    found = shape_break(at.before.call.request, at.call.request)
+    if found is None:
+        return None
+    text = f"prefix breaks at {found}{_compared(at)}; the words are the same"
+    return Ruling("broken", text, "inferred", (("shape_changed", found),), mend("shape_changed", found), missed=True)
+
+
+def _too_early(at: Situation) -> Ruling | None:
+    if at.before is None or not at.intact:
+        return None
+    earlier = at.before.call
+    first = earlier.response.first_token_at if earlier.response is not None else None
+    ready = first if first is not None else earlier.ended_at
+    if ready is None or ready <= at.call.at:
+        return None
+    text = f"the prefix is intact, but call {earlier.number} had not begun to answer: nothing of it was cached yet"
+    return Ruling("too_early", text, "inferred", (), f"send it after call {earlier.number} begins to answer", True)
+
+
+def _partly(at: Situation) -> Ruling | None:
+    """Part of it was served. Without a promise that is all that can be said."""
+    if not at.reported or (at.rule.promised and at.expected is not None and at.reported * 2 < at.expected):
+        return None
+    return Ruling("served", f"{_served(at)}, fewer than the {at.expected:,} that were sent before" if at.expected else
+                  _served(at), "wire")  # fmt: skip
+
+
+def _unpromised(at: Situation) -> Ruling | None:
+    if at.rule.promised and at.expected is not None:
+        return None
+    return Ruling("unknown", f"the prefix is intact and was not served; {_no_promise(at.rule)}")
+
+
+def _no_promise(rule: CacheRule) -> str:
+    if rule.promised:
+        return "how much of it was cached is not known"
+    return "no rule is known" if rule.name == "other" else f"{rule.name} promises no hit"
+
+
+def _routed(at: Situation) -> Ruling | None:
+    since = f"{span(at.idle_ms)} after" if at.idle_ms is not None else "after"
+    text = f"the prefix is intact and came {since} call {_last(at)}: it went to another cache, or was dropped early"
+    key = at.rule.key
+    steer = f"send the same {key} in every call" if key and key not in at.call.request.settings else None
+    return Ruling("routed_elsewhere", text, "inferred", (), steer, missed=True)
+
+
+_RULES: tuple[Rule, ...] = (
+    _failed,
+    _told,
+    _nothing_before,
+    _held,
+    _served_all,
+    _never_asked,
+    _too_short,
+    _elsewhere,
+    _broken,
+    _unsaid,
+    _marker,
+    _setting,
+    _expired,
+    _shape,
+    _too_early,
+    _partly,
+    _unpromised,
+    _routed,
+)
+
+
+# -- words ---------------------------------------------------------------------------------------------------------
+
+
+def _served(at: Situation) -> str:
+    of = f" of {at.input:,}" if at.input is not None else ""
+    return f"{at.reported or 0:,}{of} input tokens came from the cache"
+
+
+def _kinds(at: Situation) -> tuple[tuple[BreakKind, Break], ...]:
+    if at.before is None:
+        return ()
+    return tuple((kind_of(found, at.before.call.request, at.call.request), found) for found in at.breaks)
+
+
+def _compared(at: Situation) -> str:
+    return f" (compared with call {_number(at)})" if at.before is not None else ""
+
+
+def _number(at: Situation) -> int:
+    return at.before.call.number if at.before is not None else 0
+
+
+def _last(at: Situation) -> int:
+    """The call that sent the prefix last."""
+    base = at.sent.base
+    return max(_number(at), base.call.number if base is not None and base.call is not at.call else 0)
+
+
+def span(ms: int) -> str:
+    """A time span in words."""
+    seconds = ms / 1000
+    if seconds < 120:
+        return f"{seconds:.0f} s" if seconds >= 1 or not ms else f"{ms} ms"
+    minutes = seconds / 60
+    if minutes < 120:
+        return f"{minutes:.0f} minutes"
+    hours = minutes / 60
+    return f"{hours:.0f} hours" if hours < 48 else f"{hours / 24:.0f} days"
