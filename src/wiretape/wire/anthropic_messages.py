@@ -121,10 +121,7 @@ def messages_request(body: JsonObject, memo: Memo) -> CallRequest:
     raw = body.get("messages")
     segments.append((len(messages), "messages"))
     if isinstance(raw, list):
-        messages += [
-            memo.of("anthropic.messages", m, request_message) if isinstance(m, dict) else request_message(m)
-            for m in raw
-        ]
+        messages += memo.each("anthropic.messages", raw, request_message)
     elif raw is not None:
         messages.append(unknown_message("messages", raw, "unknown"))
     tools, thread = body.get("tools"), obj(body.get("thread"))

@@ -6,9 +6,11 @@ point in the group `wiretape.formats`).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import takewhile
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from wiretape.model.call import CallRequest, Message, ModelCall
@@ -35,10 +37,11 @@ class Memo:
     its new content only. The values are kept alive, so an identity is never reused.
     """
 
-    __slots__ = ("_made",)
+    __slots__ = ("_lists", "_made")
 
     def __init__(self) -> None:
         self._made: dict[tuple[str, int], tuple[Json, Any]] = {}
+        self._lists: dict[tuple[str, int], tuple[list[Json], tuple[Any, ...]]] = {}
 
     def of(self, kind: str, raw: Json, make: Callable[[Any], T]) -> T:
         """`make(raw)`, made once per raw value and kind. `raw` must be a dict or list: small values share identity."""
@@ -47,6 +50,16 @@ class Memo:
         if found is None:
             found = self._made[key] = (raw, make(raw))
         made: T = found[1]
+        return made
+
+    def each(self, kind: str, raws: list[Json], make: Callable[[Any], T]) -> tuple[T, ...]:
+        """`make` of every element, dicts once each. What a list begins with as the last one did is taken over whole."""
+        key = (kind, id(raws[0]) if raws else 0)
+        old, known = self._lists.get(key, ([], ()))
+        same = sum(takewhile(bool, map(operator.is_, old, raws)))
+        fresh = (self.of(kind, raw, make) if isinstance(raw, dict) else make(raw) for raw in raws[same:])
+        made = (*known[:same], *fresh)
+        self._lists[key] = (raws, made)
         return made
 
 

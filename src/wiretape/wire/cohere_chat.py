@@ -83,9 +83,7 @@ def _is_ours(request: Request) -> bool:
 def _chat_request(body: JsonObject, memo: Memo) -> CallRequest:
     raw = body.get("messages")
     if isinstance(raw, list):
-        messages = tuple(
-            memo.of("cohere.chat", m, _request_message) if isinstance(m, dict) else _request_message(m) for m in raw
-        )
+        messages = memo.each("cohere.chat", raw, _request_message)
     else:
         messages = () if raw is None else (unknown_message("messages", raw, "unknown"),)
     tools = body.get("tools")

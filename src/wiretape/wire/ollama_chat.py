@@ -97,9 +97,7 @@ def _decode(name: str, exchange: Exchange, request: CallRequest) -> ModelCall:
 def _chat_request(body: JsonObject, memo: Memo) -> CallRequest:
     raw = body.get("messages")
     if isinstance(raw, list):
-        messages = tuple(
-            memo.of("ollama.chat", m, request_message) if isinstance(m, dict) else request_message(m) for m in raw
-        )
+        messages = memo.each("ollama.chat", raw, request_message)
     else:
         messages = () if raw is None else (unknown_message("messages", raw, "unknown"),)
     tools = body.get("tools")

@@ -82,9 +82,7 @@ def openai_error(status: int, message: str, code: str) -> tuple[Headers, bytes]:
 def chat_request(body: JsonObject, memo: Memo) -> CallRequest:
     raw = body.get("messages")
     if isinstance(raw, list):
-        messages = tuple(
-            memo.of("openai.chat", m, request_message) if isinstance(m, dict) else request_message(m) for m in raw
-        )
+        messages = memo.each("openai.chat", raw, request_message)
     else:
         messages = () if raw is None else (unknown_message("messages", raw, "unknown"),)
     tools = body.get("tools") or body.get("functions")

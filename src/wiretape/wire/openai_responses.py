@@ -101,9 +101,7 @@ def responses_request(body: JsonObject, memo: Memo) -> CallRequest:
         scalars.add("instructions")
     if isinstance(given, list):
         segments.append((len(messages), "input"))
-        messages += [
-            memo.of("openai.responses", i, input_item) if isinstance(i, dict) else input_item(i) for i in given
-        ]
+        messages += memo.each("openai.responses", given, input_item)
     elif given is not None:
         segments.append((len(messages), "input"))
         scalars.add("input")
