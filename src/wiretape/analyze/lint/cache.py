@@ -9,7 +9,6 @@ from wiretape.analyze.moved import Break
 from wiretape.analyze.prefix import breaks, consecutive
 from wiretape.model.call import ModelCall
 
-HANDOFF = "with another system prompt and other tools"  # how `loop` describes it
 
 
 class UnstablePrefix(Rule):
@@ -29,7 +28,7 @@ class UnstablePrefix(Rule):
     def check(self, subject: Subject) -> Iterable[LintFinding]:
         places: dict[tuple[int, str, str], list[tuple[ModelCall, ModelCall, Break]]] = {}
         for before, call in consecutive(subject.run):
-            if not _comparable(before, call) or subject.steps[call.number].cause.detail == HANDOFF:
+            if not _comparable(before, call) or subject.steps[call.number].cause.kind == "handoff":
                 continue
             for found in breaks(before.request, call.request):
                 if found.path.startswith("previous_response"):

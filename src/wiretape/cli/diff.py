@@ -1,0 +1,47 @@
+"""`wiretape diff`: two runs side by side, and where they part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+DIFFERENT = 1
+
+
+@click.command("diff")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("--all", "everything", is_flag=True, help="Show every difference, and what changes from run to run.")
+@click.option("--mask", multiple=True, metavar="RE", help="What this regular expression matches does not count.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(ctx: click.Context, a: str, b: str, everything: bool, mask: tuple[str, ...], as_json: bool) -> None:
+    """Compare the runs on two tapes, A and B.
+
+    Turns and calls are aligned; each turn shows its calls, tokens and cache hits in both runs, and the calls that
+    only one has. The first divergence is shown with its place and both values. Ids, clocks and dates do not count,
+    nor does what matches `mask` of [tool.wiretape] in pyproject.toml or --mask; tokens and times are shown only.
+    Exits with 1 if the runs differ.
+    """
+    from wiretape.adapters.prices import price_list
+    from wiretape.adapters.settings import load_settings
+    from wiretape.analyze.comparing.runs import compare_runs
+    from wiretape.cli.tapes import open_tape, print_json
+
+    one, other = open_tape(a), open_tape(b)
+    comparison = compare_runs(
+        one.run,
+        other.run,
+        (*load_settings(Path.cwd()).mask, *mask),
+        price_list(one.tape.header.started),
+        price_list(other.tape.header.started),
+    )
+    if as_json:
+        print_json({"a": one.name, "b": other.name, **comparison.model_dump(mode="json")})
+    else:
+        from wiretape.views.diff_view import diff_view
+        from wiretape.views.terminal import make_console
+
+        make_console().print(diff_view(comparison, one.name, other.name, everything))
+    ctx.exit(0 if comparison.same else DIFFERENT)
