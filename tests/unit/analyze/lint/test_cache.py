@@ -50,4 +50,4 @@ def test_tools_in_another_order_are_told_with_both_names() -> None:
     first = make_call(1, [HI], ME, offers=tools("a", "b"))
     later = make_call(2, [HI, ME, MORE], "sunny", offers=tools("b", "a"))
     [finding] = found("WT013", first, later)
-    assert (finding.path, finding.values) == ("tools[0]", {"before": "a", "after": "b"})
+    assert (finding.path, finding.values) == ("tools[0]", {"before": "a, b", "after": "b, a"})
