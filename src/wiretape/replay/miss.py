@@ -64,6 +64,27 @@ def nearest_call(
     return Nearest(recorded[order], apart, alike=place.way.depth > 0 or _shares_a_message(apart, probe, length))
 
 
+def nearest_at_address(probe: Probe, recorded: Sequence[Recorded], played: bytearray, masker: Masker) -> Nearest | None:
+    """The recorded request to the same address that one of no known format is most like; None where there is none."""
+    where = probe.address
+    there = [
+        one
+        for one in recorded
+        if one.probe.format is None
+        and (one.probe.address.method, one.probe.address.path) == (where.method, where.path)
+        and where.host in ("", one.probe.address.host)
+    ]
+    found = []
+    for one in sorted(there, key=lambda one: bool(played[one.order]))[:_LOOKED_AT]:
+        apart = [
+            *differences_of_queries(one.probe.address.query, where.query),
+            *differences(one.probe.value, probe.value),
+        ]
+        firm = [difference for difference in apart if not is_masked(difference, masker)]
+        found.append(Nearest(one, tuple(firm or apart), alike=True))
+    return min(found, key=lambda one: (bool(played[one.recorded.order]), len(one.differences)), default=None)
+
+
 def _shares_a_message(apart: Sequence[Difference], probe: Probe, length: int) -> bool:
     call = probe.decoded
     if call is None:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import orjson
 
-from wiretape.model.http import Body, BytesBody, Exchange, JsonBody, body_bytes
+from wiretape.model.http import Body, Exchange, JsonBody, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.index import Probe
+from wiretape.replay.multipart import parts_of
 from wiretape.replay.values import Reference, address
 from wiretape.wire.base import WireFormat
 from wiretape.wire.registry import Registry, decode
 
 if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
-
-_BOUNDARY = re.compile(rb"\A--([^\r\n]{8,200})\r?\n")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +50,9 @@ def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[
                     exchange=exchange,
                     probe=Probe(
                         address=where,
-                        value=plain(body_value(exchange.request.body)),
+                        value=plain(
+                            body_value(exchange.request.body), exchange.request.headers.get("content-type", "")
+                        ),
                         format=(
                             _socket_format(exchange, registry)
                             if is_socket
@@ -93,18 +93,8 @@ def body_value(body: Body | None) -> Json:
         return data or None
 
 
-def plain(value: Json) -> Json:
-    """A body value as JSON, so that it can be compared: bytes become text, a multipart boundary its name."""
+def plain(value: Json, content_type: str = "") -> Json:
+    """A body value as JSON, so that it can be compared: a form by its parts, other bytes as text."""
     if not isinstance(value, bytes):
         return value
-    boundary = _BOUNDARY.match(value)
-    if boundary is not None:
-        value = value.replace(boundary[1], b"boundary")
-    return {"bytes": value.decode("utf-8", "surrogateescape")}
-
-
-def live_body(data: bytes, value: Json) -> Body | None:
-    """A live request's body, whose JSON value was parsed before."""
-    if isinstance(value, bytes):
-        return BytesBody(value)
-    return JsonBody(value) if data else None
+    return parts_of(value, content_type) or {"bytes": value.decode("utf-8", "surrogateescape")}

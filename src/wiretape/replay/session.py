@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import orjson
 
 from wiretape.model.call import ModelCall
-from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Request, Response
+from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import aim
 from wiretape.replay.aligned import Alignment, Side, divergence, members_of_messages
@@ -20,6 +21,7 @@ from wiretape.replay.compare import Differences, differences
 from wiretape.replay.continuing import Continuity
 from wiretape.replay.drift import Drifts
 from wiretape.replay.echo import Echoes
+from wiretape.replay.excerpt import excerpts
 from wiretape.replay.faults import Fault, Refusal
 from wiretape.replay.index import Probe
 from wiretape.replay.mask import Masker
@@ -31,16 +33,18 @@ from wiretape.replay.miss import (
     is_minor,
     mending,
     miss,
+    nearest_at_address,
     nearest_call,
     provider_error,
 )
 from wiretape.replay.moved import Found
 from wiretape.replay.pieces import without_members
 from wiretape.replay.playback import lost_body
-from wiretape.replay.recorded import Recorded, live_body, plain, recorded_exchanges
+from wiretape.replay.recorded import Recorded, plain, recorded_exchanges
 from wiretape.replay.report import ReplayReport, build_report
 from wiretape.replay.sockets import SocketPlay, Sockets
 from wiretape.replay.tiers import Tiers
+from wiretape.replay.tool_play import ToolPlay
 from wiretape.replay.values import (
     Answer,
     Difference,
@@ -57,7 +61,9 @@ from wiretape.replay.values import (
 from wiretape.tape.codings import CodingError, decoder_for
 from wiretape.tape.sharing import BodyParser
 from wiretape.tape.spelling import NotCarried
+from wiretape.wire.recognition import is_media_inference
 from wiretape.wire.registry import Registry, default_registry
+from wiretape.wire.tool_exchange import ToolAnswer, is_tool_exchange
 
 if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
@@ -130,6 +136,21 @@ class ReplaySession:
         self._outcomes.append(outcome)
         return outcome
 
+    def call_tool(self, name: str, arguments: Json, *, keep_miss: bool = True) -> ToolAnswer | Miss:
+        """What a recorded tool came to, for a program that does not run it. `keep_miss`: a miss is told at the end."""
+        self._number += 1
+        outcome = self._tools.call(self._number, name, arguments)
+        if isinstance(outcome, Miss):
+            if keep_miss:
+                self._outcomes.append(outcome)
+            return outcome
+        answer, played, own = outcome
+        if own is not None:
+            self._played[own.order] = True
+            self._outcomes.append(played)
+        self.drifts.add(played, [False] * len(played.differences))
+        return answer
+
     def open_socket(self, request: LiveRequest) -> SocketPlay | Outcome:
         """The recorded WebSocket that a live one plays; without any, what the request gets as one of HTTP."""
         where = address(request.method, self._echoes.back_text(request.url))
@@ -199,7 +220,10 @@ class ReplaySession:
 
     def report(self) -> ReplayReport:
         """What happened so far."""
-        left = [r.reference for r in self._recorded if not self._played[r.order]]
+        unplayed = [r for r in self._recorded if not self._played[r.order]]
+        if "_tools" not in self.__dict__:  # a program that runs its tools itself leaves none of them over
+            unplayed = [r for r in unplayed if not is_tool_exchange(r.exchange)]
+        left = [r.reference for r in unplayed]
         never_came = self._faults.never_came
         return build_report(self.names, self._outcomes, self.drifts, self.passed, left, self._sockets.left, never_came)
 
@@ -232,10 +256,12 @@ class ReplaySession:
 
     def _probe(self, request: LiveRequest) -> Probe:
         data = plain_bytes(request.body, request.headers.get("content-encoding", ""))
-        value = self._echoes.back(self._value(data))
+        read = self._value(data)
+        value = self._echoes.back(plain(read, request.headers.get("content-type", "")))
         where = address(request.method, self._echoes.back_text(request.url))
-        made = Request(where.method, request.url, request.headers, live_body(data, value))
-        return Probe(where, plain(value), self._registry.recognise_request(made), made)
+        body = BytesBody(read) if isinstance(read, bytes) else JsonBody(value) if data else None
+        made = Request(where.method, request.url, request.headers, body)
+        return Probe(where, value, self._registry.recognise_request(made), made)
 
     def _value(self, data: bytes) -> Json:
         try:
@@ -304,10 +330,26 @@ class ReplaySession:
         if probe.format is None:
             socket = self._socket_at(probe)
             if not socket:
-                note = note or (f"{already.reference} was already played" if already is not None else "")
-                return Stray(self._number, probe.address.what_and_where, note)
+                return self._without_format(probe, already, note)
             note = socket
         return self._miss(probe, already, note)
+
+    def _without_format(self, probe: Probe, already: Recorded | None, note: str) -> Miss | Stray:
+        """What no format reads is a stray, unless a model was asked; either says what it is nearest to."""
+        nearest = nearest_at_address(probe, self._recorded, self._played, self._masker) if already is None else None
+        if is_media_inference(probe.request):
+            reason: MissReason = "diverged" if nearest is not None else "never recorded"
+            if already is not None:
+                reason, nearest = "already played", Nearest(already, (), True)
+            reason = "not playable" if note else reason
+            return miss(self._number, probe, reason, nearest, self.names, lambda _: "", note, self._mending(reason))
+        if already is not None:
+            note = note or f"{already.reference} was already played"
+        elif nearest is not None and nearest.differences:
+            recorded, live = excerpts(nearest.differences[0], 60)
+            where = nearest.differences[0].where
+            note = note or f"{nearest.recorded.reference} differs at {where}: recorded {recorded}, live {live}"
+        return Stray(self._number, probe.address.what_and_where, note)
 
     def _miss(self, probe: Probe, already: Recorded | None, note: str) -> Miss:
         nearest = None
@@ -358,6 +400,19 @@ class ReplaySession:
     ) -> Miss:
         probe = replace(recorded.probe, value=live)
         return miss(self._number, probe, reason, nearest, self.names, self._tiers.label, note, self._mending(reason))
+
+    @cached_property
+    def _tools(self) -> ToolPlay:
+        """The tools of these tapes. Made when the first is called."""
+        return ToolPlay(
+            self._recorded,
+            self._tiers.runs,
+            self.names,
+            self.options,
+            self._masker,
+            self._echoes,
+            lambda reason: self._mending(reason).line,
+        )
 
     def _mending(self, reason: MissReason) -> Mending:
         return Mending(self.mend(reason)) if self.mend is not None else mending(reason, self._names, self.program)

@@ -31,6 +31,10 @@ _TELLING = (
     "/v1/messages",
     "/messages/count_tokens",
 )
+# Inferences that are no conversation, and whose bodies no format reads: forms with sound, pictures, videos.
+_MEDIA = re.compile(
+    r"/(?:audio/(?:transcriptions|translations|speech)|images/(?:generations|edits|variations)|videos)/?$"
+)
 _LOOK_AT = 8  # messages at each end of a conversation that are looked at for signs
 _HOSTS = (
     ("api.deepseek.com", "deepseek"),
@@ -102,6 +106,11 @@ def host_dialect(url: str) -> str | None:
     # A reverse route carries the upstream's host as a path segment.
     where = host if not host.startswith(("127.0.0.1", "localhost")) else url
     return next((dialect for part, dialect in _HOSTS if part in where), None)
+
+
+def is_media_inference(request: Request) -> bool:
+    """Whether a model is asked to make, change or write down sound, pictures or videos."""
+    return is_post(request) and _MEDIA.search(path_of(request.url)) is not None
 
 
 def is_post(request: Request) -> bool:
