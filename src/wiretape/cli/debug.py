@@ -67,7 +67,10 @@ def _screen() -> Callable[[Debugger], None] | None:
     """The screen, where there is a terminal for it and the library is installed."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return None
-    if any(importlib.util.find_spec(name) is None for name in ("textual", "wiretape.adapters.debug_screen")):
+    if importlib.util.find_spec("textual") is None:
+        click.echo(
+            "line by line, since textual is not installed: pip install 'wiretape[tui]' brings a screen", err=True
+        )
         return None
-    found: Callable[[Debugger], None] = importlib.import_module("wiretape.adapters.debug_screen").run_screen
+    found: Callable[[Debugger], None] = importlib.import_module("wiretape.adapters.screen.app").run_screen
     return found

@@ -40,6 +40,7 @@ def converse(debugger: Debugger) -> None:
     console.print(reply_view(debugger.execute("info tape")))
     console.print("help or ? lists the commands; step goes on to the first call", style="dim")
     debugger.history.clear()
+    debugger.world.prepare()
     _prepare_completion(debugger)
     while True:
         try:

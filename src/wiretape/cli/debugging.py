@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from wiretape.debug.known import Known, Remark
+from wiretape.debug.known import CacheVerdict, Known, Remark
 from wiretape.debug.notes import Note
 from wiretape.debug.session import Debugger
 from wiretape.debug.timeline import Phase, Stop
@@ -50,16 +50,36 @@ def known_of(opened: Opened) -> Known:
         started=opened.tape.header.started,
         exchanges={exchange.number: exchange for exchange in opened.tape.exchanges},
         why=why,
+        cache=lambda: verdicts(run),
         findings=lambda: remarks(run),
         open_tape=_other_tape,
     )
 
 
 def remarks(run: Run) -> list[Remark]:
-    """What the analysis finds worth a look."""
-    from wiretape.analyze.findings import findings
+    """What lint finds in the loop."""
+    from wiretape.analyze.lint.base import Subject
+    from wiretape.analyze.lint.rules import lint
 
-    return [Remark(found.kind, found.call, found.text, estimate=found.estimate) for found in findings(run)]
+    return [
+        Remark(
+            kind=found.name,
+            call=found.call,
+            text=f"{found.path}: {found.text}" if found.path is not None else found.text,
+            severity=found.severity,
+            id=found.rule,
+            values=tuple(found.values.items()),
+            mend=found.mend,
+        )
+        for found in lint(Subject(run))
+    ]
+
+
+def verdicts(run: Run) -> dict[int, CacheVerdict]:
+    """What the prompt cache did for each call."""
+    from wiretape.analyze.cache import diagnose
+
+    return {one.call: CacheVerdict(one.verdict, one.text) for one in diagnose(run).calls}
 
 
 def _other_tape(path: str) -> Run:

@@ -97,6 +97,9 @@ def _values(debugger: Debugger, name: str) -> list[str]:
             return sorted({step.call.model for step in run.steps if step.call.model})
         case "finding" | "lint":
             return sorted({remark.kind for remark in debugger.world.all_remarks()})
+        case "cache":
+            verdicts = (debugger.world.cache_verdict(number) for number in debugger.line.calls)
+            return sorted({verdict.word for verdict in verdicts if verdict is not None})
         case "call":
             return [str(number) for number in debugger.line.calls]
         case "turn":

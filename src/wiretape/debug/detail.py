@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wiretape.debug.breakpoints import Breakpoint, Breakpoints
-from wiretape.debug.known import Remark
+from wiretape.debug.known import CacheVerdict, Remark
 from wiretape.debug.notes import Note
 from wiretape.debug.timeline import Stop
 from wiretape.debug.world import World
@@ -34,7 +34,7 @@ class Detail:
     most_input: int
     uses: tuple[ToolUse, ...]
     tool: ToolUse | None
-    cache: str | None
+    cache: CacheVerdict | None
     remarks: tuple[Remark, ...]
     drift: tuple[str, ...]
     notes: tuple[Note, ...]

@@ -17,23 +17,31 @@ from wiretape.model.loop import Run, Step
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A finding: its rule or kind, the call it is about, what it says. `estimate`: inferred, not read off the wire."""
+    """A finding: its rule's name, the call it is about, what it says. `estimate`: inferred, not read off the wire.
+
+    `id` is another name of the rule, `values` what stands there and what it is held against, `mend` the next step.
+    """
 
     kind: str
     call: int | None
     text: str
     severity: str = ""
     estimate: bool = False
+    id: str = ""
+    values: tuple[tuple[str, str], ...] = ()
+    mend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheVerdict:
+    """What the prompt cache did for a call: in one word (served, broken, expired, …) and in a sentence."""
+
+    word: str
+    text: str
 
 
 class Why(Protocol):
     def __call__(self, step: Step) -> str: ...
-
-
-class Verdict(Protocol):
-    """One sentence on what the prompt cache did for a call; None: nothing can be said."""
-
-    def __call__(self, call: int) -> str | None: ...
 
 
 class OpensTapes(Protocol):
@@ -50,13 +58,13 @@ def _no_tapes(path: str) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Handed in when a debugger is made. `findings` and `drift` are called at most once each."""
+    """Handed in when a debugger is made. `cache`, `findings` and `drift` are called at most once each."""
 
     name: str = "the tape"
     started: datetime | None = None
     exchanges: Mapping[int, Exchange] = field(default_factory=dict)
     why: Why | None = None
-    cache: Verdict | None = None
+    cache: Callable[[], Mapping[int, CacheVerdict]] | None = None  # by call
     findings: Callable[[], Sequence[Remark]] | None = None
     drift: Callable[[], Mapping[int, Sequence[str]]] | None = None  # call -> how it strayed from its recording
     open_tape: OpensTapes = _no_tapes

@@ -44,6 +44,11 @@ def _hit(world: World, stop: Stop) -> float | None:
     return usage.cached / usage.input
 
 
+def _cache(world: World, stop: Stop) -> str | None:
+    verdict = world.cache_verdict(world.number(stop))
+    return verdict.word if verdict is not None else None
+
+
 def _finish(world: World, stop: Stop) -> str | None:
     response = world.call(stop).response
     return response.finish if response is not None else None
@@ -139,6 +144,7 @@ NAMES: dict[str, Name] = {
         Name("input", "number", "answer", "input tokens, cached ones included", _usage("input")),
         Name("cached", "number", "answer", "cached tokens; against 0.5 or 50%: the hit rate", _usage("cached")),
         Name("hit", "number", "answer", "cached / input", _hit),
+        Name("cache", "text", "answer", "the cache's verdict: served, broken, expired, first, …", _cache),
         Name("cache_write", "number", "answer", "tokens written to the cache", _usage("cache_write")),
         Name("output", "number", "answer", "output tokens, reasoning included", _usage("output")),
         Name("reasoning", "number", "answer", "reasoning tokens", _usage("reasoning")),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wiretape.debug.figures import first_line, many, place_words, short, span
+from wiretape.debug.known import Remark
 from wiretape.debug.outline import Mark
 from wiretape.debug.replies import Column, Listing, Part, Row, Said
 from wiretape.debug.timeline import Frame
@@ -58,14 +59,29 @@ def _findings(debugger: Debugger) -> tuple[Part, ...]:
     remarks = sorted(debugger.world.all_remarks(), key=lambda remark: (remark.call is None, remark.call or 0))
     rows = tuple(
         Row(
-            (str(remark.call) if remark.call is not None else "", remark.kind + (" (est.)" if remark.estimate else "")),
+            (str(remark.call) if remark.call is not None else "", remark.severity, finding_name(remark)),
             here=remark.call is not None and remark.call == here,
-            below=(remark.text,),
+            below=tuple(finding_words(remark)),
         )
         for remark in remarks
     )
     hint = (Said("goto N goes to the call; break finding=KIND stops at each", "dim"),) if rows else ()
-    return (Listing((Column("call", True), Column("finding", wide=True)), rows, empty="nothing was found"), *hint)
+    return (
+        Listing((Column("call", True), Column("level"), Column("finding", wide=True)), rows, empty="nothing was found"),
+        *hint,
+    )
+
+
+def finding_name(remark: Remark) -> str:
+    return f"{remark.kind} {remark.id}".strip() + (" (estimate)" if remark.estimate else "")
+
+
+def finding_words(remark: Remark) -> Iterator[str]:
+    """What a finding says: the sentence, the values, the next step."""
+    yield remark.text
+    yield from (f"{label}: {value}" for label, value in remark.values)
+    if remark.mend:
+        yield f"→ {remark.mend}"
 
 
 def _agents(debugger: Debugger) -> tuple[Part, ...]:

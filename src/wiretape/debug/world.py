@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wiretape.debug.known import Known, Remark
+from wiretape.debug.known import CacheVerdict, Known, Remark
 from wiretape.debug.timeline import Stop, Timeline
 from wiretape.debug.values import messages_text
 from wiretape.errors import UsageError
@@ -22,6 +22,7 @@ class World:
         self._texts: dict[int, str] = {}
         self._folded: dict[int, str] = {}
         self._remarks: Mapping[int | None, Sequence[Remark]] | None = None
+        self._verdicts: Mapping[int, CacheVerdict] | None = None
         self._drift: Mapping[int, Sequence[str]] | None = None
 
     def number(self, stop: Stop) -> int:
@@ -110,12 +111,21 @@ class World:
         return self._remarks
 
     def finding_kinds(self, stop: Stop) -> list[str]:
-        return [remark.kind for remark in self.remarks(self.number(stop))]
+        return [name for one in self.remarks(self.number(stop)) for name in (one.kind, one.id) if name]
 
     def drifts(self, stop: Stop) -> Sequence[str]:
         if self._drift is None:
             self._drift = self.known.drift() if self.known.drift is not None else {}
         return self._drift.get(self.number(stop), ())
 
-    def cache_verdict(self, number: int) -> str | None:
-        return self.known.cache(number) if self.known.cache is not None else None
+    def cache_verdict(self, number: int) -> CacheVerdict | None:
+        if self._verdicts is None:
+            self._verdicts = self.known.cache() if self.known.cache is not None else {}
+        return self._verdicts.get(number)
+
+    def prepare(self) -> None:
+        """Ask for everything that takes a moment the first time, so that no step has to wait for it."""
+        for number in self.line.calls[:1]:
+            self.remarks(number)
+            self.drifts(Stop("answer", number))
+            self.cache_verdict(number)

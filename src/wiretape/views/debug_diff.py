@@ -12,7 +12,7 @@ from wiretape.debug.difference import Change, Comparison
 from wiretape.debug.figures import many
 from wiretape.views.debug_brief import brief_text
 from wiretape.views.printable import one_line, visible
-from wiretape.views.prose import Heading, Indented
+from wiretape.views.prose import Heading, Indented, labelled
 
 _BEFORE, _AROUND = 30, 160  # characters before the first difference, and in all
 _MOST = 40  # changes that are listed
@@ -35,19 +35,22 @@ class _ComparisonView:
             arrow = before if before == after else f"{before} → {after}"
             yield Text.assemble((what.ljust(12), "dim"), arrow)
         same = f"; the first {many(found.same_messages, 'message')} are the same" if found.same_messages else ""
-        yield from _changes("request", found.request, same)
-        yield from _changes("answer", found.answer, "")
+        width = options.max_width
+        yield from _changes(console, width, "request", found.request, same)
+        yield from _changes(console, width, "answer", found.answer)
 
 
-def _changes(title: str, changes: tuple[Change, ...], same: str) -> Iterator[RenderableType]:
+def _changes(
+    console: Console, width: int, title: str, changes: tuple[Change, ...], same: str = ""
+) -> Iterator[RenderableType]:
     yield Heading(f"{title}: {many(len(changes), 'difference') if changes else 'no difference'}{same}")
     for change in changes[:_MOST]:
-        yield from _change(change)
+        yield from _change(console, width, change)
     if len(changes) > _MOST:
         yield Text(f"… {many(len(changes) - _MOST, 'more difference')}", style="dim")
 
 
-def _change(change: Change) -> Iterator[RenderableType]:
+def _change(console: Console, width: int, change: Change) -> Iterator[RenderableType]:
     sign, style = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}[change.how]
     where = one_line(change.path)
     if change.character is not None:
@@ -55,8 +58,9 @@ def _change(change: Change) -> Iterator[RenderableType]:
     yield Indented(Text(f"{sign} {where}", style=style), 0)
     if change.how == "changed":
         start = max(0, (change.character or 0) - _BEFORE)
-        yield Indented(Text(f"- {_around(change.before, start)}", style="red"), 4)
-        yield Indented(Text(f"+ {_around(change.after, start)}", style="green"), 4)
+        for label, text, colour in (("-", change.before, "red"), ("+", change.after, "green")):
+            said = Text(_around(text, start), style=colour)
+            yield from labelled(console, label, said, width, indent=4, label_width=2)
         return
     text = change.after if change.how == "added" else change.before
     yield Indented(Text(brief_text(visible(text or "")) or "(empty)"), 4)

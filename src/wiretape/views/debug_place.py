@@ -12,6 +12,7 @@ from wiretape.debug.breakpoints import Hit
 from wiretape.debug.detail import Detail
 from wiretape.debug.figures import many
 from wiretape.debug.replies import Arrived
+from wiretape.debug.topics import finding_name, finding_words
 from wiretape.debug.values import to_json
 from wiretape.model.call import Message
 from wiretape.views.block_view import message_view, pretty_arguments, shortened, tool_names
@@ -88,14 +89,14 @@ def facts(detail: Detail) -> Iterator[tuple[str, Text]]:
     if detail.stop.phase == "answer":
         yield "tokens", _tokens(detail)
         if detail.cache:
-            yield "cache", Text(one_line(detail.cache))
+            yield "cache", Text(one_line(f"{detail.cache.word.replace('_', ' ')}: {detail.cache.text}"))
         yield "finish", _finish(detail)
         error = detail.call.response.error if detail.call.response is not None else None
         if error is not None:
             yield "error", Text(error_words(error), style="red")
     for remark in detail.remarks if detail.stop.phase != "tool" else ():
-        estimate = " (estimate)" if remark.estimate else ""
-        yield "finding", Text(f"{one_line(remark.kind)}: {one_line(remark.text)}{estimate}", style="yellow")
+        said = "; ".join([*finding_words(remark)][: 1 + len(remark.values)])
+        yield "finding", Text(f"{one_line(finding_name(remark))}: {one_line(said)}", style="yellow")
     for drift in detail.drift:
         yield "drift", Text(one_line(drift), style="yellow")
     for note in detail.notes:
