@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
-from wiretape.loop.dataflow import Tasks, carried, overlap
+from wiretape.loop.dataflow import TOKEN, Tasks, carried, overlap
 from wiretape.loop.evidence import Identity
 from wiretape.loop.sidecalls import Aside
 from wiretape.loop.speaker import same_prompt, system_text, tool_names
@@ -16,6 +17,7 @@ from wiretape.loop.words import after_answer, answer_text, user_words
 from wiretape.model.call import ModelCall, ToolCall
 from wiretape.model.loop import Agent, AgentOrigin, LinkBasis
 
+_ROOTS = 50  # root agents whose prompts are compared, where no prompt is equal
 _ANSWER = 8  # an answer must be so long to be recognised in a tool's result
 
 
@@ -56,6 +58,9 @@ class Casting:
         self.speakers: list[Speaker] = []
         self._tasks = Tasks()
         self._fed = 0
+        self._given_out: dict[str, Asked] = {}  # the words of tools' results, and the first tool that gave them out
+        self._roots: dict[str, Speaker] = {}  # by prompt
+        self._named = any(who.key is not None for who in identities.values())
 
     def cast(self) -> None:
         """Fill `by_thread` and `speakers`. Threads of side calls get no speaker."""
@@ -73,7 +78,12 @@ class Casting:
 
     def _feed(self, number: int) -> None:
         while self._fed < len(self._asked) and self._asked[self._fed].call_number < number:
-            self._tasks.add(self._asked[self._fed])
+            use = self._asked[self._fed]
+            self._tasks.add(use)
+            if self._named and use.result is not None:
+                for token in TOKEN.findall(use.result.text):
+                    if len(token) >= _ANSWER:
+                        self._given_out.setdefault(token.rstrip("./-#"), use)
             self._fed += 1
 
     def _speaker(self, strand: Strand, first: ModelCall) -> Speaker | None:
@@ -138,12 +148,10 @@ class Casting:
 
     def _announced(self, first: ModelCall, *own: str | None) -> Asked | None:
         """The tool call whose result gives out a child's own id or name: `started subagent <id>`."""
-        known = [name for name in own if name is not None and len(name) >= _ANSWER]
-        for use in self._asked:
-            if known and use.call_number < first.number and use.result is not None:
-                text = use.result.text
-                if any(name in text for name in known):
-                    return use
+        for name in own:
+            use = self._given_out.get(name) if name is not None and len(name) >= _ANSWER else None
+            if use is not None and use.call_number < first.number:
+                return use
         return None
 
     def _parent(self, who: Identity) -> Speaker | None:
@@ -191,17 +199,21 @@ class Casting:
         for use in reversed(self._tasks.open_at(first.number)) if answers else ():
             if use.agent is None and use.result is not None and (use.at is None or use.at <= first.at):
                 came_after = use.result_call is not None and use.result_call > last.number
-                if came_after and any(overlap(a, value) for a in answers for value in carried(use.result.text)):
+                if came_after and any(overlap(a, value) for a in answers for value in self._tasks.result_of(use)):
                     return self._child(first, self.by_thread[use.thread], use, "data_flow", who.name)
         return None
 
     def _root(self, first: ModelCall, who: Identity) -> Speaker:
-        if who.key is None:
-            for speaker in self.speakers:
-                known = self._identities[speaker.first_call.number].key
-                if speaker.parent is None and known is None and _same_agent(speaker.first_call, first):
-                    return speaker
-        return self._add(Speaker(first, name=None))
+        if who.key is not None:
+            return self._add(Speaker(first))
+        prompt = system_text(first.request)
+        known = self._roots.get(prompt) if prompt else None
+        if known is None:
+            latest = dict.fromkeys(islice(reversed(self._roots.values()), _ROOTS))
+            known = next((root for root in reversed(latest) if _same_agent(root.first_call, first)), None)
+        if known is None:
+            known = self._add(Speaker(first))
+        return self._roots.setdefault(prompt or f"#{known.number}", known)
 
     def _child(
         self, first: ModelCall, parent: Speaker, use: Asked | None, basis: LinkBasis, name: str | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import orjson
@@ -10,9 +11,11 @@ from wiretape.loop.keys import canonical
 from wiretape.loop.tools import Asked
 from wiretape.model.jsonvalue import Json
 
+TOKEN = re.compile(r"[\w./#-]+")  # an id, a name, a word
 _WHOLE = 8  # a closed tool call must have carried at least so many characters to be taken for the start of an agent
 _PART = 20  # a text this long counts when it is only part of another
 _OPEN = 200  # open tool calls looked at, latest first
+_KEPT = 2 * _OPEN  # and remembered: what nobody ever answers must not pile up
 
 
 def strings(value: Json) -> Iterator[str]:
@@ -67,6 +70,7 @@ class Tasks:
         self._by_value: dict[str, list[Asked]] = {}
         self._open: list[Asked] = []
         self._values: dict[int, tuple[str, ...]] = {}
+        self._results: dict[int, tuple[str, ...]] = {}
 
     def add(self, use: Asked) -> None:
         if use.call.kind == "server":  # the provider runs it, and starts no agent of ours
@@ -78,19 +82,27 @@ class Tasks:
 
     def open_at(self, number: int) -> list[Asked]:
         """The tools at work when call `number` started, latest first, as many as are worth looking at."""
-        self._open = [use for use in self._open if use.is_open(number)]
+        self._open = [use for use in self._open[-_KEPT:] if use.is_open(number)]
         return self._open[: -_OPEN - 1 : -1]
+
+    def result_of(self, use: Asked) -> tuple[str, ...]:
+        """What a tool's result carries; read once."""
+        found = self._results.get(id(use))
+        if found is None:
+            found = self._results[id(use)] = carried(use.result.text) if use.result is not None else ()
+        return found
 
     def started_by(self, texts: Sequence[str], number: int, at: int) -> Asked | None:
         """The tool call whose arguments carry one of these texts: whole before part, at work before done."""
         whole = next(self._whole(texts, number, at), None)
         if whole is not None:
             return whole
+        spelled = (*texts, *(canonical(text) for text in texts))
         possible = [use for use in self.open_at(number) if use.at is None or use.at <= at]
         ranked = [
             (use.agent is not None, -size, use.call_number, use.index, use)
             for use in possible
-            if (size := self._size(use, texts))
+            if (size := self._size(use, texts, spelled))
         ]
         if ranked:
             return min(ranked, key=lambda rank: rank[:4])[4]
@@ -103,12 +115,16 @@ class Tasks:
                 if use.agent is None and use.is_open(number) and (use.at is None or use.at <= at):
                     yield use
 
-    def _size(self, use: Asked, texts: Sequence[str]) -> int:
+    def _size(self, use: Asked, texts: Sequence[str], spelled: Sequence[str]) -> int:
         """How much of the texts a tool call carries; a whole text counts for more than any part."""
-        values = self._values[id(use)]
-        if any(text in values or canonical(text) in values for text in texts):
-            return 1 << 30
-        return max((_carries(use, value, text) for value in values for text in texts), default=0)
+        values, most = self._values[id(use)], 0
+        for value in values:
+            if value in spelled:
+                return 1 << 30
+            for text in texts:
+                if value in text or text in value:
+                    most = max(most, _carries(use, value, text))
+        return most
 
     def _done(self, text: str, number: int, at: int) -> list[Asked]:
         """Tool calls that carried a text and got a result before: tools that only set off an agent."""

@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 import orjson
 
 from wiretape.loop.agents import Speaker
-from wiretape.loop.dataflow import parsed, strings
+from wiretape.loop.dataflow import TOKEN, parsed, strings
 from wiretape.loop.evidence import Identity
 from wiretape.model.jsonvalue import Json
 
 # An id as tools give it out: `started subagent 5b1c…`, `agentId: a93c…`, `"task_name": "/root/survey"`.
 _GIVEN = re.compile(r"(?:id|name|agent|task|session|thread)\b[\"'\s:=>]*([\w./#-]*[\d/][\w./#-]*)", re.IGNORECASE)
-_TOKEN = re.compile(r"[\w./#-]+")
 _LONG = 6  # a shorter name is one only where it stands alone
 _NAMING = frozenset({"name", "task_name", "agent_name", "id", "agent_id", "subagent_id", "session_id"})
 
@@ -40,7 +39,7 @@ class Names:
         """The agents whose ids stand in a text, in the order of their first mention."""
         if not self._whole:
             return []
-        tokens = (token.strip("./-#") for token in _TOKEN.findall(text))
+        tokens = (token.strip("./-#") for token in TOKEN.findall(text))
         found = (self._whole.get(token) or self._whole.get(f"/{token}") for token in tokens if len(token) >= _LONG)
         return list(dict.fromkeys(speaker for speaker in found if speaker is not None))
 

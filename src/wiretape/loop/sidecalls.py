@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -43,8 +44,7 @@ def asides(
     strands: Sequence[Strand],
 ) -> dict[int, Aside]:
     """Call number -> what makes it a side call. Calls of other kinds are always aside."""
-    found = {call.number: Aside(_nearest(call, calls, identities), _KINDS[call.kind], True) for call in calls
-             if call.kind != "inference"}  # fmt: skip
+    found = _others(calls, identities)
     place = {call.number: index for index, call in enumerate(calls)}
     for strand in strands:
         index = place[strand.calls[0]]
@@ -78,12 +78,20 @@ def _closest(near: Sequence[ModelCall], call: ModelCall) -> list[ModelCall]:
     return sorted(near, key=lambda other: abs(other.number - call.number))
 
 
-def _nearest(call: ModelCall, calls: Sequence[ModelCall], identities: Mapping[int, Identity]) -> int | None:
-    """The inference that a call of another kind belongs to: the last before it, else the first after it."""
-    key = identities[call.number].key
-    akin = [c.number for c in calls if c.kind == "inference" and identities[c.number].key == key]
-    before = [number for number in akin if number < call.number]
-    return before[-1] if before else next(iter(akin), None)
+def _others(calls: Sequence[ModelCall], identities: Mapping[int, Identity]) -> dict[int, Aside]:
+    """Calls that are no inferences. Each belongs to the inference before it by the same client, else to the next."""
+    inferences: dict[object, list[int]] = {}
+    for call in calls:
+        if call.kind == "inference":
+            inferences.setdefault(identities[call.number].key, []).append(call.number)
+    found: dict[int, Aside] = {}
+    for call in calls:
+        if call.kind != "inference":
+            akin = inferences.get(identities[call.number].key, [])
+            place = bisect_left(akin, call.number)
+            beside = akin[max(place - 1, 0)] if akin else None
+            found[call.number] = Aside(beside, _KINDS[call.kind], True)
+    return found
 
 
 def _stands_beside(call: ModelCall, main: ModelCall, identities: Mapping[int, Identity]) -> bool:

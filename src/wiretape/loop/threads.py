@@ -82,6 +82,7 @@ class Weaver:
         self._by_response: dict[str, int] = {}
         self._by_conversation: dict[str, int] = {}
         self._by_tool_id: dict[str, int] = {}
+        self._words: dict[int, str] = {}
         self._by_answer: dict[tuple[int, ...], int] = {}
         for call in calls:
             self.add(call)
@@ -246,12 +247,20 @@ class Weaver:
         opening = "\n".join(user_words(message) for message in call.request.messages)
         for strand in reversed(self.strands[-_LATEST:]):
             earlier = self._calls[strand.calls[-1]]
-            summary = (answer_text(earlier.response.messages) or "").strip() if earlier.response else ""
+            summary = self._said(earlier)
             if len(summary) < _SUMMARY or summary not in opening or not self._akin(earlier.number, call):
                 continue
             if self._speaks_for(earlier, call):
                 return Place("compaction", earlier.number)
         return None
+
+    def _said(self, call: ModelCall) -> str:
+        """The words of a call's answer; looked for once."""
+        found = self._words.get(call.number)
+        if found is None:
+            said = answer_text(call.response.messages) if call.response is not None else None
+            found = self._words[call.number] = (said or "").strip()
+        return found
 
     def _speaks_for(self, earlier: ModelCall, call: ModelCall) -> bool:
         """Whether a summary was made by the same speaker, or by another one out of its history."""
