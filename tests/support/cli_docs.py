@@ -22,7 +22,7 @@ Results go to stdout, progress and notices to stderr. In a pipe there is no colo
 | exit code | meaning |
 |---|---|
 | 0 | done |
-| 1 | `doctor`: something is broken |
+| 1 | `doctor`: something is broken; `lint`, `check`: something falls short; `diff`: the runs differ |
 | 2 | what was asked for cannot be done: wrong usage, a file that is no tape, a port in use |
 | 3 | `replay`: a live request was missed |
 | 70 | a fault of wiretape's own; `WIRETAPE_DEBUG=1` shows the traceback |

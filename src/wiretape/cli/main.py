@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "stats": "Count calls, tokens and cache hits for each user turn.",
     "lint": "Look for what is wrong with an agent's loop.",
     "debug": "Walk a tape forward and back, with breakpoints.",
+    "check": "Hold tapes to budgets, and to an older run.",
     "diff": "Compare two runs, and show where they part.",
     "demo": "Record, replay and explain a small agent, from start to end.",
     "cut": "Write part of a tape as a new tape.",

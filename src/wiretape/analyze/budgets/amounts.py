@@ -1,0 +1,81 @@
+"""Amounts of which a part may be unknown, and what that means for a limit: what cannot be judged is never kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from wiretape.analyze.budgets.report import Outcome
+from wiretape.analyze.cost import Price
+from wiretape.model.call import ModelCall
+from wiretape.model.http import Ended
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """At least so much: `unknown` calls do not say how much they add."""
+
+    known: float
+    unknown: int = 0
+    estimated: int = 0
+
+    def within(self, limit: float) -> Outcome:
+        """Whether it is at most `limit`. More than that is more, whatever the unknown part may be."""
+        if self.known > limit:
+            return "exceeded"
+        return "unknown" if self.unknown else "kept"
+
+
+def billed(calls: Iterable[ModelCall]) -> list[ModelCall]:
+    """The calls that may have cost tokens: neither refused before they began, nor of a kind that costs none."""
+    return [call for call in calls if not _refused(call) and (call.usage is not None or call.kind == "inference")]
+
+
+def _refused(call: ModelCall) -> bool:
+    if call.response is None:
+        return call.ended is Ended.UPSTREAM_UNREACHABLE
+    return call.response.status >= 400 and call.usage is None
+
+
+def tokens(calls: Iterable[ModelCall], field: str) -> Amount:
+    """Tokens of one kind."""
+    return _amount(billed(calls), lambda call: getattr(call.usage, field) if call.usage is not None else None)
+
+
+def _amount(calls: Sequence[ModelCall], value: Callable[[ModelCall], int | None]) -> Amount:
+    values = [value(call) for call in calls]
+    return Amount(sum(one for one in values if one is not None), values.count(None))
+
+
+def cost(calls: Iterable[ModelCall], price: Price) -> Amount:
+    """Dollars."""
+    costs = [price(call) for call in billed(calls)]
+    known = [one for one in costs if one is not None]
+    estimated = sum(bool(one.assumed) for one in known)
+    return Amount(float(sum(one.usd for one in known)), costs.count(None), estimated)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A cache hit rate that lies between two bounds: they meet where every call says all."""
+
+    least: float | None
+    most: float | None
+
+    def reaches(self, limit: float) -> Outcome:
+        if self.least is None or self.most is None:
+            return "unknown"
+        if self.least >= limit:
+            return "kept"
+        return "exceeded" if self.most < limit else "unknown"
+
+
+def hit_bounds(calls: Iterable[ModelCall]) -> Rate:
+    """Cached / input. A call that does not say what was cached had something between nothing and all of it."""
+    usages = [call.usage for call in billed(calls)]
+    asked = sum(usage.input for usage in usages if usage is not None and usage.input is not None)
+    if not asked or any(usage is None or usage.input is None for usage in usages):
+        return Rate(None, None)
+    hits = sum(usage.cached for usage in usages if usage is not None and usage.cached is not None)
+    open_ = sum(usage.input or 0 for usage in usages if usage is not None and usage.cached is None)
+    return Rate(hits / asked, (hits + open_) / asked)

@@ -1,0 +1,91 @@
+"""Holds a run against an older one, turn by turn: what became worse by more than a tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from wiretape.analyze.budgets.amounts import Amount, Rate, cost, hit_bounds, tokens
+from wiretape.analyze.budgets.report import Judgement, Outcome
+from wiretape.analyze.comparing.aligning import aligned_turns
+from wiretape.analyze.comparing.settling import Settler
+from wiretape.analyze.cost import Price
+from wiretape.model.call import ModelCall
+from wiretape.model.loop import Run
+
+
+def against(
+    old: Run, new: Run, tolerance: float, old_price: Price, new_price: Price, masks: Sequence[str] = ()
+) -> list[Judgement]:
+    """Turns are paired by what the user said. A turn that is gone is worse; one that is new cannot be compared."""
+    judged: list[Judgement] = []
+    prices = (old_price, new_price)
+    for before, after in aligned_turns(old, new, Settler(masks)):
+        if after is None and before is not None:
+            text = f"the turn is gone: {before.user}"
+            judged.append(_said("turns", f"turn {before.number}", "there", "gone", "exceeded", text))
+        elif before is None and after is not None:
+            text = f"not in the baseline: {after.user}"
+            judged.append(_said("turns", f"turn {after.number}", "any", "new", "skipped", text))
+        elif before is not None and after is not None:
+            one, other = ([step.call for step in turn.steps] for turn in (before, after))
+            judged += _compared(f"turn {after.number}", one, other, tolerance, prices)
+    one, other = ([step.call for step in run.side_calls] for run in (old, new))
+    if one or other:
+        judged += _compared("side calls", one, other, tolerance, prices)
+    return judged
+
+
+def _compared(
+    where: str, old: Sequence[ModelCall], new: Sequence[ModelCall], tolerance: float, prices: tuple[Price, Price]
+) -> Iterator[Judgement]:
+    yield _more("calls", where, Amount(len(old)), Amount(len(new)), tolerance)
+    asked = [Amount(sum(len(call.tool_calls) for call in calls)) for calls in (old, new)]
+    yield _more("tool calls", where, asked[0], asked[1], tolerance)
+    for field in ("input", "output"):
+        yield _more(f"{field} tokens", where, tokens(old, field), tokens(new, field), tolerance)
+    yield _more("cost", where, cost(old, prices[0]), cost(new, prices[1]), tolerance, lambda usd: f"${usd:.5f}")
+    yield _hits(where, old, new, tolerance)
+
+
+def _more(
+    what: str,
+    where: str,
+    old: Amount,
+    new: Amount,
+    tolerance: float,
+    show: Callable[[float], str] = lambda number: f"{round(number):,}",
+) -> Judgement:
+    limit = old.known * (1 + tolerance) + 1e-9
+    if old.unknown:
+        text = "the baseline does not say"
+        return _said(what, where, "unknown", _shown(new, show), "skipped", text)
+    said = f"at most {show(old.known)}" + (f" + {tolerance:.0%}" if tolerance else "")
+    detail = "not every call says" if new.unknown else None
+    return _said(what, where, said, _shown(new, show), new.within(limit), detail)
+
+
+def _shown(amount: Amount, show: Callable[[float], str]) -> str:
+    if amount.unknown:
+        return f"at least {show(amount.known)}" if amount.known else "unknown"
+    return show(amount.known)
+
+
+def _hits(where: str, old: Sequence[ModelCall], new: Sequence[ModelCall], tolerance: float) -> Judgement:
+    """The hit rate may fall by so many points."""
+    before, after = hit_bounds(old), hit_bounds(new)
+    if before.least is None or before.least != before.most:
+        return _said("cache hit", where, "unknown", _rate(after), "skipped", "the baseline does not say")
+    said = f"at least {before.least:.0%}" + (f" - {tolerance * 100:.0f} points" if tolerance else "")
+    return _said("cache hit", where, said, _rate(after), after.reaches(before.least - tolerance - 1e-9), None)
+
+
+def _rate(rate: Rate) -> str:
+    if rate.least is None or rate.most is None:
+        return "unknown"
+    return f"{rate.least:.0%}" if rate.least == rate.most else f"{rate.least:.0%} to {rate.most:.0%}"
+
+
+def _said(what: str, where: str, limit: str, actual: str, outcome: Outcome, detail: str | None) -> Judgement:
+    return Judgement(
+        budget=f"baseline: {what}", where=where, limit=limit, actual=actual, outcome=outcome, detail=detail
+    )

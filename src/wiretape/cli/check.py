@@ -1,0 +1,215 @@
+"""`wiretape check`: holds tapes to budgets, and to an older run."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wiretape.errors import TapeError, UsageError
+
+if TYPE_CHECKING:
+    from wiretape.adapters.settings import CheckSettings
+    from wiretape.analyze.budgets.report import Budgets, CheckReport, Judgement, TapeCheck
+    from wiretape.cli.tapes import Opened
+
+FAILED = 1
+UNREADABLE = 2
+TOLERANCE = 0.1
+
+
+@click.command("check")
+@click.argument("tapes", metavar="TAPE...", nargs=-1, required=True)
+@click.option("--max-calls", type=click.IntRange(0), help="Most model calls of a tape.")
+@click.option("--max-calls-per-turn", type=click.IntRange(0), help="Most model calls of any one user turn.")
+@click.option("--max-tool-calls-per-turn", type=click.IntRange(0), help="Most tool calls of any one user turn.")
+@click.option("--max-turn-ms", type=click.IntRange(0), help="Most milliseconds of any one user turn.")
+@click.option("--max-input", metavar="TOKENS", help="Most input tokens of a tape, cached included: 50000, 50k.")
+@click.option("--max-output", metavar="TOKENS", help="Most output tokens of a tape, reasoning included.")
+@click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Most dollars of a tape.")
+@click.option("--min-cache-hit", metavar="SHARE", help="Least share of a tape's input from the cache: 0.6, 60%.")
+@click.option("--no-lint-errors", is_flag=True, default=None, help="Allow no errors of wiretape lint.")
+@click.option("--baseline", metavar="OLD", help="An older tape, or a directory of them, not to be worse than.")
+@click.option("--tolerance", metavar="SHARE", help="How much worse than OLD may be (default: 10%).")
+@click.option("--allow-unknown", is_flag=True, default=None, help="Do not fail for what cannot be judged.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML, too.")
+@click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="Append a Markdown summary, too.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    tapes: tuple[str, ...],
+    as_json: bool,
+    junit: Path | None,
+    markdown: Path | None,
+    **flags: Any,
+) -> None:
+    """Hold each TAPE (or all tapes of a directory) to budgets, and exit with 1 where one falls short.
+
+    Budgets may stand in [tool.wiretape.check] of pyproject.toml, spelled as the options are (max-input = "50k"); those
+    of the command line go first. A budget that cannot be judged, because the tape does not say or there is no price,
+    fails as well, unless --allow-unknown is given.
+    """
+    from wiretape.adapters.settings import load_settings
+    from wiretape.cli.gathering import gathered, one_by_one
+
+    settings = load_settings(Path.cwd())
+    wanted = _wanted(flags, settings.check)
+    names = gathered(tapes)
+    old = _Baseline(wanted.baseline, tapes, names) if wanted.baseline is not None else None
+    checker = _Checker(wanted, old, settings.mask, settings.redact)
+    from wiretape.analyze.budgets.report import check_report
+
+    report = check_report(list(one_by_one(names, checker.check)), wanted.allow_unknown)
+    _write(report, as_json, junit, markdown)
+    ctx.exit(_code(report))
+
+
+def _code(report: CheckReport) -> int:
+    """1 if a budget falls short, else 2 if a tape could not be read."""
+    if report.exceeded or (report.unknown and not report.allow_unknown):
+        return FAILED
+    return UNREADABLE if report.unreadable else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    budgets: Budgets
+    baseline: str | None
+    tolerance: float
+    allow_unknown: bool
+
+
+def _wanted(flags: dict[str, Any], settings: CheckSettings) -> _Wanted:
+    """What is asked for: options first, then the project's settings."""
+    from wiretape.analyze.budgets.report import Budgets
+    from wiretape.analyze.budgets.spelling import count, share
+
+    asked = {name: value if value is not None else getattr(settings, name) for name, value in flags.items()}
+    baseline, tolerance = asked.pop("baseline"), asked.pop("tolerance")
+    allow_unknown = bool(asked.pop("allow_unknown"))
+    for name in ("max_input", "max_output"):
+        if asked[name] is not None:
+            asked[name] = count(asked[name], name.replace("_", "-"))
+    if asked["min_cache_hit"] is not None:
+        asked["min_cache_hit"] = share(asked["min_cache_hit"], "min-cache-hit")
+    budgets = Budgets(**{**asked, "no_lint_errors": bool(asked["no_lint_errors"])})
+    if budgets == Budgets() and baseline is None:
+        raise UsageError(
+            "nothing to check: name a budget, such as --max-calls-per-turn 6, or an older tape with --baseline; "
+            "or put some in [tool.wiretape.check] of pyproject.toml"
+        )
+    return _Wanted(
+        budgets, baseline, share(tolerance, "tolerance") if tolerance is not None else TOLERANCE, allow_unknown
+    )
+
+
+class _Baseline:
+    """Finds the older tape of a tape: OLD itself, or the one of the same name in it."""
+
+    def __init__(self, old: str, words: tuple[str, ...], names: list[str]) -> None:
+        self._old = Path(old)
+        self._roots = [Path(word) for word in words if Path(word).is_dir()]
+        if not self._old.exists():
+            raise UsageError(f"--baseline {old}: no such file or directory")
+        if not self._old.is_dir() and len(names) > 1:
+            raise UsageError(f"--baseline {old} is one tape, and {len(names)} are to be checked: name a directory")
+
+    def path(self, name: str) -> Path:
+        if not self._old.is_dir():
+            return self._old
+        tape = Path(name)
+        root = next((root for root in self._roots if tape.is_relative_to(root)), tape.parent)
+        return self._old / tape.relative_to(root)
+
+
+class _Checker:
+    def __init__(self, wanted: _Wanted, old: _Baseline | None, masks: list[str], redact: list[str]) -> None:
+        self._wanted, self._old, self._masks, self._redact = wanted, old, masks, redact
+
+    def check(self, name: str) -> TapeCheck:
+        """One tape's judgements."""
+        from wiretape.analyze.budgets.report import TapeCheck
+        from wiretape.cli.gathering import Unreadable, opened, say_unreadable, say_warnings
+
+        tape = opened(name)
+        if isinstance(tape, Unreadable):
+            say_unreadable(tape)
+            return TapeCheck(tape=name, problem=tape.problem)
+        say_warnings(tape)
+        try:
+            return self._judged(tape)
+        except TapeError as error:  # the baseline's
+            return TapeCheck(tape=name, problem=f"its baseline cannot be read: {error}")
+
+    def _judged(self, tape: Opened) -> TapeCheck:
+        from wiretape.adapters.prices import price_list
+        from wiretape.analyze.budgets.judging import judge
+        from wiretape.analyze.budgets.report import TapeCheck
+        from wiretape.analyze.cost import pricing
+        from wiretape.analyze.lint.base import Subject
+        from wiretape.analyze.lint.rules import lint
+
+        prices = price_list(tape.tape.header.started)
+        errors = []
+        if self._wanted.budgets.no_lint_errors:
+            found = lint(Subject(tape.run, tape.tape.exchanges, self._redact), _lint_rules())
+            errors = [finding for finding in found if finding.severity == "error"]
+        judged = judge(tape.run, self._wanted.budgets, pricing(prices), errors, prices is not None)
+        if self._old is not None:
+            judged += self._compared(self._old.path(tape.name), tape)
+        return TapeCheck(tape=tape.name, judgements=judged, lint=errors)
+
+    def _compared(self, old: Path, new: Opened) -> list[Judgement]:
+        from wiretape.adapters.prices import price_list
+        from wiretape.analyze.budgets.baseline import against
+        from wiretape.analyze.budgets.report import Judgement
+        from wiretape.analyze.cost import pricing
+        from wiretape.cli.tapes import link, read
+
+        if not old.exists():
+            text = f"{old} is not there: record it, or leave {new.name} out"
+            return [
+                Judgement(
+                    budget="baseline", where="tape", limit="a tape", actual="none", outcome="unknown", detail=text
+                )
+            ]
+        before = link(str(old), read(str(old)))
+        prices = [pricing(price_list(one.tape.header.started)) for one in (before, new)]
+        return against(before.run, new.run, self._wanted.tolerance, prices[0], prices[1], self._masks)
+
+
+def _lint_rules() -> list[Any]:
+    """The rules that `wiretape lint` would use here."""
+    from wiretape.adapters.settings import load_settings
+    from wiretape.analyze.lint.rules import chosen
+
+    settings = load_settings(Path.cwd()).lint
+    return list(chosen(settings.select, settings.ignore))
+
+
+def _write(report: CheckReport, as_json: bool, junit: Path | None, markdown: Path | None) -> None:
+    from wiretape.views.check_files import check_junit, check_markdown
+
+    if junit is not None:
+        junit.parent.mkdir(parents=True, exist_ok=True)
+        junit.write_text(check_junit(report), encoding="utf-8", newline="\n")
+    if markdown is not None and str(markdown) != "-":
+        markdown.parent.mkdir(parents=True, exist_ok=True)
+        with markdown.open("a", encoding="utf-8", newline="\n") as file:
+            file.write(check_markdown(report))
+    if as_json:
+        from wiretape.cli.tapes import print_json
+
+        print_json(report.model_dump(mode="json"))
+    elif markdown is not None and str(markdown) == "-":
+        sys.stdout.write(check_markdown(report))
+    else:
+        from wiretape.views.check_view import check_view
+        from wiretape.views.terminal import make_console
+
+        make_console().print(check_view(report))

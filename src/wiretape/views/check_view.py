@@ -1,0 +1,113 @@
+"""Budgets and what became of them: a table for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from wiretape.analyze.budgets.report import CheckReport, Judgement, TapeCheck
+from wiretape.views.figures import count
+from wiretape.views.printable import one_line
+from wiretape.views.prose import labelled
+from wiretape.views.rows import Column, fit, header_line, row_lines
+
+WORDS = {"kept": "ok", "exceeded": "FAIL", "unknown": "UNKNOWN", "skipped": "-"}
+COLOURS = {"kept": "green", "exceeded": "red", "unknown": "yellow", "skipped": "dim"}
+_COLUMNS = [
+    Column(""),
+    Column("budget", flexible=True, least=14),
+    Column("where"),
+    Column("limit", flexible=True, least=12),
+    Column("actual", flexible=True, least=8),
+]
+
+
+def check_view(report: CheckReport) -> RenderableType:
+    """What `wiretape check` shows."""
+    return _CheckView(report)
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckView:
+    report: CheckReport
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for tape in self.report.tapes:
+            if len(self.report.tapes) > 1 or tape.problem is not None:
+                yield from labelled(
+                    console, "", Text(one_line(tape.tape), style="bold"), options.max_width, label_width=0
+                )
+            yield from _tape(tape, console, options.max_width)
+            yield Text()
+        yield from labelled(
+            console,
+            "",
+            Text(verdict(self.report), style="green" if self.report.passed else "red"),
+            options.max_width,
+            label_width=0,
+        )
+
+
+def verdict(report: CheckReport) -> str:
+    """How it came out, in one line."""
+    found = []
+    if report.exceeded:
+        found.append(f"{count(report.exceeded, 'budget')} exceeded")
+    if report.unknown:
+        found.append(
+            f"{count(report.unknown, 'budget')} cannot be judged{' (allowed)' if report.allow_unknown else ''}"
+        )
+    if report.skipped:
+        found.append(f"{report.skipped} not compared")
+    if report.unreadable:
+        found.append(f"{count(report.unreadable, 'tape')} could not be read")
+    return f"{'passed' if report.passed else 'failed'}{': ' if found else ''}{', '.join(found)}"
+
+
+def _tape(tape: TapeCheck, console: Console, width: int) -> Iterator[Text]:
+    if tape.problem is not None:
+        yield from labelled(console, "!", Text(one_line(tape.problem), style="red"), width, label_width=2)
+        return
+    told = shortened(tape.judgements)
+    rows = [_row(judged) for judged in told]
+    shape = fit(_COLUMNS, rows, width)
+    yield header_line(_COLUMNS, shape)
+    for judged, row in zip(told, rows, strict=True):
+        yield from row_lines(_COLUMNS, shape, row)
+        if judged.detail and judged.outcome != "kept":
+            yield from labelled(console, "", Text(one_line(judged.detail), style="dim"), width, 9, label_width=0)
+    for finding in tape.lint:
+        said = f"{finding.rule} call {finding.call} {finding.path or ''}: {finding.text}"
+        yield from labelled(console, "!", Text(one_line(said), style="red"), width, 2, label_width=2)
+
+
+def _row(judged: Judgement) -> list[Text]:
+    word = Text(WORDS[judged.outcome], style=COLOURS[judged.outcome])
+    return [word, *(Text(one_line(cell)) for cell in (judged.budget, judged.where, judged.limit, judged.actual))]
+
+
+def shortened(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Turns that keep a budget of more than a few of them in one row; what fails stands alone."""
+    told: list[Judgement] = []
+    kept: dict[str, list[Judgement]] = {}
+    for judged in judgements:
+        if judged.outcome == "kept" and judged.where.startswith("turn "):
+            kept.setdefault(judged.budget, []).append(judged)
+        else:
+            told.append(judged)
+    for same in kept.values():
+        if len(same) > _ALONE:
+            told.append(
+                same[0].model_copy(update={"where": f"{len(same)} turns", "actual": "all of them", "detail": None})
+            )
+        else:
+            told += same
+    places = {id(judged): place for place, judged in enumerate(judgements)}
+    budgets = {judged.budget: place for place, judged in reversed(list(enumerate(judgements)))}
+    return sorted(told, key=lambda judged: (budgets[judged.budget], places.get(id(judged), len(places))))
+
+
+_ALONE = 3
