@@ -13,7 +13,7 @@ from wiretape.debug.figures import place_words, span
 from wiretape.debug.jsonpaths import found_by_jsonpath
 from wiretape.debug.other_tape import Other, counterpart
 from wiretape.debug.parsing import parse
-from wiretape.debug.replies import Arrived, Reply, Value, said
+from wiretape.debug.replies import Arrived, Column, Listing, Reply, Row, Value, said
 from wiretape.debug.searching import search
 from wiretape.debug.table import Command
 from wiretape.debug.topics import TOPICS, backtrace_listing, calls_listing
@@ -218,8 +218,8 @@ def _reverse_search(debugger: Debugger, rest: str) -> Reply:
 
 def _info(debugger: Debugger, rest: str) -> Reply:
     if not rest:
-        lines = "; ".join(f"{name}: {topic.help}" for name, topic in TOPICS.items())
-        raise UsageError(f"info what? {lines}")
+        rows = tuple(Row((f"info {name}", topic.help)) for name, topic in TOPICS.items())
+        return Reply(parts=(Listing((Column("topic"), Column("what it lists", wide=True)), rows),))
     word = rest.split()[0].lower()
     found = [name for name in TOPICS if name.startswith(word) or word in TOPICS[name].aliases]
     exact = [name for name in found if name == word or word in TOPICS[name].aliases]
@@ -278,7 +278,7 @@ COMMANDS = (
         ("search-back", "rev"), "[TEXT | /REGEX/]", "", ("reverse-search 产品", "reverse-search"),
     ),
     Command(
-        "info", "looking", "list what there is: breakpoints, agents, findings, …", _info, ("i",), "TOPIC",
+        "info", "looking", "list what there is: breakpoints, agents, findings, …", _info, ("i",), "[TOPIC]",
         "", ("info breakpoints", "info findings"), "topic",
     ),
 )  # fmt: skip

@@ -89,8 +89,8 @@ def _run(debugger: Debugger, rest: str, name: str, way: Callable[[Timeline, int,
             break
     reply = _arrived(debugger, arrived, name)
     if arrived is not None and not arrived.hits:
-        said = "no breakpoint is set" if not debugger.breakpoints.points else "no breakpoint was hit"
-        return Reply(parts=(Said(f"{said} on the way", "dim"), *reply.parts))
+        said = "no breakpoint is set" if not debugger.breakpoints.points else "no breakpoint was hit on the way"
+        return Reply(parts=(Said(said, "dim"), *reply.parts))
     return reply
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from wiretape.debug.breakpoints import Breakpoint
@@ -66,9 +67,13 @@ def _kind_of(debugger: Debugger, word: str) -> str:
         return "agent"
     if word in ("not", "unknown", "true", "false"):
         raise UsageError(f"break on what? Such as: {_EXAMPLES}")
-    from wiretape.debug.parsing import no_name
-
-    raise UsageError(f"{word!r} is no tool and no agent of this tape, and {no_name(word)}")
+    there = [*(use.call.name for use in run.tool_uses), *(agent.name for agent in run.agents), *NAMES]
+    near = get_close_matches(word, list(dict.fromkeys(there)), 2)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise UsageError(
+        f"{word!r} is no tool and no agent of this tape, and no name{hint} "
+        "(info tools, info agents and help names list them)"
+    )
 
 
 def _watch(debugger: Debugger, rest: str) -> Reply:

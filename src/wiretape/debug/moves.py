@@ -101,7 +101,8 @@ def reverse_out(line: Timeline, at: int, frame: int = 0) -> int:
 def _frame(line: Timeline, at: int, frame: int, command: str) -> tuple[Activation, int]:
     number = line.stops[at].call
     if number is None:
-        raise UsageError(f"{command} needs an agent at work, and the tape's {line.stops[at].phase} is outside all")
+        way = "step goes on to the first call" if line.stops[at].phase == "start" else "reverse-step goes back"
+        raise UsageError(f"{command} needs an agent at work, and this is the {line.stops[at].phase} of the tape: {way}")
     found = line.frames(number)[frame]
     return found.activation, found.call
 

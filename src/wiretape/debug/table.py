@@ -54,8 +54,9 @@ def _words() -> Mapping[str, Command]:
 
 def find(line: str) -> tuple[Command, str]:
     """The command that a line begins with, and the rest. A name may be cut short as far as it stays clear."""
-    if line[0] in "/?" or line.startswith("."):  # signs need no blank behind them
-        return _words()[line[0]], line[1:].strip()
+    if line[0] in "/?.":  # signs need no blank behind them
+        whole = len(line) > 2 and line[0] == line[-1] == "/"  # /a+b/ is a regular expression
+        return _words()[line[0]], line if whole else line[1:].strip()
     word, _, rest = line.partition(" ")
     return named(word), rest.strip()
 

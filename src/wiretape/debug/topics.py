@@ -149,6 +149,11 @@ def backtrace_listing(debugger: Debugger, only: int | None = None) -> Listing:
                    tuple(rows))  # fmt: skip
 
 
+def _frames(debugger: Debugger) -> tuple[Part, ...]:
+    debugger.world.number(debugger.here)  # a frame needs a call
+    return (backtrace_listing(debugger),)
+
+
 def _frame_row(debugger: Debugger, frame: Frame) -> Row:
     agent = debugger.line.run.agents[frame.activation.agent].name + (" (side call)" if frame.activation.side else "")
     if frame.number == 0:
@@ -215,6 +220,6 @@ TOPICS: dict[str, Topic] = {
     "agents": Topic("who spoke, and who started whom", _agents),
     "turns": Topic("the user's messages", _turns),
     "tools": Topic("which tools were called", _tools),
-    "frame": Topic("who called whom", lambda debugger: (backtrace_listing(debugger),), ("stack", "frames")),
+    "frame": Topic("who called whom", _frames, ("stack", "frames")),
     "tape": Topic("what the tape holds", _tape, ("program", "file")),
 }
