@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from wiretape.adapters.surroundings import Surroundings
     from wiretape.cli.record_report import LiveReport
     from wiretape.tape.recorder import Recorder
+    from wiretape.tape.redact import Redactor
 
 NOTHING_REPLACED = 1  # --force, and nothing was recorded: the old tape is still there
 _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -46,6 +47,8 @@ class Options:
     force: bool
     stats: bool
     verbose: bool
+    update: Path | None = None
+    tier: str = "masked"
 
 
 class _BeforeProgram(click.Command):
@@ -90,6 +93,18 @@ def _say_misplaced(cmd: Sequence[str]) -> None:
 @click.option("--provenance", metavar="TEXT", help="Where the recorded content comes from, in the tape's header.")
 @click.option("--append", is_flag=True, help="Go on with a tape that exists.")
 @click.option("--force", is_flag=True, help="Replace a tape that exists.")
+@click.option(
+    "--update",
+    metavar="TAPE",
+    type=click.Path(path_type=Path),
+    help="Replay what this tape still answers, ask the rest live, and replace what drifted.",
+)
+@click.option(
+    "--tier",
+    type=click.Choice(["exact", "normalized", "masked"]),
+    default="masked",
+    help="With --update: how alike a request must be to be answered from the tape (default: masked).",
+)
 @click.option("--stats/--no-stats", default=True, help="Print what `wiretape stats` says at the end (the default).")
 @click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD, and what the proxy does.")
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
@@ -102,8 +117,9 @@ def command(ctx: click.Context, /, cmd: tuple[str, ...], tape: Path | None, port
 
     Without CMD the recorder runs until Ctrl-C, and prints the lines that lead another shell to it.
     """
-    options = Options(tape=tape or _new_tape(cmd), port=port or 0, **asked)  # type: ignore[arg-type]
-    ctx.exit(_record(options, list(cmd)))
+    update: Path | None = asked["update"]  # type: ignore[assignment]
+    options = Options(tape=tape or update or _new_tape(cmd), port=port or 0, **asked)  # type: ignore[arg-type]
+    ctx.exit(_record(options, list(cmd)) if update is None else _update(options, list(cmd)))
 
 
 def _new_tape(argv: Sequence[str]) -> Path:
@@ -119,14 +135,24 @@ def _new_tape(argv: Sequence[str]) -> Path:
         number += 1
 
 
+def _update(options: Options, argv: Sequence[str]) -> int:
+    _need_mitmproxy()
+    _check_run(options, argv)
+    from wiretape.cli.record_update import update
+
+    return update(options, argv)
+
+
 def _record(options: Options, argv: Sequence[str]) -> int:
     _need_mitmproxy()
-    _check(options, argv)
+    _check_run(options, argv)
+    _check_tape(options)
     from wiretape.adapters.mitm_recording import Recording
     from wiretape.adapters.old_tape import OldTape
     from wiretape.adapters.settings import load_settings
     from wiretape.adapters.surroundings import look_around
     from wiretape.cli.record_report import LiveReport
+    from wiretape.tape.redact import Redactor
 
     around = look_around(argv, os.environ, Path.cwd())
     settings = load_settings(Path.cwd())
@@ -134,7 +160,7 @@ def _record(options: Options, argv: Sequence[str]) -> int:
     held = options.append and options.tape.exists()
     old = OldTape(options.tape) if options.force else None
     try:
-        recorder = _recorder(options, settings.redact, report)
+        recorder = recorder_of(options, Redactor(settings.redact), report)
     except BaseException:
         if old is not None:
             old.forget()
@@ -152,14 +178,14 @@ def _record(options: Options, argv: Sequence[str]) -> int:
             verbose=options.verbose,
             keep_unset=options.keep_unset,
         )
-        code = _run(recording, argv, report, around, options)
+        code = run_recorded(recording, argv, report, around, options)
     finally:
-        with _held_signals():
+        with held_signals():
             summary = recorder.close()
             if not summary.exchanges and not summary.incomplete and not held:
                 options.tape.unlink(missing_ok=True)
             kept = _settle(old, summary.exchanges)
-    with _held_signals():
+    with held_signals():
         report.summary(summary, recording.addon.unrouted, recording.addon.through_tls, code, kept=kept)
     return code or (NOTHING_REPLACED if kept else 0)
 
@@ -174,7 +200,9 @@ def _settle(old: OldTape | None, exchanges: int) -> bool:
     return old.put_back()
 
 
-def _run(recording: Recording, argv: Sequence[str], report: LiveReport, around: Surroundings, options: Options) -> int:
+def run_recorded(
+    recording: Recording, argv: Sequence[str], report: LiveReport, around: Surroundings, options: Options
+) -> int:
     """Until the program ends, or until Ctrl-C where there is none."""
     from wiretape.adapters.child import run_child
     from wiretape.adapters.preparing import prepare
@@ -212,7 +240,7 @@ def _need_mitmproxy() -> None:
         )
 
 
-def _check(options: Options, argv: Sequence[str]) -> None:
+def _check_run(options: Options, argv: Sequence[str]) -> None:
     """Everything that can be known to fail fails here, before a tape is touched."""
     from wiretape.adapters.child import find_command
     from wiretape.adapters.mitm import free_port
@@ -228,9 +256,6 @@ def _check(options: Options, argv: Sequence[str]) -> None:
         find_command(argv, os.environ)
     free_port(options.port)
     state_directory(os.environ)
-    _check_tape(options)
-    if options.tape.parent == Path("captures"):
-        options.tape.parent.mkdir(exist_ok=True)
 
 
 def _check_tape(options: Options) -> None:
@@ -244,6 +269,8 @@ def _check_tape(options: Options) -> None:
         raise UsageError(
             f"{tape} exists already, and nothing was recorded\n  --append goes on with it, --force replaces it"
         )
+    if tape.parent == Path("captures"):
+        tape.parent.mkdir(exist_ok=True)
 
 
 def _holds_nothing(tape: Path) -> bool:
@@ -256,15 +283,14 @@ def _holds_nothing(tape: Path) -> bool:
         return False
 
 
-def _recorder(options: Options, patterns: Sequence[str], report: LiveReport) -> Recorder:
+def recorder_of(options: Options, redactor: Redactor, report: LiveReport) -> Recorder:
     from wiretape.tape.recorder import Recorder
-    from wiretape.tape.redact import Redactor
 
     return Recorder(
         options.tape,
         clock=time.monotonic,
         started=datetime.now(UTC),
-        redactor=Redactor(patterns),
+        redactor=redactor,
         note=options.note,
         provenance=options.provenance,
         on_exchange=report.exchange,
@@ -289,7 +315,7 @@ def _stop_signal() -> Iterator[threading.Event]:
 
 
 @contextmanager
-def _held_signals() -> Iterator[None]:
+def held_signals() -> Iterator[None]:
     """While the tape is finished no signal cuts in: it takes a moment only."""
     with _handling(lambda number, frame: None):
         yield

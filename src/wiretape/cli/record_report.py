@@ -19,6 +19,8 @@ from wiretape.wire.base import Memo
 from wiretape.wire.registry import decode, default_registry
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from wiretape.model.call import ModelCall
     from wiretape.model.http import Exchange, WsMessage
     from wiretape.tape.recorder import RecorderSummary
@@ -127,13 +129,8 @@ class LiveReport:
             self._say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
         else:
             self._say("nothing was recorded; no tape was written")
-        for text, count in self._troubles.items():
-            self._say(f"warning: {one_line(text)}" + (f" ({count} times)" if count > 1 else ""), "yellow")
-        if summary.incomplete:
-            self._say(f"{self._tape} IS INCOMPLETE: see the warnings above", "bold red")
+        self.troubles_again(summary)
         bypassed = sorted(summary.bypassed)
-        if bypassed:
-            self._say(f"passed through unrecorded: {', '.join(bypassed)}")
         lost = sorted(unrouted)
         for request in lost[:_MOST_LOST]:
             self._say(f"answered 404: {request} names no host; --upstream URL says where such requests go", "yellow")
@@ -147,6 +144,22 @@ class LiveReport:
                 f"{', '.join(by_proxy)} was reached through HTTPS_PROXY: wiretape replay opens no TLS, and needs a "
                 "variable that sets the program's base URL"
             )
+        self._say(f"next: wiretape show {self._tape}")
+
+    def troubles_again(self, summary: RecorderSummary) -> None:
+        """What was told while the program ran, and may have been lost among its own lines."""
+        for text, count in self._troubles.items():
+            self._say(f"warning: {one_line(text)}" + (f" ({count} times)" if count > 1 else ""), "yellow")
+        if summary.incomplete:
+            self._say(f"{self._tape} IS INCOMPLETE: see the warnings above", "bold red")
+        if summary.bypassed:
+            self._say(f"passed through unrecorded: {', '.join(sorted(summary.bypassed))}")
+
+    def closing(self) -> None:
+        """The table, and what to do next."""
+        if self._counted:
+            self.calls = max(1, self.calls)  # it is asked of the whole tape
+            self._harmless_statistics()
         self._say(f"next: wiretape show {self._tape}")
 
     def _harmless_statistics(self) -> int:
@@ -188,7 +201,13 @@ class LiveReport:
 
     def _line(self, call: ModelCall) -> None:
         # Calls are numbered by their start, which only a finished tape knows: until then the exchange names them.
-        line = call_line(replace(call, number=0), max(30, self._width()), beside=len(_PREFIX))
+        self.say_line(call_line(replace(call, number=0), self.width, beside=len(_PREFIX)))
+
+    @property
+    def width(self) -> int:
+        return max(30, self._width())
+
+    def say_line(self, line: Text) -> None:
         with self._lock:
             if self._console.color_system is None:  # in a pipe: no need to spend the proxy's time on rendering
                 self._console.file.write(f"{_PREFIX}{line.plain}\n")

@@ -1,0 +1,187 @@
+"""`wiretape record --update`: ask live only what a tape no longer answers, and put the new tape in the old one's place.
+
+Real models are called here: the tape is being recorded, not replayed.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from wiretape.errors import UsageError
+from wiretape.views.call_line import call_line
+from wiretape.views.replay_view import tier_mark
+
+if TYPE_CHECKING:
+    from wiretape.adapters.renewing import Renewing
+    from wiretape.adapters.rerecording import Rerecording
+    from wiretape.cli.record import Options
+    from wiretape.cli.record_report import LiveReport
+    from wiretape.replay.session import ReplaySession
+    from wiretape.replay.values import Answer
+    from wiretape.tape.reader import Tape
+    from wiretape.tape.recorder import RecorderSummary
+    from wiretape.tape.redact import Redactor
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What is at work: the old tape, the session that answers from it, and the recording beside it."""
+
+    options: Options
+    tape: Tape
+    redactor: Redactor
+    renewing: Renewing
+    rerecording: Rerecording
+
+    @property
+    def session(self) -> ReplaySession:
+        return self.renewing.session
+
+
+def update(options: Options, argv: Sequence[str]) -> int:
+    from wiretape.adapters.rerecording import Rerecording
+    from wiretape.tape.storage import TapeFile
+
+    if not argv:
+        raise UsageError("--update needs the program whose calls are compared: wiretape record --update TAPE -- CMD")
+    if options.append:
+        raise UsageError("--append adds to a tape and --update replaces what drifted: give one of them")
+    old = _old_tape(options)
+    with closing(TapeFile(options.tape)):  # its lock: nobody else records to it meanwhile
+        rerecording = Rerecording(options.tape, goes_on=False)
+        try:
+            return _update(_prepared(options, old, rerecording), argv)
+        finally:
+            rerecording.remove()
+            if not options.tape.stat().st_size:  # a new name, which came to nothing
+                options.tape.unlink()
+
+
+def _old_tape(options: Options) -> Tape:
+    from wiretape.tape.reader import read_tape
+
+    assert options.update is not None
+    tape = read_tape(options.update)
+    if options.tape != options.update and options.tape.exists() and not options.force:
+        raise UsageError(f"{options.tape} exists already, and nothing was recorded; --force replaces it")
+    for warning in tape.warnings:
+        click.echo(f"wiretape: {warning}", err=True)
+    return tape
+
+
+def _prepared(options: Options, tape: Tape, rerecording: Rerecording) -> Update:
+    from wiretape.adapters.renewing import Renewing
+    from wiretape.adapters.settings import load_settings
+    from wiretape.replay.session import ReplaySession
+    from wiretape.replay.values import ReplayOptions, Tier
+    from wiretape.tape.redact import Redactor
+    from wiretape.tape.storage import read_text
+
+    settings = load_settings(Path.cwd())
+    asked = ReplayOptions(Tier[options.tier.upper()], mask=tuple(settings.mask))
+    redactor = Redactor(settings.redact)
+    if tape.path is not None and tape.path.exists():
+        redactor.resume(read_text(tape.path).decode("utf-8", "replace"))  # its placeholders keep their meaning
+    session = ReplaySession([tape], asked, names=[str(options.update)])
+    return Update(options, tape, redactor, Renewing(session), rerecording)
+
+
+def _update(at_work: Update, argv: Sequence[str]) -> int:
+    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.mitm_updating import AnswerServer, UpdatingAddon
+    from wiretape.adapters.settings import load_settings
+    from wiretape.adapters.surroundings import look_around
+    from wiretape.cli.record import held_signals, recorder_of, run_recorded
+    from wiretape.cli.record_report import LiveReport
+
+    options = at_work.options
+    around = look_around(argv, os.environ, Path.cwd())
+    settings = load_settings(Path.cwd())
+    report = LiveReport(options.tape, argv, counted=options.stats)
+    fresh = replace(options, tape=at_work.rerecording.fresh, append=False)
+    click.echo(f"wiretape updating {options.update}: what it does not answer is asked LIVE, of real models", err=True)
+    recorder = recorder_of(fresh, at_work.redactor, report)
+    code = 1
+    try:
+        with AnswerServer() as answers:
+            recording = Recording(
+                recorder,
+                os.environ,
+                report.trouble,
+                hosts=[*options.hosts, *settings.hosts, *around.hosts],
+                everything=options.everything,
+                upstream=options.upstream,
+                port=options.port,
+                verbose=options.verbose,
+                keep_unset=options.keep_unset,
+                addon=functools.partial(
+                    UpdatingAddon,
+                    renewing=at_work.renewing,
+                    answers=answers,
+                    on_kept=functools.partial(_say_kept, report, at_work.session),
+                ),
+            )
+            code = run_recorded(recording, argv, report, around, options)
+    finally:
+        with held_signals():
+            summary = recorder.close()
+    with held_signals():
+        return _settle(at_work, report, summary, code)
+
+
+def _say_kept(report: LiveReport, session: ReplaySession, answer: Answer) -> None:
+    call = session.call_of(answer)
+    if call is not None:
+        mark = f"{tier_mark(answer)}  kept"
+        report.say_line(call_line(call, report.width, beside=len(mark) + len("wiretape ")).append(mark, "dim"))
+
+
+def _settle(at_work: Update, report: LiveReport, summary: RecorderSummary, code: int) -> int:
+    """Put the new tape in its place, or leave the old one, and say so."""
+    from wiretape.views.terminal import make_console
+    from wiretape.views.update_view import Updated, update_view
+
+    outcome, written, own_code = _outcome(at_work, summary, code)
+    report.troubles_again(summary)
+    said = at_work.session
+    updated = Updated(said.report(), said.misses, summary.exchanges, outcome, written)
+    make_console(stderr=True).print(update_view(updated))
+    if written:
+        report.closing()
+    return code or own_code
+
+
+def _outcome(at_work: Update, summary: RecorderSummary, code: int) -> tuple[str, bool, int]:
+    """What to say, whether the tape was written, and wiretape's own exit code."""
+    options, kept = at_work.options, at_work.renewing.kept
+    tape, elsewhere = options.tape, options.tape != options.update
+    as_it_was = f"{options.update} is as it was"
+    if summary.incomplete:
+        return f"the recording is incomplete: {as_it_was}", False, 1
+    if code and not options.force:
+        return f"the program exited with {code}: {as_it_was} (--force writes it all the same)", False, 0
+    if not kept and not summary.exchanges:
+        return f"nothing was asked: {as_it_was}", False, 1
+    if not summary.exchanges and len(kept) == len(at_work.tape.exchanges) and not elsewhere:
+        return f"everything on {tape} still answers: it is as it was", False, 0
+    _write(at_work, summary)
+    return f"updated {tape}" if not elsewhere else f"wrote {tape}; {as_it_was}", True, 0
+
+
+def _write(at_work: Update, summary: RecorderSummary) -> None:
+    from wiretape.tape.reader import read_tape
+    from wiretape.tape.splice import write_spliced
+    from wiretape.tape.storage import journal_path
+
+    tape, fresh = at_work.options.tape, read_tape(at_work.rerecording.fresh)
+    order = at_work.renewing.order({exchange.number: exchange for exchange in fresh.exchanges})
+    write_spliced(at_work.tape, fresh.header, order, tape, at_work.redactor)
+    journal_path(tape).unlink(missing_ok=True)  # what it held is on the new tape
