@@ -120,7 +120,11 @@ class Heading:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text()
-        rule = "─" * max(0, options.max_width - cell_len(self.title) - 1)
+        room = options.max_width - cell_len(self.title) - 1
+        if room < 0:
+            yield Text(self.title, style="bold")
+            return
+        rule = "─" * room
         yield Text.assemble((self.title, "bold"), " ", (rule, "dim"), no_wrap=True, overflow="fold")
 
 

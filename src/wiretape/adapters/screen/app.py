@@ -1,0 +1,268 @@
+"""The screen itself: what is pressed, clicked or typed becomes a command, and its reply is shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.timer import Timer
+from textual.widgets import Static, Tree
+
+from wiretape.adapters.screen.command_line import CommandLine
+from wiretape.adapters.screen.help_page import help_page
+from wiretape.adapters.screen.keys import FOOTER, GROUPS
+from wiretape.adapters.screen.outline_tree import OutlineTree
+from wiretape.debug.outline import Node, key_of
+from wiretape.debug.replies import Arrived, Reply, Said
+from wiretape.debug.session import Debugger
+from wiretape.debug.streamed import Streamed, streamed
+from wiretape.errors import WiretapeError
+from wiretape.views.debug_place import place_view
+from wiretape.views.debug_reply import reply_view
+from wiretape.views.debug_stream import stream_view
+from wiretape.views.printable import one_line
+
+_TICK_S = 0.05  # between two looks at a stream that is played
+_STEPS = (24, 28, 32, 38, 46, 56, 68)  # widths of the tree
+_NARROW = 90  # columns: below, the tree is narrow
+
+
+def _bindings() -> list[BindingType]:
+    keys = [key for _, group in GROUPS for key in group]
+    made: list[BindingType] = []
+    for key in keys:
+        if key.command:
+            made.append(Binding(key.keys, f"do({key.command!r})", key.help, show=False))
+        elif key.action:
+            made.append(Binding(key.keys, key.action, key.help, show=False))
+    return made
+
+
+class DebugScreen(App[None]):
+    """`run()` returns when the person leaves. The debugger may be walked on between two runs."""
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS_PATH = "screen.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *_bindings(),
+        Binding("pageup", "page(-1)", "scroll", show=False, priority=True),
+        Binding("pagedown", "page(1)", "scroll", show=False, priority=True),
+        Binding("less_than_sign", "widen(-1)", "narrower tree", show=False),
+        Binding("greater_than_sign", "widen(1)", "wider tree", show=False),
+    ]
+
+    def __init__(self, debugger: Debugger) -> None:
+        super().__init__(ansi_color=True)
+        self.debugger = debugger
+        self._played: tuple[Streamed, float] | None = None
+        self._player: Timer | None = None
+
+    # -- what is on the screen ---------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="title")
+        with Horizontal(id="panes"):
+            yield OutlineTree(self.debugger.outline())
+            with VerticalScroll(id="side"):
+                yield Static(id="shown")
+        yield Static(id="said")
+        yield CommandLine(self.debugger)
+        yield Static(FOOTER, id="keys")
+
+    def on_mount(self) -> None:
+        self.query_one("#outline").styles.width = _STEPS[1] if self.size.width < _NARROW else _STEPS[3]
+        self.query_one(OutlineTree).focus()
+        if self.debugger.at == 0 and self.debugger.line.answers:
+            self.debugger.execute("step")  # the first call says more than the start of a tape
+        self._show_place(self._arrived())
+        self._say(Text("? shows every key; : takes a command", style="dim"))
+
+    def _arrived(self) -> Arrived:
+        stop = self.debugger.here
+        return Arrived(self.debugger.detail() if stop.call is not None else None, place=stop.phase)
+
+    def _show_place(self, arrived: Arrived, *above: RenderableType) -> None:
+        """The step; `above` it what led here, such as what a search found."""
+        self._stop_playing()
+        self._show(Group(*above, place_view(arrived)))
+        self.refresh_marks()
+
+    def _show(self, content: RenderableType, *, home: bool = True) -> None:
+        self.query_one("#shown", Static).update(content)
+        if home:
+            self.query_one("#side", VerticalScroll).scroll_home(animate=False)
+
+    def refresh_marks(self) -> None:
+        """Where the run stands, and what is set where."""
+        here = self.debugger.here
+        key = key_of(here) if here.call is not None else None
+        self.query_one(OutlineTree).show_marks(self.debugger.marks(), key)
+        self.query_one("#title", Static).update(self._title())
+
+    def _title(self) -> Text:
+        debugger, stop = self.debugger, self.debugger.here
+        title = Text(f" {one_line(debugger.world.known.name)}", no_wrap=True, overflow="ellipsis")
+        calls = len(debugger.line.calls)
+        if stop.call is None:
+            return title.append(f" · at the {stop.phase} · {calls} calls")
+        agent = one_line(debugger.world.agent(stop).name)
+        frame = f" · frame {debugger.frame}" if debugger.frame else ""
+        return title.append(f" · call {stop.call} of {calls}, {stop.phase} · {agent}{frame}")
+
+    def _say(self, content: RenderableType | str) -> None:
+        self.query_one("#said", Static).update(content)
+
+    # -- commands ----------------------------------------------------------------------------------------------------
+
+    def action_do(self, command: str) -> None:
+        self.do(command)
+
+    def do(self, line: str) -> None:
+        """Do a command and show what it answers."""
+        if line.strip().split(" ")[0] in ("?", "help", "h") and len(line.split()) == 1:
+            self.action_help()
+            return
+        at = self.debugger.at, self.debugger.frame
+        reply = self.debugger.execute(line)
+        if reply.quit:
+            self.exit()
+            return
+        moved = at != (self.debugger.at, self.debugger.frame)
+        self._answer(line, reply, moved)
+
+    def _answer(self, line: str, reply: Reply, moved: bool) -> None:
+        if reply.error is not None:
+            self._say(Text(one_line(reply.error), style="red"))
+            return
+        short = all(isinstance(part, Said) for part in reply.parts) and len(reply.parts) <= 2
+        arrived = next((part for part in reply.parts if isinstance(part, Arrived)), None)
+        if short:
+            if moved:
+                self._show_place(self._arrived())
+            else:
+                self.refresh_marks()
+            self._say(reply_view(reply))
+        elif arrived is not None and moved and not arrived.full:
+            others = tuple(part for part in reply.parts if part is not arrived)
+            self._show_place(arrived, *((reply_view(Reply(parts=others)), Text()) if others else ()))
+            self._say(self._why_here(arrived))
+        else:
+            self.refresh_marks()
+            self._show_output(line, reply_view(reply))
+
+    def _why_here(self, arrived: Arrived) -> Text:
+        if arrived.hits:
+            return Text(f"stopped by {len(arrived.hits)} breakpoint{'s' * (len(arrived.hits) > 1)}", style="yellow")
+        return Text(f"at the {arrived.place} of the tape" if arrived.detail is None else "", style="dim")
+
+    def _show_output(self, line: str, content: RenderableType) -> None:
+        self._stop_playing()
+        self._show(content)
+        self._say(Text.assemble((line.strip() or "again", "bold"), ("   Esc goes back to the step", "dim")))
+
+    def on_command_line_entered(self, event: CommandLine.Entered) -> None:
+        self.query_one(OutlineTree).focus()  # keys are keys again
+        self.do(event.line)
+
+    def action_type(self, start: str) -> None:
+        self.query_one(CommandLine).begin(start)
+
+    def action_show_step(self) -> None:
+        """From what was asked for to the step; from the command line to the tree."""
+        self._show_place(self._arrived())
+        self._say("")
+        self.query_one(OutlineTree).focus()
+
+    def action_help(self) -> None:
+        self._show_output("? keys and commands", help_page())
+
+    def action_leave(self) -> None:
+        self.exit()
+
+    def action_toggle_break(self) -> None:
+        """A breakpoint at this call alone; where there is one, it goes."""
+        stop = self.debugger.here
+        if stop.call is None:
+            self._say(Text("there is no call here: B breaks on something else", style="red"))
+            return
+        text = f"call={stop.call}"
+        known = next((point for point in self.debugger.breakpoints.points if point.text == text), None)
+        self.do(f"delete {known.number}" if known is not None else f"break {text}")
+
+    # -- the tree and the panes --------------------------------------------------------------------------------------
+
+    def on_tree_node_selected(self, event: Tree.NodeSelected[Node]) -> None:
+        if event.node.data is None:
+            return
+        try:
+            self._show_place(self.debugger.visit(event.node.data.stop))
+        except WiretapeError as error:
+            self._say(Text(one_line(str(error)), style="red"))
+
+    def action_page(self, direction: int) -> None:
+        side = self.query_one("#side", VerticalScroll)
+        if direction > 0:
+            side.scroll_page_down(animate=False)
+        else:
+            side.scroll_page_up(animate=False)
+
+    def action_widen(self, direction: int) -> None:
+        tree = self.query_one(OutlineTree)
+        now = tree.size.width + 1  # and its border
+        wider = [step for step in _STEPS if step > now and step < self.size.width - 24]
+        narrower = [step for step in _STEPS if step < now]
+        choice = wider[:1] if direction > 0 else narrower[-1:]
+        if choice:
+            tree.styles.width = choice[0]
+
+    def refresh_run(self, nodes: Iterable[Node] | None = None) -> None:
+        """The run has grown (it is being recorded): show it anew, and stand where one stood."""
+        self.query_one(OutlineTree).fill(nodes if nodes is not None else self.debugger.outline())
+        self._show_place(self._arrived())
+
+    # -- an answer as it streamed ------------------------------------------------------------------------------------
+
+    def action_play(self) -> None:
+        """Play the answer of this call at the pace at which it came; again: stop."""
+        if self._player is not None:
+            self.action_show_step()
+            return
+        number = self.debugger.selected.call
+        if number is None:
+            self._say(Text("there is no call here whose answer could be played", style="red"))
+            return
+        call = self.debugger.line.step(number).call
+        stream = streamed(call, self.debugger.world.known.exchanges.get(call.exchange))
+        if stream is None:
+            self._say(Text(f"the answer to call {number} came whole: there is no stream to play", style="red"))
+            return
+        self._played = (stream, time.monotonic())
+        self._say(Text(f"the answer to call {number} as it came; a or Esc ends it", style="dim"))
+        self._player = self.set_interval(_TICK_S, self._play_on)
+
+    def _play_on(self) -> None:
+        if self._played is None:
+            return
+        stream, since = self._played
+        ms = round((time.monotonic() - since) * 1000)
+        events = stream.events_by(ms)
+        self._show(Group(stream_view(stream, events, min(ms, stream.lasts_ms))), home=False)
+        self.query_one("#side", VerticalScroll).scroll_end(animate=False)
+        if events == len(stream):
+            self._stop_playing()
+
+    def _stop_playing(self) -> None:
+        if self._player is not None:
+            self._player.stop()
+        self._player = self._played = None
+
+
+def run_screen(debugger: Debugger) -> None:
+    """Show a debugger on the terminal until the person leaves."""
+    DebugScreen(debugger).run()

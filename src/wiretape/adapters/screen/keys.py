@@ -1,0 +1,65 @@
+"""The screen's keys: each is a command that could be typed, or does something to the screen itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """`keys` as textual names them; `shown` as a person reads them; `command`: the debugger's, else `action`: ours."""
+
+    keys: str
+    shown: str
+    help: str
+    command: str = ""
+    action: str = ""
+
+
+MOVING = (
+    Key("n", "n", "this agent's next call, over subagents", "next"),
+    Key("s", "s", "the next call, into subagents", "step"),
+    Key("i", "i", "the next stop: request, answer, tool", "stepi"),
+    Key("f", "f", "finish: to where the caller goes on", "finish"),
+    Key("c", "c", "continue to the next breakpoint", "continue"),
+    Key("N,p", "N or p", "back to this agent's call before", "reverse-next"),
+    Key("S", "S", "back to the call before", "reverse-step"),
+    Key("I", "I", "back to the stop before", "reverse-stepi"),
+    Key("F", "F", "back to what set this agent going", "reverse-finish"),
+    Key("C", "C", "back to the breakpoint before", "reverse-continue"),
+    Key("home", "Home", "in the tree: the start of the tape", "goto start"),
+    Key("end", "End", "in the tree: the end of the tape", "goto end"),
+)
+LOOKING = (
+    Key("x", "x", "context: all that the model saw", "context"),
+    Key("d", "d", "what changed since the call before", "diff"),
+    Key("v", "v", "the step in full, nothing shortened", "show full"),
+    Key("t", "t", "who called whom", "backtrace"),
+    Key("w", "w", "what is wrong: the findings", "info findings"),
+    Key("a", "a", "play the answer as it streamed", action="play"),
+    Key("slash", "/", "search in requests and answers", action="type('search ')"),
+    Key("right_square_bracket", "]", "the next match", "search"),
+    Key("left_square_bracket", "[", "the match before", "reverse-search"),
+    Key("escape", "Esc", "back to the step", action="show_step"),
+)
+STOPPING = (
+    Key("b", "b", "set or clear a breakpoint at this call", action="toggle_break"),
+    Key("B", "B", "break on more: a tool, a text, tokens …", action="type('break ')"),
+    Key("m", "m", "checkpoint: mark this place", "checkpoint"),
+    Key("e", "e", "write a note here", action="type('note ')"),
+    Key("g", "g", "go to a call", action="type('goto ')"),
+    Key("u", "u", "up to the caller's frame", "up"),
+    Key("o", "o", "down again", "down"),
+)
+SCREEN = (
+    Key("colon", ":", "type a command", action="type('')"),
+    Key("up,down", "↑ ↓ Enter", "choose in the tree, and go there"),
+    Key("left,right", "← →", "fold, unfold"),
+    Key("pageup,pagedown", "PgUp PgDn", "scroll the right side"),
+    Key("less_than_sign,greater_than_sign", "< >", "a wider right side, a wider tree"),
+    Key("tab", "Tab", "tree, right side, command line"),
+    Key("question_mark", "?", "this page", action="help"),
+    Key("q", "q", "leave", action="leave"),
+)
+GROUPS = (("Moving", MOVING), ("Looking", LOOKING), ("Stopping and keeping", STOPPING), ("The screen", SCREEN))
+FOOTER = "n next  s into  f out  c go  N S F C back  b break  / find  x context  ? keys"

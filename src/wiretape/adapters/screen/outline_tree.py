@@ -1,0 +1,137 @@
+"""The left pane: the tree of turns, agents, calls and tools, with what a person should see at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.widgets import Tree
+from textual.widgets.tree import TreeNode
+
+from wiretape.debug.outline import Key, Mark, Node
+from wiretape.views.figures import percent, tokens
+from wiretape.views.printable import one_line
+
+_SIGNS: tuple[tuple[Mark, str, str], ...] = (
+    ("breakpoint", "●", "red"),
+    ("disabled", "○", "red"),
+    ("error", "✗", "bold red"),
+    ("finding", "!", "bold yellow"),
+    ("note", "✎", "cyan"),
+)
+_HERE, _STYLES = "▶", {"turn": "bold", "agent": "bold cyan", "side": "dim", "tool": "magenta", "call": ""}
+
+
+class OutlineTree(Tree[Node]):
+    """Stands still while one walks; `show_marks` changes the labels of those nodes alone whose marks changed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # The ends of the run, not those of the list.
+        Binding("home", "app.do('goto start')", "start", show=False),
+        Binding("end", "app.do('goto end')", "end", show=False),
+        Binding("left", "fold", "fold", show=False),
+        Binding("right", "unfold", "unfold", show=False),
+    ]
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        super().__init__("", id="outline")
+        self.show_root, self.guide_depth, self.auto_expand = False, 2, False
+        self._places: dict[Key, TreeNode[Node]] = {}
+        self._marks: Mapping[Key, frozenset[Mark]] = {}
+        self._content = tuple(nodes)
+
+    def on_mount(self) -> None:
+        self.fill(self._content)
+
+    def fill(self, nodes: Iterable[Node]) -> None:
+        """Show another tree, or the same that has grown."""
+        self.clear()
+        self._places.clear()
+        self._add(self.root, nodes)
+        self.root.expand()
+
+    def _add(self, parent: TreeNode[Node], nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            label = self._label(node, self._marks.get(node.key, frozenset()))
+            if node.children:
+                added = parent.add(label, node, expand=True)
+                self._add(added, node.children)
+            else:
+                added = parent.add_leaf(label, node)
+            self._places[node.key] = added
+
+    def show_marks(self, marks: Mapping[Key, frozenset[Mark]], here: Key | None) -> None:
+        """New marks, and the cursor on the node of the current place."""
+        before, self._marks = self._marks, marks
+        for key in before.keys() | marks.keys():
+            place = self._places.get(key)
+            if place is not None and before.get(key) != marks.get(key) and place.data is not None:
+                place.set_label(self._label(place.data, marks.get(key, frozenset())))
+        place = self._places.get(here) if here is not None else None
+        if place is not None:
+            self._reveal(place)
+
+    def _reveal(self, place: TreeNode[Node]) -> None:
+        parent = place.parent
+        while parent is not None:
+            if not parent.is_expanded:
+                parent.expand()
+            parent = parent.parent
+        self.move_cursor(place)
+        self.scroll_to_node(place, animate=False)
+
+    def action_fold(self) -> None:
+        """Fold what the cursor is on; what has nothing to fold leads to its parent."""
+        place = self.cursor_node
+        if place is None:
+            return
+        if place.children and place.is_expanded:
+            place.collapse()
+        elif place.parent is not None and place.parent is not self.root:
+            self.move_cursor(place.parent)
+
+    def action_unfold(self) -> None:
+        place = self.cursor_node
+        if place is not None and place.children:
+            place.expand()
+
+    @staticmethod
+    def _label(node: Node, marks: frozenset[Mark]) -> Text:
+        """`▶●! 3 get_weather  1.2k 87%`: the signs, the call's number, what it asks for or ends with, its input and
+        how much of that the cache served."""
+        label = Text(no_wrap=True, overflow="ellipsis")
+        label.append(_HERE if "current" in marks else "", "bold green")
+        for mark, sign, style in _SIGNS:
+            if mark in marks:
+                label.append(sign, style)
+        if label:
+            label.append(" ")
+        if node.step is None or node.kind != "call":
+            label.append("agent " if node.kind == "agent" else "", "dim")
+            return label.append(one_line(node.label), _STYLES[node.kind])
+        call = node.step.call
+        label.append(f"{call.number} ", "bold")
+        response = call.response
+        asks = ", ".join(dict.fromkeys(tool.name for tool in call.tool_calls))
+        label.append(one_line(asks or (response.finish if response is not None and response.finish else node.label)))
+        usage = call.usage
+        if usage is not None and usage.input is not None:
+            label.append(f"  {tokens(usage.input)}", "dim")
+            if usage.cached is not None and usage.input:
+                label.append(f" {percent(usage.cached / usage.input)}", "green" if usage.cached else "dim")
+        return label
+
+    def render_label(self, node: TreeNode[Node], base_style: Style, style: Style) -> Text:
+        # Without the twisties: a tree of a run is read, not folded; the guides show what belongs to what.
+        label = node.label.copy() if isinstance(node.label, Text) else Text(str(node.label))
+        label.stylize_before(style)
+        folded = bool(node.children) and not node.is_expanded
+        return Text.assemble((" … " if folded else "", "dim"), label) if folded else label
+
+    async def _on_click(self, event: events.Click) -> None:
+        self.focus()
+        await super()._on_click(event)
