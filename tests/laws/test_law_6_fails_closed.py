@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -73,9 +77,9 @@ def canary() -> Iterator[tuple[int, list[Any]]]:
         listening.close()
 
 
-def outside(seen: list[Any], replaying: Replaying) -> list[Any]:
-    own = {("127.0.0.1", replaying.port), ("127.0.0.1", replaying.gate_port)}
-    return [address for address in seen if address not in own]
+def outside(seen: list[Any], replaying: Replaying, *own_ports: int) -> list[Any]:
+    own = {("127.0.0.1", port) for port in (replaying.port, replaying.gate_port, *own_ports)}
+    return [address for address in seen if address[:2] not in own]
 
 
 asked = st.lists(
@@ -147,3 +151,59 @@ def test_the_watch_itself_sees_what_is_let_through() -> None:
         assert len(heard) == 1
         assert outside(seen, replaying) == [("127.0.0.1", port)]
     assert replay.report().passed == {f"127.0.0.1:{port}": 1}
+
+
+INSIDE = ["matched", "other", "telemetry", "websocket", "h2", "distrusting", "no HTTP", "plain", "gone"]
+inside_tls = st.lists(st.sampled_from(INSIDE), min_size=1, max_size=8)
+UPGRADE = {"connection": "upgrade", "upgrade": "websocket", "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+
+
+@pytest.mark.proxy
+@pytest.mark.skipif(find_spec("mitmproxy") is None, reason="opening TLS needs mitmproxy (Python 3.12 or later)")
+@settings(max_examples=8, deadline=None)
+@given(inside_tls, st.booleans())
+def test_no_opened_tunnel_ever_leads_to_the_recorded_server(requests: list[str], everything: bool) -> None:
+    from tests.support.tls_replaying import H2, client, opening, tunnel
+
+    with canary() as (port, heard), connections() as seen:
+        url = f"https://localhost:{port}/v1/chat/completions"  # a name: it would have to be looked up
+        replay = session(exchange(1, chat(user("hi")), "one", url=url), repeat=True)
+        with (
+            opening(replay, _state(), everything) as (replaying, trust, _),
+            client(replaying, trust) as proxied,
+        ):
+            for what in requests:
+                match what:
+                    case "matched":
+                        assert proxied.post(url, json=chat(user("hi"))).status_code == 200
+                    case "other":
+                        assert proxied.post(url, json=chat(user("new"))).status_code == 400
+                    case "telemetry":
+                        assert proxied.post(f"https://localhost:{port}/telemetry", json={}).status_code == 404
+                    case "websocket":
+                        assert proxied.get(f"https://localhost:{port}/v1/x", headers=UPGRADE).status_code == 404
+                    case "h2":
+                        with H2(replaying, trust, "localhost", port) as connection:
+                            connection.start("/v1/chat/completions", b"{}")
+                            next(connection.events())
+                    case "distrusting":
+                        with client(replaying, True) as other, suppress(httpx.ConnectError):
+                            other.post(url, json=chat(user("hi")))
+                    case "no HTTP" | "plain":
+                        said = b"\x00\x00\x00\x08\x04\xd2\x16\x2f" if what == "no HTTP" else b"GET / HTTP/1.1\r\n\r\n"
+                        with tunnel(replaying, "localhost", port) as raw:
+                            raw.sendall(said)
+                            raw.recv(4096)
+                    case "gone":
+                        tunnel(replaying, "localhost", port).close()
+            opener = replaying.opener
+            own = [opener.running_port] if opener is not None and opener.running_port else []
+        assert heard == []
+        assert outside(seen, replaying, *own) == []
+    assert replay.report().passed == {}
+
+
+@cache
+def _state() -> Path:
+    """Where the authority is kept: making one takes a moment."""
+    return Path(tempfile.mkdtemp(prefix="wiretape-state-"))

@@ -6,6 +6,7 @@ client speaks; what it answers flows back as it comes. No connection to any othe
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from mitmproxy.proxy import server_hooks
 from wiretape.adapters.mitm_addon import drop_what_cannot_be_kept
 from wiretape.adapters.mitm_running import MitmThread, ProxySettings
 
+_DRAIN_S = 2.0
 Place = tuple[str, int]
 # Told of a connection that was opened and came to nothing: where it was meant to lead, and why.
 Refused = Callable[[str, int, str], None]
@@ -51,10 +53,10 @@ class ReplayAddon:
             self._clients.pop(_place(data.server.sockname), None)
 
     def tls_failed_client(self, data: tls.TlsData) -> None:
-        address = data.context.server.address
-        if address is not None:
-            why = f"its client did not accept wiretape's certificate: {data.conn.error}"
-            self._refused(address[0], address[1], why)
+        """A client that only went away has asked for nothing."""
+        address, error = data.context.server.address, data.conn.error or ""
+        if address is not None and "disconnected during the handshake" not in error:
+            self._refused(address[0], address[1], f"its client did not accept wiretape's certificate ({error})")
 
     # requests
 
@@ -69,6 +71,8 @@ class ReplayAddon:
         request.scheme = "http"
         request.host, request.port = self._server
         request.stream = True
+        if request.is_http2 and "content-length" not in request.headers:
+            request.headers["transfer-encoding"] = "chunked"  # the server is spoken to in HTTP/1, where a body needs it
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         if flow.response is not None:
@@ -93,6 +97,12 @@ class ReplayProxy(MitmThread):
 
     def client_behind(self, address: Place) -> Place | None:
         return self._addon.client_behind(address)
+
+    async def drained(self) -> None:
+        """The gate has closed its connections: what they led to ends by itself."""
+        deadline = asyncio.get_running_loop().time() + _DRAIN_S
+        while len(asyncio.all_tasks()) > 1 and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.005)
 
     def _addon_options(self) -> dict[str, object]:
         return {**super()._addon_options(), "upstream_cert": False}

@@ -81,6 +81,11 @@ class TlsOpener:
                 self._proxy = await asyncio.to_thread(self._start)
         return self._proxy.port
 
+    @property
+    def running_port(self) -> int:
+        """0: nobody has needed it yet."""
+        return self._proxy.port if self._proxy is not None else 0
+
     def client_behind(self, address: Place) -> Place | None:
         """Whom a connection to the replay server serves, if it is one of the proxy's."""
         return self._proxy.client_behind(address) if self._proxy is not None else None

@@ -80,9 +80,9 @@ class Replaying:
         self._gate_listening = listen(proxy_port)
         self.port: int = self._listening.getsockname()[1]
         self.gate_port: int = self._gate_listening.getsockname()[1]
-        self._opener = self._made_opener(authority)
+        self.opener = self._made_opener(authority)
         everything = authority is not None and authority.everything
-        self._gate = Gate(session, self.port, let_through, on_outcome, self._opener, everything, why_closed)
+        self._gate = Gate(session, self.port, let_through, on_outcome, self.opener, everything, why_closed)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()
@@ -109,8 +109,8 @@ class Replaying:
         if self._loop is not None and self._stop is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
-        if self._opener is not None:
-            self._opener.stop()
+        if self.opener is not None:
+            self.opener.stop()
 
     def _made_opener(self, authority: Authority | None) -> TlsOpener | None:
         return TlsOpener(authority.directory, self.port, self._came_to_nothing, self._trouble) if authority else None
