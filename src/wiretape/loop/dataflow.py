@@ -14,7 +14,7 @@ from wiretape.model.jsonvalue import Json
 TOKEN = re.compile(r"[\w./#-]+")  # an id, a name, a word
 _WHOLE = 8  # a closed tool call must have carried at least so many characters to be taken for the start of an agent
 _PART = 20  # a text this long counts when it is only part of another
-_OPEN = 200  # open tool calls looked at, latest first
+_OPEN = 100  # open tool calls looked at, latest first
 _KEPT = 2 * _OPEN  # and remembered: what nobody ever answers must not pile up
 
 
