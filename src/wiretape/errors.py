@@ -10,6 +10,7 @@
         TapeTooOld                    older than `max_age` allows, where that was to fail
       WireError                       bytes that are not what their format promises
       MissError                       raised when a replay session closes with misses
+      ToolError                       what a recorded tool raised, where its own class is not at hand
       NetworkRefused                  a connection that a test running from its tape must not open; an OSError, too
     MissInterrupt                     a miss in process with on_miss="raise"; no Exception, so that nothing swallows it
 
@@ -61,6 +62,10 @@ class MissError(WiretapeError):
     """A replay session closed with live requests that no recorded one answered."""
 
     exit_code = 3
+
+
+class ToolError(WiretapeError):
+    """Raised by a tool that a tape answers, in the place of what the real one raised when it was recorded."""
 
 
 class NetworkRefused(WiretapeError, ConnectionRefusedError):

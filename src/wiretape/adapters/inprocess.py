@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeAlias, TypeVar, cast
 
+import orjson
+
 from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.inside import Inside, enter, leave
 from wiretape.adapters.old_tape import OldTape
@@ -24,8 +26,11 @@ from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.adapters.replaying import dummy_keys
 from wiretape.adapters.settings import Settings, load_settings
 from wiretape.adapters.taking import Taken, Taker
+from wiretape.adapters.tool_values import NOTHING
+from wiretape.adapters.tooling import stub
 from wiretape.errors import MissError, MissInterrupt, TapeUnwritable, UsageError
 from wiretape.model.http import Exchange
+from wiretape.model.jsonvalue import Json
 from wiretape.replay.age import AgeAction, MaxAge, age_limit
 from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.playback import Playback, playback, timed_out
@@ -37,6 +42,7 @@ from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.recorder import Recorder, RecorderSummary
 from wiretape.tape.redact import Redactor
 from wiretape.tape.storage import journal_path
+from wiretape.wire.tool_exchange import HEADERS, ToolAnswer, call_body, tool_url
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -196,7 +202,20 @@ class Replay(Context):
             if message not in said:
                 error.add_note(message)
 
+    def tool(self, name: str, *, returns: Any = NOTHING, is_async: bool = False) -> Callable[..., Any]:
+        """A stub that answers as the recorded tool did, by arguments. `returns`: the type of its results."""
+        return stub(self, name, returns, is_async)
+
     # what the doors ask
+
+    def tool_answer(self, name: str, arguments: Json) -> ToolAnswer | None:
+        with self.lock:
+            outcome = self.session.call_tool(name, arguments, keep_miss=not self.records_too)
+        if not isinstance(outcome, Miss):
+            return outcome
+        if self.records_too:
+            return None  # it runs, and what it gives is recorded
+        raise MissInterrupt(outcome.message) if self._raises else MissError(outcome.message)
 
     @property
     def replays(self) -> bool:
@@ -327,6 +346,20 @@ class Record(Context):
         return self._taker.tell(event, *values) if self._taker is not None else None
 
     # what the doors ask
+
+    def tool_taken(self, name: str, arguments: Json) -> Taken | None:
+        if self._taker is None:
+            return None
+        try:
+            data = orjson.dumps(call_body(name, arguments))
+        except TypeError as error:  # nested too deeply, say: the tool runs all the same
+            _say(f"{self.path}: a call of {name} was not recorded: {error}")
+            return None
+        taken = self._taker.take("POST", tool_url(name), HEADERS)
+        if taken is not None:
+            taken.sent(data)
+            taken.sent_all()
+        return taken
 
     def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
         if self._taker is None:

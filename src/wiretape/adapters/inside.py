@@ -19,7 +19,9 @@ from wiretape.replay.values import LiveRequest
 
 if TYPE_CHECKING:
     from wiretape.adapters.taking import Taken
+    from wiretape.model.jsonvalue import Json
     from wiretape.replay.sockets import SocketPlay
+    from wiretape.wire.tool_exchange import ToolAnswer
 
 
 class Inside:
@@ -29,6 +31,7 @@ class Inside:
     is_open = False
     name = ""
     pace: float = 0
+    records_too = False  # a replaying context that records what its tape does not answer
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # many threads may ask
@@ -44,6 +47,14 @@ class Inside:
     def passes(self, host: str, port: int, count: bool) -> bool:
         """A replaying context: whether this host is let through. `count`: a request goes there now."""
         return False
+
+    def tool_taken(self, name: str, arguments: Json) -> Taken | None:
+        """A recording context: a tool's call that it begins, as an exchange."""
+        return None
+
+    def tool_answer(self, name: str, arguments: Json) -> ToolAnswer | None:
+        """A replaying context: what the tape says that the tool came to; None where it is to run."""
+        return None
 
     def answer(self, request: LiveRequest) -> Playback:
         """A replaying context: what the tape answers."""
@@ -104,6 +115,17 @@ def way(host: str, port: int, count: bool = True) -> Way | None:
     if context is not None and context.passes(host, port, count):
         context = None
     return Way(recording, context) if recording is not None or context is not None else None
+
+
+def standing() -> tuple[Inside | None, Inside | None]:
+    """The context that records what happens here, and the one whose tape answers."""
+    context = _enclosing() or _only()
+    recording = context if context is not None and not context.replays else None
+    while context is not None and not (context.is_open and context.replays):
+        context = context.outer
+    if context is not None and recording is None and context.records_too:
+        recording = context
+    return recording, context
 
 
 def _enclosing() -> Inside | None:

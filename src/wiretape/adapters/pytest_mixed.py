@@ -14,6 +14,7 @@ from wiretape.adapters.inprocess import Record, Replay
 from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.taking import Taken, ended_by
 from wiretape.model.http import Ended
+from wiretape.model.jsonvalue import Json
 from wiretape.replay.playback import Piece, Playback
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import LiveRequest
@@ -30,6 +31,7 @@ class Mixed(Replay):
 
     recording: Record
     unplayed: list[str]  # misses that could not be recorded
+    records_too = True
 
     def begin(self) -> None:
         super().begin()
@@ -53,6 +55,9 @@ class Mixed(Replay):
 
     def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
         return self.recording.taken(method, url, headers)
+
+    def tool_taken(self, name: str, arguments: Json) -> Taken | None:
+        return self.recording.tool_taken(name, arguments)
 
     def answer(self, request: LiveRequest) -> Playback:
         return self.on_tape(request) or self.called(request)

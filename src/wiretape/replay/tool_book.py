@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 from wiretape.model.loop import Run, ToolUse
 from wiretape.replay.canonical import canonical, same
@@ -19,20 +20,19 @@ from wiretape.replay.compare import differences
 from wiretape.replay.loosen import loose
 from wiretape.replay.mask import Masker
 from wiretape.replay.values import Difference, Tier
+from wiretape.wire.tool_exchange import ToolAnswer, answered, called, is_tool_exchange
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToldResult:
-    """What one call of a tool came to. `value` is what its function returned, where that was recorded (`exact`)."""
+    """What one call of a tool came to, as the model was told it."""
 
     name: str
     arguments: Json
     text: str
     parts: tuple[Json, ...] = ()
     is_error: bool | None = None
-    exact: bool = False
-    value: Json = None
-    error: Json = None  # what was raised, as `tool_exchange` spells it
+    answer: ToolAnswer | None = None  # what its function returned or raised, where that was recorded
     tape: str = ""
     exchange: int = 0  # where it stands: the tool's own exchange, or that of the call that asked
     call: int | None = None  # the model call that asked, where the wire shows it
@@ -156,3 +156,15 @@ def told_on_the_wire(run: Run, tape: str = "", skip: Callable[[str], bool] = lam
         for use in run.tool_uses
         if use.result is not None and use.call.kind != "server" and not skip(use.call.name)
     ]
+
+
+def told_by_tools(exchanges: Iterable[Exchange], tape: str = "") -> list[ToldResult]:
+    """What tools came to that were recorded in the agent's process."""
+    found = []
+    for exchange in exchanges:
+        answer = answered(exchange) if is_tool_exchange(exchange) else None
+        if answer is not None:
+            name, arguments = called(exchange)
+            error = answer.raised or None
+            found.append(ToldResult(name, arguments, answer.text, answer.parts, error, answer, tape, exchange.number))
+    return found

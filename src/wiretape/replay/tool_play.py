@@ -1,0 +1,116 @@
+"""Answers the tools of a replayed program from its tapes: what a function returned, or what the models were told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import orjson
+
+from wiretape.model.http import Exchange
+from wiretape.model.jsonvalue import Json
+from wiretape.model.loop import Run
+from wiretape.replay.echo import Echoes
+from wiretape.replay.excerpt import LIVE, RECORDED, excerpts
+from wiretape.replay.mask import Masker
+from wiretape.replay.recorded import Recorded
+from wiretape.replay.tool_book import NotFound, ToldResult, ToolBook, told_by_tools, told_on_the_wire
+from wiretape.replay.values import Answer, Difference, Miss, MissReason, Reference, ReplayOptions
+from wiretape.wire.tool_exchange import ToolAnswer, answered, made_exchange
+
+_SHOWN = 3  # differences written out; the rest are counted
+
+
+class ToolPlay:
+    """The tools of some tapes. What was recorded in a tool's own process goes before what models were told of it."""
+
+    def __init__(
+        self,
+        recorded: Sequence[Recorded],
+        runs: Sequence[Run],
+        names: str,
+        options: ReplayOptions,
+        masker: Masker,
+        echoes: Echoes,
+        mending: Callable[[MissReason], str],
+    ) -> None:
+        """`runs`: of each tape. `names`: what to call the tapes in messages."""
+        self._names = names
+        self._repeat = options.repeat
+        self._echoes = echoes
+        self._mending = mending
+        self._recorded = {(str(one.tape), one.exchange.number): one for one in recorded}
+        own: list[ToldResult] = []
+        for position in range(len(runs)):
+            own += told_by_tools((one.exchange for one in recorded if one.tape == position), str(position))
+        known = {told.name for told in own}
+        wire = [
+            told
+            for position, run in enumerate(runs)
+            for told in told_on_the_wire(run, str(position), skip=known.__contains__)
+        ]
+        self._book = ToolBook([*own, *wire], masker, options.tier)
+
+    def call(self, number: int, name: str, arguments: Json) -> tuple[ToolAnswer, Answer, Recorded | None] | Miss:
+        """What the tool came to, how that was found, and its own exchange if it has one; a miss where it has none."""
+        found = self._book.take(name, self._echoes.back(arguments), self._repeat)
+        if isinstance(found, NotFound):
+            return self._miss(number, name, arguments, found)
+        told = found.told
+        self._echoes.learn(found.differences)
+        own = self._recorded.get((told.tape, told.exchange)) if told.answer is not None else None
+        exchange = own.exchange if own is not None else _as_exchange(told)
+        answer = answered(self._echoes.forward(exchange))
+        assert answer is not None, "only tools that ended are in the book"
+        played = Answer(number, self._reference(told), exchange, found.tier, found.differences, found.again)
+        return answer, played, own
+
+    def _reference(self, told: ToldResult) -> Reference:
+        """The tool's own exchange, or the model call that asked for it."""
+        known = self._recorded.get((told.tape, told.exchange))
+        tape = known.reference.tape if known is not None else self._names
+        return Reference(tape, told.exchange, told.call, f"tool {told.name}")
+
+    def _miss(self, number: int, name: str, arguments: Json, found: NotFound) -> Miss:
+        reason: MissReason = "never recorded"
+        if found.played:
+            reason = "already played"
+        elif found.nearest is not None:
+            reason = "diverged"
+        lines = [f"no call on {self._names} answers the tool {name}({_short(arguments)})"]
+        lines += self._story(name, found)
+        lines.append(self._mending(reason))
+        nearest = self._reference(found.nearest) if found.nearest is not None else None
+        apart = found.differences if reason == "diverged" else ()
+        return Miss(number, f"tool {name}", reason, "\n".join(lines), nearest, apart)
+
+    def _story(self, name: str, found: NotFound) -> list[str]:
+        if found.nearest is None:
+            known = f"its tools are {', '.join(found.known)}" if found.known else "it has no results of tools"
+            return [f"  it was never recorded: the tape has no call of {name}; {known}"]
+        reference = self._reference(found.nearest)
+        named = f"the one that {reference} asked for" if reference.call is not None else str(reference)
+        if found.played:
+            return [f"  {named} would, but it was already played"]
+        where = found.differences[0].where if found.differences else "its arguments"
+        return [f"  it diverges from {named} at {where}", *_compared(found.differences)]
+
+
+def _compared(apart: Sequence[Difference]) -> Iterator[str]:
+    for position, one in enumerate(apart[:_SHOWN]):
+        if position:
+            yield f"  and at {one.where}"
+        recorded, live = excerpts(one)
+        yield f"    {RECORDED}{recorded}"
+        yield f"    {LIVE}{live}"
+    if len(apart) > _SHOWN:
+        yield f"  and at {len(apart) - _SHOWN} more places"
+
+
+def _as_exchange(told: ToldResult) -> Exchange:
+    answer = ToolAnswer(told.text, kept=False, raised=told.is_error is True, parts=told.parts)
+    return made_exchange(told.name, told.arguments, answer)
+
+
+def _short(value: Json, most: int = 100) -> str:
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= most else f"{text[: most - 1]}…"
