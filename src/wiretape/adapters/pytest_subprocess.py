@@ -15,6 +15,7 @@ from wiretape.adapters.inprocess import Record, Replay
 from wiretape.adapters.replaying import Replaying
 from wiretape.errors import UsageError
 from wiretape.replay.session import ReplaySession
+from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import LiveRequest, Miss, Outcome
 
 
@@ -29,7 +30,8 @@ class Children:
 @contextmanager
 def replaying_children(replay: Replay, allow_hosts: Sequence[str]) -> Iterator[Children]:
     """A replay server that shares its session with the doors in this process."""
-    with Replaying(cast(ReplaySession, _Shared(replay)), let_through=allow_hosts) as replaying:
+    shared = cast(ReplaySession, _Shared(replay))
+    with Replaying(shared, let_through=allow_hosts, lock=replay.lock) as replaying:
         yield Children(frozenset((replaying.port, replaying.gate_port)), replaying.variables)
 
 
@@ -42,6 +44,10 @@ class _Shared:
     def answer(self, request: LiveRequest) -> Outcome:
         with self._replay.lock:
             return self._replay.session.answer(request)
+
+    def open_socket(self, request: LiveRequest) -> SocketPlay | Outcome:
+        with self._replay.lock:
+            return self._replay.session.open_socket(request)
 
     def refused(self, what: str, note: str) -> object:
         with self._replay.lock:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from types import TracebackType
+from typing import Any
 
 from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.gate import Gate
@@ -56,6 +57,7 @@ class Replaying:
 
     `authority`: TLS is opened in its name; without one it stays closed, and `why_closed` says in a miss what would
     open it. `interpose` stands between answers and what is sent. `trouble` is told of what went wrong on the way.
+    `lock` guards a session that others ask, too.
     """
 
     def __init__(
@@ -71,11 +73,14 @@ class Replaying:
         authority: Authority | None = None,
         why_closed: str = "",
         trouble: Callable[[str], None] = lambda text: None,
+        lock: AbstractContextManager[Any] | None = None,
     ) -> None:
         self._session = session
         self._authority = authority
         self._trouble = trouble
-        self._app = ReplayApp(session, pace, on_outcome=on_outcome, interpose=interpose, on_reset=self._reset)
+        self._app = ReplayApp(
+            session, pace, on_outcome=on_outcome, interpose=interpose, on_reset=self._reset, lock=lock
+        )
         self._listening = listen(port)
         self._gate_listening = listen(proxy_port)
         self.port: int = self._listening.getsockname()[1]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Any
 
 from wiretape.adapters.interposing import Interpose
 from wiretape.adapters.routes import route_url
@@ -23,7 +25,8 @@ class ReplayApp:
 
     `on_outcome` is told what became of each request after its answer was sent, and of a WebSocket when its first
     message matches, and when one does not. `interpose` stands between the session's answers and what is sent.
-    `on_reset` is given the address of a client whose connection is about to be reset on purpose.
+    `on_reset` is given the address of a client whose connection is about to be reset on purpose. `lock` is held while a
+    WebSocket asks a session that is shared with other threads.
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class ReplayApp:
         on_outcome: Callable[[Outcome], None] | None = None,
         interpose: Interpose | None = None,
         on_reset: Callable[[tuple[str, int]], None] | None = None,
+        lock: AbstractContextManager[Any] | None = None,
     ) -> None:
         self._session = session
         self._pace = pace
@@ -41,6 +45,7 @@ class ReplayApp:
         self._on_outcome = on_outcome
         self._interpose = interpose
         self._on_reset = on_reset
+        self._lock = lock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -91,7 +96,8 @@ class ReplayApp:
                 if play.outcome is not None:
                     await interpose(replace(request, body=body), play.outcome)
 
-        await PlayedSocket(transport, play, self._pace, heard, hold).play(handshake_bytes(play, request.headers))
+        playing = PlayedSocket(transport, play, self._pace, heard, hold, self._lock)
+        await playing.play(handshake_bytes(play, request.headers))
         heard()  # a server that spoke first, to a client that said nothing
 
     def _tell(self, outcome: Outcome) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 from wiretape.adapters.socket_talk import SocketTalk
@@ -27,6 +28,7 @@ class PlayedSocket(asyncio.Protocol):
         pace: float,
         on_message: Callable[[], None],
         hold: Hold | None = None,
+        lock: AbstractContextManager[Any] | None = None,
     ) -> None:
         self._transport = transport
         self._before = transport.get_protocol()
@@ -34,7 +36,7 @@ class PlayedSocket(asyncio.Protocol):
         self._on_message = on_message
         self._hold = hold
         self._waiting: deque[str | bytes] = deque()  # messages that were heard, and not held yet
-        self._talk = SocketTalk(play, self._heard)
+        self._talk = SocketTalk(play, self._heard, lock)
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()

@@ -64,13 +64,10 @@ def _serve(context: Inside, url: str, sock: socket.socket) -> None:
 
 
 def _play(context: Inside, play: SocketPlay, sock: socket.socket, data: bytes) -> None:
-    talk = SocketTalk(play)
+    talk = SocketTalk(play, lock=context.lock)
     while not talk.over:
-        with context.lock:
-            now = talk.heard(data)
-            due = talk.due()
-        sock.sendall(now)
-        for one in due:
+        sock.sendall(talk.heard(data))
+        for one in talk.due():
             time.sleep(one.pause * context.pace / 1000)
             sock.sendall(one.data)
         end = talk.ends()

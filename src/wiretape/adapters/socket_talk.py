@@ -6,7 +6,9 @@ Whoever moves the bytes (a thread, a connection of the replay server) asks `due`
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 from wiretape.adapters.ws_frames import PONG, FrameReader, WsEvent, accept, closing, frame, message
 from wiretape.model.http import Headers
@@ -56,10 +58,19 @@ class Due:
 
 
 class SocketTalk:
-    """`on_message` is told of each message of the client after the play has heard it."""
+    """`on_message` is told of each message of the client after the play has heard it.
 
-    def __init__(self, play: SocketPlay, on_message: Callable[[str | bytes], None] | None = None) -> None:
+    `lock` is held while the play is asked: its session may answer others meanwhile.
+    """
+
+    def __init__(
+        self,
+        play: SocketPlay,
+        on_message: Callable[[str | bytes], None] | None = None,
+        lock: AbstractContextManager[Any] | None = None,
+    ) -> None:
         self.play = play
+        self._lock = lock or nullcontext()
         self.over = False  # both sides have closed, or the client has said what nobody understands
         self._on_message = on_message
         self._reader = FrameReader()
@@ -77,7 +88,8 @@ class SocketTalk:
         """What the server sends now."""
         if self.over:
             return []
-        return [Due(one.pause, message(one.data)) for one in self.play.due()]
+        with self._lock:
+            return [Due(one.pause, message(one.data)) for one in self.play.due()]
 
     def ends(self) -> bytes | None:
         """How the server ends it, now that nothing is due; None: it does not. Without a close frame it is cut off."""
@@ -103,7 +115,8 @@ class SocketTalk:
         if event.kind == "ping":
             return frame(PONG, bytes(event.data))  # type: ignore[arg-type]
         if event.kind == "message":
-            self.play.heard(event.data)
+            with self._lock:
+                self.play.heard(event.data)
             if self._on_message is not None:
                 self._on_message(event.data)
         return b""
