@@ -1,0 +1,110 @@
+"""The shape of an answer: what a program can rely on although a model never says the same thing twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import orjson
+
+from wiretape.model.call import (
+    Block,
+    CallResponse,
+    Control,
+    Media,
+    Message,
+    ModelCall,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from wiretape.replay.values import Difference
+
+_FLOOR = 50  # tokens: a smaller difference is none, however small the number
+_COUNTED = ("input", "output", "reasoning")  # what is cached depends on what was asked before, and when
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerShape:
+    status: int | None
+    finish: str | None
+    blocks: tuple[str, ...]  # kinds, in order, several of one kind in a row as one
+    tools: tuple[str, ...]  # `name(argument, argument)` of each tool call
+    error: str | None
+
+
+def answer_shape(response: CallResponse | None) -> AnswerShape:
+    if response is None:
+        return AnswerShape(None, None, (), (), None)
+    blocks = [block for message in response.messages for block in message.blocks]
+    error = response.error.type or response.error.code or "error" if response.error else None
+    finish = response.finish if response.complete else "cut off"
+    return AnswerShape(response.status, finish, block_kinds(blocks), tools_asked(blocks), error)
+
+
+def block_kinds(blocks: list[Block]) -> tuple[str, ...]:
+    return tuple(kind for kind, _ in groupby(_kind(block) for block in blocks if not _is_empty(block)))
+
+
+def tools_asked(blocks: list[Block]) -> tuple[str, ...]:
+    """What was asked for, without regard to the order of calls that go out at once."""
+    return tuple(sorted(_signature(block) for block in blocks if isinstance(block, ToolCall)))
+
+
+def message_shape_of(message: Message) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    blocks = list(message.blocks)
+    return message.role, block_kinds(blocks), tools_asked(blocks)
+
+
+def answer_differences(recorded: ModelCall, live: ModelCall) -> Iterator[Difference]:
+    was, now = answer_shape(recorded.response), answer_shape(live.response)
+    for name in ("status", "finish", "error"):
+        if getattr(was, name) != getattr(now, name):
+            yield Difference(name, getattr(was, name), getattr(now, name))
+    if was.blocks != now.blocks:
+        yield Difference("blocks", ", ".join(was.blocks), ", ".join(now.blocks))
+    if was.tools != now.tools:
+        yield Difference("tool calls", ", ".join(was.tools), ", ".join(now.tools))
+
+
+def usage_differences(recorded: Usage | None, live: Usage | None, tolerance: float) -> Iterator[Difference]:
+    """Counts that differ by more than this part of the recorded one, and counts that are told on one side only."""
+    for name in _COUNTED:
+        was, now = getattr(recorded, name, None), getattr(live, name, None)
+        if was is None or now is None:
+            # A provider that does not reason says so in either way.
+            if (was is None) != (now is None) and (was or now or name == "input"):
+                yield Difference(f"usage {name}", was, now)
+        elif abs(now - was) > max(_FLOOR, tolerance * was):
+            yield Difference(f"usage {name}", was, now)
+
+
+def _signature(call: ToolCall) -> str:
+    try:
+        arguments = orjson.loads(call.arguments or "{}")
+    except ValueError:
+        return f"{call.name}(…)"
+    return f"{call.name}({', '.join(sorted(arguments)) if isinstance(arguments, dict) else '…'})"
+
+
+def _is_empty(block: Block) -> bool:
+    """Text that says nothing, and reasoning that only its provider can read: it comes and goes."""
+    return isinstance(block, Text | Reasoning) and not block.text.strip()
+
+
+def _kind(block: Block) -> str:
+    match block:
+        case Text(refusal=refusal):
+            return "refusal" if refusal else "text"
+        case Reasoning():
+            return "reasoning"
+        case ToolCall():
+            return "tool call"
+        case ToolResult():
+            return "tool result"
+        case Media(kind=kind) | Control(kind=kind):
+            return str(kind)
+    return block.type

@@ -1,0 +1,141 @@
+"""Which call of a later run stands for which recorded one: first by what is asked, then by its place in its thread."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from wiretape.loop.run import build_run
+from wiretape.model.call import ModelCall
+from wiretape.model.http import Exchange, body_bytes
+from wiretape.model.loop import Run
+from wiretape.replay.session import ReplaySession
+from wiretape.replay.values import Answer, LiveRequest, ReplayOptions, Tier
+from wiretape.wire.registry import decode
+
+if TYPE_CHECKING:
+    from wiretape.tape.reader import Tape
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """One side is None for a call that is new, or that nobody made any more. `tier`: how alike the requests are.
+
+    `first`: it begins its thread, so that whatever stands in its history was put there by the program.
+    """
+
+    recorded: ModelCall | None
+    live: ModelCall | None
+    tier: Tier | None = None
+    first: bool = False
+
+
+def paired(recorded: Tape, live: Tape, options: ReplayOptions) -> list[Paired]:
+    """Every call of both tapes once, in the order of the live run; what has vanished comes last."""
+    old, new = build_run(decode(recorded.exchanges)), build_run(decode(live.exchanges))
+    tiers = _asked_alike(recorded, live, old, new, options)
+    places = _Places(old, new)
+    for number, (was, _) in tiers.items():
+        places.take(was, number)
+    by_number = {step.call.number: step.call for step in old.steps}
+    made: list[Paired] = []
+    for step in new.steps:
+        number = step.call.number
+        was, tier = tiers.get(number, (None, None))
+        if was is None:
+            was = places.find(number)
+        first = places.is_first(number)
+        made.append(Paired(by_number[was] if was is not None else None, step.call, tier, first))
+    return [*made, *(Paired(by_number[number], None) for number in places.left)]
+
+
+def _asked_alike(recorded: Tape, live: Tape, old: Run, new: Run, options: ReplayOptions) -> dict[int, tuple[int, Tier]]:
+    """What replay would have answered: number of the live call -> number of the recorded one, and the tier."""
+    session = ReplaySession([recorded], options)
+    calls = _by_exchange(step.call for step in old.steps)
+    found: dict[int, tuple[int, Tier]] = {}
+    asked = _by_exchange(step.call for step in new.steps)
+    for exchange in live.exchanges:
+        if exchange.messages or len(asked[exchange.number]) != 1:
+            continue  # a WebSocket's calls are found by their places
+        outcome = session.answer(_request(exchange))
+        if isinstance(outcome, Answer) and (there := calls[outcome.reference.exchange]):
+            found[asked[exchange.number][0].number] = there[0].number, outcome.tier
+    return found
+
+
+def _by_exchange(calls: Iterable[ModelCall]) -> dict[int, list[ModelCall]]:
+    made: dict[int, list[ModelCall]] = defaultdict(list)
+    for call in calls:
+        made[call.exchange].append(call)
+    return made
+
+
+def _request(exchange: Exchange) -> LiveRequest:
+    request = exchange.request
+    headers = [pair for pair in request.headers.pairs() if pair[0] != "content-encoding"]  # undone on the tape
+    return LiveRequest(request.method, request.url, type(request.headers)(headers), body_bytes(request.body))
+
+
+class _Places:
+    """The threads of both runs, and which recorded thread each live one continues to be."""
+
+    def __init__(self, old: Run, new: Run) -> None:
+        self._old, self._new = _threads(old), _threads(new)
+        self._old_of = {number: thread for thread in self._old for number in thread.calls}
+        self._new_of = {number: thread for thread in self._new for number in thread.calls}
+        self._partners: dict[int, _Thread] = {}  # id of a live thread -> the recorded one
+        self._taken: set[int] = set()
+
+    def take(self, was: int, number: int) -> None:
+        """A pair that is known: their threads are partners, too."""
+        self._taken.add(was)
+        there, here = self._old_of[was], self._new_of[number]
+        if id(here) not in self._partners and there not in self._partners.values():
+            self._partners[id(here)] = there
+
+    def find(self, number: int) -> int | None:
+        """The recorded call that is as far in its thread, if nobody has it yet."""
+        here = self._new_of[number]
+        there = self._partners.get(id(here)) or self._partner(here)
+        place = here.calls.index(number)
+        if there is None or place >= len(there.calls) or there.calls[place] in self._taken:
+            return None
+        self.take(there.calls[place], number)
+        return there.calls[place]
+
+    def is_first(self, number: int) -> bool:
+        return self._new_of[number].calls[0] == number
+
+    @property
+    def left(self) -> Iterator[int]:
+        return (number for number in sorted(self._old_of) if number not in self._taken)
+
+    def _partner(self, here: _Thread) -> _Thread | None:
+        """The first recorded thread of its kind that no live one continues."""
+        free = (one for one in self._old if one.kind == here.kind and one not in self._partners.values())
+        return next((one for one in free if not self._taken & set(one.calls)), None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Thread:
+    calls: Sequence[int]
+    kind: tuple[str, Literal["side", "root", "subagent"]]
+
+
+def _threads(run: Run) -> list[_Thread]:
+    side = {step.call.number for step in run.side_calls}
+    parents = {agent.number: agent.parent for agent in run.agents}
+    formats = {step.call.number: step.call.format for step in run.steps}
+    agents = {step.call.number: step.agent for step in run.steps}
+    grouped: dict[int, list[int]] = defaultdict(list)
+    for step in run.steps:
+        grouped[step.thread].append(step.call.number)
+    made = []
+    for calls in grouped.values():
+        first = calls[0]
+        who: Literal["side", "root", "subagent"] = "root" if parents.get(agents[first]) is None else "subagent"
+        made.append(_Thread(tuple(calls), (formats[first], "side" if first in side else who)))
+    return made
