@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -12,6 +12,7 @@ from wiretape.cli.tapes import open_tape
 from wiretape.debug.known import CacheVerdict, Known, Remark
 from wiretape.debug.session import Debugger
 from wiretape.model.call import (
+    Block,
     CallRequest,
     CallResponse,
     Message,
@@ -68,7 +69,7 @@ FINISHES = ("stop", "tool_calls", "length", "error", None)
 
 
 @st.composite
-def runs(draw: st.DrawFn, most: int = 12) -> Run:
+def runs(draw: st.DrawFn, most: int = 8) -> Run:
     """A run: roots, subagents that earlier tool calls started, side calls, missing usages, missing answers."""
     return _Making(draw, draw(st.integers(0, most))).run()
 
@@ -153,7 +154,7 @@ class _Making:
         if draw(st.integers(0, 9)) == 0:
             return ModelCall(number, number, "openai.chat", request, None, number, None, draw(st.sampled_from(ENDS)))
         asked = tuple(ToolCall(f"t{number}.{i}", draw(st.sampled_from(TOOLS)), '{"q": 1}') for i in range(draw(_SOME)))
-        blocks = (Text(f"answer {number}"), *asked)
+        blocks: tuple[Block, ...] = (Text(f"answer {number}"), *asked)
         tokens = st.none() | st.integers(0, 9000)
         usage = draw(st.none() | st.builds(Usage, tokens, tokens, st.none(), tokens, st.none()))
         response = CallResponse(
@@ -165,4 +166,3 @@ class _Making:
 _SOME = st.integers(0, 3)
 _SPEC = ToolSpec("look", "looks", {"type": "object"}, "function", {"name": "look"})
 ENDS = (Ended.UPSTREAM_UNREACHABLE, Ended.TIMEOUT, None)
-Predicate = Callable[[int], bool]

@@ -227,7 +227,7 @@ COMMANDS = (
     Command(
         "goto", "moving", "go to a call, an exchange, a turn, the start or the end", _goto, ("g", "jump", "j"), "PLACE",
         "Breakpoints do not stop it.",
-        ("goto 3", "goto 3 request", "goto 3.1", "goto x3", "goto turn 2", "goto end"), "place",
+        ("goto 3", "goto 3 request", "goto 1.1", "goto x3", "goto turn 2", "goto end"), "place",
     ),
     Command(
         "run", "moving", "go to the start, and on to the first breakpoint", _restart, ("r",), "", examples=("run",),

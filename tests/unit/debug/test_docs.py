@@ -1,0 +1,41 @@
+"""The documentation lists every command, name and topic, as they are."""
+
+from __future__ import annotations
+
+from tests.support.debugger_docs import PAGE, page
+
+from wiretape.debug.commands_help import GROUPS
+from wiretape.debug.names import NAMES
+from wiretape.debug.table import commands
+from wiretape.debug.topics import TOPICS
+
+
+def test_the_page_is_current() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tests.support.debugger_docs writes it anew"
+
+
+def test_every_command_name_and_topic_is_documented() -> None:
+    text = page()
+    assert not [c.name for c in commands().values() if f"**`{c.name}" not in text]
+    assert not [alias for c in commands().values() for alias in c.aliases if f"`{alias}`" not in text]
+    assert not [name for name in NAMES if f"| `{name}` |" not in text]
+    assert not [topic for topic in TOPICS if f"`{topic}`" not in text]
+
+
+def test_every_command_has_a_group_a_help_line_and_a_word_of_its_own() -> None:
+    words = [word for c in commands().values() for word in (c.name, *c.aliases)]
+    assert len(words) == len(set(words))
+    assert all(c.group in GROUPS and c.help and not c.help.endswith(".") for c in commands().values())
+
+
+def test_every_example_can_be_done() -> None:
+    from tests.support.debugging import debugger
+
+    for command in commands().values():
+        for example in command.examples:
+            session = debugger()
+            for line in ("goto 2", "note one", "checkpoint", "break 1", "list"):
+                session.execute(line)
+            error = session.execute(example).error
+            where = ("other.tape", "refund", "goto turn 2", "a+b", "disk")
+            assert error is None or any(word in example for word in where), f"{example}: {error}"

@@ -1,0 +1,241 @@
+"""The one door: whatever is typed, it answers, and its state stays whole."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.debugging import debugger, last, runs
+from tests.support.views import shown
+
+from wiretape.debug.known import CacheVerdict, Known, Remark
+from wiretape.debug.notes import Note
+from wiretape.debug.outline import Node, key_of
+from wiretape.debug.session import Debugger
+from wiretape.debug.table import commands
+from wiretape.debug.timeline import Stop
+from wiretape.errors import TapeUnwritable
+from wiretape.model.loop import Run
+from wiretape.views.debug_reply import reply_view
+
+CONDITIONS = (
+    "agent=root*", "tool=look", "input>4000", "cached<0.5", "error", "finding", "finish=length and not first",
+    "text~refund", "drift", "call=3 or turn=1", "result~look", "request.messages.length>0", "cache=broken",
+)  # fmt: skip
+ARGUMENTS = (
+    "",
+    "1",
+    "2",
+    "x3",
+    "3.1",
+    "turn 1",
+    "start",
+    "end",
+    "full",
+    "new",
+    "-",
+    "1-9",
+    "'",
+    "[",
+    "$..role",
+    "é",
+    *CONDITIONS,
+)
+
+
+def made(run: Run) -> Debugger:
+    known = Known(
+        name="made",
+        started=datetime(2026, 1, 1, tzinfo=UTC),
+        cache=lambda: {1: CacheVerdict("first", "nothing was sent before")},
+        findings=lambda: [Remark("lost", 2, "a result is lost"), Remark("odd", None, "the tape is odd")],
+        drift=lambda: {3: ("the time",)},
+    )
+    return Debugger(run, known)
+
+
+@given(runs(), st.lists(st.tuples(st.sampled_from(sorted(commands())), st.sampled_from(ARGUMENTS)), max_size=12))
+def test_no_sequence_of_commands_crashes_it_and_every_reply_can_be_shown(
+    run: Run, lines: list[tuple[str, str]]
+) -> None:
+    session = made(run)
+    for name, argument in lines:
+        reply = session.execute(f"{name} {argument}")
+        text = shown(reply_view(reply), 60)
+        assert "\x1b" not in text
+        assert reply.error is None or text.strip()
+        assert 0 <= session.at <= session.line.end
+        assert session.frame == 0 or session.here.call is not None
+        session.marks()
+
+
+@given(runs(), st.sampled_from(CONDITIONS))
+def test_continue_stops_at_exactly_the_places_of_a_breakpoint_in_both_directions(run: Run, condition: str) -> None:
+    session = made(run)
+    assert session.execute(f"break {condition}").error is None
+    point = session.breakpoints.points[0]
+    wanted = [session.line.place(stop) for stop in session.breakpoints.places(point, session.world)]
+    seen = []
+    while session.execute("continue") and session.here.phase != "end":
+        seen.append(session.at)
+    back = []
+    while session.execute("reverse-continue") and session.here.phase != "start":
+        back.append(session.at)
+    assert seen == wanted
+    assert back == wanted[::-1]
+
+
+@given(runs(), st.sampled_from(["input", "model", "answer", "request.messages[0].text", "finish"]))
+def test_a_watchpoint_stops_where_its_value_is_not_that_of_the_agents_call_before(run: Run, expression: str) -> None:
+    session = made(run)
+    session.execute(f"watch {expression}")
+    seen = set()
+    while session.execute("continue") and session.here.phase != "end":
+        seen.add(session.here.call)
+    plain = made(run)
+    values = {}
+    for number in plain.line.calls:
+        plain.execute(f"goto {number}")
+        reply = plain.execute(f"print {expression}")
+        values[number] = getattr(reply.parts[0], "value", None) if reply.parts else None
+    before = plain.line.call_before
+    assert seen == {n for n in plain.line.calls if (b := before(n)) is not None and values[b] != values[n]}
+
+
+@given(runs())
+def test_the_outline_holds_every_call_and_every_tool_use_once(run: Run) -> None:
+    session = made(run)
+    found: list[Node] = []
+
+    def walk(nodes: tuple[Node, ...]) -> None:
+        for node in nodes:
+            found.append(node)
+            walk(node.children)
+
+    walk(session.outline())
+    calls = sorted(node.stop.call or 0 for node in found if node.kind == "call")
+    assert calls == list(session.line.calls)
+    assert len([node for node in found if node.kind == "tool"]) == len(run.tool_uses)
+    assert len({node.key for node in found}) == len(found)
+    for node in found:
+        session.visit(node.stop)
+        assert session.here == node.stop
+
+
+@given(runs(), st.text(max_size=20), st.integers(0, 30))
+def test_completion_gives_what_begins_as_the_line_does(run: Run, text: str, cursor: int) -> None:
+    for line in (text, f"break {text}", f"goto {text}", f"print request.{text}", f"info {text}", f"help {text}"):
+        found = made(run).complete(line, min(cursor, len(line)))
+        typed = line[found.start : min(cursor, len(line))]
+        assert all(candidate.startswith(typed) for candidate in found.candidates)
+
+
+# -- by example --------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_line_does_the_last_command_again() -> None:
+    session = debugger()
+    session.execute("")
+    assert session.here.phase == "start"
+    session.execute("stepi")
+    session.execute("")
+    assert session.here == Stop("answer", 1)
+
+
+def test_a_command_may_be_cut_short_as_far_as_it_stays_clear() -> None:
+    session = debugger()
+    assert session.execute("cont").command == "continue"
+    assert session.execute("reverse-c").command == "reverse-continue"
+    assert session.execute("BREAK 2").command == "break"
+    error = session.execute("reverse").error
+    assert error is not None
+    assert "could be reverse-step, reverse-next" in error
+
+
+def test_a_fork_of_marks_shows_where_one_stands_and_what_is_set() -> None:
+    session = debugger(remarks=[Remark("lost", 3, "a result is lost")])
+    for line in ("break tool=create_calendar_event", "disable 1", "goto 4", "note here"):
+        session.execute(line)
+    marks = session.marks()
+    assert marks[key_of(Stop("answer", 4))] == {"current", "note"}
+    assert marks[key_of(Stop("tool", 2, 0))] == {"disabled"}
+    assert marks[key_of(Stop("answer", 3))] == {"finding"}
+
+
+def test_completion_knows_commands_names_values_members_and_numbers() -> None:
+    session = debugger()
+    assert session.complete("rev").candidates == (
+        "reverse-continue", "reverse-finish", "reverse-next", "reverse-search", "reverse-step", "reverse-stepi",
+    )  # fmt: skip
+    assert session.complete("break ca").candidates == ("call", "cause", "cached", "cache", "cache_write")
+    assert session.complete("break tool=s").candidates == ("schedule_event",)
+    assert session.complete("break input>5 and agent=").candidates == ("root", "schedule_event")
+    assert session.complete("print usage.c").candidates == ("usage.cached", "usage.cache_write")
+    assert session.complete("print request.mess").candidates == ("request.messages",)
+    assert session.complete("goto ").candidates == ("start", "end", "turn 1", "1", "2", "3", "4")
+    assert session.complete("info br").candidates == ("breakpoints",)
+    assert session.complete("nothing ").candidates == ()
+
+
+def test_a_note_that_cannot_be_kept_is_not_shown_as_if_it_were() -> None:
+    session = debugger()
+
+    def fail(notes: object) -> None:
+        raise TapeUnwritable("the disk is full")
+
+    session.save_notes = fail
+    session.execute("goto 1")
+    assert session.execute("note lost").error == "the disk is full"
+    assert session.notes == []
+
+
+def test_notes_are_handed_to_whoever_keeps_them() -> None:
+    session, kept = debugger(), list[list[Note]]()
+    session.save_notes = lambda notes: kept.append(list(notes))
+    session.execute("goto 2")
+    session.execute("note one")
+    session.execute("note two")
+    session.execute("note delete 1")
+    assert kept[-1] == [Note(Stop("answer", 2), "two")]
+
+
+def test_a_run_that_grows_leaves_one_where_one_stood() -> None:
+    session = debugger()
+    whole = session.line.run
+    part = Run(whole.steps[:2], (), whole.agents, whole.threads, whole.tool_uses[:2])
+    grown = Debugger(part)
+    grown.execute("goto 2")
+    grown.execute("break call=4")
+    grown.grow(whole)
+    assert grown.here == Stop("answer", 2)
+    grown.execute("continue")
+    assert grown.here == Stop("request", 4)
+
+
+def test_a_temporary_breakpoint_is_gone_when_it_was_hit() -> None:
+    session = debugger()
+    session.execute("tbreak agent=schedule_event")
+    session.execute("continue")
+    assert session.here == Stop("request", 2)
+    assert session.breakpoints.points == []
+
+
+def test_what_others_know_is_asked_for_once() -> None:
+    asked = []
+    run = debugger().line.run
+
+    def findings() -> list[Remark]:
+        asked.append(1)
+        return []
+
+    session = Debugger(run, Known(findings=findings))
+    for line in ("step", "step", "info findings", "break finding", "list"):
+        session.execute(line)
+    assert asked == [1]
+
+
+def test_a_terminal_never_obeys_what_a_model_said() -> None:
+    session = debugger()
+    text = last(session, "note \x1b[2Jgone")
+    assert "\x1b" not in text
