@@ -34,7 +34,7 @@ def test_every_example_can_be_done() -> None:
     for command in commands().values():
         for example in command.examples:
             session = debugger()
-            for line in ("goto 2", "note one", "checkpoint", "break 1", "list"):
+            for line in ("goto 4", "note one", "checkpoint", "break 1", "list"):
                 session.execute(line)
             error = session.execute(example).error
             where = ("other.tape", "refund", "goto turn 2", "a+b", "disk")
