@@ -60,15 +60,17 @@ def find_command(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     raise CommandNotFound(f"cannot run {name}: {where}")
 
 
-def run_child(argv: Sequence[str], environ: Mapping[str, str]) -> int:
+def run_child(argv: Sequence[str], environ: Mapping[str, str], stdout: int | None = None) -> int:
     """Run a program to its end and return its exit code: 128 + n where signal n ended it.
+
+    `stdout`: a descriptor for what it prints, if not ours.
 
     Signals sent to this process are passed on to it; this process ends only after it.
     """
     program = find_command(argv, environ)
     with _signals_passed_on() as child:
         try:
-            child.process = subprocess.Popen([argv[0], *argv[1:]], executable=program, env=dict(environ))
+            child.process = subprocess.Popen([argv[0], *argv[1:]], executable=program, env=dict(environ), stdout=stdout)
         except FileNotFoundError as error:  # the interpreter that its first line names
             raise CommandNotFound(f"cannot run {argv[0]}: the interpreter in its first line was not found") from error
         except OSError as error:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from wiretape.tape.redact import Redactor
 
 NOTHING_REPLACED = 1  # --force, and nothing was recorded: the old tape is still there
+_STDERR = 2
 _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
@@ -136,16 +137,16 @@ def _new_tape(argv: Sequence[str]) -> Path:
 
 
 def _update(options: Options, argv: Sequence[str]) -> int:
-    _need_mitmproxy()
-    _check_run(options, argv)
+    need_mitmproxy()
+    check_run(options, argv)
     from wiretape.cli.record_update import update
 
     return update(options, argv)
 
 
 def _record(options: Options, argv: Sequence[str]) -> int:
-    _need_mitmproxy()
-    _check_run(options, argv)
+    need_mitmproxy()
+    check_run(options, argv)
     _check_tape(options)
     from wiretape.adapters.mitm_recording import Recording
     from wiretape.adapters.old_tape import OldTape
@@ -201,9 +202,15 @@ def _settle(old: OldTape | None, exchanges: int) -> bool:
 
 
 def run_recorded(
-    recording: Recording, argv: Sequence[str], report: LiveReport, around: Surroundings, options: Options
+    recording: Recording,
+    argv: Sequence[str],
+    report: LiveReport,
+    around: Surroundings,
+    options: Options,
+    *,
+    apart: bool = False,
 ) -> int:
-    """Until the program ends, or until Ctrl-C where there is none."""
+    """Until the program ends, or until Ctrl-C where there is none. `apart`: what it prints goes to stderr."""
     from wiretape.adapters.child import run_child
     from wiretape.adapters.preparing import prepare
     from wiretape.adapters.unset_routes import only_set
@@ -216,7 +223,7 @@ def run_recorded(
             say_settings(variables, around, prepared)
         variables |= only_set(prepared.variables, os.environ) if options.keep_unset else prepared.variables
         if argv:
-            return run_child(prepared.argv, {**os.environ, **variables})
+            return run_child(prepared.argv, {**os.environ, **variables}, _STDERR if apart else None)
         with _stop_signal() as stop:
             report.listening(recording.port)
             _print_exports(variables)
@@ -224,7 +231,7 @@ def run_recorded(
     return 0
 
 
-def _need_mitmproxy() -> None:
+def need_mitmproxy() -> None:
     version = tuple(sys.version_info[:2])
     if version < (3, 12):
         here = ".".join(map(str, version))
@@ -240,7 +247,7 @@ def _need_mitmproxy() -> None:
         )
 
 
-def _check_run(options: Options, argv: Sequence[str]) -> None:
+def check_run(options: Options, argv: Sequence[str]) -> None:
     """Everything that can be known to fail fails here, before a tape is touched."""
     from wiretape.adapters.child import find_command
     from wiretape.adapters.mitm import free_port

@@ -93,7 +93,7 @@ class LiveReport:
 
     def _lines(self, calls: Sequence[ModelCall]) -> None:
         if self._unsaid:
-            self._say(f"… {self._unsaid} more")
+            self.say(f"… {self._unsaid} more")
             self._unsaid = 0
         for call in calls:
             self._hosts.add(urlsplit(call.url).hostname or "")
@@ -106,10 +106,10 @@ class LiveReport:
             seen = self._troubles.get(text, 0)
             self._troubles[text] = seen + 1
         if not seen:
-            self._say(f"warning: {one_line(text)}", "yellow")
+            self.say(f"warning: {one_line(text)}", "yellow")
 
     def listening(self, port: int) -> None:
-        self._say(f"recording to {self._tape} on 127.0.0.1:{port} until Ctrl-C. In the shell of your agent:")
+        self.say(f"recording to {self._tape} on 127.0.0.1:{port} until Ctrl-C. In the shell of your agent:")
 
     def summary(
         self,
@@ -124,50 +124,50 @@ class LiveReport:
         others = self._harmless_statistics() if self._counted else 0
         exchanges = _count(summary.exchanges, "exchange")
         if kept:
-            self._say(f"nothing was recorded: {self._tape} was not replaced, and is as it was", "bold yellow")
+            self.say(f"nothing was recorded: {self._tape} was not replaced, and is as it was", "bold yellow")
         elif summary.exchanges or self._tape.exists():
-            self._say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
+            self.say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
         else:
-            self._say("nothing was recorded; no tape was written")
+            self.say("nothing was recorded; no tape was written")
         self.troubles_again(summary)
         bypassed = sorted(summary.bypassed)
         lost = sorted(unrouted)
         for request in lost[:_MOST_LOST]:
-            self._say(f"answered 404: {request} names no host; --upstream URL says where such requests go", "yellow")
+            self.say(f"answered 404: {request} names no host; --upstream URL says where such requests go", "yellow")
         if lost[_MOST_LOST:]:
-            self._say(f"answered 404, too: {_count(len(lost) - _MOST_LOST, 'other path')}", "yellow")
+            self.say(f"answered 404, too: {_count(len(lost) - _MOST_LOST, 'other path')}", "yellow")
         if self.calls == 0:
             self._no_calls(bypassed, summary.exchanges, code)
             return
         if by_proxy := sorted(self._hosts & set(opened)):
-            self._say(
+            self.say(
                 f"{', '.join(by_proxy)} was reached through HTTPS_PROXY: wiretape replay opens no TLS, and needs a "
                 "variable that sets the program's base URL"
             )
-        self._say(f"next: wiretape show {self._tape}")
+        self.say(f"next: wiretape show {self._tape}")
 
     def troubles_again(self, summary: RecorderSummary) -> None:
         """What was told while the program ran, and may have been lost among its own lines."""
         for text, count in self._troubles.items():
-            self._say(f"warning: {one_line(text)}" + (f" ({count} times)" if count > 1 else ""), "yellow")
+            self.say(f"warning: {one_line(text)}" + (f" ({count} times)" if count > 1 else ""), "yellow")
         if summary.incomplete:
-            self._say(f"{self._tape} IS INCOMPLETE: see the warnings above", "bold red")
+            self.say(f"{self._tape} IS INCOMPLETE: see the warnings above", "bold red")
         if summary.bypassed:
-            self._say(f"passed through unrecorded: {', '.join(sorted(summary.bypassed))}")
+            self.say(f"passed through unrecorded: {', '.join(sorted(summary.bypassed))}")
 
     def closing(self) -> None:
         """The table, and what to do next."""
         if self._counted:
             self.calls = max(1, self.calls)  # it is asked of the whole tape
             self._harmless_statistics()
-        self._say(f"next: wiretape show {self._tape}")
+        self.say(f"next: wiretape show {self._tape}")
 
     def _harmless_statistics(self) -> int:
         """The tape is written and the program has its exit code: a table that fails must not change either."""
         try:
             return self._statistics()
         except Exception as error:
-            self._say(f"no table: {type(error).__name__}: {one_line(str(error))} (the tape is written)", "yellow")
+            self.say(f"no table: {type(error).__name__}: {one_line(str(error))} (the tape is written)", "yellow")
             return 0
 
     def _statistics(self) -> int:
@@ -182,7 +182,7 @@ class LiveReport:
         opened = link(str(self._tape), read(str(self._tape)))
         report = stats(opened.run, opened.tape.warnings)
         if len(report.turns) > _MOST_TURNS:
-            self._say(f"{len(report.turns)} turns; the last {_MOST_TURNS} (all of them: wiretape stats {self._tape})")
+            self.say(f"{len(report.turns)} turns; the last {_MOST_TURNS} (all of them: wiretape stats {self._tape})")
             report = report.model_copy(update={"turns": report.turns[-_MOST_TURNS:]})
         self._console.print(stats_view(report))
         return len(opened.run.other_exchanges)
@@ -191,9 +191,9 @@ class LiveReport:
         lines = _clues(self._tape, bypassed, exchanges)
         if self._argv and code:
             before = "a model call was seen" if exchanges else "any call was made"
-            self._say(f"{Path(self._argv[0]).name} exited with {code} before {before}{_keys(os.environ)}")
+            self.say(f"{Path(self._argv[0]).name} exited with {code} before {before}{_keys(os.environ)}")
         else:
-            self._say("NO MODEL CALL WAS SEEN", "bold red")
+            self.say("NO MODEL CALL WAS SEEN", "bold red")
             lines += _checklist(bool(self._argv))
         for line in lines:
             for part in _wrapped(line, self._width() - 2):
@@ -223,7 +223,7 @@ class LiveReport:
             self._fixed_width = self._console.width
         return self._fixed_width
 
-    def _say(self, text: str, style: str | None = None) -> None:
+    def say(self, text: str, style: str | None = None) -> None:
         with self._lock:
             self._console.print(f"{_PREFIX}{text}", style=style, soft_wrap=True)
 

@@ -1,0 +1,207 @@
+"""`wiretape verify`: run a program live, and say whether a tape of it still tells how things are."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from wiretape.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretape.cli.record import Options
+    from wiretape.replay.freshness import Freshness
+    from wiretape.tape.reader import Tape
+
+DRIFTED = 1
+_CMD = "wiretape.cmd"
+
+
+class _WithProgram(click.Command):
+    """Keeps apart what stands behind `--`: the program to run, whose options are its own."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[_CMD] = args[at + 1 :]
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for, besides how to record."""
+
+    tape: Path
+    against: Path | None
+    keep: Path | None
+    tier: str
+    tolerance: float
+    as_json: bool
+    verbose: bool
+
+
+@click.command("verify", cls=_WithProgram)
+@click.option(
+    "--against", metavar="LIVE", type=click.Path(path_type=Path), help="Compare with this tape, and run nothing."
+)
+@click.option("--keep", metavar="FILE", type=click.Path(path_type=Path), help="Keep the live recording as this tape.")
+@click.option(
+    "--tier",
+    type=click.Choice(["exact", "normalized", "masked"]),
+    default="masked",
+    help="How alike requests must be to be the same (default: masked).",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    default=0.25,
+    help="By which part a call's tokens may differ (default: 0.25).",
+)
+@click.option("--host", "hosts", metavar="GLOB", multiple=True, help="Record this host, too, as record does.")
+@click.option("--all", "everything", is_flag=True, help="Record every host.")
+@click.option("--upstream", metavar="URL", help="Where requests to the base URL go that name no host.")
+@click.option("--keep-unset", is_flag=True, help="Set no base-URL variable that is not set.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Every call, and what is set for CMD.")
+@click.argument("tape", metavar="TAPE [-- CMD...]", type=click.Path(path_type=Path))
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    tape: Path,
+    hosts: tuple[str, ...],
+    everything: bool,
+    upstream: str | None,
+    keep_unset: bool,
+    **asked: object,
+) -> None:
+    """Run CMD live, and compare what it asks and gets with TAPE.
+
+    Real models are called. Requests are compared as replay compares them: clocks and ids are no changes. Of answers the
+    shape counts, not the words: status, finish, kinds of blocks, tool calls with their arguments' names, the model, and
+    tokens beyond a tolerance. Calls that are new or have vanished, and other versions of client and SDK, are listed.
+    The tape is never touched.
+
+    What CMD prints goes to stderr. Exit code: CMD's own, if it is not 0; else 1 if the tape has drifted; else 0.
+    """
+    options = Asked(tape, **asked)  # type: ignore[arg-type]
+    argv: list[str] = ctx.meta.get(_CMD, [])
+    if options.against is not None:
+        if argv:
+            raise UsageError("--against compares with a tape, and a command is run for one: give one of them")
+        ctx.exit(_compare(options, options.against, argv))
+    if not argv:
+        raise UsageError(
+            f"verify needs the program whose tape this is: wiretape verify {shlex.quote(str(tape))} -- CMD\n"
+            "  or a later recording of it: --against LIVE"
+        )
+    ctx.exit(_run(options, (hosts, everything, upstream, keep_unset), argv))
+
+
+def _run(asked: Asked, how: tuple[tuple[str, ...], bool, str | None, bool], argv: Sequence[str]) -> int:
+    from wiretape.cli.record import Options, check_run, need_mitmproxy
+
+    need_mitmproxy()
+    _read(asked.tape)  # what is no tape is said before anything runs
+    if asked.keep is not None and asked.keep.exists():
+        raise UsageError(f"{asked.keep} exists already, and nothing was run")
+    hosts, everything, upstream, keep_unset = how
+    with TemporaryDirectory(prefix="wiretape-") as scratch:
+        live = asked.keep or Path(scratch, "live.tape")
+        options = Options(
+            tape=live,
+            hosts=hosts,
+            everything=everything,
+            upstream=upstream,
+            port=0,
+            keep_unset=keep_unset,
+            note=f"recorded to verify {asked.tape.name}",
+            provenance=None,
+            append=False,
+            force=False,
+            stats=False,
+            verbose=asked.verbose,
+        )
+        check_run(options, argv)
+        code = _record(options, argv)
+        return code or _compare(asked, live, argv)
+
+
+def _record(options: Options, argv: Sequence[str]) -> int:
+    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.settings import load_settings
+    from wiretape.adapters.surroundings import look_around
+    from wiretape.cli.record import held_signals, recorder_of, run_recorded
+    from wiretape.cli.record_report import LiveReport
+    from wiretape.tape.redact import Redactor
+
+    around = look_around(argv, os.environ, Path.cwd())
+    settings = load_settings(Path.cwd())
+    report = LiveReport(options.tape, argv, counted=False)
+    click.echo("wiretape verifying: the program runs LIVE, and asks real models", err=True)
+    recorder = recorder_of(options, Redactor(settings.redact), report)
+    try:
+        recording = Recording(
+            recorder,
+            os.environ,
+            report.trouble,
+            hosts=[*options.hosts, *settings.hosts, *around.hosts],
+            everything=options.everything,
+            upstream=options.upstream,
+            verbose=options.verbose,
+            keep_unset=options.keep_unset,
+        )
+        code = run_recorded(recording, argv, report, around, options, apart=True)
+    finally:
+        with held_signals():
+            summary = recorder.close()
+    report.troubles_again(summary)
+    if code:
+        report.say(f"{Path(argv[0]).name} exited with {code}: nothing was compared")
+    return code
+
+
+def _read(path: Path) -> Tape:
+    from wiretape.tape.reader import read_tape
+
+    tape = read_tape(path)
+    for warning in tape.warnings:
+        click.echo(f"wiretape: {warning}", err=True)
+    return tape
+
+
+def _compare(asked: Asked, live: Path, argv: Sequence[str]) -> int:
+    from wiretape.adapters.settings import load_settings
+    from wiretape.replay.freshness import freshness
+    from wiretape.replay.values import ReplayOptions, Tier
+
+    mask = tuple(load_settings(Path.cwd()).mask)
+    options = ReplayOptions(Tier[asked.tier.upper()], mask=mask)
+    found = freshness(_read(asked.tape), _read(live), options, asked.tolerance)
+    if not asked.against:
+        kept = str(asked.keep) if asked.keep else None
+        found = found.model_copy(update={"live": kept or "a live run", "kept": kept})
+    _print(found, asked, argv)
+    return DRIFTED if found.drifted else 0
+
+
+def _print(found: Freshness, asked: Asked, argv: Sequence[str]) -> None:
+    if asked.as_json:
+        from wiretape.cli.tapes import print_json
+
+        print_json(found.model_dump(mode="json"))
+        return
+    from wiretape.views.freshness_view import freshness_view
+    from wiretape.views.terminal import make_console
+
+    program = shlex.join(argv) if argv else "CMD"
+    program = program if program.isprintable() else f"{shlex.quote(argv[0])} …"
+    mend = f"wiretape record --update {shlex.quote(str(asked.tape))} -- {program}"
+    make_console().print(freshness_view(found, mend, full=asked.verbose), crop=False)

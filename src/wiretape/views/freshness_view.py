@@ -1,0 +1,99 @@
+"""What `wiretape verify` shows: a row for each call, under it what has changed, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from wiretape.replay.freshness import CallFreshness, Change, Freshness
+from wiretape.views.figures import count
+from wiretape.views.printable import one_line
+from wiretape.views.prose import labelled
+from wiretape.views.replay_rows import Compared
+from wiretape.views.rows import Column, fit, header_line, row_lines
+
+_MOST = 20  # calls: where there are more, those that are the same are only counted
+_INDENT = 4
+_STYLES = {"same": "green", "changed": "bold yellow", "new": "bold yellow", "vanished": "bold yellow"}
+COLUMNS = [
+    Column("tape", right=True),
+    Column("live", right=True),
+    Column("call", flexible=True, least=12),
+    Column("request", flexible=True, least=10),
+    Column("verdict"),
+]
+
+
+def freshness_view(found: Freshness, mend: str, *, full: bool = False) -> RenderableType:
+    """`mend`: the command that re-records what drifted."""
+    return _FreshnessView(found, mend, full)
+
+
+@dataclass(frozen=True, slots=True)
+class _FreshnessView:
+    found: Freshness
+    mend: str
+    full: bool
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        found, width = self.found, options.max_width
+        age = f", recorded {count(found.age_days, 'day')} before" if found.age_days else ""
+        yield Text(one_line(f"{found.tape}{age}, and {found.live}"), style="bold")
+        shown = [call for call in found.calls if self.full or len(found.calls) <= _MOST or call.verdict != "same"]
+        if shown:
+            yield Text()
+            yield from _table(console, shown, width)
+        if found.versions:
+            yield Text()
+            for version in found.versions:
+                said = f"{_values(version.recorded)} → {_values(version.live)}"
+                yield from labelled(console, one_line(version.header), Text(one_line(said)), width, label_width=28)
+        yield Text()
+        yield from labelled(console, "", self._verdict(), width, label_width=0)
+        if found.drifted and self.mend:
+            yield Text(f"to re-record what drifted: {self.mend}", overflow="ignore", no_wrap=True)
+
+    def _verdict(self) -> Text:
+        found = self.found
+        if not found.drifted:
+            return Text(f"fresh: {count(len(found.calls), 'call')}, nothing has changed", "bold green")
+        said = [f"{found.count(verdict)} {verdict}" for verdict in ("changed", "new", "vanished", "same")]
+        return Text("drifted: " + ", ".join(one for one in said if not one.startswith("0 ")), "bold yellow")
+
+
+def _table(console: Console, calls: Sequence[CallFreshness], width: int) -> Iterator[Text]:
+    rows = [_row(call) for call in calls]
+    shape = fit(COLUMNS, rows, width)
+    yield header_line(COLUMNS, shape)
+    for call, row in zip(calls, rows, strict=True):
+        yield from row_lines(COLUMNS, shape, row)
+        for change in call.changes:
+            yield from _change(console, change, width)
+
+
+def _row(call: CallFreshness) -> list[Text]:
+    numbers = [Text("" if number is None else str(number)) for number in (call.recorded, call.live)]
+    request = call.tier or ("" if None in (call.recorded, call.live) else _request_word(call))
+    return [*numbers, Text(one_line(call.what)), Text(request), Text(call.verdict, style=_STYLES[call.verdict])]
+
+
+def _request_word(call: CallFreshness) -> str:
+    """Where replay would not answer: the program asks otherwise, or only says otherwise what the model said."""
+    return "changed" if any(change.side == "request" for change in call.changes) else "other words"
+
+
+def _change(console: Console, change: Change, width: int) -> Iterator[Text]:
+    where = change.where if change.side in ("model", "usage") else f"{change.side}: {change.where}"
+    if change.side != "request":
+        said = Text(one_line(f"{where}  {change.recorded} → {change.live}"))
+        yield from labelled(console, "", said, width, indent=_INDENT, label_width=0)
+        return
+    yield from labelled(console, "", Text(one_line(where)), width, indent=_INDENT, label_width=0)
+    yield from Compared(change.recorded, change.live, _INDENT + 2).lines(console, width)
+
+
+def _values(values: Sequence[str]) -> str:
+    return ", ".join(values) or "(nothing)"
