@@ -24,9 +24,19 @@ _HAN_CLOCK = r"(?:上午|下午|晚上|凌晨|早上|中午)?\s?\d{1,2}\s?[时�
 _AMPM = r"(?:\s?[AaPp]\.?[Mm]\b\.?)?"
 _TIME_AFTER = rf"(?:,?[T\s]\s?(?:at\s)?{_CLOCK}{_AMPM}{_ZONE}?)?"
 
-# One expression for all that begins with a digit or a hex letter: one pass over the text, however many kinds.
+# One expression for all that begins with a digit. It is slow: it is tried only where digits stand that may begin
+# something, by what follows them, or that may be in the middle of something hexadecimal.
+_DIGITS: Final = re.compile(
+    r"\d(?:(?<=[a-fA-F]\d)|\d*+(?:(?<=\d{8})|(?=[A-Za-z年月时点時]|[.:/]\d|-[0-9A-Za-z]|\s[smJFMASOND年月时点時])))"
+)
+_UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+_HEX: Final = (
+    rf"(?P<uuid>{_UUID})(?![0-9A-Za-z])"
+    r"|(?P<hex>(?:0x)?(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])"
+    r"|(?=[A-F]*\d)(?=\d*[A-F])[0-9A-F]{8,}(?![0-9A-Za-z]))"
+)
+_HEX_LED: Final = re.compile(_HEX)
 _DIGIT_LED: Final = re.compile(
-    r"(?<![0-9A-Za-z])(?:(?=\d)(?:"
     rf"(?P<han>\d{{4}}\s?年\s?\d{{1,2}}\s?月(?:\s?\d{{1,2}}\s?[日号])?(?:\s*{_HAN_DAY})?"
     rf"(?:\s*(?:{_HAN_CLOCK}|{_CLOCK}))?(?:\s*{_HAN_DAY})?)"
     rf"|(?P<hantime>\d{{1,2}}\s?[时点時]\s?\d{{1,2}}\s?分(?:\s?\d{{1,2}}\s?秒)?"
@@ -39,11 +49,7 @@ _DIGIT_LED: Final = re.compile(
     r"|(?P<duration>(?:\d+\.\d+\s?(?:s|secs?|seconds)|\d+(?:\.\d+)?\s?(?:ms|milliseconds))(?![0-9A-Za-z]))"
     rf"|(?P<time>{_CLOCK}{_AMPM}{_ZONE}?(?![\d:]))"
     r"|(?P<epoch>(?:1[4-9]|2\d)\d{8}(?:\.\d+|\d{3}(?:\.\d+|\d{3}(?:\d{3})?)?)?(?![0-9A-Za-z]))"
-    r")"
-    r"|(?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})(?![0-9A-Za-z])"
-    r"|(?P<hex>(?:0x)?(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])"
-    r"|(?=[A-F]*\d)(?=\d*[A-F])[0-9A-F]{8,}(?![0-9A-Za-z]))"
-    r")"
+    rf"|{_HEX}"
 )
 # What begins with a letter is led by literals, so that the search skips most of the text.
 _MONTH_LED: Final = re.compile(
@@ -75,6 +81,12 @@ ID_LIKE: Final = re.compile(
     rf"|(?P<path>{_TEMPORARY.pattern})(?![0-9A-Za-z_-])"
 )
 _EPOCH_SPANS: Final = ((1_400_000_000, 3_000_000_000), (1_400_000_000_000, 3_000_000_000_000))
+_BETWEEN: Final = re.compile(r"[.!?;] (?=[A-Z][a-z])|\n\n(?![\s\d星周礼])")
+_LONG: Final = 4096  # characters from which on a text is masked in pieces
+_PIECE: Final = 512
+_MOST_PIECES: Final = 8192
+_WORD: Final = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_HEX_LETTERS: Final = frozenset("abcdefABCDEF")
 _WORDS: Final = {"han": "date", "hantime": "time"}
 
 
@@ -89,6 +101,47 @@ def _word(match: re.Match[str]) -> str:
     return f"<{_WORDS.get(kind, kind)}>"
 
 
+def _digit_led(text: str) -> str:
+    """The text with what begins with a digit, or holds one and is hexadecimal, replaced."""
+    made: list[str] = []
+    done = 0
+    for run in _DIGITS.finditer(text):
+        start = run.start()
+        if start < done:
+            continue
+        if start and text[start - 1] in _WORD:
+            found = _hex_around(text, start, done)
+        else:
+            found = _DIGIT_LED.match(text, start) or (_uuid_around(text, start, done) if start > 8 else None)
+        if found is not None:
+            made += (text[done : found.start()], _word(found))
+            done = found.end()
+    return "".join((*made, text[done:])) if made else text
+
+
+def _hex_around(text: str, start: int, done: int) -> re.Match[str] | None:
+    """A hexadecimal word that the digit at `start` is in the middle of."""
+    begin = start - 1
+    while begin >= done and text[begin] in _HEX_LETTERS:
+        begin -= 1
+    if begin >= 0 and text[begin] in _WORD:
+        return None
+    begin += 1
+    return (_HEX_LED.match(text, begin) or _uuid_around(text, begin, done)) if begin >= done else None
+
+
+def _uuid_around(text: str, start: int, done: int) -> re.Match[str] | None:
+    """A uuid in which the group at `start` is the first that holds a digit."""
+    for before in (9, 14, 19, 24):
+        begin = start - before
+        if begin < done or text[start - 1] != "-":
+            return None
+        found = _HEX_LED.match(text, begin) if begin == 0 or text[begin - 1] not in _WORD else None
+        if found is not None and found.end() > start:
+            return found
+    return None
+
+
 def _is_duration(key: str, value: Json) -> bool:
     return isinstance(value, int | float) and ("duration" in key or "elapsed" in key)
 
@@ -99,24 +152,50 @@ def _without_days(text: str) -> str:
     return "<date>".join([part[:-16] + _DAY_BEFORE.sub("", part[-16:]) for part in before] + [last])
 
 
+def _masked(text: str) -> str:
+    if "/tmp/" in text or "/var/folders/" in text or "\\Temp\\" in text:
+        text = _TEMPORARY.sub("<path>", text)
+    if "_" in text or "-" in text:
+        text = _LABEL.sub(_label, text)
+    text = _CALLED_ID.sub(r"\1<id>", _CALLED_DURATION.sub(r"\1<duration>", text))
+    text = _digit_led(_MONTH_LED.sub("<date>", text))
+    return _without_days(text) if "<date>" in text else text
+
+
+def _cut(text: str) -> list[str]:
+    """A long text in pieces that nothing which is masked reaches across: between sentences or paragraphs."""
+    pieces: list[str] = []
+    start = 0
+    for found in _BETWEEN.finditer(text, _PIECE):
+        end = found.end()
+        if end - start >= _PIECE and (text[found.start()] == "\n" or text[found.start() - 1].islower()):
+            pieces.append(text[start:end])
+            start = end
+    pieces.append(text[start:])
+    return pieces
+
+
 class Masker:
     """Replaces what may differ by a word for its kind. `patterns`: the user's own regular expressions."""
 
-    __slots__ = ("_patterns",)
+    __slots__ = ("_known", "_patterns")
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self._patterns = [_compiled(pattern) for pattern in patterns]
+        self._known: dict[str, str] = {}  # pieces of long texts: a clock in a prompt leaves most of them as they were
 
     def text(self, text: str) -> str:
         for pattern in self._patterns:
             text = pattern.sub("<masked>", text)
-        if "/tmp/" in text or "/var/folders/" in text or "\\Temp\\" in text:
-            text = _TEMPORARY.sub("<path>", text)
-        if "_" in text or "-" in text:
-            text = _LABEL.sub(_label, text)
-        text = _CALLED_ID.sub(r"\1<id>", _CALLED_DURATION.sub(r"\1<duration>", text))
-        text = _DIGIT_LED.sub(_word, _MONTH_LED.sub("<date>", text))
-        return _without_days(text) if "<date>" in text else text
+        return _masked(text) if len(text) < _LONG else "".join([self._piece(piece) for piece in _cut(text)])
+
+    def _piece(self, piece: str) -> str:
+        known = self._known.get(piece)
+        if known is None:
+            if len(self._known) >= _MOST_PIECES:
+                self._known.clear()
+            known = self._known[piece] = _masked(piece)
+        return known
 
     def value(self, value: Json) -> Json:
         """The JSON value with every string masked, and numbers that are epochs."""
