@@ -15,6 +15,7 @@ import orjson
 from wiretape.analyze.comparing.settling import Settler
 from wiretape.analyze.moved import moved
 from wiretape.analyze.tools_changed import spelled, value_break
+from wiretape.loop.speaker import common_prefix
 from wiretape.model.call import (
     Block,
     CallRequest,
@@ -34,6 +35,7 @@ _NEVER = frozenset({"cache_control", "cachePoint", "signature", "thoughtSignatur
 _IDS = frozenset(
     {"id", "call_id", "tool_call_id", "tool_use_id", "toolUseId", "item_id", "message_id", "status", "index"}
 )
+_SHORT, _BEFORE = 160, 40  # characters
 _HOW = frozenset({"stream", "stream_options"})  # how an answer travels is not what it says
 
 
@@ -193,8 +195,7 @@ class CallComparer:
             change = moved(a, b)
             yield Spot(path, change.before, change.after, what, moving=True)
             return
-        change = moved(one, other)
-        yield Spot(path, change.before, change.after, what)
+        yield Spot(path, *_shown(a, b, one, other), what)
 
     def _values(self, path: str, a: Json, b: Json, what: str) -> Spots:
         """The first difference of two JSON values that is none of what moves, else the first that is."""
@@ -296,6 +297,15 @@ def _outcome(call: ModelCall) -> str:
     if response.error is not None:
         return f"an error: {response.error.code or response.error.type or 'unnamed'}"
     return "an answer" if response.complete else "an answer that was cut"
+
+
+def _shown(a: str, b: str, one: str, other: str) -> tuple[str, str]:
+    """Two texts: whole where both are short, else settled, from a little before the first difference on."""
+    if len(a) <= _SHORT and len(b) <= _SHORT:
+        return a, b
+    start = max(0, common_prefix(one, other) - _BEFORE)
+    lead = "…" if start else ""
+    return lead + one[start : start + _SHORT], lead + other[start : start + _SHORT]
 
 
 def _json(text: str) -> Any:
