@@ -275,7 +275,7 @@ COMMANDS = (
     ),
     Command(
         "reverse-search", "looking", "go to the last call before that says something", _reverse_search,
-        ("search-back", "rev"), "[TEXT | /REGEX/]", "", ("reverse-search 产品", "reverse-search"),
+        ("search-back", "rev"), "[TEXT | /REGEX/]", "", ("reverse-search 产品",),
     ),
     Command(
         "info", "looking", "list what there is: breakpoints, agents, findings, …", _info, ("i",), "[TOPIC]",
