@@ -158,9 +158,10 @@ class Story:
         """A history that was summed up: the user may have said something after it, or an agent goes on by itself."""
         before = self._last_turn(link.parent)
         asked = [words for message in call.request.messages if (words := user_words(message))]
-        if parent_of(speaker) is None and len(asked) > 1 and before is not None and asked[-1] != before.user:
-            return Cause("turn_start", link.parent, basis="data_flow", detail=SUMMARY)
-        return Cause("continuation", link.parent, basis="data_flow", detail=SUMMARY)
+        summed = 0 if link.by_id else 1  # the summary itself stands in a user message, unless the provider made it
+        if parent_of(speaker) is None and len(asked) > summed and before is not None and asked[-1] != before.user:
+            return Cause("turn_start", link.parent, basis=_basis(link) or "data_flow", detail=SUMMARY)
+        return Cause("continuation", link.parent, basis=_basis(link) or "data_flow", detail=SUMMARY)
 
     def _results(self, call: ModelCall, link: Place, trailing: Sequence[Message]) -> Cause:
         uses = self._answered.get(call.number, [])

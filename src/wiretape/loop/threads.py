@@ -7,7 +7,7 @@ before is a fork: a new thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -17,7 +17,7 @@ from wiretape.loop.keys import Keys
 from wiretape.loop.speaker import same_speaker, same_system, system_text, tool_names
 from wiretape.loop.toolnames import hands_over
 from wiretape.loop.words import after_answer, answer_text, user_words
-from wiretape.model.call import Message, ModelCall, ToolResult
+from wiretape.model.call import Control, Message, ModelCall, ToolResult
 
 Relation: TypeAlias = Literal["first", "continues", "retry", "fork", "compaction", "handoff"]
 _SUMMARY = 40  # characters that an answer must have to be recognised inside a later first message
@@ -67,6 +67,16 @@ def _answer_before(messages: tuple[Message, ...], end: int) -> tuple[Message, ..
     return messages[start:end]
 
 
+def _summaries(messages: Sequence[Message]) -> Iterator[str]:
+    """What stands for a history that the provider summed up: the opaque item itself."""
+    for message in messages:
+        for block in message.blocks:
+            if isinstance(block, Control) and block.kind == "compaction":
+                found = block.raw.get("encrypted_content") or block.raw.get("content")
+                if isinstance(found, str) and found:
+                    yield found
+
+
 class Weaver:
     """Takes model calls in order of start and lays them into threads."""
 
@@ -82,6 +92,7 @@ class Weaver:
         self._by_response: dict[str, int] = {}
         self._by_conversation: dict[str, int] = {}
         self._by_tool_id: dict[str, int] = {}
+        self._by_summary: dict[str, int] = {}
         self._words: dict[int, str] = {}
         self._by_answer: dict[tuple[int, ...], int] = {}
         for call in calls:
@@ -244,6 +255,11 @@ class Weaver:
 
     def _compacted(self, call: ModelCall) -> Place | None:
         """The first message holds the last answer of a thread of the same speaker: its history was summed up."""
+        marked = next(
+            (self._by_summary[key] for key in _summaries(call.request.messages) if key in self._by_summary), None
+        )
+        if marked is not None and self._akin(marked, call):
+            return Place("compaction", marked, by_id=True)
         opening = "\n".join(user_words(message) for message in call.request.messages)
         for strand in reversed(self.strands[-_LATEST:]):
             earlier = self._calls[strand.calls[-1]]
@@ -316,6 +332,8 @@ class Weaver:
         for tool in call.tool_calls:
             if tool.id:
                 self._by_tool_id[tool.id] = call.number
+        for summary in _summaries(call.response.messages):
+            self._by_summary[summary] = call.number
         answer = self._keys.of_all(call.response.messages)
         if answer and not failed(call):
             self._by_answer[answer] = call.number
