@@ -3,9 +3,10 @@
     python tests/clients/run.py [--kit DIRECTORY] [--runs N] [--json FILE] [--write] [CASE...]
 
 CASE is a name or its beginning (`codex`, `pi-`); without one, every case whose client is installed. Prints a table:
-calls, drift by kind, misses, verdict. The kit (drive.py and a scripted mock; `../shared/clients` beside the
-repository) and the installed clients (CLIENTS_DIR, ~/.cache/agent-clients) are no part of wiretape: without them there
-is nothing to do, which is said, and no failure. Needs Linux, for a network of its own. Takes minutes.
+calls, drift by kind, misses, verdict; a tree of agents that is not the one in tests/clients/trees.py is no `ok`. The
+kit (drive.py and a scripted mock; `../shared/clients` beside the repository) and the installed clients (CLIENTS_DIR,
+~/.cache/agent-clients) are no part of wiretape: without them there is nothing to do, which is said, and no failure.
+Needs Linux, for a network of its own. Takes minutes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ sys.path.insert(0, str(ROOT))
 
 from tests.clients.cases import CASES, Case  # noqa: E402
 from tests.clients.page import PAGE, with_rows  # noqa: E402
+from tests.clients.trees import differences  # noqa: E402
+from tests.support.trees import tree_of  # noqa: E402
 from wiretape.replay.mask import Masker  # noqa: E402
+from wiretape.tape.reader import read_tape  # noqa: E402
 
 PATIENCE_S = 150
 MOCK_PORT = 9000
@@ -48,6 +52,7 @@ class Result:
     left_over: int = 0
     seconds: float = 0.0
     verdict: str = ""
+    tree: list[str] = field(default_factory=list)  # turns, agents, what passes between them, side calls
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -86,6 +91,11 @@ class Clients:
             result.verdict = _verdict(result, replayed, said, self._said(case))
         else:
             result.verdict = f"the recording ended with {recorded}"
+        if recorded == 0:
+            result.tree = list(tree_of(read_tape(tape).exchanges))
+            wrong = differences(case.name, tuple(result.tree))
+            if wrong and result.verdict == "ok":
+                result.verdict = f"another tree: {'; '.join(wrong)}"
         result.seconds = time.monotonic() - began
         return result
 
@@ -228,6 +238,8 @@ def main() -> int:
         for _ in range(asked.runs):
             results.append(clients.run(case))
             print("  ".join(results[-1].cells), file=sys.stderr, flush=True)
+            for line in results[-1].tree if case.subagents else ():
+                print(f"    {line}", file=sys.stderr, flush=True)
     if asked.json:
         asked.json.write_text(json.dumps([vars(result) for result in results], indent=1, ensure_ascii=False) + "\n")
     print(table(results))
