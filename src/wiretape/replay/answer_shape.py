@@ -65,9 +65,9 @@ def answer_differences(recorded: ModelCall, live: ModelCall) -> Iterator[Differe
         if getattr(was, name) != getattr(now, name):
             yield Difference(name, getattr(was, name), getattr(now, name))
     if was.blocks != now.blocks:
-        yield Difference("blocks", ", ".join(was.blocks), ", ".join(now.blocks))
+        yield Difference("blocks", ", ".join(was.blocks) or None, ", ".join(now.blocks) or None)
     if was.tools != now.tools:
-        yield Difference("tool calls", ", ".join(was.tools), ", ".join(now.tools))
+        yield Difference("tool calls", ", ".join(was.tools) or None, ", ".join(now.tools) or None)
 
 
 def usage_differences(recorded: Usage | None, live: Usage | None, tolerance: float) -> Iterator[Difference]:

@@ -128,7 +128,7 @@ class _Comparing:
         yield from (_change("answer", apart) for apart in answer_differences(was, now))
         answered = was.response is not None and now.response is not None
         models = [(call.response.model if call.response else None) for call in (was, now)]
-        if answered and models[0] != models[1]:
+        if None not in models and models[0] != models[1]:
             yield _change("model", Difference("model", models[0], models[1]))
         if answered and not _failed(was) and not _failed(now):
             yield from (_change("usage", one) for one in usage_differences(was.usage, now.usage, self.tolerance))

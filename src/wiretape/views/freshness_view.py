@@ -88,7 +88,7 @@ def _request_word(call: CallFreshness) -> str:
 def _change(console: Console, change: Change, width: int) -> Iterator[Text]:
     where = change.where if change.side in ("model", "usage") else f"{change.side}: {change.where}"
     if change.side != "request":
-        said = Text(one_line(f"{where}  {change.recorded} → {change.live}"))
+        said = Text(one_line(f"{where} {change.recorded} → {change.live}"))
         yield from labelled(console, "", said, width, indent=_INDENT, label_width=0)
         return
     yield from labelled(console, "", Text(one_line(where)), width, indent=_INDENT, label_width=0)

@@ -1,0 +1,124 @@
+"""`wiretape verify`: a live run against a tape, and two tapes against each other."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.counting import CountingModel
+
+from wiretape.tape.reader import read_tape
+from wiretape.tape.writer import write_tape
+
+WIRETAPE = [sys.executable, "-m", "wiretape"]
+CAPTURES = Path(__file__).parent.parent.parent / "captures"
+AGENT = """
+    import json, os, sys, urllib.request
+    for text in sys.argv[1:]:
+        body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
+        headers = {"content-type": "application/json", "user-agent": "agent/" + os.environ.get("VERSION", "1")}
+        url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=30) as answer:
+            print(json.load(answer)["choices"][0]["message"]["content"])
+    sys.exit(int(os.environ.get("CODE", "0")))
+"""
+
+
+@pytest.fixture
+def model() -> Iterator[CountingModel]:
+    with CountingModel() as running:
+        yield running
+
+
+@pytest.fixture
+def environ(tmp_path: Path, model: CountingModel) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.upper().endswith(("_PROXY", "_BASE_URL"))}
+    (tmp_path / "agent.py").write_text(textwrap.dedent(AGENT))
+    return {**kept, "XDG_STATE_HOME": str(tmp_path / "state"), "OPENAI_API_KEY": "sk-no", "OPENAI_BASE_URL": model.url}
+
+
+def wiretape(environ: dict[str, str], *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*WIRETAPE, *words], env={**environ, **more}, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.proxy
+@pytest.mark.slow
+def test_a_live_run_is_compared_with_the_tape_which_stays_as_it_was(
+    tmp_path: Path, environ: dict[str, str], model: CountingModel
+) -> None:
+    pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.12 or later)")
+    tape, live = tmp_path / "a.tape", tmp_path / "live.tape"
+    program = ["--", sys.executable, str(tmp_path / "agent.py")]
+    assert wiretape(environ, "record", "-o", str(tape), *program, "one", "two").returncode == 0
+    before = tape.read_bytes()
+
+    done = wiretape(environ, "verify", str(tape), *program, "one", "two")
+    assert done.returncode == 0, done.stderr
+    assert "fresh: 2 calls, nothing has changed" in done.stdout
+    assert "answer 3 to: one" in done.stderr, "what the program says is not the result"
+    assert "runs LIVE, and asks real models" in done.stderr
+
+    drifted = wiretape(
+        environ, "verify", "--json", "--keep", str(live), str(tape), *program, "one", "zwei", VERSION="2"
+    )
+    assert drifted.returncode == 1, drifted.stderr
+    found: dict[str, Any] = json.loads(drifted.stdout)
+    assert [(call["verdict"], call["recorded"], call["live"], call["tier"]) for call in found["calls"]] == [
+        ("same", 1, 1, "exact"),
+        ("changed", 2, 2, None),
+    ]
+    assert found["versions"] == [{"header": "user-agent", "recorded": ["agent/1"], "live": ["agent/2"]}]
+    assert (found["kept"], len(read_tape(live).exchanges)) == (str(live), 2)
+
+    failed = wiretape(environ, "verify", str(tape), *program, "three", CODE="5")
+    assert (failed.returncode, failed.stdout) == (5, "")
+    assert "exited with 5: nothing was compared" in failed.stderr
+    assert tape.read_bytes() == before
+    assert model.asked == ["one", "two"] * 2 + ["one", "zwei", "three"]
+
+
+@pytest.mark.proxy
+def test_what_cannot_be_done_is_said_before_anything_runs(
+    tmp_path: Path, environ: dict[str, str], model: CountingModel
+) -> None:
+    pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.12 or later)")
+    program = ["--", sys.executable, str(tmp_path / "agent.py"), "one"]
+    done = wiretape(environ, "verify", str(tmp_path / "no.tape"), *program)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no.tape: no such file" in done.stderr
+    assert model.asked == []
+
+
+def test_two_tapes_are_compared_without_running_anything(tmp_path: Path, environ: dict[str, str]) -> None:
+    tape = CAPTURES / "subagents.tape"
+    other = tmp_path / "later.tape"
+    shutil.copy(tape, other)
+    done = wiretape(environ, "verify", str(tape), "--against", str(other))
+    assert done.returncode == 0, done.stderr
+    assert "nothing has changed" in done.stdout
+    whole = read_tape(tape)
+    write_tape(other, whole.header, whole.exchanges[:-1])
+    done = wiretape(environ, "verify", str(tape), "--against", str(other))
+    assert (done.returncode, "drifted: 1 vanished" in done.stdout) == (1, True), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["verify", "a.tape"], "wiretape verify a.tape -- CMD"),
+        (["verify", "a.tape", "--against", "b.tape", "--", "true"], "give one of them"),
+        (["verify", "no.tape", "--against", "b.tape"], "no.tape: no such file"),
+    ],
+)
+def test_what_is_missing_is_one_line(words: list[str], said: str, environ: dict[str, str]) -> None:
+    done = wiretape(environ, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr

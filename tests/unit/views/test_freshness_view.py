@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests.support.replaying import chat, exchange, reply, response, user
+from tests.support.taping import STARTED
+
+from wiretape.model.http import Exchange
+from wiretape.replay.freshness import Freshness, Version, freshness
+from wiretape.tape.documents import Header
+from wiretape.tape.reader import Tape
+from wiretape.views.freshness_view import freshness_view
+
+MEND = "wiretape record --update hand.tape -- agent"
+
+
+def tape(*exchanges: Exchange) -> Tape:
+    return Tape(Path("hand.tape"), Header(started=STARTED, recorder="w"), exchanges)
+
+
+def shown(found: Freshness, width: int = 80, full: bool = False) -> str:
+    console = Console(width=width, color_system=None)
+    with console.capture() as captured:
+        console.print(freshness_view(found, MEND, full=full), crop=False)
+    return captured.get()
+
+
+@pytest.fixture
+def found() -> Freshness:
+    old = [exchange(1, chat(user("one"))), exchange(2, chat(user("two")), reply("yes")), exchange(3, chat(user("3")))]
+    limited = response({"error": {"message": "slow", "type": "limit"}}, 429)
+    new = [old[0], exchange(2, chat(user("zwei")), limited)]
+    made = freshness(tape(*old), tape(*new))
+    version = Version(header="user-agent", recorded=("sdk/1",), live=())
+    return made.model_copy(update={"age_days": 40, "live": "a live run", "versions": (version,)})
+
+
+def test_each_call_has_a_row_and_what_changed_stands_under_it(found: Freshness) -> None:
+    assert shown(found) == (
+        "hand.tape, recorded 40 days before, and a live run\n"
+        "\n"
+        "tape  live  call                       request  verdict\n"
+        "   1     1  POST /v1/chat/completions  exact    same\n"
+        "   2     2  POST /v1/chat/completions  changed  changed\n"
+        "    request: messages[0]\n"
+        "      recorded  two\n"
+        "      live      zwei\n"
+        "    answer: status 200 → 429\n"
+        "    answer: finish stop → (nothing)\n"
+        "    answer: error (nothing) → limit\n"
+        "    answer: blocks text → (nothing)\n"
+        "   3        POST /v1/chat/completions           vanished\n"
+        "\n"
+        "user-agent                  sdk/1 → (nothing)\n"
+        "\n"
+        "drifted: 1 changed, 1 vanished, 1 same\n"
+        f"to re-record what drifted: {MEND}\n"
+    )
+
+
+def test_a_fresh_tape_needs_no_command() -> None:
+    old = tape(exchange(1, chat(user("one"))))
+    text = shown(freshness(old, old))
+    assert text.endswith("fresh: 1 call, nothing has changed\n")
+    assert MEND not in text
+
+
+def test_of_many_calls_the_same_ones_are_counted_only() -> None:
+    old = [exchange(n, chat(user(f"question {n} of many"))) for n in range(1, 31)]
+    found = freshness(tape(*old), tape(*old[:-1]))
+    assert len(shown(found).splitlines()) == 7
+    assert len(shown(found, full=True).splitlines()) == 36
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
+def test_it_fits_any_width(found: Freshness, width: int) -> None:
+    lines = [line for line in shown(found, width).splitlines() if MEND not in line]
+    assert max(len(line) for line in lines) <= max(width, 44)
