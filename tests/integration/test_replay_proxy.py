@@ -238,6 +238,32 @@ def test_large_requests_and_answers_pass_whole(state: Path) -> None:
         assert asking.post(CHAT, json=chat(user(big))).json() == {"text": big}
 
 
+def test_a_miss_in_tls_is_raised_by_an_sdk_at_once_and_not_asked_again(state: Path) -> None:
+    openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
+    replay = session(exchange(1, HI, "one"))
+    with opening(replay, state) as (running, trust, _):
+        asking = openai.DefaultHttpxClient(proxy=f"http://127.0.0.1:{running.gate_port}", verify=trust, trust_env=False)
+        with (
+            openai.OpenAI(base_url=f"https://{HOST}/v1", api_key="sk-test", http_client=asking) as sdk,
+            pytest.raises(openai.BadRequestError, match="the nearest, call 1, differs"),
+        ):
+            sdk.chat.completions.create(model="m-1", messages=[user("other")])
+    assert [one.reason for one in replay.report().missed] == ["never recorded"]
+
+
+def test_recorded_pauses_in_tls_end_when_the_client_goes(state: Path) -> None:
+    began = time.monotonic()
+    replay = session(exchange(1, STREAMED, stream(*FRAMES, ms=[0, 3_600_000, 7_200_000, 7_200_000, 7_200_000])))
+    with (
+        opening(replay, state, pace=1) as (running, trust, _),
+        client(running, trust) as asking,
+        asking.stream("POST", CHAT, json=STREAMED) as answer,
+    ):
+        assert next(answer.iter_raw()) == FRAMES[0].encode()
+    assert time.monotonic() - began < PATIENCE_S
+    assert [played.tier for played in replay.report().played] == ["exact"]
+
+
 def test_a_host_that_is_let_through_is_not_opened(state: Path, tmp_path: Path) -> None:
     """Its client checks the host's own certificate, and succeeds: nobody stands in between."""
     ca, context = make_authority(tmp_path)
@@ -367,18 +393,21 @@ def wiretape(state: Path, *arguments: str | Path) -> subprocess.CompletedProcess
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=environ, timeout=120)
 
 
+@pytest.mark.slow
 def test_a_program_whose_address_cannot_be_changed_just_works(tape: Path, state: Path) -> None:
     done = wiretape(state, "replay", tape, "--", sys.executable, "-c", STUBBORN, "hi")
     assert (done.returncode, done.stdout) == (0, "one\n"), done.stderr
     assert "played      1 call (1 exact)" in done.stderr
 
 
+@pytest.mark.slow
 def test_its_miss_makes_the_exit_code_3_although_it_swallows_it(tape: Path, state: Path) -> None:
     done = wiretape(state, "replay", "--proxy", tape, "--", sys.executable, "-c", STUBBORN, "hi", "other")
     assert (done.returncode, done.stdout) == (3, "one\nwiretape_miss\n"), done.stderr
     assert "differs from its start at messages[0].content" in done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_program_it_serves_as_a_proxy_on_the_port_that_was_asked_for(tape: Path, state: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

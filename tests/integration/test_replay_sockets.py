@@ -236,3 +236,28 @@ def test_each_message_can_be_held_by_whoever_interposes() -> None:
             ask(talk, said)
             assert hear(talk) == [answer]
     assert held == [(b"a", Answer), (b"c", Answer)]
+
+
+@pytest.mark.parametrize("way", ["tunnel", "absolute form"])
+def test_a_socket_that_was_recorded_without_tls_is_played_through_the_proxy_port(way: str) -> None:
+    import socket as sockets
+
+    url = "http://models.example.com/v1/responses"
+    replay = session(socket([("client", "a"), ("server", "b")], url=url))
+    with Replaying(replay) as replaying:
+        if way == "tunnel":
+            proxy = f"http://127.0.0.1:{replaying.gate_port}"
+            with connect(url.replace("http", "ws"), proxy=proxy) as talk:
+                ask(talk, "a")
+                assert hear(talk) == ["b"]
+        else:
+            with sockets.create_connection(("127.0.0.1", replaying.gate_port), PATIENCE) as raw:
+                raw.sendall(
+                    f"GET {url} HTTP/1.1\r\nhost: models.example.com\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
+                    "sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
+                )
+                assert raw.recv(4096).startswith(b"HTTP/1.1 101 ")
+                raw.sendall(b"\x81\x81\x00\x00\x00\x00a")
+                assert raw.recv(4096) == b"\x81\x01b"
+    assert [played.tier for played in replay.report().played] == ["exact"]
+    assert replay.report().passed == {}

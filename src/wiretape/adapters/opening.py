@@ -36,8 +36,8 @@ class Authority:
 
 def why_not() -> str | None:
     """Why TLS cannot be opened here, and what to do about it; None: it can."""
-    if sys.version_info < (3, 12):
-        here = ".".join(map(str, sys.version_info[:2]))
+    if _python() < (3, 12):
+        here = ".".join(map(str, _python()))
         return (
             f"opening TLS needs Python 3.12 or later, and this is {here} (everything else works here)\n"
             "  install it for a newer Python, in wiretape's own folder: uv tool install --python 3.13 '.[proxy]'"
@@ -45,6 +45,10 @@ def why_not() -> str | None:
     if find_spec("mitmproxy") is None:
         return "opening TLS needs mitmproxy, which is not installed\n  in wiretape's own folder: pip install '.[proxy]'"
     return None
+
+
+def _python() -> tuple[int, ...]:
+    return tuple(sys.version_info[:2])
 
 
 def authority(environ: Mapping[str, str], everything: bool = False) -> Authority:
