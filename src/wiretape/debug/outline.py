@@ -97,8 +97,10 @@ class _Tree:
         return Node(("agent", activation.agent, calls[0]), "agent", name, children[0].stop, children=children)
 
 
-def marks(world: World, here: Stop, breakpoints: Breakpoints, notes: Sequence[Note]) -> Mapping[Key, frozenset[Mark]]:
-    """Of the nodes that have any. Findings are asked for: the first time this may take as long as they take."""
+def marks(
+    world: World, here: Stop, breakpoints: Breakpoints, notes: Sequence[Note], *, judged: bool = True
+) -> Mapping[Key, frozenset[Mark]]:
+    """Of the nodes that have any. Where they are asked for (`judged`), findings may take their time the first time."""
     found: dict[Key, set[Mark]] = {}
     if here.call is not None:
         found.setdefault(key_of(here), set()).add("current")
@@ -108,7 +110,7 @@ def marks(world: World, here: Stop, breakpoints: Breakpoints, notes: Sequence[No
     for note in notes:
         if note.stop.call is not None:
             found.setdefault(key_of(note.stop), set()).add("note")
-    for remark in world.all_remarks():
+    for remark in world.all_remarks() if judged else ():
         if remark.call is not None:
             found.setdefault(("call", remark.call, 0), set()).add("finding")
     for number in world.failed:

@@ -49,6 +49,7 @@ class Debugger:
         self.notes: list[Note] = list(notes)
         self.save_notes = save_notes
         self.history: list[str] = []
+        self.judged = True  # False: places and marks are shown without findings, verdicts and drift, which take a while
         self.sought: str | None = None  # what was searched for last
         self.listed: tuple[int, int] | None = None  # the calls that `list` showed last
         self._outline: tuple[Node, ...] | None = None
@@ -75,7 +76,7 @@ class Debugger:
 
     def detail(self, stop: Stop | None = None) -> Detail:
         """All about a place, by default the selected one. Raises UsageError at the start and the end."""
-        return detail(self.world, stop or self.selected, self.notes, self.breakpoints)
+        return detail(self.world, stop or self.selected, self.notes, self.breakpoints, judged=self.judged)
 
     def outline(self) -> tuple[Node, ...]:
         """The tree of turns, agents, calls and tool uses. Built once; what changes as one walks is in `marks`."""
@@ -85,7 +86,15 @@ class Debugger:
 
     def marks(self) -> Mapping[Key, frozenset[Mark]]:
         """The marks of the outline's nodes that have any: current, breakpoint, note, finding, error."""
-        return marks(self.world, self.here, self.breakpoints, self.notes)
+        return marks(self.world, self.here, self.breakpoints, self.notes, judged=self.judged)
+
+    def judge(self) -> None:
+        """Find out what others know of the whole run; may be done in a thread, while one walks with `judged` False."""
+        self.world.all_remarks()
+        if self.line.calls:
+            stop = Stop("answer", self.line.calls[0])
+            self.world.cache_verdict(self.line.calls[0])
+            self.world.drifts(stop)
 
     # -- commands --------------------------------------------------------------------------------------------------
 

@@ -60,6 +60,7 @@ class DebugScreen(App[None]):
     def __init__(self, debugger: Debugger) -> None:
         super().__init__(ansi_color=True)
         self.debugger = debugger
+        self._asked = False  # the right side shows what was asked for, not just the step
         self._played: tuple[Streamed, float] | None = None
         self._player: Timer | None = None
 
@@ -78,10 +79,24 @@ class DebugScreen(App[None]):
     def on_mount(self) -> None:
         self.query_one("#outline").styles.width = _STEPS[1] if self.size.width < _NARROW else _STEPS[3]
         self.query_one(OutlineTree).focus()
+        self.debugger.judged = False
         if self.debugger.at == 0 and self.debugger.line.answers:
             self.debugger.execute("step")  # the first call says more than the start of a tape
         self._show_place(self._arrived())
         self._say(Text("? shows every key; : takes a command", style="dim"))
+        self.run_worker(self._judge, thread=True)
+
+    def _judge(self) -> None:
+        """What takes longer than a glance is found out while the person looks at the first call."""
+        self.debugger.judge()
+        if self.is_running:  # nobody has left meanwhile
+            self.call_from_thread(self._judged)
+
+    def _judged(self) -> None:
+        self.debugger.judged = True
+        if not self._asked:
+            self._show(place_view(self._arrived()), home=False)
+        self.refresh_marks()
 
     def _arrived(self) -> Arrived:
         stop = self.debugger.here
@@ -90,6 +105,7 @@ class DebugScreen(App[None]):
     def _show_place(self, arrived: Arrived, *above: RenderableType) -> None:
         """The step; `above` it what led here, such as what a search found."""
         self._stop_playing()
+        self._asked = bool(above)
         self._show(Group(*above, place_view(arrived)))
         self.refresh_marks()
 
@@ -163,6 +179,7 @@ class DebugScreen(App[None]):
 
     def _show_output(self, line: str, content: RenderableType) -> None:
         self._stop_playing()
+        self._asked = True
         self._show(content)
         self._say(Text.assemble((line.strip() or "again", "bold"), ("   Esc goes back to the step", "dim")))
 
@@ -242,7 +259,7 @@ class DebugScreen(App[None]):
         if stream is None:
             self._say(Text(f"the answer to call {number} came whole: there is no stream to play", style="red"))
             return
-        self._played = (stream, time.monotonic())
+        self._asked, self._played = True, (stream, time.monotonic())
         self._say(Text(f"the answer to call {number} as it came; a or Esc ends it", style="dim"))
         self._player = self.set_interval(_TICK_S, self._play_on)
 
