@@ -34,6 +34,7 @@ class Detail:
     most_input: int
     uses: tuple[ToolUse, ...]
     tool: ToolUse | None
+    starts: int | None  # the first call of the subagent that the tool use set going
     cache: CacheVerdict | None
     remarks: tuple[Remark, ...]
     drift: tuple[str, ...]
@@ -64,6 +65,7 @@ def detail(world: World, stop: Stop, notes: Sequence[Note], breakpoints: Breakpo
         most_input=most_input(world),
         uses=tuple(world.line.uses(call.number)),
         tool=world.line.use(stop),
+        starts=started.calls[0] if (started := world.line.started_at(stop)) is not None else None,
         cache=world.cache_verdict(call.number) if judged else None,
         remarks=tuple(world.remarks(call.number)) if judged else (),
         drift=tuple(world.drifts(stop)) if judged else (),

@@ -23,9 +23,9 @@ def reverse_stepi(line: Timeline, at: int) -> int:
 
 def step(line: Timeline, at: int) -> int:
     """To the next call's answer; from a tool that starts a subagent, to that one's first."""
-    inside = _inside(line, at)
+    inside = line.started_at(line.stops[at])
     if inside is not None:
-        return line.answer(inside)
+        return line.answer(inside.calls[0])
     found = line.next_answer(at)
     return found if found is not None else line.end
 
@@ -33,16 +33,6 @@ def step(line: Timeline, at: int) -> int:
 def reverse_step(line: Timeline, at: int) -> int:
     found = line.last_answer(at)
     return found if found is not None else 0
-
-
-def _inside(line: Timeline, at: int) -> int | None:
-    use = line.use(line.stops[at])
-    if use is None or use.agent is None:
-        return None
-    for activation in line.activations:
-        if activation.agent == use.agent and activation.starter == use.call_number:
-            return activation.calls[0]
-    return None
 
 
 def over(line: Timeline, at: int) -> int:

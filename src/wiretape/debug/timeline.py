@@ -9,6 +9,7 @@ Before the first call is `start`, after the last is `end`.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -40,6 +41,7 @@ class Activation:
     calls: tuple[int, ...]
     starter: int | None = None
     side: bool = False
+    nth: int = 0  # of those that one call set going, of one agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,11 @@ class Timeline:
         self.activations: list[Activation] = []
         self._activation_of: dict[int, Activation] = {}
         self._activate()
+        self._from_tool: dict[tuple[int, int], Activation] = {}
+        for activation in self.activations:
+            use = self.started_by(activation)
+            if use is not None:
+                self._from_tool.setdefault((use.call_number, use.index), activation)
         self.root_calls = [n for n in self.calls if self._is_root(self._activation_of[n])]
         self._before = self._calls_before()
 
@@ -81,20 +88,24 @@ class Timeline:
     def _activate(self) -> None:
         """Group the calls of each agent by what set it going."""
         starter: dict[int, int | None] = {}  # agent -> the call that set it going last
-        found: dict[tuple[int, int | None, int], list[int]] = {}
+        goings: Counter[int] = Counter()  # agent -> how often it was set going
+        found: dict[tuple[int, int | None, int, int], list[int]] = {}  # agent, starter, which going, side call
         for number in self.calls:
             step = self._steps[number]
             if step.cause.kind == "side_call":
-                found[step.agent, self._earlier(step.cause.call, number), number] = [number]
+                found[step.agent, self._earlier(step.cause.call, number), 0, number] = [number]
                 continue
             if step.cause.kind == "subagent":
                 starter[step.agent] = self._earlier(step.cause.call, number)
+                goings[step.agent] += 1
             elif step.agent not in starter:
                 agent = self.run.agents[step.agent]
                 starter[step.agent] = self._earlier(agent.started_by, number) if agent.parent is not None else None
-            found.setdefault((step.agent, starter[step.agent], 0), []).append(number)
-        for (agent_number, started, side), calls in found.items():
-            activation = Activation(agent_number, tuple(calls), started, bool(side))
+            found.setdefault((step.agent, starter[step.agent], goings[step.agent], 0), []).append(number)
+        alike: Counter[tuple[int, int | None]] = Counter()
+        for (agent_number, started, _, side), calls in found.items():
+            activation = Activation(agent_number, tuple(calls), started, bool(side), alike[agent_number, started])
+            alike[agent_number, started] += not side
             self.activations.append(activation)
             self._activation_of.update(dict.fromkeys(calls, activation))
 
@@ -154,6 +165,10 @@ class Timeline:
             return None
         return next((use for use in self.uses(stop.call) if use.index == stop.tool), None)
 
+    def started_at(self, stop: Stop) -> Activation | None:
+        """What the tool use at a stop set going, if that is a subagent."""
+        return self._from_tool.get((stop.call, stop.tool)) if stop.call is not None and stop.tool is not None else None
+
     def request(self, call: int) -> int:
         return self._places[Stop("request", call)]
 
@@ -180,12 +195,13 @@ class Timeline:
         """The tool use that set an agent going, as far as it is known."""
         if activation.starter is None or activation.side:
             return None
-        uses = self.uses(activation.starter)
-        named = next((use for use in uses if use.agent == activation.agent), None)
-        if named is not None:
-            return named
-        cause = self._steps[activation.calls[0]].cause
-        return next((use for use in uses if use.call.name in cause.tools), None)
+        uses, cause = self.uses(activation.starter), self._steps[activation.calls[0]].cause
+        own = [use for use in uses if use.agent == activation.agent and use.call.name in cause.tools]
+        own = own or [use for use in uses if use.agent == activation.agent or use.call.name in cause.tools]
+        if not own:
+            return None
+        # One call may send several messages to one agent: they are taken in their order.
+        return own[min(activation.nth, len(own) - 1)]
 
     def frames(self, call: int) -> list[Frame]:
         """Who called whom, innermost first."""

@@ -173,7 +173,7 @@ def _tool(detail: Detail, full: bool) -> Iterator[RenderableType]:
     assert use is not None
     yield Heading(f"calls {name(use.call.name)}")
     yield Indented(shortened(brief_text(pretty_arguments(use.call.arguments), full), full=True), 2)
-    if use.agent is not None:
+    if detail.starts is not None:
         yield Indented(Text("a subagent does this: step goes into it, next passes over", style="dim"), 2)
     if use.exchange is not None:
         yield Indented(Text(ran_words(use), style="dim"), 2)

@@ -59,6 +59,18 @@ def test_finish_of_a_chosen_frame_is_that_frames() -> None:
     assert at(run, "goto 2", "up", "finish") == Stop("answer", 4)
 
 
+def test_each_message_to_a_subagent_is_a_going_of_its_own() -> None:
+    run = debugger("subagent-control")
+    sent = [use for use in run.line.run.tool_uses if use.call.name == "send_message" and use.call_number == 2]
+    assert len(sent) == 2
+    first, second = (at(run, f"goto 2.{number}", "step").call for number in (1, 2))
+    assert first is not None
+    assert second is not None
+    assert run.line.activation(first) is not run.line.activation(second)
+    assert run.line.frames(second)[1].tool is sent[1]
+    assert at(run, f"goto {second}", "reverse-finish") == Stop("tool", 2, sent[1].index)
+
+
 def test_the_ends_are_places_of_their_own() -> None:
     run = debugger()
     assert at(run, "reverse-step") == Stop("start")
