@@ -20,8 +20,6 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_siz
 SAID = WORDS.filter(bool)
 VALUES = st.one_of(st.integers(-9, 9), WORDS, st.booleans())
 ARGUMENTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
-    st.sampled_from("abc"), st.one_of(st.integers(-9, 9), WORDS, st.booleans()), max_size=3
-)
 NAMES: st.SearchStrategy[list[str]] = st.lists(st.sampled_from(["weather", "search", "book_seat"]), max_size=3)
 
 
