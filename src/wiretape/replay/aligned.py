@@ -12,12 +12,12 @@ import orjson
 
 from wiretape.model.call import CallRequest
 from wiretape.model.jsonvalue import Json
+from wiretape.replay.beginnings import common_run
 from wiretape.replay.compare import Differences, differences
 from wiretape.replay.course import Course, Stood
 from wiretape.replay.index import Probe
 from wiretape.replay.moved import Found, Thread
 from wiretape.replay.pieces import Piece, at_path, without_members
-from wiretape.replay.trie import common_start
 from wiretape.replay.values import ABSENT, Difference
 from wiretape.wire.base import Memo
 
@@ -42,7 +42,7 @@ class Alignment:
         value = recorded.recorded.probe.value
         apart = list(self.differences.between(without_members(value, own), without_members(probe.value, own)))
         before = self._compared.get(id(thread), ([], []))
-        start = min(common_start(before[0], recorded.course.kept), common_start(before[1], found.course.kept))
+        start = min(common_run(before[0], recorded.course.kept), common_run(before[1], found.course.kept))
         self._compared[id(thread)] = recorded.course.kept, found.course.kept
         ours = Side(value, recorded.request, recorded.course)
         theirs = Side(probe.value, live, found.course)

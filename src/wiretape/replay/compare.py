@@ -8,8 +8,8 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from wiretape.model.jsonvalue import Json
+from wiretape.replay.beginnings import Beginnings
 from wiretape.replay.canonical import same
-from wiretape.replay.trie import common_start
 from wiretape.replay.values import ABSENT, Difference
 
 _RECENT: Final = 8  # histories whose pairs are remembered in their order
@@ -70,9 +70,10 @@ def _parameters(query: str) -> dict[str, Json]:
 class Differences:
     """The differences that are new: what drifted once stands in the history of every later call, and is told once."""
 
-    __slots__ = ("_known", "_recent")
+    __slots__ = ("_beginnings", "_known", "_recent")
 
-    def __init__(self) -> None:
+    def __init__(self, beginnings: Beginnings | None = None) -> None:
+        self._beginnings = beginnings or Beginnings()
         self._known: dict[tuple[int, int], tuple[Json, Json]] = {}
         self._recent: deque[tuple[list[Json], list[Json]]] = deque(maxlen=_RECENT)
 
@@ -113,7 +114,8 @@ class Differences:
         longest = 0
         for pair in reversed(self._recent):
             if longest < min(len(pair[1]), len(live)) and pair[1][longest] is live[longest]:
-                longest = max(longest, min(common_start(pair[0], recorded), common_start(pair[1], live)))
+                common = self._beginnings.common
+                longest = max(longest, min(common(pair[0], recorded), common(pair[1], live)))
         if live and isinstance(live[-1], dict):
             self._recent.append((recorded, live))
         return longest

@@ -14,8 +14,9 @@ from typing import Final
 
 from wiretape.model.call import Message
 from wiretape.model.jsonvalue import Json
+from wiretape.replay.beginnings import common_run
 from wiretape.replay.pieces import Piece, Pieces
-from wiretape.replay.trie import NOWHERE, common_start
+from wiretape.replay.trie import NOWHERE
 
 _RECENT: Final = 4
 
@@ -149,7 +150,7 @@ class Courses:
         best: Course | None = None
         longest = 0
         for course in reversed(self._recent):
-            common = common_start(course.messages, messages)
+            common = common_run(course.messages, messages)
             if common > longest:
                 best, longest = course, common
         return best, longest

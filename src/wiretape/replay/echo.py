@@ -7,33 +7,73 @@ they are sent: one to one, and whole words only.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from operator import is_
+from typing import Final
 
 import orjson
 
 from wiretape.model.http import Body, Exchange, JsonBody, StreamBody, TextBody
 from wiretape.model.jsonvalue import Json
+from wiretape.replay.beginnings import Beginnings
 from wiretape.replay.canonical import strings
 from wiretape.replay.compare import differences
 from wiretape.replay.loosen import loose
-from wiretape.replay.mask import ID_LIKE
+from wiretape.replay.mask import ID_LIKE, TEMPORARY_PLACES
 from wiretape.replay.values import Difference
 
-_SHORTEST = 8  # no id-like word is shorter
+_SHORTEST: Final = 8  # no id-like word is shorter
+_WORD: Final = re.compile(r"[0-9A-Za-z_-]{8,}")  # what an id-like word is made of, if it is no path
+_RECENT: Final = 8  # lists of a body's member that are remembered
+
+
+@dataclass(slots=True, eq=False)
+class _Mapped:
+    """A list under the live names, and under the recorded ones. `valid`: so many elements are mapped as now."""
+
+    member: list[Json]
+    made: list[Json]
+    valid: int
+
+
+class Names(dict[str, str]):
+    """What has another name, by its name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._paths = False
+
+    def add(self, name: str, other: str) -> None:
+        self[name] = other
+        self._paths = self._paths or not _WORD.fullmatch(name)
+
+    def named(self, text: str) -> str:
+        """The text with each word that has another name under that name; the same object if there is none."""
+        if len(text) < _SHORTEST or not self:
+            return text
+        if self._paths and any(place in text for place in TEMPORARY_PLACES):
+            words = ID_LIKE
+            known = any(match[0] in self for match in words.finditer(text))
+        else:
+            words = _WORD
+            known = not self.keys().isdisjoint(words.findall(text))
+        return words.sub(lambda match: self.get(match[0], match[0]), text) if known else text
 
 
 class Echoes:
     """Two names for one thing: the recorded one and the live one."""
 
-    def __init__(self) -> None:
-        self._recorded: dict[str, str] = {}  # live -> recorded
-        self._live: dict[str, str] = {}  # recorded -> live
+    def __init__(self, beginnings: Beginnings | None = None) -> None:
+        self._beginnings = beginnings or Beginnings()
+        self._recorded = Names()  # live -> recorded
+        self._live = Names()  # recorded -> live
         self._memo: dict[int, tuple[Json, Json]] = {}  # list elements, mapped back before
-        self._fresh: list[Json] = []  # those that the last body added
+        self._fresh: list[tuple[str, int, Json]] = []  # those that the last body added: member, index, element
+        self._lists: dict[str, list[_Mapped]] = {}  # by the body's member, oldest first
 
     def learn(self, found: Iterable[Difference]) -> None:
         for difference in found:
@@ -50,38 +90,63 @@ class Echoes:
             return
         for was, now in zip(one, other, strict=True):
             if was[0] not in self._live and now[0] not in self._recorded:
-                self._recorded[now[0]], self._live[was[0]] = was[0], now[0]
+                self._recorded.add(now[0], was[0])
+                self._live.add(was[0], now[0])
                 # What is made anew stands nowhere but in what this request added.
-                for element in self._fresh:
+                for key, index, element in self._fresh:
                     if any(now[0] in text for text in strings(element)):
                         self._memo.pop(id(element), None)
+                        self._lists[key][-1].valid = min(index, self._lists[key][-1].valid)
 
     # -- live to recorded --------------------------------------------------------------------------------------------
 
     def back_text(self, text: str) -> str:
-        return _named(text, self._recorded) if self._recorded else text
+        return self._recorded.named(text)
 
     def back(self, value: Json) -> Json:
-        """A live body under the recorded names. Elements of its lists that were mapped before cost a look-up."""
+        """A live body under the recorded names. What its lists begin with as before is taken over whole."""
         self._fresh = []
         if not self._recorded:
             return value
         if not isinstance(value, dict):
             return _renamed(value, self._recorded)
-        return {key: self._back_member(member) for key, member in value.items()}
+        return {key: self._back_member(key, member) for key, member in value.items()}
 
-    def _back_member(self, member: Json) -> Json:
+    def _back_member(self, key: str, member: Json) -> Json:
         if not isinstance(member, list):
             return _renamed(member, self._recorded)
-        known = self._memo
-        made = [found[1] if (found := known.get(id(item))) else self._back_element(item) for item in member]
-        return member if all(map(is_, made, member)) else made
+        base, common = self._nearest(key, member)
+        known = min(common, base.valid) if base is not None else 0
+        if base is not None and known == len(member) == len(base.member):
+            return base.made
+        rest = [self._back_element(key, index, member[index]) for index in range(known, len(member))]
+        same = (base is None or not known or base.made is base.member) and all(map(is_, rest, member[known:]))
+        before = base.made[:known] if base is not None else []
+        mapped = _Mapped(member, member if same else [*before, *rest], len(member))
+        if base is not None:
+            self._beginnings.tell(base.made, mapped.made, known)
+        kept = [one for one in self._lists.get(key, ()) if one is not base or common < len(one.member)]
+        self._lists[key] = [*kept[1 - _RECENT :], mapped]
+        return mapped.made
 
-    def _back_element(self, element: Json) -> Json:
+    def _nearest(self, key: str, member: list[Json]) -> tuple[_Mapped | None, int]:
+        """The list that was mapped before and begins most like this one, and how many elements they have in common."""
+        best: _Mapped | None = None
+        longest = 0
+        for one in reversed(self._lists.get(key, ())):
+            if longest < min(len(one.member), len(member)) and one.member[longest] is member[longest]:
+                common = self._beginnings.common(one.member, member)
+                if common > longest:
+                    best, longest = one, common
+        return best, longest
+
+    def _back_element(self, key: str, index: int, element: Json) -> Json:
         if not isinstance(element, dict):  # small values share their identity with others
             return _renamed(element, self._recorded)
-        self._memo[id(element)] = found = (element, _renamed(element, self._recorded))
-        self._fresh.append(element)
+        found = self._memo.get(id(element))
+        if found is None:
+            self._memo[id(element)] = found = (element, _renamed(element, self._recorded))
+            self._fresh.append((key, index, element))
         return found[1]
 
     def back_exchange(self, exchange: Exchange) -> Exchange:
@@ -90,7 +155,7 @@ class Echoes:
         if not names:
             return exchange
         request, response = exchange.request, exchange.response
-        request = replace(request, url=_named(request.url, names), body=_renamed_body(request.body, names))
+        request = replace(request, url=names.named(request.url), body=_renamed_body(request.body, names))
         if response is not None:
             response = replace(response, body=_renamed_body(response.body, names))
         messages = tuple(replace(one, body=_renamed_body(one.body, names) or one.body) for one in exchange.messages)
@@ -107,13 +172,13 @@ class Echoes:
         return exchange if body is response.body else replace(exchange, response=replace(response, body=body))
 
 
-def _renamed_body(body: Body | None, names: dict[str, str]) -> Body | None:
+def _renamed_body(body: Body | None, names: Names) -> Body | None:
     match body:
         case JsonBody(value=value):
             made = _renamed(value, names)
             return body if made is value else replace(body, value=made)
         case TextBody(text=text):
-            said = _named(text, names)
+            said = names.named(text)
             return body if said is text else TextBody(said)
         case StreamBody(binary=False, frames=frames):
             renamed = _Stream(list(frames), names).renamed()
@@ -142,18 +207,11 @@ def _common(alike: Callable[[int], bool], most: int) -> int:
     return low
 
 
-def _named(text: str, names: dict[str, str]) -> str:
-    """The text with each word that has another name under that name; the same object if there is none."""
-    if len(text) < _SHORTEST or not any(match[0] in names for match in ID_LIKE.finditer(text)):
-        return text
-    return ID_LIKE.sub(lambda match: names.get(match[0], match[0]), text)
-
-
-def _renamed(value: Json, names: dict[str, str]) -> Json:
+def _renamed(value: Json, names: Names) -> Json:
     """The JSON value with every string renamed; the very same object where nothing has another name."""
     match value:
         case str():
-            return _named(value, names)
+            return names.named(value)
         case list():
             made = [_renamed(item, names) for item in value]
             return made if any(new is not old for new, old in zip(made, value, strict=True)) else value
@@ -175,7 +233,7 @@ class _Channel:
 class _Stream:
     """One recorded stream being renamed: words may be split over its frames."""
 
-    def __init__(self, frames: list[bytes], names: dict[str, str]) -> None:
+    def __init__(self, frames: list[bytes], names: Names) -> None:
         self._frames = frames
         self._names = names
         self._values: dict[int, tuple[bytes, Json, bytes]] = {}  # frame -> what stands before its JSON, that, the rest
@@ -225,8 +283,8 @@ class _Stream:
 
     def _rename(self, channel: _Channel) -> None:
         whole = "".join(channel.texts)
-        alone = [_named(text, self._names) for text in channel.texts]
-        if _named(whole, self._names) is not whole:
+        alone = [self._names.named(text) for text in channel.texts]
+        if self._names.named(whole) is not whole:
             # An id that each frame repeats is no text that is split over them.
             alone = alone if len(set(channel.texts)) == 1 else _spread(channel.texts, self._names)
         for number, path, was, now in zip(channel.frames, channel.paths, channel.texts, alone, strict=True):
@@ -243,7 +301,7 @@ class _Stream:
         return before + orjson.dumps(value) + rest
 
 
-def _spread(texts: list[str], names: dict[str, str]) -> list[str]:
+def _spread(texts: list[str], names: Names) -> list[str]:
     """The texts, renamed as one: a new name stands where the old one began, and goes on where that went on."""
     whole = "".join(texts)
     ends = list(accumulate(map(len, texts)))

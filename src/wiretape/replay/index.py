@@ -6,9 +6,10 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from wiretape.model.call import CallRequest, Message
+from wiretape.model.call import CallRequest, Message, ToolSpec
 from wiretape.model.http import Request
 from wiretape.model.jsonvalue import Json
+from wiretape.replay.beginnings import Beginnings, common_run
 from wiretape.replay.canonical import Classes
 from wiretape.replay.levels import Level, Shapes
 from wiretape.replay.loosen import loose, settings_template
@@ -55,12 +56,17 @@ class Index(Protocol):
     def place(self, probe: Probe) -> Place: ...
 
 
+def messages_in_common(one: Sequence[object], other: Sequence[object]) -> int:
+    """Messages are equal to themselves alone."""
+    return common_run(one, other) if one is not other else len(one)
+
+
 class ExactIndex:
     """Method, path, query and body, equal as JSON values."""
 
-    def __init__(self, played: bytearray) -> None:
+    def __init__(self, played: bytearray, beginnings: Beginnings) -> None:
         self.shelf = Shelf(played)
-        self.trie = Trie()
+        self.trie = Trie(beginnings.common)
         self.classes = Classes()
 
     def learn(self, probe: Probe, order: int) -> None:
@@ -100,9 +106,10 @@ class CallIndex:
 
     def __init__(self, played: bytearray, level: Level, shapes: Shapes, memo: Memo) -> None:
         self.shelf = Shelf(played)
-        self.trie = Trie()
+        self.trie = Trie(messages_in_common)
         self._ends: dict[int, list[int]] = {}  # node -> the calls whose conversation ends there
         self._lengths: dict[int, int] = {}
+        self._toolsets: dict[int, tuple[tuple[ToolSpec, ...], tuple[int, ...]]] = {}
         self.level = level
         self._shapes = shapes
         self._memo = memo
@@ -148,6 +155,16 @@ class CallIndex:
 
         return classify
 
+    def _tools(self, tools: tuple[ToolSpec, ...], number: Callable[[Json, bool], int]) -> tuple[int, ...]:
+        """The classes of the tools, looked up once for each object: a loop sends the same at every call."""
+        if not tools:
+            return ()
+        known = self._toolsets.get(id(tools))
+        if known is None:
+            found = tuple([number(template, True) for template in self._shapes.tools(tools)])
+            known = self._toolsets[id(tools)] = (tools, found)
+        return known[1]
+
     def _place(
         self,
         probe: Probe,
@@ -171,6 +188,6 @@ class CallIndex:
         return (
             *(where.method, probe.format.name, where.tail, number(["query", where.query], False)),
             *(call.model, call.stream, call.previous_response_id is not None),
-            tuple([number(self._shapes.tool(tool), True) for tool in call.tools]),
+            self._tools(call.tools, number),
             number(["settings", settings_template(call, probe.format.volatile)], False),
         )

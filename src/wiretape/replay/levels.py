@@ -17,16 +17,24 @@ from wiretape.replay.loosen import Shape, message_shape, tool_template
 class Shapes:
     """Remembers the shapes of messages and tools by identity: decoding gives the same objects for unchanged parts."""
 
-    __slots__ = ("_messages", "_tools")
+    __slots__ = ("_messages", "_tools", "_toolsets")
 
     def __init__(self) -> None:
         self._messages: dict[int, tuple[Message, Shape]] = {}
         self._tools: dict[int, tuple[ToolSpec, Json]] = {}
+        self._toolsets: dict[int, tuple[tuple[ToolSpec, ...], list[Json]]] = {}
 
     def message(self, message: Message) -> Shape:
         known = self._messages.get(id(message))
         if known is None:
             known = self._messages[id(message)] = (message, message_shape(message))
+        return known[1]
+
+    def tools(self, tools: tuple[ToolSpec, ...]) -> list[Json]:
+        """The templates of all tools: the same list for the same tools."""
+        known = self._toolsets.get(id(tools))
+        if known is None:
+            known = self._toolsets[id(tools)] = (tools, [self.tool(tool) for tool in tools])
         return known[1]
 
     def tool(self, tool: ToolSpec) -> Json:

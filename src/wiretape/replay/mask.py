@@ -71,6 +71,7 @@ _TEMPORARY: Final = re.compile(
     r"|/var/folders/[^/\s]+/[^/\s]+/T/[^/\s\"'<>\\)\]]+"
     r"|\\Temp\\[^\\\s\"'<>]+"
 )
+TEMPORARY_PLACES: Final = ("/tmp/", "/var/folders/", "\\Temp\\")
 # Words that a program makes up anew at every run, and may mention again: see `echo`.
 ID_LIKE: Final = re.compile(
     r"(?<![0-9A-Za-z_-])(?:"
@@ -153,7 +154,7 @@ def _without_days(text: str) -> str:
 
 
 def _masked(text: str) -> str:
-    if "/tmp/" in text or "/var/folders/" in text or "\\Temp\\" in text:
+    if any(place in text for place in TEMPORARY_PLACES):
         text = _TEMPORARY.sub("<path>", text)
     if "_" in text or "-" in text:
         text = _LABEL.sub(_label, text)

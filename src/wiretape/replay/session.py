@@ -17,6 +17,7 @@ from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, R
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import aim
 from wiretape.replay.aligned import Alignment, Side, divergence, members_of_messages
+from wiretape.replay.beginnings import Beginnings
 from wiretape.replay.compare import Differences, differences
 from wiretape.replay.continuing import Continuity
 from wiretape.replay.drift import Drifts
@@ -61,6 +62,7 @@ from wiretape.replay.values import (
 from wiretape.tape.codings import CodingError, decoder_for
 from wiretape.tape.sharing import BodyParser
 from wiretape.tape.spelling import NotCarried
+from wiretape.wire.base import Memo
 from wiretape.wire.recognition import is_media_inference
 from wiretape.wire.registry import Registry, default_registry
 from wiretape.wire.tool_exchange import ToolAnswer, is_tool_exchange
@@ -100,16 +102,24 @@ class ReplaySession:
         self._played = bytearray(len(self._recorded))
         self._masker = Masker(self.options.mask)
         self._parser = BodyParser()
+        self._beginnings = Beginnings()
+        self._memo = Memo(self._beginnings.common)
         self._tiers = Tiers(
-            self.tapes, self._recorded, self._played, self.options.tier, self._masker, self._registry
-        )  # fmt: skip
-        self._memo = self._tiers.memo
+            self.tapes,
+            self._recorded,
+            self._played,
+            self.options.tier,
+            self._masker,
+            self._registry,
+            self._memo,
+            self._beginnings,
+        )
         self._number = 0
         self._outcomes: list[Outcome] = []
-        self._differences = Differences()
+        self._differences = Differences(self._beginnings)
         self._continuity = Continuity(self._recorded, self._memo, lambda: self._tiers.runs)
         self._alignment = Alignment(self._differences, self._memo)
-        self._echoes = Echoes()
+        self._echoes = Echoes(self._beginnings)
         self.drifts = Drifts()
         self.passed: dict[str, int] = {}
         self.program = "…"  # as a person would type it, in the commands that mend a miss
@@ -265,11 +275,15 @@ class ReplaySession:
 
     def _value(self, data: bytes) -> Json:
         try:
-            return self._parser.parse(data).value
+            parsed = self._parser.parse(data)
         except NotCarried:
             pass
         try:
             return orjson.loads(data)
+        else:
+            if parsed.base is not None and parsed.key is not None:
+                self._beginnings.tell(parsed.base.value[parsed.key], parsed.value[parsed.key], parsed.common)
+            return parsed.value
         except ValueError:
             return data or None
 

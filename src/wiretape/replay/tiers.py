@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from wiretape.loop.run import build_run
 from wiretape.model.loop import Run
+from wiretape.replay.beginnings import Beginnings
 from wiretape.replay.index import CallIndex, ExactIndex, Index
 from wiretape.replay.inserted import Told, asks_for_nothing, told_threads
 from wiretape.replay.levels import Level, Shapes
@@ -36,7 +37,8 @@ class Tiers:
     loosest: Tier
     masker: Masker
     registry: Registry
-    memo: Memo = field(default_factory=Memo)
+    memo: Memo
+    beginnings: Beginnings
     _shapes: Shapes = field(default_factory=Shapes)
 
     def __iter__(self) -> Iterator[tuple[Tier, Index]]:
@@ -54,7 +56,7 @@ class Tiers:
 
     @cached_property
     def exact(self) -> ExactIndex:
-        index = ExactIndex(self.played)
+        index = ExactIndex(self.played, self.beginnings)
         self._learn(index)
         return index
 

@@ -10,16 +10,22 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from operator import is_
-from typing import Final
+from typing import Final, TypeAlias
+
+from wiretape.replay.beginnings import common_run, common_start
 
 NOWHERE: Final = -1
 _RECENT: Final = 8  # conversations whose way is remembered: as many agents may take turns
 
+# What an item is in a trie: its class, and the ids that it mentions, in order.
+Classify: TypeAlias = Callable[[object], tuple[Hashable, Sequence[str]]]
+# How many leading items two conversations have in common, as the same objects.
+Common: TypeAlias = Callable[[Sequence[object], Sequence[object]], int]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Way:
-    """How far a conversation could be followed. `nodes[i]` is the node before item i; `depth` counts items."""
+    """How far a conversation could be followed. `nodes[i]` is the node before item i; NOWHERE is last where it ends."""
 
     root: int
     items: Sequence[object]
@@ -35,7 +41,7 @@ class Way:
     @property
     def depth(self) -> int:
         """How many items were recorded in this order."""
-        return next((i for i, node in enumerate(self.nodes) if node == NOWHERE), len(self.nodes)) - 1
+        return len(self.nodes) - 1 - (self.nodes[-1] == NOWHERE)
 
     @property
     def last(self) -> int:
@@ -43,16 +49,13 @@ class Way:
         return self.nodes[self.depth]
 
 
-# What an item is in this trie: its class, and the ids that it mentions, in order.
-Classify = Callable[[object], tuple[Hashable, Sequence[str]]]
-
-
 class Trie:
     """Recorded conversations are grown into it, live ones are followed."""
 
-    __slots__ = ("_children", "_next", "_owners", "_recent")
+    __slots__ = ("_children", "_common", "_next", "_owners", "_recent")
 
-    def __init__(self) -> None:
+    def __init__(self, common: Common = common_start) -> None:
+        self._common = common
         self._next: dict[tuple[int, Hashable], int] = {}
         self._children: dict[int, list[int]] | None = None
         self._owners: list[int] = []  # the first recorded call that a node belongs to
@@ -83,11 +86,8 @@ class Trie:
 
     def follow(self, name: Hashable, items: Sequence[object], classify: Classify) -> Way:
         """How far a live conversation goes along the recorded ones."""
-
-        def step(node: int, key: Hashable) -> int:
-            return self._next.get((node, key), NOWHERE) if node != NOWHERE else NOWHERE
-
-        return self._walk(self._next.get((NOWHERE, name), NOWHERE), items, classify, step)
+        find = self._next.get
+        return self._walk(find((NOWHERE, name), NOWHERE), items, classify, lambda node, key: find((node, key), NOWHERE))
 
     def forget_recent(self) -> None:
         """Recorded ways are not live ones: called once all is grown."""
@@ -97,33 +97,66 @@ class Trie:
         self, root: int, items: Sequence[object], classify: Classify, step: Callable[[int, Hashable], int]
     ) -> Way:
         base, common = self._nearest(root, items)
-        nodes = base.nodes[: common + 1] if base else [root]
-        seen = base.seen[: common + 1] if base else [0]
-        names = dict(islice(base.names.items(), seen[-1])) if base else {}
-        for item in items[common:]:
+        if base is not None and common == len(items) == len(base.items):
+            return base
+        way = _begun(root, items, base, common)
+        nodes, seen, names = way.nodes, way.seen, way.names
+        while nodes[-1] != NOWHERE and len(nodes) <= len(items):
+            item = items[len(nodes) - 1]
             kind, ids = classify(item)
             ordinals = tuple([names.setdefault(name, len(names)) for name in ids])
             nodes.append(step(nodes[-1], (kind, ordinals)))
             seen.append(len(names))
-        way = Way(root, items, nodes, names, seen)
+            if base is not None:
+                self._rejoin(way, base)
         if base is not None and common == len(base.items):
             self._recent.remove(base)
         self._recent.append(way)
         return way
 
+    def _rejoin(self, way: Way, base: Way) -> None:
+        """Take over what follows an item that another conversation has in another wording: a prompt with a clock."""
+        at = len(way.nodes) - 1
+        if at >= min(len(way.items), len(base.nodes) - 1) or way.items[at] is not base.items[at]:
+            return
+        known = base.seen[at]
+        if way.nodes[at] != base.nodes[at] or list(way.names) != list(islice(base.names, known)):
+            return
+        until = at + min(_run(way.items, base.items, at), len(base.nodes) - 1 - at)
+        way.nodes.extend(base.nodes[at + 1 : until + 1])
+        way.names.update(islice(base.names.items(), known, base.seen[until]))
+        way.seen.extend(base.seen[at + 1 : until + 1])
+
     def _nearest(self, root: int, items: Sequence[object]) -> tuple[Way | None, int]:
-        """The remembered way with most items in common at its start: the same objects are not looked at again."""
+        """The remembered way with most items in common at its start: the same objects are not looked at again.
+
+        Where none has any, the latest that has as many.
+        """
         best: Way | None = None
         longest = 0
         for way in reversed(self._recent):
-            if way.root == root and longest < min(len(way.items), len(items)) and way.items[longest] is items[longest]:
-                common = common_start(way.items, items)
+            if way.root != root or not items:
+                continue
+            best = best or way
+            if longest < min(len(way.items), len(items)) and way.items[longest] is items[longest]:
+                common = self._common(way.items, items)
                 if common > longest:
                     best, longest = way, common
         return best, longest
 
 
-def common_start(one: Sequence[object], other: Sequence[object]) -> int:
-    """How many leading items are the same objects."""
-    same = list(map(is_, one, other))
-    return same.index(False) if False in same else len(same)
+def _run(one: Sequence[object], other: Sequence[object], start: int) -> int:
+    if isinstance(one, tuple) and isinstance(other, tuple):  # of messages, which are equal to themselves alone
+        return common_run(one, other, start)
+    return common_start(one[start:], other[start:])
+
+
+def _begun(root: int, items: Sequence[object], base: Way | None, common: int) -> Way:
+    """A way that goes along another one for so many items."""
+    if base is None or not common:
+        return Way(root, items, [root], {}, [0])
+    known = min(common, len(base.nodes) - 1)
+    nodes, seen = base.nodes[: known + 1], base.seen[: known + 1]
+    # What was followed to its end is gone on with, not copied: it is not remembered any more.
+    names = base.names if common == len(base.items) else dict(islice(base.names.items(), seen[-1]))
+    return Way(root, items, nodes, names, seen)

@@ -37,9 +37,11 @@ class Memo:
     its new content only. The values are kept alive, so an identity is never reused.
     """
 
-    __slots__ = ("_lists", "_made")
+    __slots__ = ("_common", "_lists", "_made")
 
-    def __init__(self) -> None:
+    def __init__(self, common: Callable[[list[Json], list[Json]], int] | None = None) -> None:
+        """`common`: how many leading elements two lists share, for those who know it without counting."""
+        self._common = common or _common
         self._made: dict[tuple[str, int], tuple[Json, Any]] = {}
         self._lists: dict[tuple[str, int], tuple[list[Json], tuple[Any, ...]]] = {}
 
@@ -56,11 +58,15 @@ class Memo:
         """`make` of every element, dicts once each. What a list begins with as the last one did is taken over whole."""
         key = (kind, id(raws[0]) if raws else 0)
         old, known = self._lists.get(key, ([], ()))
-        same = sum(takewhile(bool, map(operator.is_, old, raws)))
+        same = self._common(old, raws)
         fresh = (self.of(kind, raw, make) if isinstance(raw, dict) else make(raw) for raw in raws[same:])
         made = (*known[:same], *fresh)
         self._lists[key] = (raws, made)
         return made
+
+
+def _common(one: list[Json], other: list[Json]) -> int:
+    return sum(takewhile(bool, map(operator.is_, one, other)))
 
 
 @dataclass(frozen=True, slots=True)
