@@ -94,8 +94,10 @@ class _Finder:
     def _value(self, path: str, value: Json) -> Found:
         """Descends to the strings: lists element by element, members one by one where there is something to find."""
         if isinstance(value, list):
+            clean = self._clean
             for index, item in enumerate(value):
-                yield from self._element(f"{path}[{index}]", item)
+                if id(item) not in clean:  # asked here: a history is as long as all requests before it together
+                    yield from self._element(f"{path}[{index}]", item)
         elif isinstance(value, dict):
             for name, member in value.items():
                 yield from self._member(f"{path}.{name}", name, member)
@@ -103,12 +105,9 @@ class _Finder:
             yield from self._kinds(path, lambda: self._redactor.value(value))
 
     def _element(self, path: str, item: Json) -> Found:
-        if isinstance(item, dict | list):
-            if id(item) in self._clean:
-                return
-            if self._redactor.value(item) is item:
-                self._clean[id(item)] = item
-                return
+        if isinstance(item, dict | list) and self._redactor.value(item) is item:
+            self._clean[id(item)] = item
+            return
         yield from self._value(path, item)
 
     def _member(self, path: str, name: str, member: Json) -> Found:

@@ -15,7 +15,7 @@ import orjson
 from wiretape.analyze.comparing.settling import Settler
 from wiretape.analyze.moved import moved
 from wiretape.analyze.tools_changed import spelled, value_break
-from wiretape.loop.speaker import common_prefix
+from wiretape.loop.speaker import common_prefix, system_of
 from wiretape.model.call import (
     Block,
     CallRequest,
@@ -73,6 +73,7 @@ class CallComparer:
     def __init__(self, settle: Settler) -> None:
         self._settle = settle
         self._ids = Ids()
+        self._before: dict[tuple[int, int], tuple[tuple[Message, ...], tuple[Message, ...]]] = {}
         self._equal: dict[tuple[int, int], tuple[Message, Message]] = {}
 
     def spots(self, a: Step, b: Step, volatile: Volatile, parted: bool) -> Spots:
@@ -109,18 +110,28 @@ class CallComparer:
 
     def _messages(self, a: Step, b: Step, parted: bool) -> Spots:
         """System texts and, until the runs have parted, the whole history; then what each call adds."""
-        one, other = a.call.request, b.call.request
-        start_a, start_b = (a.new_from, b.new_from) if parted else (0, 0)
-        own_a = [i for i in range(len(one.messages)) if i >= start_a or one.messages[i].role == "system"]
-        own_b = [i for i in range(len(other.messages)) if i >= start_b or other.messages[i].role == "system"]
-        for i, j in zip(own_a, own_b, strict=False):
-            yield from self._message(one.path(i), one.messages[i], other.messages[j])
-        if len(own_a) > len(own_b):
-            index = own_a[len(own_b)]
-            yield Spot(one.path(index), _said(one.messages[index]), None, "history")
-        elif len(own_b) > len(own_a):
-            index = own_b[len(own_a)]
-            yield Spot(other.path(index), None, _said(other.messages[index]), "history")
+        ones, others = a.call.request.messages, b.call.request.messages
+        if parted:
+            mine, theirs = _new(a), _new(b)
+        else:
+            start = self._known(a, b)
+            mine, theirs = list(range(start, len(ones))), list(range(start, len(others)))
+        path_a, path_b = a.call.request.path, b.call.request.path
+        for i, j in zip(mine, theirs, strict=False):
+            yield from self._message(path_a(i), ones[i], others[j])
+        if len(mine) > len(theirs):
+            yield Spot(path_a(mine[len(theirs)]), _said(ones[mine[len(theirs)]]), None, "history")
+        elif len(theirs) > len(mine):
+            yield Spot(path_b(theirs[len(mine)]), None, _said(others[theirs[len(mine)]]), "history")
+
+    def _known(self, a: Step, b: Step) -> int:
+        """How many messages are the very same objects as in the pair before, and were compared there."""
+        ones, others = a.call.request.messages, b.call.request.messages
+        before_a, before_b = self._before.get((a.thread, b.thread), ((), ()))
+        self._before[a.thread, b.thread] = (ones, others)
+        length = min(len(before_a), len(before_b))
+        same = ones[:length] == before_a[:length] and others[:length] == before_b[:length]  # by identity
+        return length if same else 0
 
     def _message(self, path: str, a: Message, b: Message) -> Spots:
         if a is b or (id(a), id(b)) in self._equal:
@@ -234,6 +245,12 @@ class CallComparer:
         yield from self._blocks("answer", mine, theirs, "answer")
         if a.response.finish != b.response.finish:
             yield Spot("answer.finish", a.response.finish, b.response.finish, "answer")
+
+
+def _new(step: Step) -> list[int]:
+    """Places of a request's system messages, and of what it adds to its thread."""
+    opening, messages = len(system_of(step.call.request)), step.call.request.messages
+    return [*range(opening), *range(max(opening, step.new_from), len(messages))]
 
 
 def _settings(request: CallRequest, volatile: Volatile) -> JsonObject:
