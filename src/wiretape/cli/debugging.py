@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -13,6 +14,7 @@ from wiretape.debug.session import Debugger
 from wiretape.debug.timeline import Phase, Stop
 
 if TYPE_CHECKING:
+    from wiretape.analyze.lint.base import Subject
     from wiretape.cli.tapes import Opened
     from wiretape.model.loop import Run, Step
     from wiretape.tape.notes import NoteDocument, NotesFile
@@ -40,6 +42,8 @@ def known_of(opened: Opened) -> Known:
     """What is known of a tape, asked for when it is needed."""
     run = opened.run
 
+    judging = _Judging(run)
+
     def why(step: Step) -> str:
         from wiretape.analyze.why import why
 
@@ -50,36 +54,44 @@ def known_of(opened: Opened) -> Known:
         started=opened.tape.header.started,
         exchanges={exchange.number: exchange for exchange in opened.tape.exchanges},
         why=why,
-        cache=lambda: verdicts(run),
-        findings=lambda: remarks(run),
+        cache=judging.verdicts,
+        findings=judging.remarks,
         open_tape=_other_tape,
     )
 
 
-def remarks(run: Run) -> list[Remark]:
-    """What lint finds in the loop."""
-    from wiretape.analyze.lint.base import Subject
-    from wiretape.analyze.lint.rules import lint
+class _Judging:
+    """The analysis of a run, each part worked out when it is asked for, and once."""
 
-    return [
-        Remark(
-            kind=found.name,
-            call=found.call,
-            text=f"{found.path}: {found.text}" if found.path is not None else found.text,
-            severity=found.severity,
-            id=found.rule,
-            values=tuple(found.values.items()),
-            mend=found.mend,
-        )
-        for found in lint(Subject(run))
-    ]
+    def __init__(self, run: Run) -> None:
+        self._run = run
 
+    @cached_property
+    def _subject(self) -> Subject:
+        from wiretape.analyze.lint.base import Subject
 
-def verdicts(run: Run) -> dict[int, CacheVerdict]:
-    """What the prompt cache did for each call."""
-    from wiretape.analyze.cache import diagnose
+        return Subject(self._run)
 
-    return {one.call: CacheVerdict(one.verdict, one.text) for one in diagnose(run).calls}
+    def remarks(self) -> list[Remark]:
+        """What lint finds in the loop."""
+        from wiretape.analyze.lint.rules import lint
+
+        return [
+            Remark(
+                kind=found.name,
+                call=found.call,
+                text=f"{found.path}: {found.text}" if found.path is not None else found.text,
+                severity=found.severity,
+                id=found.rule,
+                values=tuple(found.values.items()),
+                mend=found.mend,
+            )
+            for found in lint(self._subject)
+        ]
+
+    def verdicts(self) -> dict[int, CacheVerdict]:
+        """What the prompt cache did for each call."""
+        return {one.call: CacheVerdict(one.verdict, one.text) for one in self._subject.cache.calls}
 
 
 def _other_tape(path: str) -> Run:

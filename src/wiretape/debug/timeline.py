@@ -72,9 +72,9 @@ class Timeline:
         self._activate()
         self._from_tool: dict[tuple[int, int], Activation] = {}
         for activation in self.activations:
-            use = self.started_by(activation)
-            if use is not None:
-                self._from_tool.setdefault((use.call_number, use.index), activation)
+            starting = self.started_by(activation)
+            if starting is not None:
+                self._from_tool.setdefault((starting.call_number, starting.index), activation)
         self.root_calls = [n for n in self.calls if self._is_root(self._activation_of[n])]
         self._before = self._calls_before()
 

@@ -77,7 +77,10 @@ def _value(part: Value) -> Iterator[RenderableType]:
         case bool() | int():
             yield _named(name, Text(json_text(value)))
         case _:
-            yield _named(name, Text(json_text(value)))
+            first, _, rest = json_text(value).partition("\n")
+            yield _named(name, Text(first))
+            if rest:
+                yield Indented(Text(rest), 0)  # apart: a long text in one style is wrapped much faster
 
 
 def _named(name: str, said: Text) -> Indented:

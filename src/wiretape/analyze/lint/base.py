@@ -10,6 +10,8 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from wiretape.analyze.cache import diagnose
+from wiretape.analyze.cache_report import CacheReport
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange
 from wiretape.model.loop import Run, Step, Thread
@@ -51,6 +53,11 @@ class Subject:
     def places(self) -> Mapping[int, int]:
         """Where a call stands in its thread."""
         return {call: place for thread in self.run.threads for place, call in enumerate(thread.calls)}
+
+    @cached_property
+    def cache(self) -> CacheReport:
+        """What the prompt cache did: worked out once, for whoever asks."""
+        return diagnose(self.run)
 
     @property
     def calls(self) -> Iterator[ModelCall]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from wiretape.analyze.cache import diagnose
 from wiretape.analyze.cache_report import CacheBreak, CacheCall
 from wiretape.analyze.lint.base import LintFinding, Rule, Subject
 
@@ -31,7 +30,7 @@ class UnstablePrefix(Rule):
 
     def check(self, subject: Subject) -> Iterable[LintFinding]:
         places: dict[tuple[int, str, str], list[tuple[CacheCall, CacheBreak]]] = {}
-        for call in diagnose(subject.run).calls:
+        for call in subject.cache.calls:
             if call.verdict == "broken" and _unmeant(subject, call):
                 for found in call.breaks:
                     key = (subject.steps[call.call].thread, found.path, found.kind)
