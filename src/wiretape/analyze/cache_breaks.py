@@ -146,7 +146,10 @@ def _prompt(request: CallRequest) -> str:
 
 def shape_break(before: CallRequest, after: CallRequest) -> Break | None:
     """The first message that says the same in another shape: a string that became a list, or the other way round."""
+    placed_alike = (before.segments, before.scalars) == (after.segments, after.scalars)
     for index, (old, new) in enumerate(zip(before.messages, after.messages, strict=False)):
+        if old is new and placed_alike:
+            continue  # a long history is mostly that
         one, other = _shape(before, index, old), _shape(after, index, new)
         if old is not new and one != other:
             return Break(after.path(index), "another shape", one, other)
