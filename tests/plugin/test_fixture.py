@@ -168,6 +168,29 @@ def test_child_processes_are_recorded_and_replayed(
     assert model.asked == ["hello"]
 
 
+@pytest.mark.proxy
+@pytest.mark.slow
+def test_a_child_process_is_answered_from_the_tape_and_what_is_not_on_it_is_recorded(
+    project: Project, model: CountingModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("mitmproxy", reason="mitmproxy is not installed: it needs Python 3.12 and the extra `proxy`")
+    monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    project.write(CHILD.replace("WORD", "hello"))
+    project.run_apart("--wiretape-mode=once").assert_outcomes(passed=1)
+    asks_twice = CHILD.replace(
+        "print(answer",
+        "print(client.chat.completions.create(model='m', messages=[{'role': "
+        "'user', 'content': 'again'}]).choices[0].message.content, answer",
+    ).replace("calls == 1", "calls == 2")
+    project.write(asks_twice.replace("WORD", "hello"))
+    project.run_apart("--wiretape-mode=new").assert_outcomes(passed=1)
+    assert model.asked == ["hello", "again"]
+    assert project.answers("test_it/test_one") == ["answer 1 to: hello", "answer 2 to: again"]
+    project.run_apart().assert_outcomes(passed=1)
+    assert model.asked == ["hello", "again"]
+
+
 def test_environ_of_a_replay_needs_no_recorder(project: Project, model: CountingModel) -> None:
     project.write("""
         @pytest.mark.wiretape("t")

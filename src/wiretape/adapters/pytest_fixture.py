@@ -16,7 +16,7 @@ from wiretape.adapters.pytest_mending import Mending
 from wiretape.adapters.pytest_mixed import Mixed
 from wiretape.adapters.pytest_options import Asked, Mode
 from wiretape.adapters.pytest_places import shown
-from wiretape.adapters.pytest_subprocess import Children, recording_children, replaying_children
+from wiretape.adapters.pytest_subprocess import Children, mixed_children, recording_children, replaying_children
 from wiretape.adapters.rerecording import Rerecording, there_is
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.analyze.stats import stats
@@ -93,11 +93,8 @@ class Wiretape:
         if self._children is None:
             if self._record is None and self._replay is not None:
                 children = replaying_children(self._replay, self._asked.allow_hosts)
-            elif isinstance(self._replay, Mixed):
-                raise UsageError(
-                    "--wiretape-mode=new cannot tell what a child process asks for that is not on the tape\n"
-                    "  record the test anew: --wiretape-mode=rewrite"
-                )
+            elif isinstance(self._replay, Mixed) and self._record is not None:
+                children = mixed_children(self._record, self._replay.renewing, self._asked.hosts)
             elif self._record is not None:
                 children = recording_children(self._record, self._asked.hosts)
             else:

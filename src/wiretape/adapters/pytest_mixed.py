@@ -30,12 +30,13 @@ class Mixed(Replay):
     """Replays, and gives `recording` what the tape does not answer. The recording belongs to this context."""
 
     recording: Record
+    renewing: Renewing
     unplayed: list[str]  # misses that could not be recorded
     records_too = True
 
     def begin(self) -> None:
         super().begin()
-        self._renewing = Renewing(self.session, self.lock)
+        self.renewing = Renewing(self.session, self.lock)
         self.unplayed = []
         self._calling = threading.local()
         self.recording.begin()
@@ -63,7 +64,7 @@ class Mixed(Replay):
         return self.on_tape(request) or self.called(request)
 
     def on_tape(self, request: LiveRequest) -> Playback | None:
-        outcome = self._renewing.answer(request)
+        outcome = self.renewing.answer(request)
         return self._played(outcome) if outcome is not None else None
 
     def called(self, request: LiveRequest) -> Playback:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import warnings
@@ -12,6 +13,7 @@ from importlib.util import find_spec
 from typing import Any, cast
 
 from wiretape.adapters.inprocess import Record, Replay
+from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.replaying import Replaying
 from wiretape.errors import UsageError
 from wiretape.replay.session import ReplaySession
@@ -64,6 +66,26 @@ class _Shared:
 @contextmanager
 def recording_children(record: Record, hosts: Sequence[str]) -> Iterator[Children]:
     """The recording proxy, on the same tape as the doors in this process."""
+    _need_mitmproxy()
+    from wiretape.adapters.mitm_addon import RecordingAddon
+
+    with _recording(record, hosts, RecordingAddon) as children:
+        yield children
+
+
+@contextmanager
+def mixed_children(record: Record, renewing: Renewing, hosts: Sequence[str]) -> Iterator[Children]:
+    """The recording proxy with the tape in front of it: it records what that does not answer."""
+    _need_mitmproxy()
+    from wiretape.adapters.mitm_updating import AnswerServer, UpdatingAddon
+
+    with AnswerServer() as answers:
+        addon = functools.partial(UpdatingAddon, renewing=renewing, answers=answers, on_kept=lambda answer: None)
+        with _recording(record, hosts, addon) as children:
+            yield children
+
+
+def _need_mitmproxy() -> None:
     if find_spec("mitmproxy") is None:
         raise UsageError(
             "recording a child process needs mitmproxy, which is not installed: pip install 'wiretape[proxy]'\n"
@@ -71,10 +93,19 @@ def recording_children(record: Record, hosts: Sequence[str]) -> Iterator[Childre
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # mitmproxy's dependencies warn of one another: no business of the test's
-        from wiretape.adapters.mitm_recording import Recording
+        import wiretape.adapters.mitm_recording  # noqa: F401
+
+
+@contextmanager
+def _recording(record: Record, hosts: Sequence[str], addon: Callable[..., Any]) -> Iterator[Children]:
+    from wiretape.adapters.mitm_recording import Recording
 
     recorder = cast(Any, _Taking(record))
-    with Recording(recorder, os.environ, lambda text: print(f"wiretape: {text}", file=sys.stderr), hosts=hosts) as made:
+
+    def say(text: str) -> None:
+        print(f"wiretape: {text}", file=sys.stderr)
+
+    with Recording(recorder, os.environ, say, hosts=hosts, addon=addon) as made:
         yield Children(frozenset((made.port,)), lambda environ: made.variables())
 
 
