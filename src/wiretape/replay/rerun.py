@@ -154,6 +154,15 @@ class Rerun:
         return min(going, key=lambda one: one[0])[1] if going else None
 
     @cached_property
+    def _tasked(self) -> dict[int, int]:
+        """The first thread of each agent whose task the wire shows."""
+        found: dict[int, int] = {}
+        for take in self.takes:
+            if take.step.cause.kind == "subagent" and task_of(take, self.run, self._by_number) is not None:
+                found.setdefault(take.step.agent, take.step.thread)
+        return found
+
+    @cached_property
     def _by_number(self) -> dict[int, Take]:
         return {take.number: take for take in self.takes}
 
@@ -180,7 +189,7 @@ class Rerun:
             return self._as_recorded(thread, take, _ASIDE)
         task = task_of(take, self.run, self._by_number)
         if task is None:
-            return self._as_recorded(thread, take, "the first request of its thread")
+            return self._as_recorded(thread, take, self._how_it_begins(take))
         body = ground.body
         if self._live:
             asked = self._ours(task)
@@ -192,6 +201,12 @@ class Rerun:
         same = canonical(body) == canonical(ground.body)
         row = self._row(take, "equal" if same else "differs", note=note)
         return self._ready(thread, take, row, body)
+
+    def _how_it_begins(self, take: Take) -> str:
+        origin = next((one.from_call for one in self.run.threads if one.number == take.step.thread), None)
+        if origin is not None:
+            return f"its program went another way on from call {origin}"
+        return "the first request of its thread"
 
     def _ours(self, task: Task) -> ToolCall | None:
         """What our parent asked for in the place of the tool call that started a subagent."""
@@ -396,16 +411,18 @@ class Rerun:
         if error is not None:
             self._stop(thread, f"the model answered {error.status}: {error.message}")
             return replace(row, parts="the live answer is an error")
-        parts = self._how_it_parts(client_calls(take.call), asks)
+        parts = self._how_it_parts(take, client_calls(take.call), asks)
         thread.parted = bool(parts)
         return replace(row, parts=parts)
 
-    def _how_it_parts(self, recorded: Sequence[ToolCall], live: Sequence[ToolCall]) -> str:
+    def _how_it_parts(self, take: Take, recorded: Sequence[ToolCall], live: Sequence[ToolCall]) -> str:
         if bool(recorded) != bool(live):
             return "it answers instead of asking for tools" if recorded else "it asks for tools instead of answering"
         if [tool.name for tool in recorded] != [tool.name for tool in live]:
             return "it asks for other tools"
-        alike = all(self._same_arguments(one, other) for one, other in zip(recorded, live, strict=True))
+        starts = {use.call.id for use in take.uses if use.agent in self._tasked}  # they get the task in our words
+        pairs = [(one, other) for one, other in zip(recorded, live, strict=True) if one.id not in starts]
+        alike = all(self._same_arguments(one, other) for one, other in pairs)
         return "" if alike else "it asks with other arguments"
 
     def _same_arguments(self, one: ToolCall, other: ToolCall) -> bool:

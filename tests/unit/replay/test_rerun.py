@@ -1,0 +1,295 @@
+"""The scheduler without its program, sans-IO: against the tape itself, with changes, and with other answers."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wiretape.model.call import ToolCall, ToolResult
+from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
+from wiretape.replay.rerun import Rerun
+from wiretape.replay.rerun_report import build_rerun_report
+from wiretape.replay.rerun_values import Send
+from wiretape.tape.reader import read_tape
+
+CAPTURES = sorted((Path(__file__).parents[3] / "captures").glob("*.tape"))
+URL = "https://api.openai.com/v1/chat/completions"
+SYSTEM = {"role": "system", "content": "You tell the weather."}
+ASKED = {"role": "user", "content": "How warm is it in Bern?"}
+
+
+def asks(*tools: tuple[str, dict[str, Any]], call_id: str = "call_1") -> dict[str, Any]:
+    calls = [
+        {"id": f"{call_id}{n or ''}", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
+        for n, (name, given) in enumerate(tools)
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def says(text: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text}
+
+
+def told(text: str, call_id: str = "call_1") -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+def response(message: dict[str, Any], status: int = 200) -> Response:
+    finish = "tool_calls" if message.get("tool_calls") else "stop"
+    body = {
+        "id": "c",
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+    }
+    return Response(status, Headers([("content-type", "application/json")]), 0, JsonBody(body))
+
+
+def loop(*calls: tuple[list[dict[str, Any]], dict[str, Any]]) -> list[Exchange]:
+    """(messages, answer) of each call, as the exchanges of a tape."""
+    return [
+        Exchange(
+            number,
+            number * 10,
+            Request("POST", URL, Headers(), JsonBody({"model": "m", "messages": copy.deepcopy(messages)})),
+            response(answer),
+            Ended.COMPLETE,
+            number * 10 + 5,
+        )
+        for number, (messages, answer) in enumerate(calls, 1)
+    ]
+
+
+WARM = asks(("weather", {"city": "Bern"}))
+FIRST = [SYSTEM, ASKED]
+SECOND = [*FIRST, WARM, told("7 degrees")]
+THIRD = [*SECOND, says("Seven degrees."), {"role": "user", "content": "And in Rome?"}]
+LOOP = loop((FIRST, WARM), (SECOND, says("Seven degrees.")), (THIRD, says("I do not know.")))
+
+
+def play(rerun: Rerun, answer: Callable[[Send], Response | None] | None = None) -> Rerun:
+    while (send := rerun.next()) is not None:
+        came = answer(send) if answer is not None else None
+        came = came or rerun.recorded(send)
+        assert came is not None
+        rerun.answered(came)
+    return rerun
+
+
+def outcomes(rerun: Rerun) -> list[tuple[int | None, str]]:
+    report = build_rerun_report("x.tape", None, rerun.parted, rerun.rows, rerun.stops)
+    return [(row.call, row.outcome) for row in report.calls]
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_every_capture_follows_from_its_own_answers(path: Path) -> None:
+    rerun = play(Rerun(read_tape(path).exchanges))
+    assert not rerun.parted
+    assert {row.outcome for row in rerun.rows} <= {"equal", "given"}
+
+
+def test_a_request_is_what_its_format_makes_of_the_call_before_and_the_user_is_the_programs() -> None:
+    rerun = play(Rerun(LOOP))
+    assert outcomes(rerun) == [(1, "given"), (2, "equal"), (3, "equal")]
+    assert [(one.kind, one.where) for row in rerun.rows for one in row.given] == [("message", "messages[5]")]
+
+
+def edited(change: Callable[[list[Any]], None], call: int = 2) -> list[Exchange]:
+    exchanges = copy.deepcopy(LOOP)
+    body = exchanges[call - 1].request.body
+    assert isinstance(body, JsonBody)
+    change(body.value["messages"])
+    return exchanges
+
+
+def test_an_answer_that_was_changed_on_the_way_back_differs_and_both_values_are_told() -> None:
+    def other_city(messages: list[Any]) -> None:
+        messages[2]["tool_calls"][0]["function"]["arguments"] = '{"city": "Basel"}'
+
+    rerun = play(Rerun(edited(other_city)))
+    assert rerun.parted
+    (row,) = [row for row in rerun.rows if row.outcome == "differs"]
+    (apart,) = row.differences
+    assert (row.number, apart.where) == (2, "messages[2].tool_calls[0].function.arguments")
+    assert (json.loads(apart.recorded)["city"], json.loads(apart.live)["city"]) == ("Basel", "Bern")
+
+
+def test_another_way_on_from_a_call_is_the_programs_own() -> None:
+    rerun = play(Rerun(edited(lambda messages: messages.pop(3), call=3)))
+    assert rerun.rows[-1].note == "its program went another way on from call 1"
+
+
+def test_reminders_other_prompts_and_settings_are_the_programs_own() -> None:
+    def remind(messages: list[Any]) -> None:
+        messages[0]["content"] = "You tell the weather, and the time."
+        messages.append({"role": "user", "content": "<reminder>Be short.</reminder>"})
+
+    exchanges = edited(remind)
+    body = exchanges[1].request.body
+    assert isinstance(body, JsonBody)
+    body.value["temperature"] = 0.5
+    rerun = play(Rerun(exchanges[:2]))
+    (row,) = [row for row in rerun.rows if row.number == 2]
+    kinds = {one.kind: one.where for one in row.given}
+    assert kinds["setting"] == "temperature"
+    assert kinds["message"] == "messages[4]"
+
+
+def test_results_in_another_order_than_the_calls_are_equal() -> None:
+    two = asks(("weather", {"city": "Bern"}), ("weather", {"city": "Rome"}))
+    later = [*FIRST, two, told("12", "call_11"), told("7")]
+    assert not play(Rerun(loop((FIRST, two), (later, says("7 and 12"))))).parted
+
+
+def test_a_retried_request_is_the_same_again() -> None:
+    exchanges = loop((FIRST, WARM), (FIRST, WARM), (SECOND, says("Seven.")))
+    error = Response(
+        500, Headers([("content-type", "application/json")]), 0, JsonBody({"error": {"message": "overloaded"}})
+    )
+    exchanges[0] = replace(exchanges[0], response=error)
+    assert outcomes(play(Rerun(exchanges))) == [(1, "given"), (2, "equal"), (3, "equal")]
+    live = play(Rerun(exchanges, live=True))
+    assert outcomes(live) == [(2, "given"), (3, "equal")]  # a failed attempt is not made again on purpose
+
+
+# -- other answers ---------------------------------------------------------------------------------------------------
+
+
+def scripted(*messages: dict[str, Any]) -> Callable[[Send], Response]:
+    waiting = list(messages)
+    return lambda send: response(waiting.pop(0))
+
+
+def test_the_same_answers_in_other_words_do_not_part() -> None:
+    rerun = play(Rerun(LOOP, live=True), scripted(WARM, says("It is seven."), says("No idea.")))
+    assert not rerun.parted
+    assert outcomes(rerun) == [(1, "given"), (2, "equal"), (3, "differs")]
+    (apart,) = [one for row in rerun.rows for one in row.differences]
+    assert (apart.where, apart.recorded, apart.live) == ("messages[4].content", "Seven degrees.", "It is seven.")
+
+
+def test_tools_are_answered_from_the_tape_by_arguments() -> None:
+    sent: list[Any] = []
+
+    def answer(send: Send) -> Response:
+        sent.append(send.body["messages"])
+        return scripted_answer(send)
+
+    other = asks(("weather", {"city": "Bern"}), call_id="call_new")
+    scripted_answer = scripted(other, says("Seven degrees."), says("I do not know."))
+    rerun = play(Rerun(LOOP, live=True), answer)
+    assert not rerun.parted
+    assert sent[1][-1] == {"role": "tool", "tool_call_id": "call_new", "content": "7 degrees"}
+
+
+def test_an_unknown_tool_call_stops_the_thread_and_says_so() -> None:
+    rerun = play(Rerun(LOOP, live=True), scripted(asks(("weather", {"city": "Oslo"}))))
+    assert rerun.parted
+    assert outcomes(rerun) == [(1, "given"), (2, "not reached"), (3, "not reached")]
+    assert rerun.rows[0].parts == "it asks with other arguments"
+    (stop,) = rerun.stops
+    assert (stop.number, stop.why) == (1, 'nothing answers weather({"city": "Oslo"})')
+
+
+def test_a_hook_answers_what_the_tape_cannot_and_the_next_turn_is_taken_up_again() -> None:
+    def run(call: ToolCall, found: ToolResult | None) -> ToolResult | None:
+        return found or ToolResult(call.id, call.name, f"ran {call.arguments}")
+
+    answers = scripted(
+        asks(("weather", {"city": "Oslo"})), asks(("weather", {"city": "Bern"})), says("Cold."), says("I do not know.")
+    )
+    rerun = play(Rerun(LOOP, live=True, tools=run), answers)
+    assert outcomes(rerun) == [(1, "given"), (None, "new"), (None, "new"), (2, "not reached"), (3, "differs")]
+    last = rerun.rows[-1]
+    assert last.number == 3
+    assert not rerun.stops
+
+
+def test_a_model_that_answers_at_once_parts_and_the_next_turn_goes_on() -> None:
+    sent: list[Any] = []
+    answers = scripted(says("I cannot know."), says("Nor that."))
+
+    def answer(send: Send) -> Response:
+        sent.append(send.body["messages"])
+        return answers(send)
+
+    rerun = play(Rerun(LOOP, live=True), answer)
+    assert rerun.rows[0].parts == "it answers instead of asking for tools"
+    assert outcomes(rerun) == [(1, "given"), (2, "not reached"), (3, "differs")]
+    assert sent[1] == [*FIRST, says("I cannot know."), {"role": "user", "content": "And in Rome?"}]
+
+
+def test_a_loop_that_never_ends_is_stopped() -> None:
+    rerun = play(
+        Rerun(LOOP, live=True),
+        lambda send: response(asks(("weather", {"city": "Bern"}), ("weather", {"city": "Bern"}))),
+    )
+    (stop,) = rerun.stops
+    assert "that the recorded run did not" in stop.why
+
+
+def test_an_error_stops_the_thread() -> None:
+    bad = Response(401, Headers([("content-type", "application/json")]), 0, JsonBody({"error": {"message": "no key"}}))
+    rerun = play(Rerun(LOOP, live=True), lambda send: bad)
+    assert rerun.stops[0].why == "the model answered 401: no key"
+
+
+def test_hooks_change_a_body_and_a_result_on_the_way() -> None:
+    """What a debugger needs for a fork: another prompt, another result."""
+
+    def cold(call: ToolCall, found: ToolResult | None) -> ToolResult | None:
+        return replace(found, text="-3 degrees") if found is not None else None
+
+    def louder(number: int | None, body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "messages": [{"role": "system", "content": "SHOUT."}, *body["messages"][1:]]}
+
+    sent: list[Any] = []
+
+    def answer(send: Send) -> Response | None:
+        sent.append(send.body["messages"])
+        return None
+
+    play(Rerun(LOOP, live=True, tools=cold, change=louder), answer)
+    assert [messages[0]["content"] for messages in sent] == ["SHOUT."] * 3
+    assert sent[1][3]["content"] == "-3 degrees"
+    assert sent[2][3]["content"] == "-3 degrees"  # it stays in the history
+
+
+# -- subagents -------------------------------------------------------------------------------------------------------
+
+TASK = "Find out how warm it is in Bern today."
+CHILD = [{"role": "system", "content": "You look things up."}, {"role": "user", "content": TASK}]
+STARTS = asks(("task", {"prompt": TASK}))
+DONE = [*FIRST, STARTS, told("The agent said: It has seven degrees in Bern.")]
+FAMILY = loop((FIRST, STARTS), (CHILD, says("It has seven degrees in Bern.")), (DONE, says("Seven.")))
+
+
+def test_a_subagents_task_comes_from_its_parents_arguments() -> None:
+    rerun = play(Rerun(FAMILY))
+    assert outcomes(rerun) == [(1, "given"), (2, "equal"), (3, "equal")]
+    assert rerun.rows[1].note == "its task is from task of call 1"
+
+
+def test_a_live_parents_other_task_reaches_the_subagent_and_its_answer_the_parent() -> None:
+    sent: list[Any] = []
+    other = asks(("task", {"prompt": "Is it warm in Bern? Look it up."}))
+    answers = scripted(other, says("Nine degrees are measured."), says("Nine."))
+
+    def answer(send: Send) -> Response:
+        sent.append(send.body["messages"])
+        return answers(send)
+
+    rerun = play(Rerun(FAMILY, live=True, tools=lambda call, found: found), answer)
+    assert not rerun.parted
+    assert sent[1][1]["content"] == "Is it warm in Bern? Look it up."
+    assert sent[2][3]["content"] == "The agent said: Nine degrees are measured."
+
+
+def test_a_subagent_that_was_not_started_is_not_reached() -> None:
+    rerun = play(Rerun(FAMILY, live=True), scripted(says("I do not need to know.")))
+    assert sorted(outcomes(rerun), key=str) == [(1, "given"), (2, "not reached"), (3, "not reached")]
