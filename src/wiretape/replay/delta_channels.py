@@ -1,0 +1,119 @@
+"""The texts of a stream whose frames are JSON: what is spread over deltas is one text, and can be given anew.
+
+A channel is the strings at one place of the frames' JSON, such as a message's text deltas. Deltas of several things
+may be interleaved: their index members tell them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from wiretape.model.jsonvalue import Json
+
+
+@dataclass(slots=True, eq=False)
+class Channel:
+    """`frames[i]` holds `texts[i]` at `paths[i]`. `kind`: the type of the events."""
+
+    kind: str = ""
+    frames: list[int] = field(default_factory=list)
+    paths: list[tuple[str | int, ...]] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+
+class Channels:
+    """One stream, taken apart; what was changed is written anew, every other frame keeps its bytes."""
+
+    def __init__(self, frames: Iterable[bytes]) -> None:
+        self._frames = list(frames)
+        self._values: dict[int, tuple[bytes, Json, bytes]] = {}  # frame -> what stands before its JSON, that, the rest
+        self._channels: dict[tuple[object, ...], Channel] = {}
+        self.changed: set[int] = set()
+        for number, frame in enumerate(self._frames):
+            self._read(number, frame)
+
+    def values(self) -> Iterator[tuple[int, Json]]:
+        """Each frame's JSON."""
+        return ((number, value) for number, (_, value, _) in self._values.items())
+
+    def all(self) -> Iterable[Channel]:
+        return self._channels.values()
+
+    def put_value(self, number: int, value: Json) -> None:
+        before, was, rest = self._values[number]
+        if orjson.dumps(was) != orjson.dumps(value):
+            self._values[number] = (before, value, rest)
+            self.changed.add(number)
+
+    def say(self, channel: Channel, text: str) -> None:
+        """Let a channel's deltas say another text, cut into as many pieces."""
+        spoken = [place for place, was in enumerate(channel.texts) if was] or [0]
+        pieces = iter(_pieces(text, len(spoken)))
+        for place in spoken:
+            self._put(channel.frames[place], channel.paths[place], next(pieces))
+
+    def frames(self) -> list[bytes]:
+        return [self._written(number) if number in self.changed else frame for number, frame in enumerate(self._frames)]
+
+    def _read(self, number: int, frame: bytes) -> None:
+        at = frame.find(b"{")
+        end = frame.rfind(b"}") + 1
+        if at < 0 or frame.count(b"\ndata:", at) > 0:
+            return
+        try:
+            value = orjson.loads(frame[at:end])
+        except orjson.JSONDecodeError:
+            return
+        self._values[number] = (frame[:at], value, frame[end:])
+        kind = value.get("type") if isinstance(value, dict) else None
+        self._walk(number, value, (kind,), ())
+
+    def _walk(self, number: int, value: Json, place: tuple[object, ...], path: tuple[str | int, ...]) -> None:
+        match value:
+            case str():
+                channel = self._channels.setdefault(place, Channel(str(place[0])))
+                channel.frames.append(number)
+                channel.paths.append(path)
+                channel.texts.append(value)
+            case list():
+                for index, item in enumerate(value):
+                    self._walk(number, item, (*place, index), (*path, index))
+            case dict():
+                numbers = [(key, item) for key, item in value.items() if isinstance(item, int) and "index" in key]
+                for key, item in value.items():
+                    self._walk(number, item, (*place, *numbers, key), (*path, key))
+
+    def _put(self, number: int, path: Sequence[str | int], text: str) -> None:
+        before, value, rest = self._values[number]
+        self._values[number] = (before, _with(value, path, text), rest)
+        self.changed.add(number)
+
+    def _written(self, number: int) -> bytes:
+        before, value, rest = self._values[number]
+        return before + orjson.dumps(value) + rest
+
+
+def _pieces(text: str, count: int) -> list[str]:
+    """The text in so many pieces of about one length."""
+    size = -(-len(text) // count) or 1
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
+    return [*pieces, *[""] * (count - len(pieces))]
+
+
+def _with(value: Json, path: Sequence[str | int], text: str) -> Json:
+    """The JSON value with another string at a path."""
+    if not path:
+        return text
+    made = list(value) if isinstance(value, list) else dict(value)
+    made[path[0]] = _with(value[path[0]], path[1:], text)  # type: ignore[index]
+    return made
