@@ -37,6 +37,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     ),
     "codex": _ALONE,
     "codex-ws": (*_ALONE, "aside: prewarm"),
+    "codex-own-tls": (*_ALONE, "aside: prewarm"),
     "codex-sub": (
         *_ALONE,
         "root > /root/survey: subagent by collaboration.spawn_agent (header)",

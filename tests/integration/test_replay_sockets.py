@@ -7,10 +7,11 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.support.replaying import session
+from tests.support.replaying import chat, exchange, session, user
 from tests.support.sockets import create, events, message, socket
 
 from wiretape.adapters.replaying import Replaying
@@ -68,9 +69,22 @@ def test_openai_s_responses_connect_gets_its_recorded_responses() -> None:
                 got.append("".join(texts(connection, "response.completed")))
     assert got == ["one", "two"]
     report = replay.report()
-    assert [(played.tier, played.answer.exchange) for played in report.played] == [("exact", 1)]
-    assert (report.sockets, report.missed) == (0, ())
-    assert [type(outcome) for outcome in seen] == [Answer]
+    assert [(played.tier, played.answer.call) for played in report.played] == [("exact", 1), ("exact", 2)]
+    assert (report.sockets, report.missed, report.left_over) == (0, (), ())
+    assert [type(outcome) for outcome in seen] == [Answer, Answer]
+    told = [replay.call_of(outcome) for outcome in seen if isinstance(outcome, Answer)]
+    assert [(call.number, call.frames[0]) for call in told if call is not None] == [(1, 1), (2, 8)]
+
+
+def test_calls_of_an_opened_connection_that_nobody_asked_for_are_left_over() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one"), replace(two_calls(), number=2))
+    with Replaying(replay) as replaying, dial(replaying) as talk:
+        ask(talk, create("hi")[1])
+        hear(talk, len(events("r1", message("one"))))
+    report = replay.report()
+    assert [played.answer.call for played in report.played] == [2]
+    assert [left.call for left in report.left_over] == [1, 3]
+    assert report.sockets == 0
 
 
 def test_frames_of_the_server_wait_for_the_client_s_earlier_ones_and_pings_are_answered_meanwhile() -> None:
@@ -103,8 +117,6 @@ def test_an_offer_to_compress_is_declined(offers: str | None) -> None:
 
 
 def test_a_subprotocol_is_agreed_on_only_where_it_was_recorded_and_is_offered() -> None:
-    from dataclasses import replace
-
     from wiretape.model.http import Headers, Response
 
     spoken = socket([("client", "a"), ("server", "b")])
@@ -150,7 +162,7 @@ def test_a_message_that_was_not_recorded_is_a_miss_that_is_told_at_once() -> Non
             hear(talk)
     assert closed.value.rcvd.code == 1008
     assert (said["type"], said["status"], said["error"]["code"]) == ("error", 400, "wiretape_miss")
-    assert "input[0].content" in said["error"]["message"]
+    assert "diverges from call 2 at input[0].content" in said["error"]["message"]
     assert [missed.reason for missed in replay.report().missed] == ["diverged"]
     assert [type(outcome) for outcome in seen] == [Answer, Miss]
 

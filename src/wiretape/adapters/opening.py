@@ -82,7 +82,8 @@ class TlsOpener:
     async def port(self) -> int:
         async with self._starting:
             if self._proxy is None:
-                self._proxy = await asyncio.to_thread(self._start)
+                await asyncio.to_thread(self._start)
+            assert self._proxy is not None
         return self._proxy.port
 
     @property
@@ -98,10 +99,10 @@ class TlsOpener:
         if self._proxy is not None:
             self._proxy.stop()
 
-    def _start(self) -> ReplayProxy:
+    def _start(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # mitmproxy's dependencies warn of one another
             from wiretape.adapters.mitm_replay import ReplayProxy
         proxy = ReplayProxy(self._directory, self._server_port, self._refused, self._trouble)
         proxy.start()
-        return proxy
+        self._proxy = proxy  # here: whoever waits for it may be gone, and it must be stopped all the same

@@ -17,16 +17,16 @@ from wiretape.model.http import Headers
 from wiretape.replay.playback import playback
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import LiveRequest, Miss, Outcome
+from wiretape.replay.values import Answer, LiveRequest, Miss, Outcome, Reference
 
 
 class ReplayApp:
     """Answers HTTP requests and WebSockets from a session.
 
-    `on_outcome` is told what became of each request after its answer was sent, and of a WebSocket when its first
-    message matches, and when one does not. `interpose` stands between the session's answers and what is sent.
-    `on_reset` is given the address of a client whose connection is about to be reset on purpose. `lock` is held while a
-    WebSocket asks a session that is shared with other threads.
+    `on_outcome` is told what became of each request after its answer was sent; of a WebSocket it is told of each call
+    when the client's message has come, and of a miss. `interpose` stands between the session's answers and what is
+    sent. `on_reset` is given the address of a client whose connection is about to be reset on purpose. `lock` is held
+    while a WebSocket asks a session that is shared with other threads.
     """
 
     def __init__(
@@ -79,12 +79,13 @@ class ReplayApp:
             self._tell(outcome)
 
     async def _play_socket(self, transport: asyncio.Transport, request: LiveRequest, play: SocketPlay) -> None:
-        told: list[Outcome] = []
+        told: list[Reference | Miss | None] = []
 
         def heard() -> None:
             outcome = play.outcome
-            if outcome is not None and (not told or (isinstance(outcome, Miss) and outcome not in told)):
-                told.append(outcome)
+            what = outcome.reference if isinstance(outcome, Answer) else outcome
+            if outcome is not None and what not in told:
+                told.append(what)
                 self._tell(outcome)
 
         hold = None

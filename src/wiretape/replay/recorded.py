@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import orjson
@@ -22,13 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
-    """A recorded HTTP exchange that can answer."""
+    """A recorded exchange that can answer. `calls` are a WebSocket's: (first message, from 1; number) of each."""
 
     order: int
     tape: int
     reference: Reference
     exchange: Exchange
     probe: Probe  # its format is recognised from the request alone, as a live one's is
+    calls: tuple[tuple[int, int], ...] = ()
+
+    def reference_at(self, message: int) -> Reference:
+        """What a WebSocket's message belongs to: the last call that begins with it or before."""
+        number = max(((first, call) for first, call in self.calls if first <= message + 1), default=None)
+        return replace(self.reference, call=number[1]) if number is not None else self.reference
 
 
 def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[Recorded], list[Recorded]]:
@@ -36,7 +42,8 @@ def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[
     recorded: list[Recorded] = []
     sockets: list[Recorded] = []
     for position, tape in enumerate(tapes):
-        numbers = _call_numbers(tape, registry)
+        socket_calls = _socket_calls(tape, registry)
+        numbers = socket_calls.numbers or _call_numbers(tape, registry)
         name = str(tape.path or "tape")
         for exchange in tape.exchanges:
             is_socket = exchange.messages or (exchange.response is not None and exchange.response.status == 101)
@@ -60,6 +67,7 @@ def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[
                         ),
                         request=exchange.request,
                     ),
+                    calls=socket_calls.firsts.get(exchange.number, ()),
                 )
             )
     return recorded, sockets
@@ -71,10 +79,27 @@ def _socket_format(exchange: Exchange, registry: Registry) -> WireFormat | None:
     return next((one for one in registry.formats if spoken is not None and one.name == spoken.name), None)
 
 
+@dataclass(frozen=True, slots=True)
+class _SocketCalls:
+    """Of a tape with WebSockets: the number of each exchange's first call, and where each call of a socket begins."""
+
+    numbers: dict[int, int] = field(default_factory=dict)
+    firsts: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+
+
+def _socket_calls(tape: Tape, registry: Registry) -> _SocketCalls:
+    if not any(exchange.messages for exchange in tape.exchanges):
+        return _SocketCalls()
+    calls = decode(tape.exchanges, registry)  # one connection may hold many
+    firsts: dict[int, tuple[tuple[int, int], ...]] = {}
+    for call in calls:
+        if call.frames:
+            firsts[call.exchange] = (*firsts.get(call.exchange, ()), (call.frames[0], call.number))
+    return _SocketCalls({call.exchange: call.number for call in reversed(calls)}, firsts)
+
+
 def _call_numbers(tape: Tape, registry: Registry) -> dict[int, int]:
     """The number of the call that each exchange is."""
-    if any(exchange.messages for exchange in tape.exchanges):  # one connection may hold many calls
-        return {call.exchange: call.number for call in decode(tape.exchanges, registry)}
     known = (exchange.number for exchange in tape.exchanges if registry.recognise(exchange) is not None)
     return {exchange: number for number, exchange in enumerate(known, 1)}
 

@@ -222,7 +222,9 @@ class ReplaySession:
     def call_of(self, answer: Answer) -> ModelCall | None:
         """The recorded model call that was played, for a person to see; None for other answers."""
         calls = self._registry.calls_of(answer.exchange, self._memo)
-        return replace(calls[0], number=answer.reference.call or 0) if calls else None
+        numbers = self._sockets.numbers_at(answer.reference) if len(calls) > 1 else []
+        at = numbers.index(answer.reference.call) if answer.reference.call in numbers else 0
+        return replace(calls[at], number=answer.reference.call or 0) if calls else None
 
     @property
     def misses(self) -> list[Miss]:
@@ -233,7 +235,7 @@ class ReplaySession:
         unplayed = [r for r in self._recorded if not self._played[r.order]]
         if "_tools" not in self.__dict__:  # a program that runs its tools itself leaves none of them over
             unplayed = [r for r in unplayed if not is_tool_exchange(r.exchange)]
-        left = [r.reference for r in unplayed]
+        left = [r.reference for r in unplayed] + self._sockets.left_over
         never_came = self._faults.never_came
         return build_report(self.names, self._outcomes, self.drifts, self.passed, left, self._sockets.left, never_came)
 
@@ -278,12 +280,12 @@ class ReplaySession:
             parsed = self._parser.parse(data)
         except NotCarried:
             pass
-        try:
-            return orjson.loads(data)
         else:
             if parsed.base is not None and parsed.key is not None:
                 self._beginnings.tell(parsed.base.value[parsed.key], parsed.value[parsed.key], parsed.common)
             return parsed.value
+        try:
+            return orjson.loads(data)
         except ValueError:
             return data or None
 

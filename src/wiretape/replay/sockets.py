@@ -20,7 +20,7 @@ from wiretape.replay.loosen import loose
 from wiretape.replay.mask import Masker
 from wiretape.replay.miss import Nearest, fault, is_minor
 from wiretape.replay.recorded import Recorded
-from wiretape.replay.values import Answer, Difference, Miss, MissReason, Outcome, Tier
+from wiretape.replay.values import Answer, Difference, Miss, MissReason, Outcome, Reference, Tier
 
 MakeMiss = Callable[[Recorded, Json, MissReason, Nearest | None, str], Miss]
 
@@ -79,18 +79,34 @@ class Sockets:
         """The exchange of one that was recorded there, played or not; 0 if there is none."""
         return next((r.exchange.number for r in self.recorded if r.probe.address.path == path), 0)
 
-    def take(self, recorded: Recorded, number: int, alike: _Alike) -> int:
+    def take(self, recorded: Recorded) -> None:
         self._played.add(recorded.order)
-        answer = Answer(number, recorded.reference, recorded.exchange, alike.tier, alike.apart)
+
+    def answered(self, recorded: Recorded, reference: Reference, number: int, alike: _Alike) -> int:
+        """A model call of a connection, or the connection itself; its place among the session's outcomes."""
+        answer = Answer(number, reference, recorded.exchange, alike.tier, alike.apart)
         self._outcomes.append(answer)
         self._note(answer, alike)
         return len(self._outcomes) - 1
 
     def also(self, place: int, alike: _Alike) -> None:
-        """A later message of a connection: the loosest tier of all is the connection's."""
+        """A later message of the same call: the loosest tier of all is the call's."""
         answer = self.answer_at(place)
         self._outcomes[place] = replace(answer, tier=max(answer.tier, alike.tier))
         self._note(replace(answer, tier=alike.tier, differences=alike.apart), alike)
+
+    def numbers_at(self, reference: Reference) -> list[int | None]:
+        """The numbers of all calls of the connection that a call belongs to, in their order."""
+        same = (one for one in self.recorded if (one.reference.tape, one.reference.exchange) == reference.place)
+        return [number for one in same for _, number in one.calls]
+
+    @property
+    def left_over(self) -> list[Reference]:
+        """Calls of connections that were opened, for which nobody asked."""
+        asked = {outcome.reference for outcome in self._outcomes if isinstance(outcome, Answer)}
+        opened = (one for one in self.recorded if one.order in self._played)
+        every = (replace(one.reference, call=number) for one in opened for _, number in one.calls)
+        return [reference for reference in every if reference not in asked]
 
     def answer_at(self, place: int) -> Answer:
         answer = self._outcomes[place]
@@ -129,12 +145,15 @@ class Sockets:
         named = self._echoes.forward(replace(recorded.exchange, response=Response(200, Headers(), 0, body)))
         return [bytes(frame) for frame in named.response.body.frames]  # type: ignore[union-attr]
 
-    def miss(self, recorded: Recorded, live: Json, expected: WsMessage | None) -> Miss:
-        if expected is None:
+    def miss(self, recorded: Recorded, live: Json, index: int | None) -> Miss:
+        """`index`: of the client's message that was expected."""
+        if index is None:
             note = f"x{recorded.exchange.number} has no further message of the client: its recording ends there"
             made = self._make_miss(recorded, live, "not playable", None, note)
         else:
-            apart = [d for d in differences(message_value(expected), live) if not is_minor(d, recorded.probe)]
+            recorded = replace(recorded, reference=recorded.reference_at(index))
+            expected = message_value(recorded.exchange.messages[index])
+            apart = [d for d in differences(expected, live) if not is_minor(d, recorded.probe)]
             firm = tuple(d for d in apart if not self._masked(d)) or tuple(apart)
             made = self._make_miss(recorded, live, "diverged", Nearest(recorded, firm, alike=True), "")
         self._outcomes.append(made)
@@ -159,13 +178,15 @@ class SocketPlay:
         self._candidates = list(candidates)
         self._number = number
         self._recorded: Recorded | None = None
-        self._place = -1  # of its answer among the session's outcomes
+        self._places: dict[Reference, int] = {}  # of its answers among the session's outcomes
+        self._last: Reference | None = None  # what the client's last message belongs to
         self._next = 0  # messages before this one are over
         self._came: set[int] = set()
         self.miss: Miss | None = None
         first = self._candidates[0]
         if not first.exchange.messages or first.exchange.messages[0].sender == "server":
-            self._choose(first, _Alike(Tier.EXACT, (), ()))
+            self._choose(first)
+            self._answered(0, _Alike(Tier.EXACT, (), ()))
 
     @property
     def headers(self) -> list[tuple[str, str]]:
@@ -219,15 +240,14 @@ class SocketPlay:
             return
         _, _, chosen, index, alike = best
         if self._recorded is None:
-            self._choose(chosen, alike)
-        else:
-            self._sockets.also(self._place, alike)
+            self._choose(chosen)
+        self._answered(index, alike)
         self._came.add(index)
 
     @property
     def outcome(self) -> Answer | Miss | None:
-        """What came of it so far: what is being played, or a miss; None before the client's first message."""
-        return self.miss or (self._sockets.answer_at(self._place) if self._place >= 0 else None)
+        """What came of the client's last message: the call that is being played, or a miss; None before the first."""
+        return self.miss or (self._sockets.answer_at(self._places[self._last]) if self._last is not None else None)
 
     @property
     def close(self) -> Close | None:
@@ -249,9 +269,17 @@ class SocketPlay:
         messages = recorded.exchange.messages
         return [n for n, message in enumerate(messages) if message.sender == "client" and n not in self._came]
 
-    def _choose(self, recorded: Recorded, alike: _Alike) -> None:
+    def _choose(self, recorded: Recorded) -> None:
         self._recorded = recorded
-        self._place = self._sockets.take(recorded, self._number, alike)
+        self._sockets.take(recorded)
+
+    def _answered(self, index: int, alike: _Alike) -> None:
+        assert self._recorded is not None
+        self._last = self._recorded.reference_at(index)
+        if self._last in self._places:
+            self._sockets.also(self._places[self._last], alike)
+        else:
+            self._places[self._last] = self._sockets.answered(self._recorded, self._last, self._number, alike)
 
     def _missed(self, live: Json) -> None:
         nearest = self._recorded or next(iter(self._sockets.unplayed(self._candidates)), None)
@@ -259,7 +287,7 @@ class SocketPlay:
             self.miss = self._sockets.already_played(self._candidates[0], live)
             return
         waiting = self._waiting(nearest)
-        self.miss = self._sockets.miss(nearest, live, nearest.exchange.messages[waiting[0]] if waiting else None)
+        self.miss = self._sockets.miss(nearest, live, waiting[0] if waiting else None)
 
 
 def message_value(message: WsMessage) -> Json:

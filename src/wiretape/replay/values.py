@@ -73,6 +73,11 @@ class Reference:
     call: int | None
     what: str  # "POST /v1/chat/completions"
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """The exchange alone: a WebSocket's may hold many calls."""
+        return self.tape, self.exchange
+
     def __str__(self) -> str:
         return f"call {self.call}" if self.call is not None else f"x{self.exchange}"
 
