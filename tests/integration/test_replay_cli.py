@@ -144,14 +144,14 @@ def test_a_miss_prints_the_whole_command_that_mends_it_on_one_line(tape: Path) -
     program = tape.parent / "my agent.py"
     program.write_text(ASK)
     done = wiretape("replay", tape, "--", sys.executable, program, "third")
-    assert f"  wiretape record -o {tape} --force -- {sys.executable} '{program}' third" in done.stderr.splitlines()[-2]
+    assert f"  wiretape record --update {tape} -- {sys.executable} '{program}' third" in done.stderr.splitlines()[-2]
     again = wiretape("replay", tape, "--", sys.executable, program, "second", "second")
     assert f"  wiretape replay {tape} --repeat -- {sys.executable} '{program}' second second\n" in again.stderr
 
 
 def test_a_program_of_several_lines_is_not_spelled_out_in_a_command(tape: Path) -> None:
     done = wiretape("replay", tape, "--", sys.executable, "-c", ASK, "third")
-    assert f"  wiretape record -o {tape} --force -- {sys.executable} …\n" in done.stderr
+    assert f"  wiretape record --update {tape} -- {sys.executable} …\n" in done.stderr
 
 
 def test_without_a_program_it_serves_until_ctrl_c(tape: Path) -> None:

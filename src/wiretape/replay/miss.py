@@ -230,5 +230,5 @@ def mending(reason: MissReason, tapes: Sequence[str], program: str) -> Mending:
         why, command = "to give recorded answers again", f"wiretape replay {shlex.join(tapes)} --repeat"
     else:
         why = "if the change is intended" if reason == "diverged" else "to record it"
-        command = f"wiretape record -o {shlex.quote(tapes[0])} --force"
+        command = f"wiretape record --update {shlex.quote(tapes[0])}"
     return Mending(f"  {why}: {command} -- {program}", f"{command} -- {program}")

@@ -71,7 +71,7 @@ def test_a_tool_result_with_another_time_is_drift_and_with_another_title_a_miss(
         "  it diverges from call 1 at messages[2].content",
         "    recorded  OK: created '产品评审会' at 2025-06-11T15:00:00 for 60 min",
         "    live      OK: created '设计评审会' at 2025-06-11T15:00:00 for 60 min",
-        "  if the change is intended: wiretape record -o hand.tape --force -- …",
+        "  if the change is intended: wiretape record --update hand.tape -- …",
     ]
     time = answered(replay.answer(live(asks(recorded.replace("15:00", "16:30")))))
     assert (time.tier, [d.where for d in time.differences]) == (Tier.MASKED, ["messages[2].content"])

@@ -45,7 +45,7 @@ def test_everything_that_happened_is_named_once() -> None:
         "                start at messages[0].content",
         "                  recorded  c",
         "                  live      x",
-        "                to record it: wiretape record -o hand.tape --force -- …",
+        "                to record it: wiretape record --update hand.tape -- …",
         "  strayed     HEAD api.example.com/ (2 times)",
         "              CONNECT t.example.com:443: why",
         "  let through tool.example.com:443 (1 connection)",
@@ -176,7 +176,7 @@ def test_the_command_that_mends_a_miss_is_on_one_line_whatever_its_length() -> N
     replay = session(exchange(1, chat(user("a")), "one"))
     replay.program = "python a_program_of_a_long_name.py --with 'an argument'"
     replay.answer(live(chat(user("b"))))
-    command = f"wiretape record -o hand.tape --force -- {replay.program}"
+    command = f"wiretape record --update hand.tape -- {replay.program}"
     assert shown(replay)[-3:-1] == ["                to record it:", f"                  {command}"]
 
 
