@@ -143,12 +143,15 @@ class _Edit:
 
     def _stream(self, body: StreamBody) -> StreamBody:
         channels = Channels(body.frames)
+        settled: set[int] = set()
         for channel in channels.all():
             text = self._text(channel.text, f"deltas {channel.kind}") if len(channel) > 1 else None
-            if text is not None and text != channel.text:
-                channels.say(channel, text)
+            if text is not None:
+                settled.update(channel.frames)
+                if text != channel.text:
+                    channels.say(channel, text)
         for number, value in list(channels.values()):
-            if number not in channels.changed:
+            if number not in settled:
                 kind = value.get("type") if isinstance(value, dict) else None
                 channels.put_value(number, self._value(value, str(kind), ""))
         return replace(body, frames=channels.frames(), rewritten=())

@@ -38,7 +38,7 @@ class Channels:
         self._frames = list(frames)
         self._values: dict[int, tuple[bytes, Json, bytes]] = {}  # frame -> what stands before its JSON, that, the rest
         self._channels: dict[tuple[object, ...], Channel] = {}
-        self.changed: set[int] = set()
+        self._changed: set[int] = set()
         for number, frame in enumerate(self._frames):
             self._read(number, frame)
 
@@ -53,7 +53,7 @@ class Channels:
         before, was, rest = self._values[number]
         if orjson.dumps(was) != orjson.dumps(value):
             self._values[number] = (before, value, rest)
-            self.changed.add(number)
+            self._changed.add(number)
 
     def say(self, channel: Channel, text: str) -> None:
         """Let a channel's deltas say another text, cut into as many pieces."""
@@ -63,7 +63,9 @@ class Channels:
             self._put(channel.frames[place], channel.paths[place], next(pieces))
 
     def frames(self) -> list[bytes]:
-        return [self._written(number) if number in self.changed else frame for number, frame in enumerate(self._frames)]
+        return [
+            self._written(number) if number in self._changed else frame for number, frame in enumerate(self._frames)
+        ]
 
     def _read(self, number: int, frame: bytes) -> None:
         at = frame.find(b"{")
@@ -96,7 +98,7 @@ class Channels:
     def _put(self, number: int, path: Sequence[str | int], text: str) -> None:
         before, value, rest = self._values[number]
         self._values[number] = (before, _with(value, path, text), rest)
-        self.changed.add(number)
+        self._changed.add(number)
 
     def _written(self, number: int) -> bytes:
         before, value, rest = self._values[number]
