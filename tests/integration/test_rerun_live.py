@@ -1,0 +1,199 @@
+"""`wiretape rerun` against itself and against live endpoints on loopback: the table, JSON, exit codes, a new tape."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wiretape
+from wiretape.adapters.demo.upstream import serve
+from wiretape.cli.main import main
+from wiretape.tape.reader import read_tape
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+ONE_TOOL = CAPTURES / "weather-one-tool.tape"
+TWO_TOOLS = CAPTURES / "route-two-tools.tape"
+
+
+class Scripted(ThreadingHTTPServer):
+    """Gives its answers in turn, and keeps what came."""
+
+    def __init__(self, answers: list[dict[str, Any]]) -> None:
+        self.answers = answers
+        self.seen: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Scripted
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.seen.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+        data = json.dumps(self.server.answers.pop(0)).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Stay silent."""
+
+
+@pytest.fixture
+def scripted() -> Iterator[Scripted]:
+    with Scripted([]) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def says(text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {
+        "id": "c",
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }
+
+
+def asks(name: str, arguments: str) -> dict[str, Any]:
+    call = {"id": "call_live", "type": "function", "function": {"name": name, "arguments": arguments}}
+    message = {"role": "assistant", "content": "", "tool_calls": [call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    return {"id": "c", "object": "chat.completion", "choices": [choice]}
+
+
+def test_a_capture_is_equal_to_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rerun", str(ONE_TOOL)]) == 0
+    out = capsys.readouterr().out
+    assert out.endswith("3 calls (1 given, 2 equal): equal\n")
+    assert all(len(line) <= 80 for line in out.splitlines()[1:])
+
+
+def test_json_tells_every_call(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rerun", str(TWO_TOOLS), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["equal"], report["live"], report["stopped"]) == (True, None, [])
+    assert [(call["call"], call["outcome"]) for call in report["calls"]] == [(1, "given"), (2, "equal"), (3, "equal")]
+    assert report["calls"][0]["asks"][0]["name"] == "mojitianqi-DayWeather"
+
+
+@pytest.mark.parametrize("name", ["route-two-tools", "subagents", "clock-thinking"])
+def test_the_same_model_live_gives_an_equal_run_and_a_tape_of_it(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tmp_path / "new.tape"
+    with serve() as upstream:
+        assert main(["rerun", str(CAPTURES / f"{name}.tape"), "--base-url", upstream.url, "-o", str(made)]) == 0
+    told = capsys.readouterr()
+    assert "equal; recorded as" in told.out
+    assert told.err.count("\n") == len(read_tape(made).exchanges)  # a line for each call while it goes on
+    tape = read_tape(made)
+    assert tape.header.parent is not None
+    assert (made.parent / tape.header.parent).resolve() == (CAPTURES / f"{name}.tape").resolve()
+    assert main(["rerun", str(made)]) == 0
+
+
+def test_another_model_parts_and_the_table_says_where(scripted: Scripted, capsys: pytest.CaptureFixture[str]) -> None:
+    scripted.answers = [says("It will be fine."), says("Take the bus.")]
+    assert main(["rerun", str(TWO_TOOLS), "--model", "other-1", "--base-url", f"{scripted.url}/v1"]) == 1
+    out = capsys.readouterr().out
+    assert "the runs part: it answers instead of asking for tools: It will be fine." in " ".join(out.split())
+    assert "the runs part at call 1" in out
+    path, _, body = scripted.seen[0]
+    assert (path, body["model"]) == ("/v1/chat/completions", "other-1")
+
+
+def test_a_tool_that_the_tape_cannot_answer_stops_the_run_and_a_file_of_tools_goes_on(
+    scripted: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scripted.answers = [asks("lookUp", '{"place": "成都"}')]
+    assert main(["rerun", str(TWO_TOOLS), "--base-url", scripted.url]) == 1
+    assert 'stopped after call 1: nothing answers lookUp({"place": "成都"})' in capsys.readouterr().out
+    tools = tmp_path / "tools.py"
+    tools.write_text("async def lookUp(place):\n    return {'found': place}\n", encoding="utf-8")
+    scripted.answers = [asks("lookUp", '{"place": "成都"}'), says("Found.")]
+    assert main(["rerun", str(TWO_TOOLS), "--base-url", scripted.url, "--tools", str(tools)]) == 1
+    last = scripted.seen[-1][2]["messages"][-1]
+    assert (last["role"], last["content"]) == ("tool", '{"found": "成都"}')
+
+
+def test_the_key_comes_from_the_providers_variable_and_never_reaches_the_tape(
+    scripted: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-live-0123456789abcdef0123456789")
+    scripted.answers = [says("Hello.")]
+    made = tmp_path / "new.tape"
+    main(["rerun", str(CAPTURES / "introduction.tape"), "--base-url", scripted.url, "-o", str(made)])
+    assert scripted.seen[0][1]["authorization"] == "Bearer sk-live-0123456789abcdef0123456789"
+    assert "sk-live-0123456789" not in made.read_text(encoding="utf-8")
+    monkeypatch.setenv("MY_KEY", "other-0123456789abcdef")
+    scripted.answers = [says("Hello.")]
+    main(["rerun", str(CAPTURES / "introduction.tape"), "--base-url", scripted.url, "--key-env", "MY_KEY"])
+    assert scripted.seen[1][1]["authorization"] == "Bearer other-0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["-o", "new.tape"], "-o is for live reruns"),
+        (["--base-url", "nowhere"], "--base-url nowhere needs a scheme and a host"),
+        (["--live", "--tools", "missing.py"], "--tools missing.py: is not a Python file"),
+        (["--base-url", "http://127.0.0.1:9"], "http://127.0.0.1:9 could not be reached"),
+        (["--live", "--key-env", "NOT_SET_ANYWHERE"], "NOT_SET_ANYWHERE is not set"),
+    ],
+)
+def test_what_cannot_be_done_is_one_clear_line(more: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rerun", str(ONE_TOOL), *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_existing_tape_is_replaced_only_by_force(
+    scripted: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tmp_path / "new.tape"
+    made.write_text("mine", encoding="utf-8")
+    argv = ["rerun", str(CAPTURES / "introduction.tape"), "--base-url", scripted.url, "-o", str(made)]
+    assert main(argv) == 2
+    assert "--force replaces it" in capsys.readouterr().err
+    assert (made.read_text(encoding="utf-8"), scripted.seen) == ("mine", [])
+    scripted.answers = [says("Hello.")]
+    assert main([*argv, "--force"]) == 0
+    assert len(read_tape(made).exchanges) == 1
+
+
+# -- tools that were never wrapped: what the models were told --------------------------------------------------------
+
+
+def test_a_stub_answers_what_the_models_were_told_on_a_tape_that_knows_no_tools() -> None:
+    tape = read_tape(TWO_TOOLS)
+    weather = tape.tool("mojitianqi-DayWeather")
+    ((arguments, told),) = [
+        (given, said) for name, given, said in _tool_calls(TWO_TOOLS) if name == "mojitianqi-DayWeather"
+    ]
+    assert weather(json.loads(arguments)) == json.loads(told)  # what a program wrote as JSON for the model
+    assert tape.tool("mojitianqi-DayWeather", returns=str)(**json.loads(arguments)) == told
+    with pytest.raises(wiretape.MissError, match="diverges from the one that call 1 asked for at arguments"):
+        weather(city="Bern")
+
+
+def _tool_calls(path: Path) -> list[tuple[str, str, str]]:
+    from wiretape.loop.run import build_run
+    from wiretape.wire.registry import decode
+
+    run = build_run(decode(read_tape(path).exchanges))
+    return [(use.call.name, use.call.arguments, use.result.text) for use in run.tool_uses if use.result is not None]
