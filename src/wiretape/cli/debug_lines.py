@@ -40,7 +40,7 @@ def converse(debugger: Debugger) -> None:
     console.print(reply_view(debugger.execute("info tape")))
     console.print("help or ? lists the commands; step goes on to the first call", style="dim")
     debugger.history.clear()
-    debugger.world.prepare()
+    debugger.judge()  # so that no step has to wait for it
     _prepare_completion(debugger)
     while True:
         try:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from wiretape.debug.breakpoints import Breakpoint
-from wiretape.debug.expression import Expression
+from wiretape.debug.expression import Expression, names_in
 from wiretape.debug.figures import many
 from wiretape.debug.names import NAMES, name_of
 from wiretape.debug.parsing import parse
@@ -98,7 +98,17 @@ def _told(debugger: Debugger, point: Breakpoint) -> tuple[Said, ...]:
     kind = "watchpoint" if point.watch else "temporary breakpoint" if point.once else "breakpoint"
     number = len(dict.fromkeys(stop.call for stop in places))
     where = _where(debugger, point, [stop.call for stop in places if stop.call is not None])
-    return (Said(f"{kind} {point.number}: {point.text} ({where})", "plain" if number else "bad"),)
+    told = Said(f"{kind} {point.number}: {point.text} ({where})", "plain" if number else "bad")
+    return (told, *(Said(words, "dim") for words in _untold(debugger, point)))
+
+
+def _untold(debugger: Debugger, point: Breakpoint) -> Iterator[str]:
+    """What a breakpoint asks for, and nobody can say here."""
+    known, asked = debugger.world.known, {name.name for name in names_in(point.expression)}
+    if "drift" in asked and known.drift is None:
+        yield "drift is known only while a program is replayed"
+    if "finding" in asked and known.findings is None:
+        yield "findings are unknown: nothing that judges was handed to this debugger"
 
 
 def _where(debugger: Debugger, point: Breakpoint, calls: Sequence[int]) -> str:

@@ -88,20 +88,21 @@ _SINCE: tuple[Since, ...] = ("request", "answer", "tool")
 
 def since(expression: Expression) -> Since:
     """From which stop of a call on an expression has its value: the latest of its names."""
-    names = [name.known for name in _names(expression)]
+    names = [name.known for name in names_in(expression)]
     return max(names, key=_SINCE.index) if names else "answer"
 
 
-def _names(expression: Expression) -> Sequence[Name]:
+def names_in(expression: Expression) -> Sequence[Name]:
+    """The names that an expression asks for."""
     match expression:
         case Literal():
             return ()
         case Path(name=name):
             return (name,)
         case Binary(left=left, right=right) | Compare(left=left, right=right):
-            return (*_names(left), *_names(right))
+            return (*names_in(left), *names_in(right))
         case Logic(terms=terms):
-            return [name for term in terms for name in _names(term)]
+            return [name for term in terms for name in names_in(term)]
         case _:
             assert_never(expression)
 

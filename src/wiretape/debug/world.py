@@ -122,10 +122,3 @@ class World:
         if self._verdicts is None:
             self._verdicts = self.known.cache() if self.known.cache is not None else {}
         return self._verdicts.get(number)
-
-    def prepare(self) -> None:
-        """Ask for everything that takes a moment the first time, so that no step has to wait for it."""
-        for number in self.line.calls[:1]:
-            self.remarks(number)
-            self.drifts(Stop("answer", number))
-            self.cache_verdict(number)

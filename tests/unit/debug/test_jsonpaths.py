@@ -1,0 +1,41 @@
+"""JSONPath over a call."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.debugging import debugger
+
+from wiretape.debug.jsonpaths import found_by_jsonpath
+from wiretape.debug.timeline import Stop
+from wiretape.errors import UsageError
+
+WORLD = debugger().world
+LAST = Stop("answer", 4)
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("$.call", [4]),
+        ("$['usage'].cached", [256]),
+        ("$.request.messages[-1].role", ["tool"]),
+        ("$.request.messages[?@.role == 'user'].blocks[0].text", ["帮我约明天下午 3 点和张三开产品评审会，1 小时"]),
+        ("$.request.tools[*].name", ["schedule_event"]),
+        ("$..cached_tokens", [256]),
+        ("$.wire.request.body.model", ["deepseek-v4-flash-vision-exp"]),
+        ("$.nothing", []),
+    ],
+)
+def test_a_path_finds_every_value(path: str, found: list[object]) -> None:
+    assert found_by_jsonpath(WORLD, LAST, path) == found
+
+
+@pytest.mark.parametrize("path", ["$.", "$[", "$.request.messages[?", "$.a b"])
+def test_what_is_no_path_is_named(path: str) -> None:
+    with pytest.raises(UsageError, match="is no JSONPath"):
+        found_by_jsonpath(WORLD, LAST, path)
+
+
+def test_a_place_without_a_call_says_where_to_go() -> None:
+    with pytest.raises(UsageError, match="step, next or continue goes on"):
+        found_by_jsonpath(WORLD, Stop("start"), "$.call")
