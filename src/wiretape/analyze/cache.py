@@ -70,7 +70,7 @@ class _History:
             self._scopes.setdefault(scope(call), Prefixes()).add(sent)
             self._sent[call.number] = sent
             self._latest[family] = call.number
-        return _situation(sent, rule, before, self.elements)
+        return replace(_situation(sent, rule, before, self.elements), handoff=step.cause.kind == "handoff")
 
     def _family(self, step: Step) -> str:
         """Agents of one kind: `look`, `look #2`. A side call is alone."""
@@ -131,6 +131,9 @@ def _situation(sent: Sent, rule: CacheRule, before: Sent | None, elements: Eleme
         shared = tokens_at(sent, sent.shared, elements) if sent.shared else Tokens(0 if base is None else None)
         return replace(at, shared=shared)
     alike = sent.shared if before is base else common_prefix(before.numbers, sent.numbers)
+    if base is not None and sent.whole and alike < sent.shared:  # it goes on from more than its thread knows
+        before, alike = base, sent.shared
+        at = replace(at, before=before)
     found = breaks(before.call.request, call.request) if alike < len(before.numbers) else []
     if not found and alike < len(before.numbers):
         found = [Break(element_path(before.call.request, alike), "other members changed", None, None)]

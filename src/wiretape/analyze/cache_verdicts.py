@@ -36,6 +36,7 @@ class Situation:
     says: Miss | None = None
     idle_ms: int | None = None
     held: bool = False  # the provider holds the history
+    handoff: bool = False  # another agent goes on with the conversation
 
     @property
     def call(self) -> ModelCall:
@@ -205,7 +206,10 @@ def _broken(at: Situation) -> Ruling | None:
     kind, first = found[0]
     evidence: Evidence = "inferred" if reported is None else "wire"
     text = f"prefix breaks at {first}{_compared(at)}"
-    return Ruling("broken", text, evidence, found, mend(kind, first), missed=True)
+    how = mend(kind, first)
+    if at.handoff:
+        text, how = f"{text}: a handoff to another agent", "none is needed: another agent has a prompt of its own"
+    return Ruling("broken", text, evidence, found, how, missed=True)
 
 
 def _unsaid(at: Situation) -> Ruling | None:

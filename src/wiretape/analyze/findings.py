@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from wiretape.analyze.prefix import consecutive, prefix_breaks
+from wiretape.analyze.cache import diagnose
+from wiretape.analyze.cache_findings import cache_findings
+from wiretape.analyze.cache_report import CacheReport
+from wiretape.analyze.prefix import consecutive
 from wiretape.analyze.report import Finding
 from wiretape.analyze.why import listed
 from wiretape.loop.keys import canonical
@@ -112,7 +115,6 @@ def changed_models(run: Run) -> Iterable[Finding]:
 
 
 KINDS: tuple[Callable[[Run], Iterable[Finding]], ...] = (
-    prefix_breaks,
     unanswered_tool_calls,
     repeated_tool_calls,
     dropped_reasoning,
@@ -120,7 +122,7 @@ KINDS: tuple[Callable[[Run], Iterable[Finding]], ...] = (
 )
 
 
-def findings(run: Run) -> list[Finding]:
-    """All findings, in the order of the calls they are about."""
-    found = [finding for kind in KINDS for finding in kind(run)]
+def findings(run: Run, cache: CacheReport | None = None) -> list[Finding]:
+    """All findings, in the order of the calls they are about. `cache`: the diagnosis, where it is at hand."""
+    found = [*cache_findings(cache or diagnose(run), run), *(finding for kind in KINDS for finding in kind(run))]
     return sorted(found, key=lambda finding: finding.call or 0)

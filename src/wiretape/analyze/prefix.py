@@ -6,11 +6,10 @@ Compared are the decoded requests: tools, then messages, in the order of the bod
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from wiretape.analyze.moved import Break, moved
-from wiretape.analyze.report import Finding
 from wiretape.analyze.tools_changed import spelled, tools_break
 from wiretape.model.call import Block, CallRequest, Media, Message, ModelCall, Reasoning, Text, ToolCall, ToolResult
 from wiretape.model.loop import Run
@@ -22,21 +21,6 @@ def consecutive(run: Run) -> Iterator[tuple[ModelCall, ModelCall]]:
     for thread in run.threads:
         for before, after in zip(thread.calls, thread.calls[1:], strict=False):
             yield calls[before], calls[after]
-
-
-def prefix_breaks(run: Run) -> Iterable[Finding]:
-    """Every call whose request does not begin with the whole request before it; what recurs is said once."""
-    threads = {step.call.number: step.thread for step in run.steps}
-    places: dict[tuple[int, str, str], list[tuple[ModelCall, ModelCall, Break]]] = {}
-    for before, call in consecutive(run):
-        for found in breaks(before.request, call.request):
-            places.setdefault((threads[call.number], found.path, found.what), []).append((before, call, found))
-    for (before, call, found), *again in places.values():
-        text = f"prefix breaks at {found} (compared with call {before.number})"
-        if again:
-            calls = "1 later call" if len(again) == 1 else f"{len(again)} later calls"
-            text += f"; there again in {calls} of the thread, last in call {again[-1][1].number}"
-        yield Finding(kind="prefix_break", call=call.number, text=text)
 
 
 def breaks(before: CallRequest, after: CallRequest) -> list[Break]:

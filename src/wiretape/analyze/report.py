@@ -37,6 +37,14 @@ class CostSum(Report):
     estimated_calls: int = 0
 
 
+class CacheSum(Report):
+    """How the provider's prompt cache did: calls by verdict (see `wiretape cache`), and what misses cost."""
+
+    verdicts: dict[str, int] = Field(default_factory=dict)
+    lost_tokens: int | None = Field(default=None, description="input that the cache would have served otherwise")
+    lost_usd: float | None = None
+
+
 class CauseReport(Report):
     """`why`, for programs."""
 
@@ -154,6 +162,7 @@ class StatsReport(Report):
     prices: str | None = Field(
         default=None, description="the price list used; null: none, costs are what the wire tells"
     )
+    cache: CacheSum = Field(default_factory=CacheSum)
     findings: list[Finding] = Field(default_factory=list)
     other_exchanges: int = Field(0, description="exchanges that are no model calls")
     warnings: list[str] = Field(default_factory=list, description="what the reader of the tape had to say")

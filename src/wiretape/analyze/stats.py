@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from wiretape.analyze.cache import diagnose
+from wiretape.analyze.cache_findings import cache_sum
 from wiretape.analyze.cost import Price, PriceList, cost_sum, pricing
 from wiretape.analyze.findings import findings
 from wiretape.analyze.report import (
@@ -28,7 +30,7 @@ def stats(run: Run, warnings: Sequence[str] = (), listed: PriceList | None = Non
 
     Without a price list, a call costs what its own answer tells.
     """
-    price = pricing(listed)
+    price, cache = pricing(listed), diagnose(run, listed)
     calls = [step.call for step in run.steps]
     ran = _ran(run)
     return StatsReport(
@@ -46,7 +48,8 @@ def stats(run: Run, warnings: Sequence[str] = (), listed: PriceList | None = Non
         links=_links(run),
         by_model=_by_model(run.steps, price),
         prices=listed.name if listed is not None else None,
-        findings=findings(run),
+        cache=cache_sum(cache),
+        findings=findings(run, cache),
         other_exchanges=len(run.other_exchanges),
         warnings=list(warnings),
     )

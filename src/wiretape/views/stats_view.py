@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from rich.text import Text
 
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.views.agent_links import between
-from wiretape.views.figures import count, duration, long_cost, long_sum, percent, short_cost, short_sum
+from wiretape.views.figures import count, duration, long_cost, long_sum, money, percent, short_cost, short_sum
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import Indented, labelled, sentence
 from wiretape.views.stats_groups import groups
@@ -85,6 +86,10 @@ def _total(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
         ", over the calls that give both" if report.hit_rate is not None and report.usage.unknown.get("cached") else ""
     )
     yield Text.assemble(" " * 8, ("hit rate".ljust(13), "dim"), percent(report.hit_rate) + over)
+    if report.cache.lost_tokens:
+        paid = f" ({money(report.cache.lost_usd)})" if report.cache.lost_usd is not None else ""
+        missed = f"{report.cache.lost_tokens:,} that the cache would have served{paid}"
+        yield Text.assemble(" " * 8, ("missed".ljust(13), "dim"), missed)
     if report.prices is not None or report.cost.usd is not None:  # without a price list, costs are not looked for
         yield Text.assemble(" " * 8, ("cost".ljust(13), "dim"), long_cost(report.cost))
 
@@ -95,7 +100,7 @@ def _findings(report: StatsReport, console: Console, width: int) -> Iterator[Tex
     yield Text()
     yield Text("Findings", style="bold")
     for finding in report.findings:
-        named = finding.call is None or f"call {finding.call}" in finding.text.lower()
+        named = finding.call is None or re.search(rf"\bcalls? {finding.call}\b", finding.text.lower()) is not None
         said = ("" if named else f"call {finding.call}: ") + one_line(finding.text)
         said += " (estimate)" if finding.estimate else ""
         yield from labelled(console, "!", Text(said, style="yellow"), width, label_width=2)

@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 from tests.support.calls import asks, assistant, make_call, result, system, thinks, tools, user
 
-from wiretape.analyze.prefix import breaks, prefix_breaks
+from wiretape.analyze.findings import findings
+from wiretape.analyze.prefix import breaks
 from wiretape.loop.run import build_run
 from wiretape.model.call import CallRequest, Message, Text, ToolSpec
 
+MEND = "to mend it: say the time in the last user message, or not at all"
 S, HI, MORE = system("be kind"), user("hi"), user("more")
 
 
@@ -126,8 +128,8 @@ def test_every_thread_is_compared_with_itself_only() -> None:
         ]
     )
     place = "messages[0].content, character 18: a clock: '10:00' became '10:05'"
-    assert [(finding.call, finding.text) for finding in prefix_breaks(run)] == [
-        (3, f"prefix breaks at {place} (compared with call 1)")
+    assert [(finding.call, finding.text) for finding in findings(run) if finding.kind == "prefix_break"] == [
+        (3, f"prefix breaks at {place} (compared with call 1); {MEND}")
     ]
 
 
@@ -137,6 +139,7 @@ def test_a_clock_that_moves_at_every_call_is_said_once() -> None:
         calls.append(make_call(number, [system(f"It is 10:0{number} now, and you are kind."), *history], f"a{number}"))
         history += [assistant(f"a{number}"), user(f"more {number}")]
     place = "messages[0].content, character 10: a clock: '10:01' became '10:02'"
-    assert [finding.text for finding in prefix_breaks(build_run(calls))] == [
-        f"prefix breaks at {place} (compared with call 1); there again in 2 later calls of the thread, last in call 4"
+    assert [finding.text for finding in findings(build_run(calls)) if finding.kind == "prefix_break"] == [
+        f"prefix breaks at {place} (compared with call 1); there again in 2 later calls of the thread, last in call 4; "
+        + MEND
     ]

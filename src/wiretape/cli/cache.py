@@ -1,0 +1,37 @@
+"""`wiretape cache`: why each call of a tape was served from the provider's prompt cache, or was not."""
+
+from __future__ import annotations
+
+import click
+
+from wiretape.errors import UsageError
+
+
+@click.command("cache")
+@click.argument("tape", metavar="TAPE")
+@click.option("--call", "number", type=click.IntRange(1), metavar="N", help="Show call N with both texts at the break.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(tape: str, number: int | None, as_json: bool) -> None:
+    """Say for each call of TAPE what the prompt cache served, and why not more.
+
+    A row has what an earlier call had sent before, what the provider's rules let its cache serve of that, and what
+    the answer reports. Below it: the verdict, what a miss cost, and the one change that would mend it.
+    """
+    from wiretape.adapters.prices import price_list
+    from wiretape.analyze.cache import diagnose
+    from wiretape.cli.tapes import open_tape, print_json
+
+    opened = open_tape(tape)
+    report = diagnose(opened.run, price_list(opened.tape.header.started))
+    one = next((found for found in report.calls if found.call == number), None)
+    if number is not None and one is None:
+        numbers = [found.call for found in report.calls]
+        held = f"its prompts are those of calls {', '.join(map(str, numbers[:20]))}" if numbers else "it has no prompts"
+        raise UsageError(f"{tape} has no call {number} with a prompt; {held}{' …' if len(numbers) > 20 else ''}")
+    if as_json:
+        print_json((one or report).model_dump(mode="json"))
+        return
+    from wiretape.views.cache_view import cache_call_view, cache_view
+    from wiretape.views.terminal import make_console
+
+    make_console().print(cache_call_view(one) if one is not None else cache_view(report))

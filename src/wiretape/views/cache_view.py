@@ -1,0 +1,214 @@
+"""A cache diagnosis for a terminal: a row for each call, what it was served of what it sent again, and why not more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from wiretape.analyze.cache_report import CacheBreak, CacheCall, CacheReport, Verdict
+from wiretape.views.figures import UNKNOWN, count, money, percent, tokens
+from wiretape.views.printable import name, one_line, visible
+from wiretape.views.prose import labelled, sentence
+from wiretape.views.rows import Column, fit, header_line, row_lines
+
+BAR_WIDTH = 20
+SERVED, MISSED, NEW, UNSAID = "█", "▒", "░", "┄"
+INDENT = 6
+WORDS: dict[Verdict, str] = {
+    "served": "served",
+    "first": "first",
+    "not_asked": "not asked for",
+    "below_minimum": "below the minimum",
+    "broken": "broken",
+    "expired": "expired",
+    "too_early": "too early",
+    "routed_elsewhere": "routed elsewhere",
+    "unknown": "unknown",
+}
+_STYLES: dict[Verdict, str] = {
+    "served": "green",
+    "broken": "red",
+    "expired": "yellow",
+    "too_early": "yellow",
+    "routed_elsewhere": "yellow",
+    "not_asked": "yellow",
+}
+_EVIDENCE = {"provider": "the provider says so", "wire": "", "inferred": "inferred"}
+COLUMNS = [
+    Column("call", right=True),
+    Column("agent", flexible=True, least=6),
+    Column("in", right=True),
+    Column("sent before", right=True),
+    Column("predicted", right=True),
+    Column("reported", right=True),
+    Column("served".ljust(BAR_WIDTH)),
+]
+
+
+def cache_view(report: CacheReport) -> RenderableType:
+    """All calls of a tape."""
+    return _CacheView(report)
+
+
+@dataclass(frozen=True, slots=True)
+class _CacheView:
+    report: CacheReport
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        report, width = self.report, options.max_width
+        if not report.calls:
+            yield Text("No model calls on this tape.")
+            return
+        most = max((one.input or 0 for one in report.calls), default=0)
+        rows = [_row(one, most) for one in report.calls]
+        columns = COLUMNS
+        shape = fit(columns, rows, width)
+        if not shape.fits:  # a narrow terminal goes without the bar
+            columns, rows = COLUMNS[:-1], [row[:-1] for row in rows]
+            shape = fit(columns, rows, width)
+        yield header_line(columns, shape) if shape.fits else Text("call", style="dim")
+        for one, row in zip(report.calls, rows, strict=True):
+            yield from row_lines(columns, shape, row) if shape.fits else [row[0]]
+            yield from verdict_lines(one, console, width)
+        yield Text()
+        yield from _total(report, console, width)
+        yield from _legend(report)
+
+
+def _row(one: CacheCall, most: int) -> list[Text]:
+    about = "~" if one.estimate else ""
+    return [
+        Text(str(one.call), style="bold"),
+        Text(name(one.agent)),
+        Text(tokens(one.input)),
+        Text(about + tokens(one.shared)),
+        Text((about if one.predicted else "") + tokens(one.predicted)),
+        Text(tokens(one.reported), style="dim" if one.reported is None else ""),
+        bar(one, most),
+    ]
+
+
+def bar(one: CacheCall, most: int, width: int = BAR_WIDTH) -> Text:
+    """Served, then what could have been, then what is new; as long as the call's input beside the longest."""
+    whole = one.input
+    if not whole or most <= 0:
+        return Text()
+    length = max(1, round(width * min(whole, most) / most))
+    if one.reported is None:
+        could = min(length, round(length * min(one.predicted or 0, whole) / whole))
+        return Text.assemble((UNSAID * could, "dim"), (NEW * (length - could), "dim"))
+    served = _cells(length, one.reported, whole)
+    could = max(served, _cells(length, max(one.reported + (one.lost_tokens or 0), one.reported), whole))
+    return Text.assemble(
+        (SERVED * served, "green"), (MISSED * (could - served), "red"), (NEW * (length - could), "dim")
+    )
+
+
+def _cells(length: int, part: int, whole: int) -> int:
+    """Rounding does not claim none, or all."""
+    cells = round(length * min(part, whole) / whole)
+    return min(max(cells, 1 if part else 0), length - 1 if part < whole and length > 1 else length)
+
+
+def verdict_lines(one: CacheCall, console: Console, width: int) -> Iterator[Text]:
+    """Why, what it cost, and how to mend it."""
+    said = Text.assemble((WORDS[one.verdict], _STYLES.get(one.verdict, "")), f": {one_line(one.text)}")
+    yield from labelled(console, "why", said, width, INDENT)
+    if one.lost_tokens:
+        yield from labelled(console, "cost", Text(_cost(one)), width, INDENT)
+    if one.mend and one.verdict != "served":
+        yield from labelled(console, "mend", Text(one_line(one.mend)), width, INDENT)
+
+
+def _cost(one: CacheCall) -> str:
+    guess = "up to " if one.reported is None else ""
+    paid = f", {money(one.lost_usd)} more than it needed to be" if one.lost_usd is not None else ""
+    return f"{guess}{one.lost_tokens:,} tokens that the cache would have served{paid}"
+
+
+def _total(report: CacheReport, console: Console, width: int) -> Iterator[Text]:
+    facts = [count(len(report.calls), "call")]
+    facts += [f"{number} {WORDS[verdict]}" for verdict, number in report.verdicts.items()]
+    yield from labelled(console, "Total", Text(" · ".join(facts)), width)
+    if report.predicted is not None and report.reported is not None:
+        told = f"predicted {report.predicted:,}, reported {report.reported:,}"
+        yield from labelled(console, "", Text(told), width)
+    if report.lost_tokens:
+        paid = f", {money(report.lost_usd)}" if report.lost_usd is not None else ""
+        yield from labelled(console, "", Text(f"missed {report.lost_tokens:,} tokens{paid}"), width)
+
+
+def _legend(report: CacheReport) -> Iterator[RenderableType]:
+    signs = f"{SERVED} served  {MISSED} missed  {NEW} new"
+    if any(one.reported is None for one in report.calls):
+        signs += f"  {UNSAID} sent before, not said if served"
+    if any(one.estimate for one in report.calls):
+        signs += "  ~ estimated"
+    yield Text()
+    yield sentence(signs, "dim")
+
+
+# -- one call ------------------------------------------------------------------------------------------------------
+
+
+def cache_call_view(one: CacheCall) -> RenderableType:
+    """One call, with both texts about each place where its prefix broke."""
+    return _CallView(one)
+
+
+@dataclass(frozen=True, slots=True)
+class _CallView:
+    one: CacheCall
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        one, width = self.one, options.max_width
+        head = Text.assemble((f"Call {one.call}", "bold"), f"  {name(one.agent)} · {name(one.model or UNKNOWN)}")
+        yield from labelled(console, "", head, width, label_width=0)
+        about = "about " if one.estimate else ""
+        facts = {
+            "rules": name(one.rules),
+            "in": tokens(one.input),
+            "sent before": about + tokens(one.shared) + (f" (call {one.compared_with})" if one.compared_with else ""),
+            "predicted": (about if one.predicted else "") + tokens(one.predicted),
+            "reported": tokens(one.reported) + _rate(one),
+            "written": tokens(one.written),
+        }
+        for label, value in facts.items():
+            yield from labelled(console, label, Text(value), width, label_width=13)
+        yield from labelled(console, "", bar(one, one.input or 0, 2 * BAR_WIDTH), width, label_width=13)
+        verdict = Text.assemble((WORDS[one.verdict], _STYLES.get(one.verdict, "")), f": {one_line(one.text)}")
+        yield from labelled(console, "verdict", verdict, width, label_width=13)
+        if _EVIDENCE[one.evidence]:
+            yield from labelled(console, "evidence", Text(_EVIDENCE[one.evidence]), width, label_width=13)
+        if one.lost_tokens:
+            yield from labelled(console, "cost", Text(_cost(one)), width, label_width=13)
+        if one.mend and one.verdict != "served":
+            yield from labelled(console, "mend", Text(one_line(one.mend)), width, label_width=13)
+        for found in one.breaks:
+            yield Text()
+            yield from _place(found, one, console, width)
+
+
+def _rate(one: CacheCall) -> str:
+    return f" ({percent(one.reported / one.input)})" if one.reported is not None and one.input else ""
+
+
+def _place(found: CacheBreak, one: CacheCall, console: Console, width: int) -> Iterator[RenderableType]:
+    where = found.path if found.character is None else f"{found.path}, character {found.character:,}"
+    yield from labelled(console, "", Text.assemble((where, "bold"), f"  {found.what}"), width, label_width=0)
+    earlier = f"call {one.compared_with}" if one.compared_with is not None else "before"
+    if found.around is not None:
+        old, new = (_marked(text, found.place) for text in found.around)
+    else:
+        old, new = (Text(visible(value) if value is not None else "(nothing)") for value in (found.before, found.after))
+    label_width = max(len(earlier), len(f"call {one.call}")) + 2
+    yield from labelled(console, earlier, old, width, 2, label_width)
+    yield from labelled(console, f"call {one.call}", new, width, 2, label_width)
+
+
+def _marked(text: str, place: int) -> Text:
+    """A text about the place, on one line; from where it differs it stands out."""
+    return Text.assemble((one_line(text[:place]), "dim"), ("▸", "bold"), one_line(text[place:]) or "(the end)")

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wiretape.cli.main import main
+
+WEATHER = Path(__file__).parents[3] / "captures" / "weather-one-tool.tape"
+
+
+def test_the_clock_of_a_system_prompt_is_named_with_both_values(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", str(WEATHER), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["verdicts"] == {"first": 1, "broken": 1, "unknown": 1}
+    (found,) = report["calls"][1]["breaks"]
+    assert (found["kind"], found["path"], found["character"]) == ("clock", "messages[0].content", 19)
+    assert (found["before"], found["after"]) == ("15时05分30秒", "15时23分47秒")
+
+
+def test_one_call_shows_both_texts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", str(WEATHER), "--call", "2"]) == 0
+    screen = capsys.readouterr().out
+    assert "call 1  今天是 2026年02月28日 15时▸05分30秒" in screen
+    assert "call 2  今天是 2026年02月28日 15时▸23分47秒" in screen
+
+
+def test_one_call_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", str(WEATHER), "--call", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "unknown"
+
+
+def test_a_call_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", str(WEATHER), "--call", "9"]) == 2
+    assert "has no call 9 with a prompt; its prompts are those of calls 1, 2, 3" in capsys.readouterr().err
