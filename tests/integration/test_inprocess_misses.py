@@ -23,7 +23,7 @@ from tests.support.replaying import chat, exchange, reply, stream, user
 from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream
 
 import wiretape
-from wiretape.errors import MissError, MissInterrupt, UsageError
+from wiretape.errors import MissError, MissInterrupt, TapeTooOld, UsageError
 from wiretape.model.http import Ended, Exchange
 from wiretape.tape.documents import Header
 from wiretape.tape.reader import Tape, read_tape
@@ -577,3 +577,20 @@ def test_a_library_that_is_imported_inside_is_patched_then(tmp_path: Path) -> No
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout.split() == ["missed", "404"], done.stderr
+
+
+def test_a_tape_that_is_too_old_is_warned_of_or_refused(tmp_path: Path, capsys: Any) -> None:
+    tape = tmp_path / "x.tape"
+    tape.write_text('{"wiretape": 1, "started": "2026-01-01T00:00:00Z", "recorder": "wiretape 0"}\n')
+    with wiretape.replay(tape, max_age="1h"):
+        pass
+    said = capsys.readouterr().err
+    assert f"{tape} was recorded " in said
+    assert f'to record it anew: run this once in wiretape.record("{tape}", force=True)' in said
+    with pytest.raises(TapeTooOld, match="2026-01-01"), wiretape.replay(tape, max_age=1, max_age_action="fail"):
+        pass
+    with pytest.raises(UsageError, match="no age"):
+        wiretape.replay(tape, max_age="soon")
+    with wiretape.replay(tape, max_age=100_000):
+        pass
+    assert capsys.readouterr().err == ""

@@ -216,3 +216,21 @@ def test_a_port_in_use_is_said_so(tape: Path) -> None:
     assert done.returncode == 2
     busy = f"port {port} on 127.0.0.1 is in use: choose another with --port, or none for any free one"
     assert done.stderr == f"wiretape: {busy}\n"
+
+
+def test_a_tape_that_is_too_old_is_warned_of_or_refused(tape: Path) -> None:
+    program = ("--", sys.executable, "-c", ASK, "second")
+    told = f"wiretape: {tape} was recorded "
+    warned = wiretape("replay", tape, "--max-age", "1h", *program)
+    assert (warned.returncode, warned.stdout) == (0, "two\n")
+    assert told in warned.stderr
+    assert f"  to record it anew: wiretape record -o {tape} --force -- {sys.executable} …" in warned.stderr
+    (tape.parent / "pyproject.toml").write_text('[tool.wiretape]\nmax_age = "1h"\nmax_age_action = "fail"\n')
+    refused = wiretape("replay", tape, *program, cwd=tape.parent)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert told in refused.stderr
+    young = wiretape("replay", tape, "--max-age", "100000", *program, cwd=tape.parent)
+    assert (young.returncode, told in young.stderr) == (0, False)
+    odd = wiretape("replay", tape, "--max-age", "soon", *program)
+    assert (odd.returncode, odd.stderr.count("\n")) == (2, 1)
+    assert "max_age: 'soon' is no age" in odd.stderr
