@@ -66,7 +66,7 @@ class NotesFile:
                 self.path.unlink(missing_ok=True)
                 return
             said = {"wiretape_notes": VERSION, "notes": [note.model_dump(exclude_none=True) for note in notes]}
-            with open(fresh, "w", encoding="utf-8", errors="surrogatepass") as file:
+            with open(fresh, "w", encoding="utf-8", errors="replace") as file:
                 file.write(json.dumps(said, ensure_ascii=False, indent=2) + "\n")
                 file.flush()
                 os.fsync(file.fileno())

@@ -21,7 +21,7 @@ LAST = Stop("answer", 4)
         ("$.request.messages[-1].role", ["tool"]),
         ("$.request.messages[?@.role == 'user'].blocks[0].text", ["帮我约明天下午 3 点和张三开产品评审会，1 小时"]),
         ("$.request.tools[*].name", ["schedule_event"]),
-        ("$..cached_tokens", [256]),
+        ("$..cached_tokens", [256, 256]),
         ("$.wire.request.body.model", ["deepseek-v4-flash-vision-exp"]),
         ("$.nothing", []),
     ],

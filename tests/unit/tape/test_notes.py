@@ -57,3 +57,9 @@ def test_a_write_that_fails_leaves_the_notes_as_they_were(tmp_path: Path, monkey
         file.write([NoteDocument(call=1, text="two")])
     assert [note.text for note in file.read()] == ["one"]
     assert [path.name for path in tmp_path.iterdir()] == ["a.tape.notes"]
+
+
+def test_a_note_typed_in_another_encoding_does_not_spoil_the_others(tmp_path: Path) -> None:
+    file = notes_file(tmp_path / "a.tape")
+    file.write([NoteDocument(call=1, text="one \udce9"), NoteDocument(call=2, text="two")])
+    assert [note.text for note in file.read()] == ["one ?", "two"]
