@@ -9,7 +9,7 @@ from itertools import islice
 from wiretape.loop.dataflow import TOKEN, Tasks, carried, overlap
 from wiretape.loop.evidence import Identity
 from wiretape.loop.sidecalls import Aside
-from wiretape.loop.speaker import same_prompt, system_text, tool_names
+from wiretape.loop.speaker import same_prompt, same_speaker, system_text, tool_names
 from wiretape.loop.threads import Place, Strand
 from wiretape.loop.toolnames import forks, hands_over, is_messenger, is_starter, taker
 from wiretape.loop.tools import Asked
@@ -186,7 +186,8 @@ class Casting:
         """A fork or a compaction, a thread with the same client id, or a new conversation of the same speaker."""
         if strand.from_call is not None:
             origin = self.by_thread.get(self._links[strand.from_call].thread)  # none: it came from a side call
-            if origin is not None and self._identities[strand.from_call].key == who.key:
+            alike = who.key is not None or same_speaker(self._calls[strand.from_call], first)
+            if origin is not None and alike and self._identities[strand.from_call].key == who.key:
                 return origin
         if who.key is not None:
             return self._by_identity.get(who.key)

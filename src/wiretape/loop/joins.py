@@ -29,7 +29,7 @@ def joins(
         if place is None or call.number in aside:
             continue
         speaker = speakers[place.thread]
-        if place.relation == "first" and speaker.parent is None:
+        if speaker.first_call is call and speaker.parent is None and place.relation in ("first", "fork"):
             heard = _heard(call, speaker, answers)
             if heard:
                 found[call.number] = heard

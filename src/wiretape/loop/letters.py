@@ -72,6 +72,7 @@ class Letters:
         self._last = {
             speakers[places[c.number].thread].number: c for c in calls if c.number in places and c.number not in aside
         }
+        self._arrived: set[int] = set()  # ids of tool uses whose message somebody heard
         self._inbox: dict[int, deque[Saying]] = {}
         self._to_children: dict[int, deque[Saying]] = {}  # what a parent said to no child by name
         self._by_number = {speaker.number: speaker for speaker in speakers.values()}
@@ -85,16 +86,19 @@ class Letters:
             for call in calls:
                 if call.number in places and call.number not in aside:
                     self._pass(call, speakers[places[call.number].thread])
-        for box in (*self._inbox.values(), *self._to_children.values()):
-            self.unheard += [saying for saying in box if saying.use is not None and _is_message(saying)]
+        by_number = {call.number: call for call in calls}
+        for use in asked:
+            if is_messenger(use.call.name) and id(use) not in self._arrived and use.call_number not in aside:
+                call = by_number[use.call_number]
+                self.unheard.append(self._saying(call, answered_at(call), speakers[use.thread], use))
 
     def _pass(self, call: ModelCall, speaker: Speaker) -> None:
         if speaker.number in self._inbox:
             self._hear_results(call, speaker)
             if speaker.first_call is not call or parent_of(speaker) is None:
                 self._hear_messages(call, speaker)
-            elif speaker.resumed:
-                self._forget(speaker.use)
+            elif speaker.resumed:  # a message set it going again: it is heard
+                self._arrived.add(id(speaker.use))
             self._say(call, speaker)
 
     # -- saying ----------------------------------------------------------------------------------------------------
@@ -201,8 +205,10 @@ class Letters:
     def _waiting(self, listener: Speaker) -> list[Saying]:
         parent = parent_of(listener)
         shared = self._to_children.get(parent.number, ()) if parent is not None else ()
-        own = self._inbox[listener.number]
-        return sorted((*own, *shared), key=lambda saying: saying.call.number) if shared else list(own)
+        waiting = [
+            s for s in (*self._inbox[listener.number], *shared) if id(s.use) not in self._arrived or s.use is None
+        ]
+        return sorted(waiting, key=lambda saying: saying.call.number) if shared else waiting
 
     def _by_name(self, teller: Speaker, call: ModelCall, listener: Speaker) -> _Heard | None:
         """A harness names an agent, and says nothing that the tape has: it can only be the latest that it said."""
@@ -239,6 +245,7 @@ class Letters:
         )
         self.heard.setdefault(call.number, []).append(link)
         self._drop(saying)
+        self._arrived.add(id(saying.use))
 
     def _drop(self, saying: Saying) -> None:
         for box in self._boxes(saying):
@@ -250,12 +257,6 @@ class Letters:
         owners = [who.number for who in (saying.to, parent) if who is not None and who.number in self._inbox]
         boxes = [self._inbox[number] for number in dict.fromkeys(owners)]
         return [*boxes, self._to_children[saying.teller.number]] if saying.teller.number in self._to_children else boxes
-
-    def _forget(self, use: Asked | None) -> None:
-        """A message that set a subagent going again is heard."""
-        for box in (*self._inbox.values(), *self._to_children.values()):
-            for saying in [saying for saying in box if saying.use is use]:
-                box.remove(saying)
 
 
 def parent_of(speaker: Speaker) -> Speaker | None:

@@ -14,7 +14,7 @@ from wiretape.model.jsonvalue import Json
 
 # An id as tools give it out: `started subagent 5b1c…`, `agentId: a93c…`, `"task_name": "/root/survey"`.
 _GIVEN = re.compile(r"(?:id|name|agent|task|session|thread)\b[\"'\s:=>]*([\w./#-]*[\d/][\w./#-]*)", re.IGNORECASE)
-_LONG = 6  # a shorter name is one only where it stands alone
+_LONG = 6  # a shorter name, or a plain word, is one only where it stands alone
 _NAMING = frozenset({"name", "task_name", "agent_name", "id", "agent_id", "subagent_id", "session_id"})
 
 
@@ -40,7 +40,8 @@ class Names:
         if not self._whole:
             return []
         tokens = (token.strip("./-#") for token in TOKEN.findall(text))
-        found = (self._whole.get(token) or self._whole.get(f"/{token}") for token in tokens if len(token) >= _LONG)
+        ids = (token for token in tokens if len(token) >= _LONG and not token.isalpha())
+        found = (self._whole.get(token) or self._whole.get(f"/{token}") for token in ids)
         return list(dict.fromkeys(speaker for speaker in found if speaker is not None))
 
 
