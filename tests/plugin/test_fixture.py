@@ -27,6 +27,21 @@ def test_stats_are_of_what_this_test_has_asked_in_every_mode(project: Project, m
     assert len(model.asked) == 6
 
 
+def test_lint_finds_what_is_wrong_in_this_test(project: Project) -> None:
+    project.write("""
+        def test_one(wiretape):
+            said("hello")
+            assert wiretape.lint() == []
+            lost = {"role": "tool", "tool_call_id": "call_7", "content": "18 degrees"}
+            ask("", messages=[{"role": "user", "content": "and now?"}, lost])
+            [finding] = wiretape.lint()
+            assert (finding.rule, finding.call, finding.path) == ("WT002", 2, "messages[1].content")
+            assert wiretape.lint(ignore=["WT002"]) == wiretape.lint(select=["WT003"]) == []
+    """)
+    for mode in ("once", "none"):
+        project.run(f"--wiretape-mode={mode}").assert_outcomes(passed=1)
+
+
 def test_a_shared_tape_s_stats_are_this_test_s_part(project: Project) -> None:
     project.write("""
         @pytest.mark.wiretape("shared")

@@ -30,6 +30,8 @@ from wiretape.tape.reader import Tape, read_tape
 from wiretape.wire.registry import decode
 
 if TYPE_CHECKING:
+    from wiretape.analyze.lint.base import LintFinding
+    from wiretape.model.loop import Run
     from wiretape.replay.session import ReplaySession
 
 
@@ -79,10 +81,20 @@ class Wiretape:
     @property
     def stats(self) -> StatsReport:
         """What `wiretape stats` would say of this test so far."""
+        return stats(self._run())
+
+    def lint(self, *, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[LintFinding]:
+        """What `wiretape lint` would find in this test so far; secrets are looked for in the tape only."""
+        from wiretape.analyze.lint.base import Subject
+        from wiretape.analyze.lint.rules import chosen, lint
+
+        return lint(Subject(self._run()), chosen(select, ignore))
+
+    def _run(self) -> Run:
         exchanges = self.exchanges
         calls = decode(exchanges)
         decoded = {call.exchange for call in calls}
-        return stats(build_run(calls, [one.number for one in exchanges if one.number not in decoded]))
+        return build_run(calls, [one.number for one in exchanges if one.number not in decoded])
 
     @property
     def turns(self) -> list[TurnReport]:
