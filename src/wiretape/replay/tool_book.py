@@ -2,12 +2,13 @@
 
 Arguments are compared as JSON, then loosened, then masked: the tiers of requests. Each recorded result is given once;
 equal calls get theirs in the recorded order, whichever comes first. What the tape holds of a tool is either its own
-exchanges (recorded by `wiretape.tool`, see `tool_exchange`), or what the models were told in the requests after it.
+exchanges (recorded by `wiretape.tool`, see `tool_exchange`), or what the models were told in the requests after it, or
+what an MCP server answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -20,6 +21,7 @@ from wiretape.replay.compare import differences
 from wiretape.replay.loosen import loose
 from wiretape.replay.mask import Masker
 from wiretape.replay.values import Difference, Tier
+from wiretape.wire.mcp import served_tool_calls
 from wiretape.wire.tool_exchange import ToolAnswer, answered, called, is_tool_exchange
 
 
@@ -168,3 +170,13 @@ def told_by_tools(exchanges: Iterable[Exchange], tape: str = "") -> list[ToldRes
             error = answer.raised or None
             found.append(ToldResult(name, arguments, answer.text, answer.parts, error, answer, tape, exchange.number))
     return found
+
+
+def told_by_servers(exchanges: Iterable[Exchange], known: Container[str], tape: str = "") -> list[ToldResult]:
+    """What tool servers answered, for tools whose names (the server's own) are not known otherwise."""
+    remote = [exchange for exchange in exchanges if not is_tool_exchange(exchange)]
+    return [
+        ToldResult(one.name, one.arguments, one.text, one.parts, one.is_error, tape=tape, exchange=one.exchange)
+        for one in served_tool_calls(remote)
+        if one.text is not None and not one.waits and one.name not in known
+    ]

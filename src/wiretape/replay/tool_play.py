@@ -13,7 +13,7 @@ from wiretape.replay.echo import Echoes
 from wiretape.replay.excerpt import LIVE, RECORDED, excerpts
 from wiretape.replay.mask import Masker
 from wiretape.replay.recorded import Recorded
-from wiretape.replay.tool_book import NotFound, ToldResult, ToolBook, told_by_tools, told_on_the_wire
+from wiretape.replay.tool_book import NotFound, ToldResult, ToolBook, told_by_servers, told_by_tools, told_on_the_wire
 from wiretape.replay.values import Answer, Difference, Miss, MissReason, Reference, ReplayOptions
 from wiretape.wire.tool_exchange import ToolAnswer, answered, made_exchange
 
@@ -48,7 +48,12 @@ class ToolPlay:
             for position, run in enumerate(runs)
             for told in told_on_the_wire(run, str(position), skip=known.__contains__)
         ]
-        self._book = ToolBook([*own, *wire], masker, options.tier)
+        known |= {told.name for told in wire}
+        served: list[ToldResult] = []
+        for position in range(len(runs)):
+            there = (one.exchange for one in recorded if one.tape == position)
+            served += told_by_servers(there, known, str(position))
+        self._book = ToolBook([*own, *wire, *served], masker, options.tier)
 
     def call(self, number: int, name: str, arguments: Json) -> tuple[ToolAnswer, Answer, Recorded | None] | Miss:
         """What the tool came to, how that was found, and its own exchange if it has one; a miss where it has none."""
