@@ -47,7 +47,7 @@ class UpdatingAddon(RecordingAddon):
         data.establish_server_tls_first = False
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        if "upgrade" in flow.request.headers:
+        if flow.request.headers.get("upgrade", "").lower() == "websocket":
             super().requestheaders(flow)
             self._note(flow)
         elif self._is_recorded(flow):
