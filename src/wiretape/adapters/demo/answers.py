@@ -73,7 +73,7 @@ CALENDAR_CONFIRMS: Json = {
             "content": [
                 {
                     "type": "output_text",
-                    "text": "已为你创建「产品评审会」，时间：明天（2025-06-11）15:00，时长 1 小时。",
+                    "text": "已为你创建「产品评审会」，时间：明天（{day}）{time}，时长 1 小时。",
                 }
             ],
         }
@@ -91,7 +91,7 @@ SUPERVISOR_ANSWERS: Json = {
             "content": [
                 {
                     "type": "output_text",
-                    "text": "已经帮你安排好了：明天（2025-06-11）下午 3 点和张三的产品评审会，时长 1 小时。",
+                    "text": "已经帮你安排好了：明天（{day}）{spoken}和张三的产品评审会，时长 1 小时。",
                 }
             ],
         }

@@ -41,6 +41,7 @@ SCENES = (
     Scene(_CHAT, "几点", "几点", 1, answers.CLOCK_TELLS_TIME),
     *(Scene(_CHAT, *scene) for scene in CONTROL_SCENES),
 )
+_WHEN = re.compile(r"(\d{4}-\d\d-\d\d)\D{1,2}(\d\d):(\d\d)")
 _SUBAGENT = re.compile(r"started subagent (\S+)")
 
 
@@ -55,10 +56,22 @@ def answer_for(path: str, body: Json) -> Json | None:
     for scene in SCENES:
         if path.endswith(scene.path) and scene.step == len(results) and scene.speaker in speaker and scene.asks in asks:
             started = _SUBAGENT.search("\n".join(map(_text, conversation)))
-            known = {"{result}": _text(results[-1]) if results else "", "{subagent}": started[1] if started else ""}
+            result = _text(results[-1]) if results else ""
+            known = {"{result}": result, "{subagent}": started[1] if started else "", **_when(result)}
             answer: Json = _fill(scene.answer, known)
             return answer
     return None
+
+
+def _when(result: str) -> dict[str, str]:
+    """The day and the time that a result tells, as an assistant would say them."""
+    told = _WHEN.search(result)
+    if told is None:
+        return {}
+    day, hour, minute = told[1], int(told[2]), told[3]
+    half = f" {minute} 分" if minute != "00" else ""
+    spoken = f"{'上午' if hour < 12 else '下午'} {hour if hour <= 12 else hour - 12} 点{half}"
+    return {"{day}": day, "{time}": f"{told[2]}:{minute}", "{spoken}": spoken}
 
 
 def _is_result(item: Json) -> bool:
