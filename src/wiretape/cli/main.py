@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "record": "Run a program and record what it sends to models.",
     "replay": "Run a program against a tape, offline.",
     "rerun": "Play a tape's scheduler without its program, offline or live.",
+    "fork": "Change one thing in a recorded run, and go on from there live.",
     "verify": "Run a program live, and say whether its tape has drifted.",
     "ls": "List tapes.",
     "show": "Show a tape, or one of its calls.",

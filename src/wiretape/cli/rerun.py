@@ -62,7 +62,7 @@ def command(
     _check(goes_live, base_url, key_env, tool_file, output, force)
     settings = load_settings(Path.cwd())
     opened = open_tape(tape)
-    hook = _tools(tool_file) if goes_live else None
+    hook = tool_hook(tool_file) if goes_live else None
     rerun = Rerun(opened.tape.exchanges, live=goes_live, mask=settings.mask, tools=hook)
     target = Target(model, base_url, key_env)
     if goes_live:
@@ -94,7 +94,7 @@ def _check(
         raise TapeUnwritable(f"{output} exists already, and nothing was sent\n  --force replaces it")
 
 
-def _tools(path: str | None) -> ToolHook | None:
+def tool_hook(path: str | None) -> ToolHook | None:
     """What the tape has goes first; the file's functions answer the rest."""
     if path is None:
         return None

@@ -1,0 +1,104 @@
+"""Runs a fork against a live endpoint and writes it as a tape of its own; the tape it came from is only read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from wiretape.adapters.rerunning import LiveModel, Target
+from wiretape.errors import TapeUnwritable
+from wiretape.model.http import Exchange
+from wiretape.replay.forking import Fork
+from wiretape.replay.rerun_values import Row
+from wiretape.tape.client_versions import versions_of
+from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.redact import Redactor
+from wiretape.tape.splice import Entry, Fresh, Kept, write_spliced
+from wiretape.tape.storage import read_text
+
+
+def run_fork(
+    tape: Tape,
+    fork: Fork,
+    target: Target,
+    out: Path,
+    note: str,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    redact: Sequence[str] = (),
+    on_row: Callable[[Row], None] = lambda row: None,
+    on_trouble: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Answer from the tape up to the fork, then live, and write all of it to `out`, all or nothing.
+
+    What the live part has recorded when it fails is written, too: the run was paid for. Raises UsageError where the
+    endpoint cannot be reached, TapeError where the tape cannot be written.
+    """
+    with TemporaryDirectory(prefix="wiretape-") as directory:
+        spool = Path(directory) / "live.tape"
+        try:
+            with LiveModel(target, environ, spool, redact=tuple(redact), on_trouble=on_trouble) as model:
+                play(fork, model, on_row)
+        finally:
+            live = read_tape(spool)
+            if live.exchanges or fork.edited is not None:
+                write_fork(tape, fork, live, out, note, redact)
+
+
+def play(fork: Fork, model: LiveModel, on_row: Callable[[Row], None]) -> None:
+    while (send := fork.next()) is not None:
+        response = fork.from_tape(send)
+        if response is not None:
+            fork.answered(response)
+        else:
+            on_row(fork.answered(*model.answer(send, fork.rerun.take_of(send))))
+
+
+def write_fork(tape: Tape, fork: Fork, live: Tape, out: Path, note: str, redact: Sequence[str]) -> None:
+    """The first calls as they were, what was changed, and what came of it."""
+    entries: list[Entry] = [Kept(number) for number in fork.kept]
+    if fork.edited is not None:
+        entries.append(Fresh(fork.edited))
+    entries += [Fresh(exchange) for exchange in live.exchanges]
+    write_part(tape, entries, live, out, note, redact)
+
+
+def write_start(tape: Tape, fork: Fork, out: Path, note: str, redact: Sequence[str]) -> None:
+    """What a fork shares with its tape, and what was changed: for a program that goes on from there by itself."""
+    entries: list[Entry] = [Kept(number) for number in fork.kept]
+    if fork.edited is not None:
+        entries.append(Fresh(fork.edited))
+    write_part(tape, entries, tape, out, note, redact)
+
+
+def write_part(tape: Tape, entries: Sequence[Entry], live: Tape, out: Path, note: str, redact: Sequence[str]) -> None:
+    redactor = Redactor(redact)
+    if tape.path is not None and tape.path.exists():
+        redactor.resume(read_text(tape.path).decode("utf-8", "replace"))  # its placeholders keep their meaning
+    changed = {"parent": parent_of(tape.path, out), "note": note}
+    parent = replace(tape, header=tape.header.model_copy(update=changed))
+    fresh = live.header.model_copy(update={**changed, "client": versions_of(_fresh(entries))})
+    write_spliced(parent, fresh, entries, out, redactor)
+
+
+def _fresh(entries: Sequence[Entry]) -> list[Exchange]:
+    return [entry.exchange for entry in entries if isinstance(entry, Fresh)]
+
+
+def parent_of(tape: Path | None, out: Path) -> str | None:
+    """The forked tape's place as seen from the fork."""
+    return Path(os.path.relpath(tape, out.parent)).as_posix() if tape is not None else None
+
+
+def free_name(tape: Path, call: int) -> Path:
+    """A name for a fork that is not taken: NAME-fork-3.tape, NAME-fork-3-2.tape."""
+    name = tape.name.removesuffix(".zst").removesuffix(".tape")
+    for number in range(1, 1000):
+        more = f"-{number}" if number > 1 else ""
+        path = tape.with_name(f"{name}-fork-{call}{more}.tape")
+        if not path.exists():
+            return path
+    raise TapeUnwritable(f"there are too many forks of {tape.name} at call {call}: name this one with -o")
