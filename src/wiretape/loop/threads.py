@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from wiretape.loop.evidence import Identity, identity, retry_count
 from wiretape.loop.histories import Histories, Path
 from wiretape.loop.keys import Keys
-from wiretape.loop.speaker import same_speaker, same_system, system_text, tool_names
+from wiretape.loop.speaker import common_prefix, same_speaker, same_system, system_text, tool_names
 from wiretape.loop.toolnames import hands_over
 from wiretape.loop.words import after_answer, answer_text, user_words
 from wiretape.model.call import Control, Message, ModelCall, ToolResult
@@ -130,6 +130,7 @@ class Weaver:
         return (
             self._by_history(call, path)
             or self._by_tool_results(call, path)
+            or self._sealed(call)
             or self._by_last_answer(call, path)
             or self._by_request(call, path)
             or self._forked(call, path)
@@ -197,12 +198,15 @@ class Weaver:
 
     def _by_tool_results(self, call: ModelCall, path: Path) -> Place | None:
         """History was rewritten, but the results answer an open call's tools by id."""
-        start = after_answer(call.request.messages)
-        for message in call.request.messages[start:]:
+        messages = call.request.messages
+        start = after_answer(messages)
+        for message in messages[start:]:
             for block in message.blocks:
                 asked = self._by_tool_id.get(block.id or "") if isinstance(block, ToolResult) else None
                 if asked is not None and asked not in self._next and self._akin(asked, call):
-                    return Place("continues", asked, start, by_id=True, detail=self._changed(asked, path))
+                    return Place(
+                        "continues", asked, start, by_id=True, detail=self._changed(asked, path, messages[:start])
+                    )
         return None
 
     def _handed_over(self, place: Place, call: ModelCall) -> bool:
@@ -222,15 +226,23 @@ class Weaver:
             return None
         if not same_system(self._calls[found].request, call.request):
             return None
-        return Place("continues", found, start, detail=self._changed(found, path))
+        return Place("continues", found, start, detail=self._changed(found, path, call.request.messages[:start]))
 
-    def _changed(self, number: int, path: Path) -> str:
-        """What became of a call's history and answer in the request that goes on from them."""
+    def _changed(self, number: int, path: Path, kept: tuple[Message, ...]) -> str:
+        """What became of a call's history and answer in the request that goes on from them, which keeps some of it."""
         marks = list(path.marks())
         if any(number in self._histories.answers_at(mark.node) for mark in marks):
             return "with another system prompt and other tools"
-        kept = any(number in self._histories.requests_at(mark.node) for mark in marks)
-        return "its answer was changed" if kept else "its history was rewritten"
+        if any(number in self._histories.requests_at(mark.node) for mark in marks):
+            return "its answer was changed"
+        earlier = self._calls[number]
+        whole = self._keys.of_all(earlier.request.messages)
+        whole += self._keys.of_all(earlier.response.messages) if earlier.response is not None else ()
+        left = self._keys.of_all(kept)
+        start, end = common_prefix(left, whole), common_prefix(left[::-1], whole[::-1])
+        if len(left) < len(whole) and start + end >= len(left):
+            return "messages were left out of its history" if start else "the beginning of its history was left out"
+        return "its history was rewritten"
 
     def _by_request(self, call: ModelCall, path: Path) -> Place | None:
         """An earlier request is the start of this one, but what follows is not the answer that was recorded."""
@@ -253,13 +265,14 @@ class Weaver:
         origin = self._histories.recorded_at(path.known)
         return Place("fork", origin, path.known_index) if origin is not None else None
 
+    def _sealed(self, call: ModelCall) -> Place | None:
+        """A history that the provider summed up: the item that stands for it is one that it gave."""
+        known = (self._by_summary.get(key) for key in _summaries(call.request.messages))
+        found = next((number for number in known if number is not None and self._akin(number, call)), None)
+        return Place("compaction", found, by_id=True) if found is not None else None
+
     def _compacted(self, call: ModelCall) -> Place | None:
         """The first message holds the last answer of a thread of the same speaker: its history was summed up."""
-        marked = next(
-            (self._by_summary[key] for key in _summaries(call.request.messages) if key in self._by_summary), None
-        )
-        if marked is not None and self._akin(marked, call):
-            return Place("compaction", marked, by_id=True)
         opening = "\n".join(user_words(message) for message in call.request.messages)
         for strand in reversed(self.strands[-_LATEST:]):
             earlier = self._calls[strand.calls[-1]]

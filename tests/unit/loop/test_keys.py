@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from tests.support.calls import asks, assistant, result, system, thinks, user
 
-from wiretape.loop.keys import Keys, canonical
-from wiretape.model.call import Media, Message, Text, ToolResult, Unknown
+from wiretape.loop.keys import Keys, atoms, canonical
+from wiretape.model.call import Media, Message, Text, ToolCall, ToolResult, Unknown
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:…"}}
 
@@ -69,3 +69,18 @@ def test_numbers_too_big_for_the_encoder_are_no_problem() -> None:
     keys = Keys()
     huge = Media("image", {"n": 10**30})
     assert keys.of(Message("user", (huge,))) == keys.of(Message("user", (Media("image", {"n": 10**30}),)))
+
+
+def test_tool_calls_that_travel_as_plain_text_are_the_calls_that_were_made() -> None:
+    as_text = "Calling tools:\n[{'id': 'c1', 'type': 'function', 'function': {'name': 'look', 'arguments': {'a': 1}}}]"
+    asked = assistant("I look.", ToolCall("c1", "look", '{"a":1}'))
+    assert list(atoms(assistant(f"I look.\n{as_text}"))) == list(atoms(asked))
+    code = "Calling tools:\n[{'function': {'name': 'run', 'arguments': 'print(1)'}}]"
+    assert list(atoms(assistant(code))) == [("call", "run", "print(1)")]
+
+
+@pytest.mark.parametrize(
+    "text", ["Calling tools:\nnone today", "Calling tools:\n[{'function': 3}]", "Calling tools:\n["]
+)
+def test_what_only_looks_like_tool_calls_is_text(text: str) -> None:
+    assert list(atoms(assistant(text))) == [("text", "assistant", text)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.support.calls import asks, assistant, make_call, result, system, thinks, tools, user
 
 from wiretape.loop.threads import Place, Weaver
-from wiretape.model.call import Message, ModelCall, Text, ToolCall, ToolResult
+from wiretape.model.call import Control, Message, ModelCall, Text, ToolCall, ToolResult
 
 S, HI = system("You are a helpful agent of the house."), user("hi")
 ASK = assistant(thinks("hmm"), asks("look", '{"a": 1, "b": 2}', "c1"))
@@ -130,14 +130,43 @@ def test_an_answer_that_was_changed_is_followed_by_the_ids_of_its_tools() -> Non
 def test_trimmed_history_is_followed_by_its_last_answer() -> None:
     calls = (make_call(1, [S, HI], "what a long answer"), make_call(2, [S, assistant("what a long answer"), HI], "x"))
     assert threads(*calls) == [[1, 2]]
+    assert weave(*calls)[1].detail == "the beginning of its history was left out"
 
 
-def test_a_handoff_to_another_prompt_and_tools_stays_in_the_thread() -> None:
+def test_messages_left_out_of_the_middle_of_a_history_are_seen_as_such() -> None:
+    full = [S, HI, assistant("one"), user("more"), ASK, result("a long text", "c1"), assistant("two")]
+    less = [S, HI, assistant("one"), user("more"), assistant("two"), user("go on")]
+    calls = (make_call(1, full[:-1], "two", offers=tools("a")), make_call(2, less, "x", offers=tools("a")))
+    assert threads(*calls) == [[1, 2]]
+    assert weave(*calls)[1].detail == "messages were left out of its history"
+
+
+def test_a_history_that_its_provider_summed_up_goes_on_from_the_opaque_summary() -> None:
+    summary = Message("assistant", (Control("compaction", {"encrypted_content": "gAAAAABsealed"}),))
+    calls = (
+        make_call(1, [S, HI], "hello"),
+        make_call(2, [S, HI, assistant("hello"), user("more")], [summary]),
+        make_call(3, [S, summary, user("and now?")], "so it is"),
+    )
+    assert threads(*calls) == [[1, 2], [3]]
+    assert (weave(*calls)[2].relation, weave(*calls)[2].parent, weave(*calls)[2].by_id) == ("compaction", 2, True)
+
+
+def test_another_prompt_and_other_tools_after_a_tool_that_hands_nothing_over_stay_in_the_thread() -> None:
     specialist = system("A specialist for cats, and for nothing else in the world.")
     handed = [specialist, HI, ASK, result("over to you", "c1")]
     calls = (make_call(1, [S, HI], ASK, offers=tools("a")), make_call(2, handed, "miaow", offers=tools("b")))
     assert threads(*calls) == [[1, 2]]
     assert weave(*calls)[1].detail == "with another system prompt and other tools"
+
+
+def test_a_handoff_to_another_agent_opens_a_thread_of_its_own() -> None:
+    specialist = system("A specialist for cats, and for nothing else in the world.")
+    hand = assistant(asks("transfer_to_specialist", "{}", "c1"))
+    handed = [specialist, HI, hand, result("over to you", "c1")]
+    calls = (make_call(1, [S, HI], hand, offers=tools("a")), make_call(2, handed, "miaow", offers=tools("b")))
+    assert threads(*calls) == [[1], [2]]
+    assert (weave(*calls)[1].relation, weave(*calls)[1].parent) == ("handoff", 1)
 
 
 def test_previous_response_id_leads_to_the_call_it_names() -> None:
