@@ -65,6 +65,14 @@ def test_calls_in_tls_are_answered_from_the_tape(state: Path) -> None:
     assert [type(outcome) for outcome in seen] == [Answer, Answer]
 
 
+def test_two_identical_requests_in_tls_get_both_answers_in_order_and_a_third_is_a_miss(state: Path) -> None:
+    replay = session(exchange(1, HI, "first"), exchange(2, HI, "second"))
+    with opening(replay, state) as (running, trust, _), client(running, trust) as asking:
+        assert [text(asking.post(CHAT, json=HI)) for _ in range(2)] == ["first", "second"]
+        assert asking.post(CHAT, json=HI).status_code == 400
+    assert [one.reason for one in replay.report().missed] == ["already played"]
+
+
 def test_a_miss_and_a_stray_in_tls_are_what_they_are_at_the_server(state: Path) -> None:
     replay = session(exchange(1, HI, "one"))
     with opening(replay, state) as (running, trust, _), client(running, trust) as asking:

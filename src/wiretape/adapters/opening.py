@@ -59,7 +59,11 @@ def authority(environ: Mapping[str, str], everything: bool = False) -> Authority
     from wiretape.adapters.mitm_ca import ensure_ca
 
     directory = state_directory(environ)
-    return Authority(directory, ensure_ca(directory), everything)
+    try:
+        certificate = ensure_ca(directory)
+    except (ImportError, OSError) as error:
+        raise UsageError(f"TLS cannot be opened: {error}") from error
+    return Authority(directory, certificate, everything)
 
 
 class TlsOpener:
