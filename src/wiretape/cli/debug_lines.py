@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from wiretape.debug.script import split
 from wiretape.errors import UsageError
 from wiretape.views.debug_reply import reply_view
+from wiretape.views.figures import count
 from wiretape.views.printable import one_line
 from wiretape.views.terminal import make_console
 
@@ -41,6 +42,9 @@ def converse(debugger: Debugger) -> None:
     console.print("help or ? lists the commands; step goes on to the first call", style="dim")
     debugger.history.clear()
     debugger.judge()  # so that no step has to wait for it
+    found = len(debugger.world.all_remarks())
+    if found:
+        console.print(f"{count(found, 'finding')} about this run: info findings lists them", style="yellow")
     _prepare_completion(debugger)
     while True:
         try:

@@ -168,6 +168,12 @@ def test_a_conversation(tape: str, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "(wiretape) " in err  # stdout is no terminal here: the prompt is no result
 
 
+def test_findings_are_told_of_at_the_start(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    type_lines(monkeypatch)
+    converse(open_debugger(str(CAPTURES / "weather-one-tool.tape")))
+    assert "about this run: info findings lists them" in capsys.readouterr().out
+
+
 def test_the_end_of_the_input_leaves(tape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     type_lines(monkeypatch)
     converse(open_debugger(tape))
