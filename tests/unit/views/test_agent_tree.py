@@ -67,3 +67,17 @@ def test_a_subagent_started_in_an_earlier_turn_keeps_its_place_in_time() -> None
 def test_a_wrong_link_loses_no_call() -> None:
     steps = [step(1, kind="subagent", cause_call=2), step(2, "b", kind="subagent", cause_call=1)]
     assert sorted(call for call, _ in drawn(steps, agents(("root", None, 2), ("b", "root", 1)))) == [1, 2]
+
+
+def test_a_report_does_not_move_the_agent_that_hears_it() -> None:
+    steps = [
+        step(1),
+        step(2, "child", kind="subagent", cause_call=1),
+        step(3, kind="report", cause_call=2),
+    ]
+    assert drawn(steps, agents(("root", None, None), ("child", "root", 1))) == [(1, 0), (2, 1), (3, 0)]
+
+
+def test_who_was_handed_a_conversation_stands_under_the_call_that_handed_it_over() -> None:
+    steps = [step(1), step(2, "billing", kind="handoff", cause_call=1), step(3, "billing", cause_call=2)]
+    assert drawn(steps, agents(("root", None, None), ("billing", "root", 1))) == [(1, 0), (2, 1), (3, 1)]
