@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,9 @@ from wiretape.errors import TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
     from wiretape.cli.tapes import Opened
-    from wiretape.model.call import ModelCall
+    from wiretape.model.call import ModelCall, ToolCall, ToolResult
     from wiretape.replay.forking import Change, Fork
+    from wiretape.replay.rerun_values import ToolHook
 
 _CMD = "wiretape.cmd"
 
@@ -154,7 +156,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
         raise UsageError(f"--base-url {onto.base_url} {problem}")
     settings = load_settings(Path.cwd())
     change, what = change_of(opened, call, wish)
-    fork = Fork(opened.tape.exchanges, change, tools=tool_hook(onto.tools), mask=settings.mask)
+    fork = Fork(opened.tape.exchanges, change, tools=_asking(tool_hook(onto.tools)), mask=settings.mask)
     console = make_console(stderr=True)
     console.print(
         f"fork of {opened.name} at call {call}: {what}; from call {fork.first_live} on it is LIVE", soft_wrap=True
@@ -174,6 +176,25 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
     return Forked(opened.name, out, what, fork, f"{where}, model {onto.model}" if onto.model else where)
 
 
+def _asking(known: ToolHook | None) -> ToolHook | None:
+    """At a terminal a person is asked for what nobody else can answer."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return known
+
+    def answer(call: ToolCall, found: ToolResult | None) -> ToolResult | None:
+        from wiretape.model.call import ToolResult
+        from wiretape.views.printable import one_line
+
+        given = known(call, found) if known is not None else found
+        if given is not None:
+            return given
+        asked = f"{one_line(call.name)}({one_line(call.arguments)})"
+        text = click.prompt(f"{asked}\n  gives (nothing ends the run here)", default="", show_default=False, err=True)
+        return ToolResult(call.id, call.name, text, kind=call.kind) if text else None
+
+    return answer
+
+
 def _tell(forked: Forked, as_json: bool) -> None:
     from wiretape.cli.tapes import print_json
     from wiretape.replay.rerun_report import build_rerun_report
@@ -187,7 +208,10 @@ def _tell(forked: Forked, as_json: bool) -> None:
         print_json(report.model_dump(mode="json"))
         return
     console = make_console()
-    console.print(RerunView(report))
+    if live or rerun.stops:
+        console.print(RerunView(report))
+    else:
+        console.print(f"nothing is left to ask; recorded as {forked.path}", soft_wrap=True)
     console.print(f"next: wiretape diff {shlex.quote(forked.tape)} {shlex.quote(str(forked.path))}", soft_wrap=True)
 
 
@@ -201,15 +225,19 @@ def change_of(opened: Opened, call: int, wish: Wish) -> tuple[Change, str]:
     given = [name for name in ("answer", "say", "result", "prompt", "values", "edit") if getattr(wish, name)]
     given += ["say"] if wish.say == "" else []
     given += ["result"] if wish.result == "" else []
-    if len(set(given)) > 1:
+    answers = wish.say is not None or wish.answer is not None or wish.edit == "answer"
+    if len(set(given)) > (2 if answers and wish.result is not None else 1):
         raise UsageError(f"one thing is changed at a time: {' and '.join(f'--{_option(name)}' for name in given)}")
     if wish.tool is not None and wish.result is None:
         raise UsageError("--tool says which tool --result is of: give that, too")
     made = _call(opened, call)
     if wish.say is not None:
-        return Answers(call, _saying(made, wish.say)), "another answer"
+        return Answers(call, _saying(made, wish.say), wish.result), "another answer"
     if wish.answer is not None:
-        return Answers(call, _list(Path(wish.answer).read_text(encoding="utf-8"), wish.answer)), "another answer"
+        spoken = _list(Path(wish.answer).read_text(encoding="utf-8"), wish.answer)
+        return Answers(call, spoken, wish.result), "another answer"
+    if wish.edit == "answer":
+        return Answers(call, _edited_answer(made), wish.result), "an edited answer"
     if wish.result is not None:
         index = _tool_index(opened, call, wish.tool)
         return Results(call, index, wish.result), f"another result of {_uses(opened, call)[index]}"
@@ -218,8 +246,6 @@ def change_of(opened: Opened, call: int, wish: Wish) -> tuple[Change, str]:
     if wish.values:
         values = dict(_assigned(text) for text in wish.values)
         return Asks(call, with_values(values)), f"another {', '.join(values)}"
-    if wish.edit == "answer":
-        return _edited_answer(made)
     if wish.edit == "request":
         return _edited_request(opened, made)
     return Onwards(call), "asked again"
@@ -295,15 +321,14 @@ def _assigned(text: str) -> tuple[str, Any]:
         return path, value
 
 
-def _edited_answer(call: ModelCall) -> tuple[Change, str]:
+def _edited_answer(call: ModelCall) -> tuple[Any, ...]:
     from wiretape.replay.answer_edit import said
-    from wiretape.replay.forking import Answers
     from wiretape.views.printable import json_text
 
     spoken = said(call.response.messages) if call.response is not None else []
     if not spoken:
         raise UsageError(f"the answer of call {call.number} says nothing that could be edited")
-    return Answers(call.number, _list(in_editor(json_text(spoken)), "what was written")), "an edited answer"
+    return _list(in_editor(json_text(spoken)), "what was written")
 
 
 def _edited_request(opened: Opened, call: ModelCall) -> tuple[Change, str]:

@@ -16,19 +16,26 @@ from wiretape.model.http import Ended, Exchange, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.loop import ToolUse
 from wiretape.replay.answer_edit import edited
+from wiretape.replay.canonical import canonical
 from wiretape.replay.json_paths import with_value
 from wiretape.replay.rerun import Rerun
-from wiretape.replay.rerun_plan import Take
+from wiretape.replay.rerun_plan import Take, client_calls
 from wiretape.replay.rerun_values import Row, Send, ToolHook
+from wiretape.replay.tool_book import parsed_arguments
+from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Call `call` is answered otherwise: `said` is `answer_edit.said` of its answer, changed."""
+    """Call `call` is answered otherwise: `said` is `answer_edit.said` of its answer, changed.
+
+    `result`: what the tool gives that is asked for otherwise now; else the hook for tools is asked.
+    """
 
     call: int
     said: tuple[Json, ...]
+    result: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +84,11 @@ class Fork:
         self._exchanges = {exchange.number: exchange for exchange in exchanges}
         self.edited: Exchange | None = None  # the exchange that has another answer
         self._use: ToolUse | None = None
+        self._asked_anew: list[ToolCall] = []  # tool calls of the changed answer that no recorded result belongs to
         match change:
             case Answers(said=said):
                 self.edited = edited(self._exchanges[take.call.exchange], said, registry)
+                self._asked_anew = _asked_anew(take, self.edited)
             case Results(index=index):
                 self._use = _use(take, index)
             case Asks() | Onwards():
@@ -140,12 +149,35 @@ class Fork:
         if use is not None and isinstance(self._change, Results) and _same(call, use.call):
             told = found or ToolResult(call.id, call.name, "", kind=call.kind)
             return replace(told, text=self._change.text, parts=(), is_error=False)
+        if any(_same(call, other) and call.arguments == other.arguments for other in self._asked_anew):
+            found = self._told(call)
         return self._tools(call, found) if self._tools is not None else found
+
+    def _told(self, call: ToolCall) -> ToolResult | None:
+        """What a tool gives that was asked otherwise: what was given by hand. The recorded result is another's."""
+        text = self._change.result if isinstance(self._change, Answers) else None
+        return None if text is None else ToolResult(call.id, call.name, text, kind=call.kind)
 
     def _body(self, number: int | None, body: JsonObject) -> JsonObject:
         if isinstance(self._change, Asks) and number == self._change.call:
             return self._change.change(body)
         return body
+
+
+def _asked_anew(take: Take, exchange: Exchange) -> list[ToolCall]:
+    """Tools that do their work otherwise than on the tape; a subagent's task is its own affair."""
+    if take.form is None:
+        return []
+    asked = client_calls(take.form.decode(exchange, Memo()))
+    return [
+        call
+        for call, use in zip(asked, take.uses, strict=False)
+        if use.agent is None and canonical(_read(call)) != canonical(_read(use.call))
+    ]
+
+
+def _read(call: ToolCall) -> Json:
+    return [call.name, parsed_arguments(call.arguments)]
 
 
 def _use(take: Take, index: int) -> ToolUse:
