@@ -8,12 +8,13 @@ of tools) and the recorded request has otherwise is a difference.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from wiretape.model.call import CallRequest, Message, Reasoning
 from wiretape.model.http import JsonBody, Request
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.replay.beginnings import common_start
 from wiretape.replay.canonical import canonical
 from wiretape.replay.compare import differences
 from wiretape.replay.loosen import message_shape, settings_template, tool_template
@@ -55,21 +56,30 @@ class Grown:
     beside: tuple[Json, ...] = ()  # parts that it added to the last item
 
 
-@dataclass(slots=True)
 class _Item:
-    """One item of a history: decoded, where it stands, as it stands there, and without what may change."""
+    """One item of a history: decoded, where it stands, as it stands there; without what may change, if asked for."""
 
-    message: Message
-    where: str
-    raw: Json
-    blocks: list[Json] = field(default_factory=list)
-    spans: list[tuple[int, ...]] = field(default_factory=list)  # which of the message's blocks each block is made of
-    extra: JsonObject = field(default_factory=dict)
-    ids: tuple[str, ...] = ()
+    __slots__ = ("_shape", "message", "raw", "where")
+
+    def __init__(self, message: Message, where: str, raw: Json) -> None:
+        self.message = message
+        self.where = where
+        self.raw = raw
+        self._shape: _Shape | None = None
+
+    @property
+    def shape(self) -> _Shape:
+        if self._shape is None:
+            self._shape = _shape(self.message)
+        return self._shape
 
     @property
     def role(self) -> str:
         return self.message.role
+
+    @property
+    def blocks(self) -> list[Json]:
+        return self.shape.blocks
 
     @property
     def only_aside(self) -> bool:
@@ -91,12 +101,15 @@ class Growth:
         ours = self._form.decode_request(replace(request, body=JsonBody(grown)), self._memo)
         theirs = self._form.decode_request(replace(request, body=JsonBody(recorded)), self._memo)
         walk = _Walk(self._masker)
-        walk.along(self._items(grown, ours), self._items(recorded, theirs))
+        path = self._grower.history(recorded)
+        alike = common_start(named(grown, path), named(recorded, path))  # as the same objects, and most are
+        walk.along(self._items(grown, ours, alike), self._items(recorded, theirs, alike))
         walk.given += self._around(ours, theirs, recorded)
         tail, beside = tuple(walk.tail), tuple(walk.beside)
         return Grown(walk.tier, tuple(walk.differences), tuple(walk.given), tail, beside)
 
-    def _items(self, body: JsonObject, call: CallRequest) -> list[_Item]:
+    def _items(self, body: JsonObject, call: CallRequest, alike: int) -> list[_Item]:
+        """The items of a history from the first that may differ on."""
         path = self._grower.history(body)
         name = ".".join(path)
         found = []
@@ -105,22 +118,10 @@ class Growth:
         if not starts:
             return []
         later = [start for start, _ in call.segments if start > starts[0]]
-        for index in range(starts[0], min(later, default=len(call.messages))):
+        for index in range(starts[0] + alike, min(later, default=len(call.messages))):
             message = call.messages[index]
             place = index - starts[0]
-            _, blocks, extra = (shape := message_shape(message)).template
-            joined, spans = _joined([_comparable(block) for block in blocks], _shown(message))
-            found.append(
-                _Item(
-                    message=message,
-                    where=call.path(index),
-                    raw=raw[place] if place < len(raw) else _scalar(body, path),
-                    blocks=joined,
-                    spans=spans,
-                    extra=extra,
-                    ids=shape.ids,
-                )
-            )
+            found.append(_Item(message, call.path(index), raw[place] if place < len(raw) else _scalar(body, path)))
         return found
 
     def _around(self, ours: CallRequest, theirs: CallRequest, recorded: JsonObject) -> Iterator[Given]:
@@ -129,7 +130,7 @@ class Growth:
         one, other = _prompts(ours, name), _prompts(theirs, name)
         if not self._alike([message_shape(m).template for m in one], [message_shape(m).template for m in other]):
             yield Given("prompt", next((s for _, s in theirs.segments if s != name), "system"), None)
-        if list(map(tool_template, ours.tools)) != list(map(tool_template, theirs.tools)):
+        if ours.tools is not theirs.tools and not _same_tools(ours, theirs):
             yield Given("tools", "tools", [tool.name for tool in theirs.tools])
         if ours.model != theirs.model:
             yield Given("setting", "model", theirs.model)
@@ -188,7 +189,7 @@ class _Walk:
 
     def _fit(self, one: _Item, other: _Item, look: bool = False) -> bool:
         """Whether two items say the same. `look`: only ask, note nothing."""
-        if canonical(one.raw) == canonical(other.raw):
+        if one.raw is other.raw or canonical(one.raw) == canonical(other.raw):
             return True
         if one.role != other.role or not self._same_ids(one, other):
             return False
@@ -217,12 +218,12 @@ class _Walk:
         self.tier = max(self.tier, Tier.NORMALIZED)
         if thoughts:
             self.given.append(Given("left out", other.where, [block[1] for block in thoughts]))
-        for name in one.extra.keys() | other.extra.keys():
-            if name not in other.extra:
-                self.given.append(Given("left out", f"{other.where}.{name.lstrip('.')}", one.extra[name]))
-            elif self._alike(one.extra.get(name, ABSENT), other.extra[name]) is None:
-                self.given.append(Given("member", f"{other.where}.{name.lstrip('.')}", other.extra[name]))
-        self._names.update(zip(one.ids, other.ids, strict=False))
+        for name in one.shape.extra.keys() | other.shape.extra.keys():
+            if name not in other.shape.extra:
+                self.given.append(Given("left out", f"{other.where}.{name.lstrip('.')}", one.shape.extra[name]))
+            elif self._alike(one.shape.extra.get(name, ABSENT), other.shape.extra[name]) is None:
+                self.given.append(Given("member", f"{other.where}.{name.lstrip('.')}", other.shape.extra[name]))
+        self._names.update(zip(one.shape.ids, other.shape.ids, strict=False))
 
     def _has_more(self, one: _Item, other: _Item, look: bool) -> bool:
         """Whether the recorded item has all that ours has, and more that the client added."""
@@ -240,7 +241,7 @@ class _Walk:
             return False
         if not look:
             self._note(one, other, ())
-            for number in (number for position in extra for number in other.spans[position]):
+            for number in (number for position in extra for number in other.shape.spans[position]):
                 where, raw = _part(other, number)
                 self.given.append(Given("beside", where, raw))
                 self.beside.append(raw)
@@ -284,9 +285,11 @@ class _Walk:
         return self._alike(apart.recorded, apart.live) is not None
 
     def _same_ids(self, one: _Item, other: _Item) -> bool:
-        if len(one.ids) != len(other.ids):
+        if len(one.shape.ids) != len(other.shape.ids):
             return True  # an id more or less is told by what carries it
-        return all(self._names.get(ours, theirs) == theirs for ours, theirs in zip(one.ids, other.ids, strict=True))
+        return all(
+            self._names.get(ours, theirs) == theirs for ours, theirs in zip(one.shape.ids, other.shape.ids, strict=True)
+        )
 
     def _alike(self, one: Json, other: Json) -> Tier | None:
         if one is ABSENT or other is ABSENT:
@@ -312,6 +315,23 @@ def _without_nulls(value: Json) -> Json:
         case dict():
             return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A message without what may change. `spans`: which of its blocks each of these is made of."""
+
+    blocks: list[Json]
+    spans: list[tuple[int, ...]]
+    extra: JsonObject
+    ids: tuple[str, ...]
+
+
+def _shape(message: Message) -> _Shape:
+    shape = message_shape(message)
+    _, blocks, extra = shape.template
+    joined, spans = _joined([_comparable(block) for block in blocks], _shown(message))
+    return _Shape(joined, spans, extra, shape.ids)
 
 
 def _shown(message: Message) -> list[int]:
@@ -353,6 +373,10 @@ def _spoken(items: Sequence[_Item]) -> list[Json]:
     """What several items say together, without thoughts and without what the provider ran."""
     blocks = [b for item in items for b in item.blocks if b[0] != "reasoning" and b[-1] != "server"]
     return _joined(blocks, range(len(blocks)))[0]
+
+
+def _same_tools(ours: CallRequest, theirs: CallRequest) -> bool:
+    return list(map(tool_template, ours.tools)) == list(map(tool_template, theirs.tools))
 
 
 def _prompts(call: CallRequest, name: str) -> list[Message]:

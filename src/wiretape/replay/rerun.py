@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from wiretape.loop.run import build_run
 from wiretape.loop.words import answer_text
@@ -53,6 +54,15 @@ class _Thread:
         return self.takes[self.at] if self.at < len(self.takes) else None
 
 
+class _Waiting(NamedTuple):
+    """A request that waits for its answer, and what will be said of it."""
+
+    send: Send
+    row: Row
+    take: Take
+    thread: _Thread
+
+
 class Rerun:
     """Plays a tape's run. `live`: the answers come from elsewhere, so they and all that follows may be others."""
 
@@ -83,9 +93,9 @@ class Rerun:
         self._asked: dict[int, tuple[ToolCall, ...]] = {}  # recorded call -> what our answer asked for in its place
         self._final: dict[int, str] = {}  # agent -> what it said last
         self._seen: set[bytes] = set()  # differences that were told
-        self._waiting: tuple[Send, Row, Take] | None = None  # what is asked, and what will be said of it
+        self._waiting: _Waiting | None = None
         for take in self._played(self.takes):
-            self._threads.setdefault(take.step.thread, _Thread([])).takes.append(take)
+            self._threads.setdefault(_lane(take), _Thread([])).takes.append(take)
 
     # -- what a driver calls ------------------------------------------------------------------------------------------
 
@@ -101,9 +111,8 @@ class Rerun:
     def answered(self, response: Response, ended: Ended = Ended.COMPLETE) -> Row:
         """What came for the request that `next` gave."""
         assert self._waiting is not None, "no request is waiting for an answer"
-        send, row, take = self._waiting
+        send, row, take, thread = self._waiting
         self._waiting = None
-        thread = self._threads[send.thread]
         exchange = Exchange(0, 0, send.request, response, ended, 0)
         if take.form is not None:
             thread.call = replace(take.form.decode(exchange, self._memo), number=send.number or 0)
@@ -119,9 +128,9 @@ class Rerun:
 
     def take_of(self, send: Send) -> Take:
         """The recorded call that a request stands for: the last one before it where it is new."""
-        take = self._threads[send.thread].before
-        assert take is not None
-        return take
+        assert self._waiting is not None, "the request was answered"
+        assert self._waiting.send is send, "another request is waiting"
+        return self._waiting.take
 
     @property
     def parted(self) -> bool:
@@ -308,14 +317,11 @@ class Rerun:
 
     def _stop(self, thread: _Thread, why: str) -> None:
         number = thread.before.number if thread.before is not None else None
-        self.stops.append(Stopped(self._number_of(thread), number, why))
+        self.stops.append(Stopped(thread.takes[0].step.thread, number, why))
         thread.stopped = True
         while (take := thread.next) is not None:
             self.rows.append(self._row(take, "not reached"))
             thread.at += 1
-
-    def _number_of(self, thread: _Thread) -> int:
-        return next(number for number, one in self._threads.items() if one is thread)
 
     # -- what tools say -----------------------------------------------------------------------------------------------
 
@@ -368,7 +374,7 @@ class Rerun:
         thread.body = body
         request = replace(take.request, body=JsonBody(body))
         send = Send(None if new else take.number, take.step.thread, request, body)
-        self._waiting = send, row, take
+        self._waiting = _Waiting(send, row, take, thread)
         return send
 
     def _row(self, take: Take, outcome: Outcome, note: str = "", grown: Grown | None = None) -> Row:
@@ -432,6 +438,11 @@ class Rerun:
 
 def _short(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _lane(take: Take) -> int:
+    """What a call goes on from: its thread, or nothing if it stands beside one."""
+    return -take.number if take.step.cause.kind == "side_call" else take.step.thread
 
 
 def _is_aside(take: Take) -> bool:
