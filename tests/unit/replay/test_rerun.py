@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from wiretape.model.call import ToolCall, ToolResult
-from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
+from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, body_bytes
 from wiretape.replay.rerun import Rerun
 from wiretape.replay.rerun_report import build_rerun_report
 from wiretape.replay.rerun_values import Send
+from wiretape.replay.session import ReplaySession
+from wiretape.replay.values import Answer, LiveRequest
 from wiretape.tape.reader import read_tape
 
 CAPTURES = sorted((Path(__file__).parents[3] / "captures").glob("*.tape"))
@@ -293,3 +295,19 @@ def test_a_live_parents_other_task_reaches_the_subagent_and_its_answer_the_paren
 def test_a_subagent_that_was_not_started_is_not_reached() -> None:
     rerun = play(Rerun(FAMILY, live=True), scripted(says("I do not need to know.")))
     assert sorted(outcomes(rerun), key=str) == [(1, "given"), (2, "not reached"), (3, "not reached")]
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_a_live_rerun_asks_what_the_program_asked(path: Path) -> None:
+    """Its requests, built from the answers alone, find their answers on the tape as the program's own would."""
+    tape = read_tape(path)
+    session = ReplaySession([tape])
+
+    def answer(send: Send) -> Response | None:
+        found = session.answer(LiveRequest("POST", send.request.url, Headers(), body_bytes(send.request.body)))
+        assert isinstance(found, Answer), found
+        return found.exchange.response
+
+    rerun = play(Rerun(tape.exchanges, live=True), answer)
+    assert not rerun.parted
+    assert session.report().left_over == ()
