@@ -59,17 +59,16 @@ class Elements:
         return found[1]
 
     def _history(self, messages: tuple[Message, ...]) -> Numbers:
-        """Numbers of messages. The objects of a history that was read before are not looked at again."""
-        known: Numbers = ()
-        for last in range(len(messages) - 1, -1, -1):
-            found = self._histories.get(id(messages[last]))
-            if found is not None and len(found[0]) == last + 1 and found[0] == messages[: last + 1]:  # by identity
-                known = found[1]
-                break
-        numbers = known + tuple(map(self._message, messages[len(known) :]))
-        if messages:
-            self._histories[id(messages[-1])] = (messages, numbers)
-        return numbers
+        """Numbers of messages. The objects that the last history of the same beginning had are not looked at again."""
+        own = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
+        opening, said = tuple(map(self._message, messages[:own])), messages[own:]
+        if not said:
+            return opening
+        before, known = self._histories.get(id(said[0]), ((), ()))
+        same = common_prefix(before, said)  # by identity
+        numbers = known[:same] + tuple(map(self._message, said[same:]))
+        self._histories[id(said[0])] = (said, numbers)
+        return opening + numbers
 
     def _tool(self, tool: ToolSpec) -> int:
         found = self._seen.get(id(tool))

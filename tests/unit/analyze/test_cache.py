@@ -11,6 +11,7 @@ from tests.support.caching import ANTHROPIC, OPENAI, PROMPT, asked, history, mar
 from tests.support.calls import assistant, make_call, result, system, thinks, user
 
 from wiretape.analyze.cache import diagnose
+from wiretape.analyze.cache_prefix import Elements
 from wiretape.analyze.cache_report import CacheCall
 from wiretape.analyze.cost import Cost
 from wiretape.loop.run import build_run
@@ -312,3 +313,25 @@ def test_the_address_may_be_anything() -> None:
     call = replace(asked(1, history(1)), url="http://[broken")
     assert last(call, replace(asked(2, history(2), cached=1664), url="http://[broken")).verdict == "served"
     assert OPENAI
+
+
+class Counting(Elements):
+    """Counts the messages that are looked at."""
+
+    looked = 0
+
+    def _message(self, message: Message) -> int:
+        Counting.looked += 1
+        return super()._message(message)
+
+
+@pytest.mark.parametrize("clock", ["", "It is 10:00:{}."])
+def test_a_long_loop_costs_what_each_call_adds(monkeypatch: pytest.MonkeyPatch, clock: str) -> None:
+    monkeypatch.setattr("wiretape.analyze.cache.Elements", Counting)
+    Counting.looked = 0
+    said, calls = history(0), []
+    for number in range(1, 301):
+        said = [*said, *turn(number)]
+        calls.append(asked(number, [system(clock.format(number) + PROMPT), *said[1:]], cached=None))
+    assert len(verdicts(*calls)) == 300
+    assert Counting.looked <= 4 * len(calls)
