@@ -32,7 +32,8 @@ ignore = ["WT010"]        # or select = […]
 fail-on = "warning"       # error (the default), warning, info, never
 ```
 
-`wiretape check --no-lint-errors` makes it part of a budget: see [CI](ci.md).
+`wiretape check --no-lint-errors` makes it part of a budget: see [CI](ci.md). In a test, `wiretape.lint()` of the
+[fixture](pytest.md) gives the findings of what the test did.
 
 This page is generated from the rules: `python -m tests.support.lint_docs` writes it anew.
 

@@ -18,7 +18,7 @@ UNREADABLE = 2
 
 @click.command("lint")
 @click.argument("tapes", metavar="TAPE...", nargs=-1)
-@click.option("--select", multiple=True, metavar="RULE", help="Use only these rules: WT003, WT00, or a name.")
+@click.option("--select", multiple=True, metavar="RULE", help="Use only these rules: WT003,WT00 or a name.")
 @click.option("--ignore", multiple=True, metavar="RULE", help="Do not use these rules.")
 @click.option(
     "--fail-on",

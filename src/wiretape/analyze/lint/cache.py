@@ -24,7 +24,7 @@ class UnstablePrefix(Rule):
         "named with its place, its character (counted from 0), what kind of thing it is, and both values; what recurs "
         "at the same place is told once for each thread, with the input tokens that were not served. Moved cache "
         "markers do not count. Not told: histories that only the provider has, another model, a handoff to another "
-        "agent, a compaction. `wiretape stats` says of every call what the cache did."
+        "agent, a compaction. `wiretape cache` says of every call what the cache did."
     )
     mend = "put what changes at the end of the prompt, and keep what stands before it byte for byte"
 

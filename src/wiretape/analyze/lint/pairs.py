@@ -113,13 +113,20 @@ def _asked(result: ToolResult, call: ModelCall, index: int) -> bool:
     """Whether a message up to this one asks with the result's id: nearest first, since that is where it stands."""
     for before in range(index, -1, -1):
         for block in call.request.messages[before].blocks:
-            if isinstance(block, ToolCall) and block.id == result.id:
+            if isinstance(block, ToolCall) and (
+                block.id == result.id or (not block.id and _named_alike(block, result))
+            ):
                 return True
             if isinstance(block, Control) and block.kind in ("item_reference", "compaction"):
                 return True  # what it stands for is not in the request
             if before == index - 1 and isinstance(block, ToolCall) and block.kind == "server":
                 return True  # the provider's own, under an id of the result's own
     return False
+
+
+def _named_alike(tool: ToolCall, result: ToolResult) -> bool:
+    """Some clients make up ids for results of calls that have none."""
+    return result.name is None or result.name == tool.name
 
 
 def _path(message: Message, place: int) -> str:

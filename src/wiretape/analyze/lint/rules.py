@@ -40,9 +40,14 @@ def lint(subject: Subject, rules: Iterable[Rule] = RULES) -> list[LintFinding]:
 
 def chosen(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[Rule]:
     """The rules of these ids, beginnings of ids, or names; all of them where nothing is selected."""
-    wanted = {rule.id for word in select for rule in named(word)} if select else {rule.id for rule in RULES}
-    unwanted = {rule.id for word in ignore for rule in named(word)}
+    wanted = {rule.id for word in _split(select) for rule in named(word)} if select else {rule.id for rule in RULES}
+    unwanted = {rule.id for word in _split(ignore) for rule in named(word)}
     return [rule for rule in RULES if rule.id in wanted - unwanted]
+
+
+def _split(words: Sequence[str]) -> list[str]:
+    """`WT001,WT002` is two."""
+    return [part.strip() for word in words for part in word.split(",")]
 
 
 def named(word: str) -> list[Rule]:

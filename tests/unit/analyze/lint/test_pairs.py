@@ -62,6 +62,12 @@ def test_results_that_only_the_provider_can_place_are_not_judged() -> None:
     assert found("WT002", make_call(1, [HI, search, result("", "tso_1")], "ok")) == []
 
 
+def test_an_id_that_only_the_client_made_up_is_no_other_call() -> None:
+    asked = assistant(asks("read_file", "{}"))
+    assert found("WT002", make_call(1, [HI, asked, result("x", "08a3#0-0", "read_file")], "ok")) == []
+    assert len(found("WT002", make_call(1, [HI, asked, result("x", "08a3#0-0", "write_file")], "ok"))) == 1
+
+
 def test_a_loop_that_is_as_it_should_be_has_no_findings() -> None:
     ask = assistant(asks("a", "{}", "1"), asks("b", "{}", "2"))
     calls = [make_call(1, [HI], ask), make_call(2, [HI, ask, result("x", "2"), result("y", "1")], "done")]
