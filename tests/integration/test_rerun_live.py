@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.support.scripted import Scripted, asks, says, scripted_model
 
 import wiretape
 from wiretape.adapters.demo.upstream import serve
@@ -21,60 +19,10 @@ ONE_TOOL = CAPTURES / "weather-one-tool.tape"
 TWO_TOOLS = CAPTURES / "route-two-tools.tape"
 
 
-class Scripted(ThreadingHTTPServer):
-    """Gives its answers in turn, and keeps what came."""
-
-    def __init__(self, answers: list[dict[str, Any]]) -> None:
-        self.answers = answers
-        self.seen: list[tuple[str, dict[str, str], dict[str, Any]]] = []
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Scripted
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.seen.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
-        data = json.dumps(self.server.answers.pop(0)).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Stay silent."""
-
-
 @pytest.fixture
 def scripted() -> Iterator[Scripted]:
-    with Scripted([]) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with scripted_model() as server:
         yield server
-        server.shutdown()
-        thread.join()
-
-
-def says(text: str) -> dict[str, Any]:
-    message = {"role": "assistant", "content": text}
-    return {
-        "id": "c",
-        "object": "chat.completion",
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-    }
-
-
-def asks(name: str, arguments: str) -> dict[str, Any]:
-    call = {"id": "call_live", "type": "function", "function": {"name": name, "arguments": arguments}}
-    message = {"role": "assistant", "content": "", "tool_calls": [call]}
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-    return {"id": "c", "object": "chat.completion", "choices": [choice]}
 
 
 def test_a_capture_is_equal_to_itself(capsys: pytest.CaptureFixture[str]) -> None:
