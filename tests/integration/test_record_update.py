@@ -32,6 +32,11 @@ AGENT = """
     system = "You are careful. " * 30 + os.environ.get("CLOCK", "")
     for text in sys.argv[1:]:
         connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+        if text.startswith("page"):
+            connection.request("GET", url.path + "/" + text)
+            connection.getresponse().read()
+            connection.close()
+            continue
         stream = text.startswith("stream")
         asked = [{"role": "system", "content": system}, {"role": "user", "content": text}]
         body = json.dumps({"model": "m", "messages": asked, "stream": stream})
@@ -184,6 +189,20 @@ def test_a_program_that_asks_nothing_leaves_the_tape_as_it_was(agent: Agent) -> 
     done = agent.update()
     assert (done.returncode, agent.tape.read_bytes(), agent.files) == (1, before, ["a.tape"])
     assert "nothing was asked" in done.stderr
+
+
+@pytest.mark.slow
+def test_what_is_no_model_call_does_not_make_a_tape_drift(agent: Agent, model: CountingModel) -> None:
+    agent.record("one", "page/1")
+    before = agent.tape.read_bytes()
+    done = agent.update("one", "page/2")
+    assert (done.returncode, agent.tape.read_bytes()) == (0, before), done.stderr
+    assert "called live 1 exchange, and not kept" in done.stderr
+    assert "every call on" in done.stderr
+    agent.update("one", "page/3", options=("--force",))
+    assert [exchange.request.url.rpartition("/")[2] for exchange in read_tape(agent.tape).exchanges] == [
+        *("completions", "3")
+    ]
 
 
 @pytest.mark.slow

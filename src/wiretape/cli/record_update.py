@@ -170,10 +170,19 @@ def _outcome(at_work: Update, summary: RecorderSummary, code: int) -> tuple[str,
         return f"the program exited with {code}: {as_it_was} (--force writes it all the same)", False, 0
     if not kept and not summary.exchanges:
         return f"nothing was asked: {as_it_was}", False, 1
-    if not summary.exchanges and len(kept) == len(at_work.tape.exchanges) and not elsewhere:
-        return f"everything on {tape} still answers: it is as it was", False, 0
+    if not elsewhere and not _drifted(at_work, summary):
+        return f"every call on {tape} still answers: it is as it was", False, 0
     _write(at_work, summary)
     return f"updated {tape}" if not elsewhere else f"wrote {tape}; {as_it_was}", True, 0
+
+
+def _drifted(at_work: Update, summary: RecorderSummary) -> bool:
+    """Whether there is anything to write. Telemetry is another at every run: replay does not miss it, nor is it here,
+    unless that is asked for."""
+    report = at_work.session.report()
+    if at_work.options.force:
+        return bool(summary.exchanges or report.left_over)
+    return bool(at_work.session.misses or report.sockets or any(one.call is not None for one in report.left_over))
 
 
 def _write(at_work: Update, summary: RecorderSummary) -> None:

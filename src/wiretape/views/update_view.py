@@ -30,7 +30,7 @@ class Updated:
 
 
 def update_view(updated: Updated) -> RenderableType:
-    rows = [*_kept(updated.report), *_fresh(updated), *_dropped(updated.report)]
+    rows = [*_kept(updated.report), *_fresh(updated), *_dropped(updated)]
     return Group(Rows(rows), Text(updated.outcome, "bold" if updated.written else "bold yellow", overflow="fold"))
 
 
@@ -47,7 +47,8 @@ def _fresh(updated: Updated) -> Iterator[Row]:
     if not updated.fresh:
         yield "called live", Words("nothing")
         return
-    yield "called live", Words(count(updated.fresh, "exchange") + ", recorded anew")
+    anew = ", recorded anew" if updated.written else ", and not kept"
+    yield "called live", Words(count(updated.fresh, "exchange") + anew)
     for miss in updated.misses[:_MOST]:
         yield "", Words(f"{miss.what}: {_why(miss)}")
         if miss.reason == "diverged" and miss.differences:
@@ -56,8 +57,8 @@ def _fresh(updated: Updated) -> Iterator[Row]:
     if updated.misses[_MOST:]:
         yield "", Words(f"and {count(len(updated.misses) - _MOST, 'call')} more")
     others = updated.fresh - len(updated.misses)
-    if others > 0 and updated.misses:
-        yield "", Words(f"{count(others, 'exchange')} of them no model calls, or WebSockets, which are always live")
+    if others > 0:
+        yield "", Words(f"{others} of them no model calls, or WebSockets (always live)")
 
 
 def _why(miss: Miss) -> str:
@@ -71,7 +72,10 @@ def _why(miss: Miss) -> str:
     return str(miss.reason)
 
 
-def _dropped(report: ReplayReport) -> Iterator[Row]:
+def _dropped(updated: Updated) -> Iterator[Row]:
+    if not updated.written:
+        return
+    report = updated.report
     if report.left_over:
         yield "dropped", Words(f"{_names(report.left_over)}: not asked for any more")
     if report.sockets:
