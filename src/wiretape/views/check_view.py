@@ -74,14 +74,22 @@ def _tape(tape: TapeCheck, console: Console, width: int) -> Iterator[Text]:
     told = shortened(tape.judgements)
     rows = [_row(judged) for judged in told]
     shape = fit(_COLUMNS, rows, width)
-    yield header_line(_COLUMNS, shape)
+    if shape.fits:
+        yield header_line(_COLUMNS, shape)
     for judged, row in zip(told, rows, strict=True):
-        yield from row_lines(_COLUMNS, shape, row)
+        yield from row_lines(_COLUMNS, shape, row) if shape.fits else _in_words(row, console, width)
         if judged.detail and judged.outcome != "kept":
             yield from labelled(console, "", Text(one_line(judged.detail), style="dim"), width, 9, label_width=0)
     for finding in tape.lint:
         said = f"{finding.rule} call {finding.call} {finding.path or ''}: {finding.text}"
         yield from labelled(console, "!", Text(one_line(said), style="red"), width, 2, label_width=2)
+
+
+def _in_words(row: Sequence[Text], console: Console, width: int) -> Iterator[Text]:
+    """The row as a sentence, for a terminal too narrow for the table."""
+    word, budget, where, limit, actual = row
+    said = Text.assemble(word, " ", budget, f" ({where}): ", actual, ", ", limit)
+    yield from labelled(console, "", said, width, label_width=0)
 
 
 def _row(judged: Judgement) -> list[Text]:

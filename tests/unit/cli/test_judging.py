@@ -191,6 +191,15 @@ def test_check_passes_fails_and_tells_what_is_unknown(tapes: Tapes, capsys: pyte
     assert run(capsys, "check", tapes[0], "--max-input", "800", "--allow-unknown")[0] == 1
 
 
+def test_a_narrow_terminal_gets_sentences(
+    tapes: Tapes, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    out = run(capsys, "check", tapes[0], "--max-calls-per-turn", "3", "--max-input", "50k")[1]
+    assert "FAIL max-calls-per-turn (turn 1): 4, at most 3" in " ".join(out.split())
+    assert all(len(line) <= 40 for line in out.splitlines())
+
+
 def test_check_reads_its_settings_and_options_go_first(tapes: Tapes, capsys: pytest.CaptureFixture[str]) -> None:
     Path("pyproject.toml").write_text("[tool.wiretape.check]\nmax-calls-per-turn = 3\nno-lint-errors = true\n")
     code, out, _ = run(capsys, "check", tapes[1], "--json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -67,8 +68,6 @@ class Schemas:
 
 def _validator_of(schema: JsonObject) -> Any:
     """A validator that fetches nothing; None where the schema is not valid itself."""
-    import re
-
     from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
     from jsonschema.validators import validator_for  # type: ignore[import-untyped]
     from referencing import Registry
@@ -77,7 +76,7 @@ def _validator_of(schema: JsonObject) -> Any:
     try:
         kind.check_schema(schema)
         return kind(schema, registry=Registry())
-    except (SchemaError, RecursionError, re.error):
+    except (SchemaError, RecursionError):
         return None
 
 
@@ -90,8 +89,11 @@ def plain(schema: JsonObject) -> JsonObject:
     for key, value in schema.items():
         if value is None and key not in ("default", "const", "example"):
             continue
+        if key == "pattern" and not _compiles(value):
+            continue  # another language's regular expression: \p{L}, (?<name>…)
         if key in _NAMED and isinstance(value, dict):
-            made[key] = {name: _schema(inner) for name, inner in value.items()}
+            kept = {name: inner for name, inner in value.items() if key != "patternProperties" or _compiles(name)}
+            made[key] = {name: _schema(inner) for name, inner in kept.items()}
         elif key in ("items", "additionalProperties", "not", "contains", "propertyNames"):
             made[key] = _schema(value)
         elif key in ("anyOf", "allOf", "oneOf", "prefixItems") and isinstance(value, list):
@@ -101,6 +103,14 @@ def plain(schema: JsonObject) -> JsonObject:
         else:
             made[key] = value
     return _nullable(made) if made.get("nullable") is True else made
+
+
+def _compiles(pattern: Json) -> bool:
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError, RecursionError, OverflowError):
+        return False
+    return True
 
 
 def _schema(value: Json) -> Json:

@@ -88,12 +88,18 @@ def test_schemas_in_other_spellings_are_understood() -> None:
         {"type": "objekt"},
         {"properties": 1},
         {"properties": {"city": {"$ref": "https://schemas.example/city.json"}}},
-        {"properties": {"city": {"pattern": "("}}},
         {},
     ],
 )
 def test_a_schema_that_is_not_valid_or_stands_elsewhere_is_not_judged(schema: dict[str, Any]) -> None:
     assert misfits(schema, {"city": 1}) == []
+
+
+def test_regular_expressions_of_other_languages_do_not_count_and_the_rest_does() -> None:
+    schema = {"properties": {"city": {"pattern": r"^\p{L}+$", "maxLength": 3}, "zip": {"pattern": "^[0-9]+$"}}}
+    assert misfits(schema, {"city": "Rom", "zip": "100"}) == []
+    assert [path for path, *_ in misfits(schema, {"city": "Paris", "zip": "x"})] == [".city", ".zip"]
+    assert misfits({"patternProperties": {"(": {"type": "string"}}}, {"a": 1}) == []
 
 
 def test_references_inside_a_schema_are_followed() -> None:
