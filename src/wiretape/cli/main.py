@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "show": "Show a tape, or one of its calls.",
     "stats": "Count calls, tokens and cache hits for each user turn.",
     "cache": "Say what the prompt cache served, and why not more.",
+    "tools": "Say what each tool costs in tokens.",
     "lint": "Look for what is wrong with an agent's loop.",
     "debug": "Walk a tape forward and back, with breakpoints.",
     "check": "Hold tapes to budgets, and to an older run.",

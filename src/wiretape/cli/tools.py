@@ -1,0 +1,27 @@
+"""`wiretape tools`: what each tool of a tape costs."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("tools")
+@click.argument("tape", metavar="TAPE")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(tape: str, as_json: bool) -> None:
+    """Say what each tool of TAPE costs, in tokens.
+
+    Its schema, which every request carries; what its calls and results added to the context; and whether that context
+    stayed append-only, so that a prompt cache can serve it.
+    """
+    from wiretape.analyze.tool_costs import tool_costs
+    from wiretape.cli.tapes import open_tape, print_json
+
+    report = tool_costs(open_tape(tape).run)
+    if as_json:
+        print_json(report.model_dump(mode="json"))
+        return
+    from wiretape.views.terminal import make_console
+    from wiretape.views.tools_view import tools_view
+
+    make_console().print(tools_view(report))
