@@ -100,7 +100,8 @@ def _numbers(a: Sums | None, b: Sums | None, width: int) -> Iterator[Text]:
     if any(side is not None and side.cost.usd is not None for side in (a, b)):
         rows.append(["cost", *("-" if side is None else short_cost(side.cost) for side in (a, b)), ""])
     rows.append(["time", *("-" if side is None else duration(side.wall_ms) for side in (a, b)), ""])
-    columns = [Column(""), Column("A", right=True), Column("B", right=True), Column("B-A", right=True)]
+    sides = [Column(title, right=True, flexible=True, least=6) for title in ("A", "B", "B-A")]
+    columns = [Column(""), *sides]
     cells = [[Text("  " + row[0], style="dim"), *map(Text, row[1:3]), Text(row[3], style="bold")] for row in rows]
     shape = fit(columns, cells, width)
     yield header_line(columns, shape)

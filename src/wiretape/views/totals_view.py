@@ -79,7 +79,7 @@ def _total(report: TotalsReport, console: Console, width: int) -> Iterator[Text]
 def _tools(tools: Sequence[ToolTotals], width: int) -> Iterator[Text]:
     if not tools:
         return
-    columns = [Column("By tool", flexible=True, least=12)]
+    columns = [Column("By tool", flexible=True, least=10)]
     columns += [Column(title, right=True) for title in ("calls", "failed", "no result", "tapes")]
     rows = [
         [Text(name(tool.name))]
