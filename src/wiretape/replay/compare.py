@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 from urllib.parse import parse_qs
 
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.beginnings import Beginnings
+from wiretape.replay.beginnings import Beginnings, common_start
 from wiretape.replay.canonical import same
 from wiretape.replay.values import ABSENT, Difference
 
@@ -70,10 +71,10 @@ def _parameters(query: str) -> dict[str, Json]:
 class Differences:
     """The differences that are new: what drifted once stands in the history of every later call, and is told once."""
 
-    __slots__ = ("_beginnings", "_known", "_recent")
+    __slots__ = ("_common", "_known", "_recent")
 
     def __init__(self, beginnings: Beginnings | None = None) -> None:
-        self._beginnings = beginnings or Beginnings()
+        self._common = (beginnings or Beginnings()).common
         self._known: dict[tuple[int, int], tuple[Json, Json]] = {}
         self._recent: deque[tuple[list[Json], list[Json]]] = deque(maxlen=_RECENT)
 
@@ -93,7 +94,7 @@ class Differences:
         if len(recorded) != len(live):
             yield from differences(recorded, live, where)
             return
-        for index in range(self._compared(recorded, live), len(live)):
+        for index in self._uncompared(recorded, live):
             one, other = recorded[index], live[index]
             if one is other or (id(one), id(other)) in self._known:
                 continue
@@ -109,16 +110,19 @@ class Differences:
             self._known[id(recorded), id(live)] = recorded, live
         yield from differences(recorded, live, where)
 
-    def _compared(self, recorded: list[Json], live: list[Json]) -> int:
-        """How many leading pairs were compared before, as the same objects."""
-        longest = 0
-        for pair in reversed(self._recent):
-            if longest < min(len(pair[1]), len(live)) and pair[1][longest] is live[longest]:
-                common = self._beginnings.common
-                longest = max(longest, min(common(pair[0], recorded), common(pair[1], live)))
+    def _uncompared(self, recorded: list[Json], live: list[Json]) -> Iterable[int]:
+        """The pairs that were not compared before, as the same objects: the leading ones were, or all but the first."""
+        longest, rejoins = 0, 1
+        for before, then in reversed(self._recent):
+            if longest < min(len(then), len(live)) and then[longest] is live[longest]:
+                longest = max(longest, min(self._common(before, recorded), self._common(then, live)))
+            elif not longest and rejoins == 1 and min(len(then), len(live)) > 1 and then[1] is live[1]:
+                rejoins += min(common_start(before[1:], recorded[1:]), common_start(then[1:], live[1:]))
         if live and isinstance(live[-1], dict):
             self._recent.append((recorded, live))
-        return longest
+        if longest or rejoins == 1:
+            return range(longest, len(live))
+        return chain(range(1), range(rejoins, len(live)))
 
 
 def member(where: str, key: str) -> str:

@@ -83,6 +83,7 @@ ID_LIKE: Final = re.compile(
 )
 _EPOCH_SPANS: Final = ((1_400_000_000, 3_000_000_000), (1_400_000_000_000, 3_000_000_000_000))
 _BETWEEN: Final = re.compile(r"[.!?;] (?=[A-Z][a-z])|\n\n(?![\s\d星周礼])")
+_SHORT: Final = 128  # characters up to which it is not worth remembering what a text became
 _LONG: Final = 4096  # characters from which on a text is masked in pieces
 _PIECE: Final = 512
 _MOST_PIECES: Final = 8192
@@ -166,12 +167,12 @@ def _masked(text: str) -> str:
 def _cut(text: str) -> list[str]:
     """A long text in pieces that nothing which is masked reaches across: between sentences or paragraphs."""
     pieces: list[str] = []
-    start = 0
-    for found in _BETWEEN.finditer(text, _PIECE):
-        end = found.end()
-        if end - start >= _PIECE and (text[found.start()] == "\n" or text[found.start() - 1].islower()):
-            pieces.append(text[start:end])
-            start = end
+    start, looked = 0, _PIECE
+    while (found := _BETWEEN.search(text, looked)) is not None:
+        looked = found.end()
+        if text[found.start()] == "\n" or text[found.start() - 1].islower():
+            pieces.append(text[start:looked])
+            start, looked = looked, looked + _PIECE
     pieces.append(text[start:])
     return pieces
 
@@ -183,12 +184,14 @@ class Masker:
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self._patterns = [_compiled(pattern) for pattern in patterns]
-        self._known: dict[str, str] = {}  # pieces of long texts: a clock in a prompt leaves most of them as they were
+        self._known: dict[str, str] = {}  # by text, or by piece: a clock in a prompt leaves most as they were
 
     def text(self, text: str) -> str:
         for pattern in self._patterns:
             text = pattern.sub("<masked>", text)
-        return _masked(text) if len(text) < _LONG else "".join([self._piece(piece) for piece in _cut(text)])
+        if len(text) < _SHORT:
+            return text if text.isalpha() else _masked(text)
+        return self._piece(text) if len(text) < _LONG else "".join([self._piece(piece) for piece in _cut(text)])
 
     def _piece(self, piece: str) -> str:
         known = self._known.get(piece)

@@ -23,6 +23,8 @@ from wiretape.tape.spelling import SEPARATORS, NotCarried, check_values, element
 
 _MOST_BODIES = 16
 _MOST_BYTES = 64 * 1024 * 1024
+_MENDED = 3  # recent bodies that are tried for one that differs in a single element
+_RESUMES = 48  # bytes behind that element by which its end is found
 _WORTH_IT = 64  # bytes in common below which a body is no base
 
 
@@ -89,6 +91,12 @@ class BodyParser:
             extended = _extend(*near, raw)
             if extended is not None:
                 return self._remember(extended, near[0])
+        for body in self._recent[: -1 - _MENDED : -1]:
+            mended = _mend(body, raw)
+            if mended is not None:
+                if len(mended.parsed.value[mended.parsed.key]) >= len(body.parsed.value[mended.parsed.key]):
+                    self._recent = [one for one in self._recent if one is not body]  # the new one is as good a base
+                return self._remember(mended)
         try:
             spelled = _parse_whole(raw)
         except (orjson.JSONEncodeError, RecursionError) as error:
@@ -219,6 +227,55 @@ def _same_tail(base: _Spelled, key: str, count: int, raw: bytes, cut: int, end: 
     common = _common(body.value[key], value[key], count)
     made = Parsed(value, body, key, common, body.layout, body.ascii)
     return _Spelled(made, raw, len(comma), members, starts, ends)
+
+
+def _mend(base: _Spelled, raw: bytes) -> _Spelled | None:
+    """Parse a body of which one element differs from `base`, and the end of its list: a prompt that tells the time."""
+    body = base.parsed
+    if not body.exact or body.layout not in SEPARATORS:
+        return None
+    comma = SEPARATORS[body.layout][0]
+    key, at, _ = _last_element_within(base, common_prefix(raw, base.text), raw)
+    if key is None or at + 1 >= len(base.ends[key]):
+        return None
+    ends = base.ends[key]
+    start = ends[at - 1] + len(comma) if at else base.starts[key]
+    resumes = raw.find(base.text[ends[at] : ends[at] + _RESUMES], start)
+    tail = base.tail(key)
+    if resumes < 0 or not raw.endswith(tail):
+        return None
+    shift = resumes - ends[at]
+    same = ends[at] + common_prefix(raw[resumes:], base.text[ends[at] :])
+    until = bisect_right(ends, same)
+    if until > at + 1 and raw[ends[until - 1] + shift : ends[until - 1] + shift + 1] not in (b",", b"]"):
+        until -= 1  # a number that goes on
+    end = len(raw) - len(tail)
+    if (
+        until <= at + 1
+        or 2 * (ends[until - 1] - ends[at]) < len(raw) - len(tail) - start
+        or ends[until - 1] + shift > end
+    ):
+        return None
+    middle = _fresh(raw[ends[until - 1] + shift : end], until, comma)
+    if middle is None:
+        return None
+    try:
+        [changed] = orjson.loads(b"[" + raw[start:resumes] + b"]")
+        added = orjson.loads(b"[" + middle + b"]")
+    except ValueError:
+        return None
+    encode = element_encoder(body.layout, body.ascii)
+    spelled = [encode(element) for element in added]
+    if encode(changed) != raw[start:resumes] or comma.join(spelled) != middle:
+        return None
+    old = body.value[key]
+    value = dict(body.value)
+    value[key] = [*old[:at], changed, *old[at + 1 : until], *_reuse(base, key, until, added, spelled)]
+    members, starts, all_ends = _shifted(base, key, end - (base.members[key][1] - 1))
+    kept = [*ends[:at], *[one + shift for one in ends[at:until]]]
+    all_ends[key] = _ends(kept, base.starts[key], spelled, len(comma))
+    made = Parsed(value, body, key, at, body.layout, body.ascii)
+    return _Spelled(made, raw, len(comma), members, starts, all_ends)
 
 
 def _joined(old: list[Json], count: int, added: list[Json]) -> list[Json]:

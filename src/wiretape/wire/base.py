@@ -18,6 +18,7 @@ from wiretape.model.http import Exchange, Headers, Request, WsMessage
 from wiretape.model.jsonvalue import Json, JsonObject
 
 T = TypeVar("T")
+_MOST_LISTS = 256  # histories that are remembered: as many agents may take turns
 
 
 class Claim(IntEnum):
@@ -37,13 +38,14 @@ class Memo:
     its new content only. The values are kept alive, so an identity is never reused.
     """
 
-    __slots__ = ("_common", "_lists", "_made")
+    __slots__ = ("_common", "_latest", "_lists", "_made")
 
     def __init__(self, common: Callable[[list[Json], list[Json]], int] | None = None) -> None:
         """`common`: how many leading elements two lists share, for those who know it without counting."""
         self._common = common or _common
         self._made: dict[tuple[str, int], tuple[Json, Any]] = {}
         self._lists: dict[tuple[str, int], tuple[list[Json], tuple[Any, ...]]] = {}
+        self._latest: dict[str, tuple[list[Json], tuple[Any, ...]]] = {}
 
     def of(self, kind: str, raw: Json, make: Callable[[Any], T]) -> T:
         """`make(raw)`, made once per raw value and kind. `raw` must be a dict or list: small values share identity."""
@@ -55,14 +57,26 @@ class Memo:
         return made
 
     def each(self, kind: str, raws: list[Json], make: Callable[[Any], T]) -> tuple[T, ...]:
-        """`make` of every element, dicts once each. What a list begins with as the last one did is taken over whole."""
-        key = (kind, id(raws[0]) if raws else 0)
-        old, known = self._lists.get(key, ([], ()))
-        same = self._common(old, raws)
-        fresh = (self.of(kind, raw, make) if isinstance(raw, dict) else make(raw) for raw in raws[same:])
-        made = (*known[:same], *fresh)
-        self._lists[key] = (raws, made)
-        return made
+        """`make` of every element, dicts once each. What a list begins with as an earlier one did is taken over whole;
+        so is what follows a first element that alone is another: a prompt that tells the time."""
+        if not raws:
+            return ()
+        known = self._lists.get((kind, id(raws[0])))
+        old, made = known if known is not None else self._latest.get(kind, ([], ()))
+        same = self._common(old, raws) if known is not None else 0
+        parts: list[T] = list(made[:same])
+        if not same and len(raws) > 1 and len(old) > 1 and old[1] is raws[1]:
+            parts.append(self._one(kind, raws[0], make))
+            parts += made[1 : 1 + _common(old[1:], raws[1:])]
+        parts += [self._one(kind, raw, make) for raw in raws[len(parts) :]]
+        result = tuple(parts)
+        self._lists[kind, id(raws[0])] = self._latest[kind] = (raws, result)
+        if len(self._lists) > _MOST_LISTS:
+            del self._lists[next(iter(self._lists))]
+        return result
+
+    def _one(self, kind: str, raw: Json, make: Callable[[Any], T]) -> T:
+        return self.of(kind, raw, make) if isinstance(raw, dict) else make(raw)
 
 
 def _common(one: list[Json], other: list[Json]) -> int:

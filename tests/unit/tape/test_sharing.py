@@ -182,3 +182,42 @@ def test_a_list_a_number_and_rubbish() -> None:
     assert parser.parse(b"3").value == 3
     with pytest.raises(NotCarried):
         parser.parse(b"{")
+
+
+@pytest.mark.parametrize("layout", ["compact", "spaced"])
+def test_a_body_of_which_one_element_changed_costs_that_one_and_what_is_new(layout: Any) -> None:
+    """A system prompt that tells the time, in a history that grows."""
+    rng = random.Random(7)
+    parser = BodyParser()
+    before: Parsed | None = None
+    for steps in range(4, 30):
+        clock = {"role": "system", "content": "be brief " * rng.randint(1, 30) + f"it is {rng.randint(0, 10**9)} 点"}
+        body = {"tools": TOOLS, "messages": [clock, *STEPS[:steps]], "model": "m"}
+        raw = spell(body, layout)
+        parsed = parser.parse(raw)
+        assert parsed.value == body
+        assert raw_of(parsed) == raw
+        assert parsed.exact
+        if before is not None:
+            old, new = before.value["messages"], parsed.value["messages"]
+            assert all(a is b for a, b in zip(old[1:], new[1:], strict=False))
+        before = parsed
+
+
+@pytest.mark.parametrize(
+    "changed", [b'{"n":1e2}', b'{"n":-0}', b'{"a":1,"a":2}', b'"x","y"', b'{"n":18446744073709551616}']
+)
+def test_a_changed_element_that_values_cannot_carry_is_found(changed: bytes) -> None:
+    def spelled(element: bytes) -> bytes:
+        return b'{"messages":[%b,%b]}' % (element, b",".join(orjson.dumps(step) for step in STEPS[:9]))
+
+    parser, fresh = BodyParser(), BodyParser()
+    parser.parse(spelled(b'{"n":1}'))
+    try:
+        expected: Any = fresh.parse(spelled(changed))
+    except NotCarried:
+        with pytest.raises(NotCarried):
+            parser.parse(spelled(changed))
+        return
+    found = parser.parse(spelled(changed))
+    assert (found.value, found.exact, found.layout) == (expected.value, expected.exact, expected.layout)
