@@ -57,7 +57,14 @@ def known_of(opened: Opened) -> Known:
         cache=judging.verdicts,
         findings=judging.remarks,
         open_tape=_other_tape,
+        fork=lambda call, words: _fork(opened, call, words),
     )
+
+
+def _fork(opened: Opened, call: int, words: Sequence[str]) -> str:
+    from wiretape.cli.fork import make_as_typed
+
+    return make_as_typed(opened, call, words)
 
 
 class _Judging:

@@ -104,13 +104,43 @@ def command(
     """
     from wiretape.cli.tapes import open_tape
 
-    opened, argv = open_tape(tape), ctx.meta.get(_CMD, [])
+    onto, argv = Onto(model, base_url, key_env, tool_file), ctx.meta.get(_CMD, [])
+    _, code = make(open_tape(tape), call, Wish(**wish), onto, output, force, argv, as_json)
+    ctx.exit(code)
+
+
+def make(
+    opened: Opened,
+    call: int,
+    wish: Wish,
+    onto: Onto,
+    output: str | None = None,
+    force: bool = False,
+    argv: Sequence[str] = (),
+    as_json: bool = False,
+) -> tuple[Path, int]:
+    """Make a fork and tell how it went. Where it is, and the program's exit code."""
     out = place_for(opened, call, output, force)
-    onto = Onto(model, base_url, key_env, tool_file)
     if argv:
-        ctx.exit(_with_program(opened, call, Wish(**wish), onto, out, argv))
-    forked = go_on(opened, call, Wish(**wish), onto, out)
-    _tell(forked, as_json)
+        return out, _with_program(opened, call, wish, onto, out, argv)
+    _tell(go_on(opened, call, wish, onto, out), as_json)
+    return out, 0
+
+
+def make_as_typed(opened: Opened, call: int, words: Sequence[str]) -> str:
+    """A fork as the words behind `wiretape fork TAPE CALL` want it; where it is. Raises WiretapeError."""
+    try:
+        ctx = command.make_context("fork", [opened.name, str(call), *words])
+    except click.exceptions.Exit:
+        raise UsageError("fork: see above") from None
+    except click.ClickException as error:
+        raise UsageError(f"fork: {error.format_message()}") from None
+    given = dict(ctx.params)
+    onto = Onto(given.pop("model"), given.pop("base_url"), given.pop("key_env"), given.pop("tool_file"))
+    output, force, as_json = given.pop("output"), given.pop("force"), given.pop("as_json")
+    del given["tape"], given["call"]
+    path, _ = make(opened, call, Wish(**given), onto, output, force, ctx.meta.get(_CMD, []), as_json)
+    return str(path)
 
 
 def place_for(opened: Opened, call: int, output: str | None, force: bool) -> Path:
@@ -404,6 +434,3 @@ def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, 
         update=out,
     )
     return update(options, argv)
-
-
-__all__ = ["Forked", "Onto", "Wish", "command", "go_on", "place_for"]

@@ -18,6 +18,7 @@ GROUPS = {
     "stopping": "where to stop",
     "looking": "looking",
     "keeping": "keeping",
+    "forking": "another run from here on",
     "helping": "help",
 }
 

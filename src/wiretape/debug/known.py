@@ -50,6 +50,12 @@ class OpensTapes(Protocol):
     def __call__(self, path: str) -> Run: ...
 
 
+class Forks(Protocol):
+    """Makes a fork at a call, as `wiretape fork` does with these words; gives its path. Raises WiretapeError."""
+
+    def __call__(self, call: int, words: Sequence[str]) -> str: ...
+
+
 def _no_tapes(path: str) -> Run:
     from wiretape.errors import UsageError
 
@@ -68,3 +74,4 @@ class Known:
     findings: Callable[[], Sequence[Remark]] | None = None
     drift: Callable[[], Mapping[int, Sequence[str]]] | None = None  # call -> how it strayed from its recording
     open_tape: OpensTapes = _no_tapes
+    fork: Forks | None = None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wiretape.debug.replies import Reply
     from wiretape.debug.session import Debugger
 
-Group: TypeAlias = Literal["moving", "stopping", "looking", "keeping", "helping"]
+Group: TypeAlias = Literal["moving", "stopping", "looking", "keeping", "forking", "helping"]
 # What an argument can be, for completion.
 Argument: TypeAlias = Literal["expression", "call", "place", "point", "checkpoint", "topic", "command", ""]
 
@@ -35,14 +35,15 @@ class Command:
     more: str = ""
     examples: tuple[str, ...] = ()
     completes: Argument = ""
+    terminal: bool = False  # talks to the person by itself, in an editor or line by line: a screen steps aside
 
 
 @cache
 def commands() -> Mapping[str, Command]:
     """All commands by their full names, in the order of help."""
-    from wiretape.debug import commands_help, commands_keep, commands_look, commands_move, commands_stop
+    from wiretape.debug import commands_fork, commands_help, commands_keep, commands_look, commands_move, commands_stop
 
-    modules = (commands_move, commands_stop, commands_look, commands_keep, commands_help)
+    modules = (commands_move, commands_stop, commands_look, commands_keep, commands_fork, commands_help)
     return {command.name: command for module in modules for command in module.COMMANDS}
 
 
@@ -76,3 +77,11 @@ def named(word: str) -> Command:
     near = dict.fromkeys(_words()[name].name for name in get_close_matches(word, _words(), 2))
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     raise UsageError(f"there is no command {word!r}; {hint}help lists all commands")
+
+
+def needs_terminal(line: str) -> bool:
+    """Whether a line is a command that talks to the person by itself."""
+    try:
+        return bool(line.strip()) and find(line.strip())[0].terminal
+    except UsageError:
+        return False

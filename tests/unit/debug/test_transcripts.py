@@ -73,4 +73,4 @@ def test_a_session(name: str) -> None:
 
 def test_every_command_is_in_a_session() -> None:
     typed = {line.split(" ")[0] for _, lines in TRANSCRIPTS.values() for line in lines}
-    assert set(commands()) <= typed
+    assert {command.name for command in commands().values() if not command.terminal} <= typed

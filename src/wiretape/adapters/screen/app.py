@@ -22,6 +22,7 @@ from wiretape.debug.outline import Node, key_of
 from wiretape.debug.replies import Arrived, Reply, Said
 from wiretape.debug.session import Debugger
 from wiretape.debug.streamed import Streamed, streamed
+from wiretape.debug.table import needs_terminal
 from wiretape.errors import WiretapeError
 from wiretape.views.debug_place import place_view
 from wiretape.views.debug_reply import reply_view
@@ -145,12 +146,22 @@ class DebugScreen(App[None]):
             self.action_help()
             return
         at = self.debugger.at, self.debugger.frame
-        reply = self.debugger.execute(line)
+        reply = self._execute(line)
         if reply.quit:
             self.exit()
             return
         moved = at != (self.debugger.at, self.debugger.frame)
         self._answer(line, reply, moved)
+
+    def _execute(self, line: str) -> Reply:
+        """Do a command; one that talks to the person by itself gets the terminal meanwhile."""
+        if not needs_terminal(line):
+            return self.debugger.execute(line)
+        with self.suspend():
+            reply = self.debugger.execute(line)
+            print(f"\n{reply.error}" if reply.error is not None else "")
+            input("Enter goes back to the screen ")
+        return reply
 
     def _answer(self, line: str, reply: Reply, moved: bool) -> None:
         if reply.error is not None:
