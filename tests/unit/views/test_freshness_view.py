@@ -12,6 +12,7 @@ from wiretape.replay.freshness import Freshness, Version, freshness
 from wiretape.tape.documents import Header
 from wiretape.tape.reader import Tape
 from wiretape.views.freshness_view import freshness_view
+from wiretape.views.tape_view import client_words
 
 MEND = "wiretape record --update hand.tape -- agent"
 
@@ -78,3 +79,9 @@ def test_of_many_calls_the_same_ones_are_counted_only() -> None:
 def test_it_fits_any_width(found: Freshness, width: int) -> None:
     lines = [line for line in shown(found, width).splitlines() if MEND not in line]
     assert max(len(line) for line in lines) <= max(width, 44)
+
+
+def test_a_tape_tells_who_spoke_as_a_person_wants_it() -> None:
+    assert client_words(None) == ""
+    told = client_words({"user-agent": ["sdk/1", "sdk/2"], "anthropic-version": "2023-06-01"})
+    assert told == "sdk/1, sdk/2; anthropic-version 2023-06-01"
