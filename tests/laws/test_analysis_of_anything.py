@@ -11,15 +11,45 @@ from tests.support.calls import make_call, tools
 from wiretape.analyze.report import StatsReport
 from wiretape.analyze.stats import stats
 from wiretape.loop.run import build_run
-from wiretape.model.call import Block, Media, Message, ModelCall, Reasoning, Text, ToolCall, ToolResult, Unknown, Usage
+from wiretape.model.call import (
+    Block,
+    Control,
+    Media,
+    Message,
+    ModelCall,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    Usage,
+)
 
 # Few values, so that calls collide in every way: equal texts, ids, tools, sessions.
 texts = st.sampled_from(
-    ["", "a", "hi", "look at monday, please", "<system-reminder>x</system-reminder>", "Observation: 1"]
+    [
+        "",
+        "a",
+        "hi",
+        "look at monday, please",
+        "started subagent child-0001",
+        "child-0001 [running] - look at monday, please",
+        "Background subagent child-0001 reported: look at monday, please",
+        "<task-notification><task-id>child-0001</task-id></task-notification>",
+        "error: not delivered",
+        "Calling tools:\n[{'function': {'name': 'look', 'arguments': {}}}]",
+        "<system-reminder>x</system-reminder>",
+        "Observation: 1",
+    ]
 )
 ids = st.sampled_from([None, "1", "2"])
-names = st.sampled_from(["look", "ask"])
-arguments = st.sampled_from(["", "{}", '{"q": "look at monday, please"}', '{"q": ', "[1, NaN]", '"hi"', '{"n": 1e999}'])
+names = st.sampled_from(
+    ["look", "ask", "subagent", "subagent_fork", "send_message", "list_agents", "interrupt_agent", "transfer_to_x"]
+)
+MESSAGE = '{"id": "child-0001", "message": "look at monday, please"}'
+arguments = st.sampled_from(
+    [MESSAGE, "", "{}", '{"q": "look at monday, please"}', '{"q": ', "[1, NaN]", '"hi"', '{"n": 1e999}']
+)
 tool_kinds = st.sampled_from(["function", "custom", "server"])
 blocks: st.SearchStrategy[Block] = st.one_of(
     st.builds(Text, texts),
@@ -28,8 +58,9 @@ blocks: st.SearchStrategy[Block] = st.one_of(
     st.builds(ToolResult, ids, st.none() | names, texts, kind=tool_kinds),
     st.builds(Media, st.just("image"), st.just({"n": 10**30})),
     st.builds(Unknown, st.just("odd"), st.just([1])),
+    st.builds(Control, st.just("compaction"), st.sampled_from([{}, {"encrypted_content": "g"}, {"content": None}])),
 )
-roles = st.sampled_from(["system", "user", "assistant", "tool", "critic"])
+roles = st.sampled_from(["system", "user", "assistant", "tool", "agent", "critic"])
 messages = st.lists(st.builds(Message, roles, st.lists(blocks, max_size=2).map(tuple)), max_size=4)
 headers = st.dictionaries(
     st.sampled_from(["x-session-id", "x-parent-session-id", "x-claude-code-agent-id", "x-stainless-retry-count"]),
@@ -86,6 +117,14 @@ def test_every_call_has_its_place(calls: list[ModelCall]) -> None:
     for use in run.tool_uses:
         assert use.result_call is None or use.result_call >= use.call_number
     assert len({agent.name for agent in run.agents}) == len(run.agents)
+    agents = {None, *range(len(run.agents))}
+    for link in run.links:
+        assert {link.from_agent, link.to_agent} <= agents
+        assert link.kind == "interrupted" or (link.from_call or 0) < (link.to_call or 1000)
+        assert link.from_call is None or run.steps[link.from_call - 1].agent == link.from_agent
+        assert link.to_call is None or run.steps[link.to_call - 1].agent == link.to_agent
+        assert link.to_call is None or link in run.steps[link.to_call - 1].links
+    assert sum(len(step.links) for step in run.steps) == len([link for link in run.links if link.to_call is not None])
 
 
 @settings(max_examples=200, deadline=None)
