@@ -209,9 +209,9 @@ def agent() -> list[str]:
 def test_the_program_s_own_run_of_a_fork_gives_the_same(upstream: str) -> None:
     pytest.importorskip("mitmproxy", reason="recording needs mitmproxy (Python 3.12 or later)")
     Path("a.json").write_text(json.dumps(LATER_CALL, ensure_ascii=False), encoding="utf-8")
+    fork = ["fork", "subagents.tape", "2", "--answer", "a.json", "-o", "own.tape"]
     done = subprocess.run(
-        [sys.executable, "-m", "wiretape", "fork", "subagents.tape", "2", "--answer", "a.json", "-o", "own.tape", "--"]
-        + agent(),
+        [sys.executable, "-m", "wiretape", *fork, "--", *agent()],
         env={**os.environ, "DEEPSEEK_BASE_URL": upstream, "DEEPSEEK_API_KEY": "sk-demo"},
         capture_output=True,
         text=True,
