@@ -45,6 +45,7 @@ check: venv
 
 corpus: venv
 	@$(BIN)/python -m tests.corpus.proof
+	@$(BIN)/python -m tests.corpus.caches
 
 fuzz: venv
 	@SECONDS=$(SECONDS) $(BIN)/python -m tests.fuzz.run
