@@ -43,9 +43,9 @@ def paired(recorded: Tape, live: Tape, options: ReplayOptions) -> list[Paired]:
     made: list[Paired] = []
     for step in new.steps:
         number = step.call.number
-        was, tier = tiers.get(number, (None, None))
-        if was is None:
-            was = places.find(number)
+        known = tiers.get(number)
+        was = known[0] if known is not None else places.find(number)
+        tier = known[1] if known is not None else None
         first = places.is_first(number)
         made.append(Paired(by_number[was] if was is not None else None, step.call, tier, first))
     return [*made, *(Paired(by_number[number], None) for number in places.left)]
