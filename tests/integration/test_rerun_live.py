@@ -32,6 +32,13 @@ def test_a_capture_is_equal_to_itself(capsys: pytest.CaptureFixture[str]) -> Non
     assert all(len(line) <= 80 for line in out.splitlines()[1:])
 
 
+def test_a_tape_without_model_calls_says_what_to_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with wiretape.record(tmp_path / "x.tape"):
+        wiretape.tool(len)([1])
+    assert main(["rerun", str(tmp_path / "x.tape")]) == 2
+    assert "has no model calls to run again" in capsys.readouterr().err
+
+
 def test_json_tells_every_call(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rerun", str(TWO_TOOLS), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)

@@ -62,6 +62,8 @@ def command(
     _check(goes_live, base_url, key_env, tool_file, output, force)
     settings = load_settings(Path.cwd())
     opened = open_tape(tape)
+    if not opened.run.steps:
+        raise UsageError(f"{opened.name} has no model calls to run again; what it has: wiretape show {opened.name}")
     hook = tool_hook(tool_file) if goes_live else None
     rerun = Rerun(opened.tape.exchanges, live=goes_live, mask=settings.mask, tools=hook)
     target = Target(model, base_url, key_env)

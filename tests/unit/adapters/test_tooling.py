@@ -392,3 +392,27 @@ def test_whatever_a_tool_gets_and_gives_it_runs_as_ever(tmp_path: Path) -> None:
             assert echo(value) is value
     assert recording.summary is not None
     assert len(read_tape(tmp_path / "x.tape").exchanges) >= len(values) - 1
+
+
+def test_the_strictest_tier_takes_nothing_for_equal_that_is_not(tmp_path: Path) -> None:
+    @wiretape.tool
+    def log(text: str) -> str:
+        return "done"
+
+    with wiretape.record(tmp_path / "x.tape"):
+        log("seen on 2026-02-28")
+    replayed = wiretape.replay(tmp_path / "x.tape", tier="normalized")
+    with pytest.raises(wiretape.MissError, match=r"arguments\.text"), replayed:
+        log("seen on 2026-03-01")
+
+
+def test_arguments_are_compared_as_json(tmp_path: Path) -> None:
+    @wiretape.tool
+    def order(items: list[dict[str, Any]], note: str = "") -> int:
+        return len(items)
+
+    with wiretape.record(tmp_path / "x.tape"):
+        order([{"name": "tea", "count": 1}], note='{"a": 1, "b": 2}')
+    with wiretape.replay(tmp_path / "x.tape") as replayed:
+        assert order(note='{"b":2,"a":1}', items=[{"count": 1.0, "name": "tea"}]) == 1
+    assert [played.tier for played in replayed.report.played] == ["normalized"]
