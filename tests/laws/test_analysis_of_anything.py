@@ -40,6 +40,7 @@ texts = st.sampled_from(
         "Calling tools:\n[{'function': {'name': 'look', 'arguments': {}}}]",
         "<system-reminder>x</system-reminder>",
         "Observation: 1",
+        "[SUGGESTION MODE: x]",
     ]
 )
 ids = st.sampled_from([None, "1", "2"])
@@ -97,7 +98,7 @@ def tapes(draw: st.DrawFn) -> list[ModelCall]:
     return calls
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(tapes())
 def test_every_call_has_its_place(calls: list[ModelCall]) -> None:
     run = build_run(calls, [99])
@@ -127,7 +128,7 @@ def test_every_call_has_its_place(calls: list[ModelCall]) -> None:
     assert sum(len(step.links) for step in run.steps) == len([link for link in run.links if link.to_call is not None])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(tapes())
 def test_the_figures_agree(calls: list[ModelCall]) -> None:
     report = stats(build_run(calls))

@@ -103,6 +103,9 @@ class Casting:
 
     def _seeming_aside(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
         """What looks like a side call is a subagent all the same if something links it to a tool call."""
+        beside = self._aside[first.number].beside
+        if who.key is not None and beside is not None and self._identities[beside].key == who.key:
+            return None
         speaker = self._by_header(first, who)
         if speaker is None and not self._aside[first.number].plain and not self._goes_before(first):
             speaker = self._by_task(strand, first, who) or self._by_result(strand, first, who)

@@ -12,7 +12,7 @@ from wiretape.loop.sidecalls import Aside
 from wiretape.loop.threads import Place
 from wiretape.loop.tools import Asked
 from wiretape.loop.words import after_answer, is_result_as_text, last_words, user_words
-from wiretape.model.call import Message, ModelCall, Text, ToolResult
+from wiretape.model.call import Control, Message, ModelCall, Text, ToolResult
 from wiretape.model.loop import Cause, CauseKind, Link, LinkBasis
 
 SUMMARY = "goes on from a summary of its history"
@@ -177,7 +177,14 @@ class Story:
             return Cause("tool_results", link.parent, (), _basis(link), "as plain text")
         if link.parent is None:
             return Cause("turn_start")
-        return Cause("continuation", link.parent, basis=_basis(link), detail=link.detail)
+        detail = "sums up its history" if _sums_up(call) else link.detail
+        return Cause("continuation", link.parent, basis=_basis(link), detail=detail)
+
+
+def _sums_up(call: ModelCall) -> bool:
+    """Whether all that a call gave is a summary for the provider's own use."""
+    blocks = [block for m in call.response.messages for block in m.blocks] if call.response is not None else []
+    return any(isinstance(b, Control) and b.kind == "compaction" for b in blocks) and not call.tool_calls
 
 
 def _basis(link: Place) -> LinkBasis | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from wiretape.loop.evidence import Identity
 from wiretape.loop.speaker import same_system, system_text
 from wiretape.loop.threads import Place, Strand, failed
-from wiretape.loop.words import last_words, user_words
+from wiretape.loop.words import beside, last_words, user_words
 from wiretape.model.call import ModelCall
 
 _BESIDE = 8  # a side call starts so close (in calls) to the call it stands beside
@@ -50,17 +50,22 @@ def asides(
         index = place[strand.calls[0]]
         call = calls[index]
         alone = len(strand.calls) == 1 and links[call.number].relation in ("first", "fork")
-        if not alone or call.request.tools or call.tool_calls:
+        asked = beside(call.request.messages)
+        if alone and asked is not None:
+            found[call.number] = Aside(strand.from_call, asked, True)
+        elif not alone or call.request.tools or call.tool_calls:
             continue
-        near = [
-            c for c in calls[max(0, index - _BESIDE) : index + _BESIDE + 1] if c.request.tools and c.kind == "inference"
-        ]
-        main = next((c for c in _closest(near, call) if _stands_beside(call, c, identities)), None)
-        if main is not None:
+        elif (main := _main(call, calls[max(0, index - _BESIDE) : index + _BESIDE + 1], identities)) is not None:
             named = purpose(call)
             detail = named if named is not None else "one request without tools"
             found[call.number] = Aside(main.number, detail, named == "title")
     return found
+
+
+def _main(call: ModelCall, near: Sequence[ModelCall], identities: Mapping[int, Identity]) -> ModelCall | None:
+    """The nearest call of an agent that a lone call without tools accompanies."""
+    able = [other for other in near if other.request.tools and other.kind == "inference"]
+    return next((other for other in _closest(able, call) if _stands_beside(call, other, identities)), None)
 
 
 _KINDS = {

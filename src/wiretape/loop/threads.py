@@ -16,7 +16,7 @@ from wiretape.loop.histories import Histories, Path
 from wiretape.loop.keys import Keys
 from wiretape.loop.speaker import common_prefix, same_speaker, same_system, system_text, tool_names
 from wiretape.loop.toolnames import hands_over
-from wiretape.loop.words import after_answer, answer_text, user_words
+from wiretape.loop.words import after_answer, answer_text, beside, user_words
 from wiretape.model.call import Control, Message, ModelCall, ToolResult
 
 Relation: TypeAlias = Literal["first", "continues", "retry", "fork", "compaction", "handoff"]
@@ -113,6 +113,8 @@ class Weaver:
         link = self._place(call, path, previous)
         if self._handed_over(link, call):
             link = replace(link, relation="handoff", detail=None)
+        elif link.relation == "continues" and beside(call.request.messages):
+            link = replace(link, relation="fork")  # what comes next goes on from the call before
         self._commit(call, link, path)
         return self.links[call.number]
 

@@ -21,6 +21,11 @@ _OPENINGS = (
 )
 # Whole messages in which a harness passes on what a subagent said.
 _PASSED_ON = re.compile(r"Background subagent \S+ (?:reported|finished)\b")
+# What a harness asks of a conversation that the user never sees: it goes on from it and leads nowhere.
+_BESIDE = {
+    "[SUGGESTION MODE": "suggestion",
+    "Analyze *only* the content and structure of your": "next speaker",
+}
 # Some frameworks send tool results as plain text in a user message.
 _RESULT_AS_TEXT = re.compile(r"Observations?:\s")
 
@@ -50,6 +55,12 @@ def is_result_as_text(message: Message) -> bool:
     """Whether a user message is really a tool result that travels as text."""
     first = next((block.text for block in message.blocks if isinstance(block, Text)), "")
     return message.role == "user" and _RESULT_AS_TEXT.match(first.strip()) is not None
+
+
+def beside(messages: tuple[Message, ...]) -> str | None:
+    """What a harness asks for beside the conversation, if that is what the last message does."""
+    text = text_of(messages[-1]) if messages and messages[-1].role == "user" else ""
+    return next((name for opening, name in _BESIDE.items() if text.startswith(opening)), None)
 
 
 def last_words(messages: tuple[Message, ...]) -> str:

@@ -274,6 +274,37 @@ def test_plain_conversations_without_tools_are_turns() -> None:
     assert run.steps[1].cause.detail == "the same request as call 1"
 
 
+def test_what_a_harness_asks_beside_a_conversation_leaves_its_thread_alone() -> None:
+    """A suggestion of what the user may say next goes on from the very history, with all tools, and leads nowhere."""
+    asked = [S, Q, assistant("It is sunny.")]
+    run = build_run(
+        [
+            make_call(1, [S, Q], "It is sunny.", offers=T),
+            make_call(2, [*asked, user("[SUGGESTION MODE: what might the user say next?]")], "and tomorrow?", offers=T),
+            make_call(3, [*asked, user("and in Rome?")], "It rains.", offers=T),
+        ]
+    )
+    assert [(step.call.number, step.cause.call, step.cause.detail) for step in run.side_calls] == [(2, 1, "suggestion")]
+    assert [thread.calls for thread in run.threads] == [(1, 3)]
+    assert [turn.user for turn in run.turns] == ["how is the weather?", "and in Rome?"]
+
+
+def test_a_title_call_in_a_subagents_session_is_no_subagent() -> None:
+    parent = {"x-session-id": "ses_parent"}
+    child = {"x-session-id": "ses_child", "x-parent-session-id": "ses_parent"}
+    ask = assistant(asks("task", json.dumps({"prompt": "read the plan"}), "t1"))
+    run = build_run(
+        [
+            make_call(1, [S, Q], ask, offers=T, headers=parent),
+            make_call(2, [TITLE, user("read the plan")], "The plan", headers=child),
+            make_call(3, [S, user("read the plan")], "three parts", offers=T, headers=child),
+        ]
+    )
+    assert [step.call.number for step in run.side_calls] == [2]
+    assert [step.agent for step in run.steps] == [0, 1, 1]
+    assert len(run.agents) == 2
+
+
 def test_token_counts_are_aside() -> None:
     run = build_run(
         [
