@@ -17,7 +17,7 @@ from wiretape.replay.tool_book import parsed_arguments
 
 
 class ToolFile:
-    """The public functions of a file. What they raise is their result, marked as an error."""
+    """The functions that a file defines, or names in `__all__`. What they raise is their result, marked as an error."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -62,5 +62,8 @@ def _functions(path: str) -> dict[str, Callable[..., Any]]:
         raise UsageError(f"--tools {path}: cannot be loaded: {type(error).__name__}: {error}") from None
     finally:
         sys.path.remove(str(where.parent))
-    found = {name: made for name, made in vars(module).items() if callable(made) and not name.startswith("_")}
-    return {name: made for name, made in found.items() if not isinstance(made, type)}
+    # What it imports, it may need itself: a model must not be able to call that, unless `__all__` says so.
+    own = [n for n, made in vars(module).items() if getattr(made, "__module__", None) == module.__name__]
+    named = getattr(module, "__all__", [name for name in own if not name.startswith("_")])
+    found = {name: getattr(module, name, None) for name in named}
+    return {name: made for name, made in found.items() if callable(made) and not isinstance(made, type)}

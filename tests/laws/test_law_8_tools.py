@@ -1,0 +1,36 @@
+"""Law 8 for tools: what each call is answered does not depend on the order in which they ask."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wiretape.replay.mask import Masker
+from wiretape.replay.tool_book import Found, NotFound, ToldResult, ToolBook
+
+ASKED = st.tuples(st.sampled_from(["search", "weather"]), st.dictionaries(st.sampled_from("ab"), st.integers(0, 2)))
+
+
+@given(st.lists(ASKED, max_size=12).flatmap(lambda asked: st.tuples(st.just(asked), st.permutations(asked))))
+def test_equal_calls_are_answered_in_their_order_whoever_asks_first(
+    calls: tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, dict[str, Any]]]],
+) -> None:
+    recorded, live = calls
+    told = [ToldResult(name, arguments, str(number)) for number, (name, arguments) in enumerate(recorded)]
+    expected = defaultdict(list)
+    for one in told:
+        expected[one.name, str(sorted(one.arguments.items()))].append(one.text)
+    book = ToolBook(told, Masker())
+    given = defaultdict(list)
+    for name, arguments in live:
+        found = book.take(name, arguments)
+        assert isinstance(found, Found)
+        given[name, str(sorted(arguments.items()))].append(found.told.text)
+    assert given == expected
+    for name, arguments in live:
+        again = book.take(name, arguments)
+        assert isinstance(again, NotFound)
+        assert again.played
