@@ -37,8 +37,8 @@ def paired(recorded: Tape, live: Tape, options: ReplayOptions) -> list[Paired]:
     old, new = build_run(decode(recorded.exchanges)), build_run(decode(live.exchanges))
     tiers = _asked_alike(recorded, live, old, new, options)
     places = _Places(old, new)
-    for number, (was, _) in tiers.items():
-        places.take(was, number)
+    for live_number, (recorded_number, _) in tiers.items():
+        places.take(recorded_number, live_number)
     by_number = {step.call.number: step.call for step in old.steps}
     made: list[Paired] = []
     for step in new.steps:
