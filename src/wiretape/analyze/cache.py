@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import takewhile
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ from wiretape.analyze.moved import Break
 from wiretape.analyze.prefix import breaks, is_held
 from wiretape.loop.speaker import common_prefix, same_prompt, system_of, tool_names
 from wiretape.loop.threads import failed
-from wiretape.model.call import ModelCall
+from wiretape.model.call import ModelCall, Reasoning
 from wiretape.model.loop import Run, Step
 
 _KINDS = ("inference", "prewarm", "completion")
@@ -97,10 +98,10 @@ def _forerunners(run: Run) -> Iterable[tuple[int, int]]:
 
 
 def _parts_early(last: Sent, sent: Sent) -> bool:
-    """Whether two conversations that begin alike, with the same tools or prompt, differ before the first word."""
-    opening = _opening(last)
-    one, other = last.call.request, sent.call.request
-    alike = tool_names(one) == tool_names(other) if one.tools else bool(system_of(one)) and same_prompt(one, other)
+    """Whether two conversations with one prompt (something moved in it, or its tools changed) differ before the first
+    word of either. Another prompt is another speaker, and no break."""
+    opening, one, other = _opening(last), last.call.request, sent.call.request
+    alike = same_prompt(one, other) if system_of(one) else bool(one.tools) and tool_names(one) == tool_names(other)
     return alike and common_prefix(last.numbers[:opening], sent.numbers[:opening]) < opening
 
 
@@ -146,6 +147,8 @@ def _situation(sent: Sent, rule: CacheRule, before: Sent | None, elements: Eleme
         elsewhere=_moved_on(before.call, call),
         breaks=found,
         shared=tokens_at(sent, most, elements, more),
+        answer=_answer_break(before.call, call) if rule.answers and not found else None,
+        with_answer=_with_answer(before, rule),
         expected=_expected(before, rule, tokens_at(sent, alike, elements) if not found else UNKNOWN),
         idle_ms=max(0, call.at - max(one.at for one in seen)),
     )
@@ -159,6 +162,25 @@ def _moved_on(before: ModelCall, call: ModelCall) -> Break | None:
     if _key(before) != _key(call):
         return Break("prompt_cache_key", "another key", _key(before), _key(call))
     return None
+
+
+def _answer_break(before: ModelCall, call: ModelCall) -> Break | None:
+    """An answer that called tools, and whose reasoning the next request leaves out."""
+    answer, messages, place = before.response, call.request.messages, len(before.request.messages)
+    if answer is None or all(tool.kind == "server" for tool in before.tool_calls):
+        return None
+    thought = next((b.text for m in answer.messages for b in m.blocks if isinstance(b, Reasoning) and b.text), None)
+    back = list(takewhile(lambda message: message.role == "assistant", messages[place:]))
+    if thought is None or not back or any(isinstance(block, Reasoning) for one in back for block in one.blocks):
+        return None
+    return Break(call.request.path(place), "reasoning", thought if len(thought) <= 60 else f"{thought[:59]}…", None)
+
+
+def _with_answer(before: Sent, rule: CacheRule) -> int | None:
+    usage, whole = before.call.usage, whole_tokens(before)
+    if whole is None or usage is None or usage.output is None:
+        return None
+    return servable(whole + usage.output, rule, before.call.request.model)
 
 
 def _bytes_before(found: Break) -> int:
@@ -214,12 +236,13 @@ def _lost(at: Situation, ruling: Ruling) -> int | None:
         return None
     if at.says is not None and at.says.tokens is not None:
         return at.says.tokens
-    if at.expected is None:
+    expected = at.with_answer if at.answer is not None and at.intact else at.expected
+    if expected is None:
         return None
     served = at.reported if at.reported is not None else at.predicted
     if served is None:
         return None
-    return max(0, min(at.expected, at.input if at.input is not None else at.expected) - served)
+    return max(0, min(expected, at.input if at.input is not None else expected) - served)
 
 
 def _break(kind: BreakKind, found: Break) -> CacheBreak:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from wiretape.analyze.cache_report import CacheCall, CacheReport
 from wiretape.analyze.report import CacheSum, Finding
@@ -20,10 +20,13 @@ def cache_sum(report: CacheReport) -> CacheSum:
     )
 
 
-def cache_findings(report: CacheReport, run: Run) -> Iterable[Finding]:
-    """Breaks, entries that were gone, prompts that nobody asked to cache."""
+def cache_findings(report: CacheReport, run: Run, told: Container[int | None] = ()) -> Iterable[Finding]:
+    """Breaks, entries that were gone, prompts that nobody asked to cache.
+
+    `told`: calls whose dropped reasoning is told already.
+    """
     threads = {step.call.number: step.thread for step in run.steps}
-    yield from _breaks(report, threads)
+    yield from _breaks(report, threads, told)
     for verdict, kind in (
         ("expired", "cache_expired"),
         ("too_early", "cache_too_early"),
@@ -38,7 +41,7 @@ def cache_findings(report: CacheReport, run: Run) -> Iterable[Finding]:
     yield from _unmarked(report)
 
 
-def _breaks(report: CacheReport, threads: dict[int, int]) -> Iterable[Finding]:
+def _breaks(report: CacheReport, threads: dict[int, int], told: Container[int | None]) -> Iterable[Finding]:
     places: dict[tuple[int, str, str], list[CacheCall]] = {}
     besides: dict[tuple[int, str, str], list[CacheCall]] = {}
     for one in report.calls:
@@ -47,6 +50,8 @@ def _breaks(report: CacheReport, threads: dict[int, int]) -> Iterable[Finding]:
                 # Another model is told by itself, and what changed with it does not matter then.
                 if found.kind == "model_switch":
                     break
+                if found.kind == "reasoning_dropped" and one.call in told:
+                    continue
                 kept = besides if index else places
                 kept.setdefault((threads[one.call], found.path, found.kind), []).append(one)
     for first, *again in places.values():

@@ -45,6 +45,7 @@ class CacheRule:
     lookback: int | None = None  # blocks before a marker in which an earlier entry is found
     key: str | None = None  # the member that steers requests to the same cache
     settings: tuple[str, ...] = ()
+    answers: bool = False  # what the model answered is kept, too, if it comes back unchanged
 
     def least(self, model: str | None) -> int | None:
         """The smallest cacheable prompt of a model, where it is known."""
@@ -128,6 +129,7 @@ DEEPSEEK = CacheRule(
     step=128,
     lifetime=2 * HOUR,
     promised=True,
+    answers=True,
     sources=(
         "api-docs.deepseek.com/guides/kv_cache: always on; only whole prefix units are served; kept for hours to days",
         "recorded: all hits are multiples of 128 (the older documentation names units of 64)",

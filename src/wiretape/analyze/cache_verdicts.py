@@ -36,6 +36,8 @@ class Situation:
     says: Miss | None = None
     idle_ms: int | None = None
     held: bool = False  # the provider holds the history
+    answer: Break | None = None  # what the model had answered came back without its reasoning
+    with_answer: int | None = None  # what would have been served, had it come back whole
     handoff: bool = False  # another agent goes on with the conversation
 
     @property
@@ -146,6 +148,17 @@ def _served_all(at: Situation) -> Ruling | None:
     if at.breaks and at.rule.promised:
         text += f"; what changed at {at.breaks[0].path} did not matter to the cache"
     return Ruling("served", text, "wire")
+
+
+def _answer_changed(at: Situation) -> Ruling | None:
+    """Where answers are kept as well: one that comes back without its reasoning is another text."""
+    if at.answer is None or not at.intact:
+        return None
+    if at.reported is not None and at.with_answer is not None and at.reported >= at.with_answer:
+        return None
+    text = f"prefix breaks at {at.answer}: the answer of call {_number(at)} came back without its reasoning"
+    found: tuple[tuple[BreakKind, Break], ...] = (("reasoning_dropped", at.answer),)
+    return Ruling("broken", text, "inferred", found, mend("reasoning_dropped", at.answer), missed=True)
 
 
 def _never_asked(at: Situation) -> Ruling | None:
@@ -322,6 +335,7 @@ _RULES: tuple[Rule, ...] = (
     _told,
     _nothing_before,
     _held,
+    _answer_changed,
     _served_all,
     _never_asked,
     _too_short,

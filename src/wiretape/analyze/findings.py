@@ -124,5 +124,7 @@ KINDS: tuple[Callable[[Run], Iterable[Finding]], ...] = (
 
 def findings(run: Run, cache: CacheReport | None = None) -> list[Finding]:
     """All findings, in the order of the calls they are about. `cache`: the diagnosis, where it is at hand."""
-    found = [*cache_findings(cache or diagnose(run), run), *(finding for kind in KINDS for finding in kind(run))]
+    others = [finding for kind in KINDS for finding in kind(run)]
+    told = {finding.call for finding in others if finding.kind == "dropped_reasoning"}
+    found = [*cache_findings(cache or diagnose(run), run, told), *others]
     return sorted(found, key=lambda finding: finding.call or 0)

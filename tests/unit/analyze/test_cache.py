@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from wiretape.analyze.cache_prefix import Elements
 from wiretape.analyze.cache_report import CacheCall
 from wiretape.analyze.cost import Cost
 from wiretape.loop.run import build_run
-from wiretape.model.call import Control, Message, ModelCall, Text, Usage
+from wiretape.model.call import Control, Message, ModelCall, Reasoning, Text, Usage
+from wiretape.tape.reader import read_tape
+from wiretape.wire.registry import decode
 
 LOOK, BOOK = tool("look"), tool("book", "books a room")
 
@@ -245,6 +248,28 @@ def test_a_clock_breaks_the_next_conversation_too() -> None:
     other = [prompt("It is 15:06."), user("what is a room?")]
     found = last(asked(1, history(1, prompt("It is 15:05."))), asked(2, other))
     assert (found.verdict, [one.kind for one in found.breaks]) == ("broken", ["clock"])
+
+
+def test_another_prompt_is_another_speaker_and_no_break() -> None:
+    poet = [system("You write one line of verse about whatever you are given, and nothing else."), user("a room")]
+    found = last(asked(1, history(1), offers=[LOOK]), asked(2, poet, offers=[LOOK]))
+    assert (found.verdict, found.compared_with) == ("first", None)
+
+
+def test_reasoning_left_out_of_a_recorded_history() -> None:
+    tape = read_tape(Path(__file__).parents[3] / "captures" / "clock-thinking.tape")
+    before, call = decode(tape.exchanges)
+    kept = [
+        replace(message, blocks=tuple(block for block in message.blocks if not isinstance(block, Reasoning)))
+        for message in call.request.messages
+    ]
+    whole = diagnose(build_run([before, call])).calls[1]
+    assert (whole.verdict, whole.breaks) == ("unknown", [])
+    dropped = replace(call, request=replace(call.request, messages=tuple(kept)))
+    found = diagnose(build_run([before, dropped])).calls[1]
+    assert (found.verdict, [one.kind for one in found.breaks]) == ("broken", ["reasoning_dropped"])
+    assert (found.breaks[0].path, found.mend) == ("messages[1]", "send the reasoning back as the model gave it")
+    assert "came back without its reasoning" in found.text
 
 
 def test_another_conversation_is_the_first_of_its_kind() -> None:

@@ -71,6 +71,15 @@ def test_failures_and_cuts_are_said() -> None:
     assert "finish  stop (client_closed)\n" in screen
 
 
+def test_a_finding_that_names_call_12_does_not_name_call_1() -> None:
+    found = [
+        Finding(kind="x", call=1, text="the same again in call 12"),
+        Finding(kind="x", call=3, text="calls 3, 4: no"),
+    ]
+    screen = shown(stats_view(subagents_report().model_copy(update={"findings": found})))
+    assert "! call 1: the same again in call 12\n! calls 3, 4: no\n" in screen
+
+
 def test_a_finding_names_its_call_once() -> None:
     report = one_turn(usage=UsageSum(unknown_calls=1)).model_copy(
         update={
