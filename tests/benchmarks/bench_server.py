@@ -1,0 +1,205 @@
+"""The replay server beside mitmproxy's server replay: small requests a second over eight connections.
+
+    python tests/benchmarks/bench_server.py [REQUESTS]
+
+Both play the same recording: so many chat requests of half a kilobyte, each a little different, each answered once.
+Each runs in a process of its own; the load comes from this one: eight connections that are kept open, each of which
+sends its next request when it has the answer. The answers of one server are all of one length, so nothing but bytes is
+counted. Without mitmproxy there is nothing to compare with, which is said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import which
+
+import orjson
+
+CONNECTIONS = 8
+HOST = "api.example.com"
+TARGET = 12.0
+SECONDS = 60  # a server that has not answered all by then is stopped
+MESSAGE = {"role": "assistant", "content": "ok"}
+ANSWER = {"id": "c", "object": "chat.completion", "choices": [{"index": 0, "message": MESSAGE}]}
+
+
+def body(number: int) -> bytes:
+    text = f"What is the answer to question {number:06}? " + "Be brief, and say what it rests on. " * 9
+    return orjson.dumps({"model": "m", "messages": [{"role": "user", "content": text}]})
+
+
+# Neither server prints a line for each call: `mitmdump -q`, and wiretape's without its command line.
+SERVE = """
+import sys, threading
+from wiretape.adapters.replaying import Replaying
+from wiretape.replay.session import ReplaySession
+from wiretape.tape.reader import read_tape
+with Replaying(ReplaySession([read_tape(sys.argv[1])]), port=int(sys.argv[2])):
+    threading.Event().wait()
+"""
+
+
+class Asking(asyncio.Protocol):
+    """One connection: sends its requests one after the other. `size`: bytes of an answer, learnt from the first."""
+
+    def __init__(self, head: Callable[[int], bytes], bodies: Iterator[bytes], done: asyncio.Future[int]) -> None:
+        self._head, self._bodies, self._done = head, bodies, done
+        self._size, self._came, self._answered = 0, 0, 0
+        self._buffer = b""
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._next()
+
+    def _next(self) -> None:
+        assert self._transport is not None
+        sent = next(self._bodies, None)
+        if sent is None:
+            self._done.set_result(self._answered)
+            self._transport.close()
+            return
+        self._transport.write(self._head(len(sent)) + sent)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._size:
+            self._learn(data)
+        else:
+            self._came += len(data)
+        if self._size and self._came >= self._size:
+            self._came = 0
+            self._answered += 1
+            self._next()
+
+    def _learn(self, data: bytes) -> None:
+        self._buffer += data
+        head, end, rest = self._buffer.partition(b"\r\n\r\n")
+        length = next((line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), None)
+        if not end or length is None:
+            return
+        assert b" 200 " in head.partition(b"\r\n")[0], self._buffer
+        self._size = len(head) + len(end) + int(length.partition(b":")[2])
+        self._came = len(head) + len(end) + len(rest)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self._done.done():
+            self._done.set_exception(error or ConnectionError("the server hung up"))
+
+
+async def load(port: int, target: str, bodies: Sequence[bytes]) -> float:
+    """Answers a second."""
+
+    def head(length: int) -> bytes:
+        lines = f"POST {target} HTTP/1.1\r\nhost: {HOST}\r\ncontent-type: application/json\r\ncontent-length: {length}"
+        return f"{lines}\r\n\r\n".encode()
+
+    loop = asyncio.get_running_loop()
+    every = iter(bodies)
+    done = [loop.create_future() for _ in range(CONNECTIONS)]
+    start = time.perf_counter()
+    for one in done:
+        await loop.create_connection(lambda one=one: Asking(head, every, one), "127.0.0.1", port)  # type: ignore[misc]
+    answered = await asyncio.wait_for(asyncio.gather(*done), SECONDS)
+    return float(sum(answered) / (time.perf_counter() - start))
+
+
+@contextmanager
+def serving(command: list[str], port: int) -> Iterator[None]:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        asyncio.run(_open(port))
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def _open(port: int) -> None:
+    for _ in range(600):
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(0.1)
+        else:
+            writer.close()
+            return
+    raise SystemExit("the server did not start")
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def documents(bodies: Sequence[bytes]) -> Iterator[bytes]:
+    """A tape, as its format is documented."""
+    headers = {"content-type": "application/json"}
+    url = f"http://{HOST}/v1/chat/completions"
+    yield orjson.dumps({"wiretape": 1, "started": "2026-02-28T15:05:30Z", "recorder": "bench", "redacted": []})
+    for n, one in enumerate(bodies, 1):
+        request = {"method": "POST", "url": url, "headers": headers, "body": {"json": orjson.loads(one)}}
+        response = {"status": 200, "headers": headers, "headers_at": n, "body": {"json": ANSWER}}
+        yield orjson.dumps({"exchange": n, "at": n, "request": request})
+        yield orjson.dumps({"exchange": n, "at": n, "response": response, "ended": "complete"})
+
+
+def of_wiretape(directory: Path, bodies: Sequence[bytes]) -> float:
+    tape = directory / "bench.tape"
+    tape.write_bytes(b"\n\n".join(documents(bodies)) + b"\n")
+    port = free_port()
+    command = [sys.executable, "-c", SERVE, str(tape), str(port)]
+    with serving(command, port):
+        return asyncio.run(load(port, f"/{HOST}/v1/chat/completions", bodies))
+
+
+def of_mitmproxy(directory: Path, bodies: Sequence[bytes]) -> float | None:
+    mitmdump = which("mitmdump") or str(Path(sys.executable).with_name("mitmdump"))
+    try:
+        from mitmproxy.io import FlowWriter
+        from mitmproxy.test import tflow, tutils
+    except ImportError:
+        return None
+    answer = orjson.dumps(ANSWER)
+    flows = directory / "bench.flows"
+    with flows.open("wb") as file:
+        writer = FlowWriter(file)
+        for one in bodies:
+            where = {"host": HOST, "port": 80, "scheme": b"http", "authority": b"", "path": b"/v1/chat/completions"}
+            request = tutils.treq(method=b"POST", content=one, **where)
+            writer.add(tflow.tflow(req=request, resp=tutils.tresp(content=answer)))
+    port = free_port()
+    command = [mitmdump, "-q", "--listen-port", str(port), "--set", "connection_strategy=lazy",
+               "--set", "server_replay_kill_extra=true", "-S", str(flows)]  # fmt: skip
+    with serving(command, port):
+        return asyncio.run(load(port, f"http://{HOST}/v1/chat/completions", bodies))
+
+
+def main(requests: int) -> int:
+    bodies = [body(number) for number in range(requests)]
+    print(f"{requests} requests of {len(bodies[0])} bytes, {CONNECTIONS} connections")
+    with tempfile.TemporaryDirectory() as directory:
+        ours = of_wiretape(Path(directory), bodies)
+        print(f"  wiretape replay   {ours:8,.0f}/s", flush=True)
+        theirs = of_mitmproxy(Path(directory), bodies[: max(CONNECTIONS, requests // 8)])
+    if theirs is None:
+        print("  mitmdump -S       not installed: skipped")
+        return 0
+    print(f"  mitmdump -S       {theirs:8,.0f}/s")
+    print(f"  ratio             {ours / theirs:8.1f}    (target {TARGET:.0f})")
+    return 0 if ours / theirs >= TARGET else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 8000))
