@@ -227,12 +227,11 @@ class CallComparer:
                 yield from self._walked(f"{path}[{index}]", one, other, what)
         elif isinstance(a, str) and isinstance(b, str):
             yield from self._texts(path, a, b, what)
-        elif type(a) is not type(b) or a != b:
+        elif not _same(a, b):
             found = value_break(path, a, b) if isinstance(a, list) and isinstance(b, list) else None
             where = found.path if found is not None else path
             one, other = (found.before, found.after) if found is not None else (_value(a), _value(b))
-            if a != b:
-                yield Spot(where, one, other, what)
+            yield Spot(where, one, other, what)
 
     def _answer(self, a: ModelCall, b: ModelCall) -> Spots:
         one, other = _outcome(a), _outcome(b)
@@ -333,6 +332,11 @@ def _json(text: str) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
+
+
+def _same(a: Json, b: Json) -> bool:
+    """Equal as JSON: 1 is 1.0, and not true."""
+    return (a == b and isinstance(a, bool) == isinstance(b, bool)) or spelled(a) == spelled(b)
 
 
 def _value(value: Json) -> str | None:
