@@ -181,23 +181,21 @@ class Letters:
     def _found(
         self, text: str, call: ModelCall, listener: Speaker, own: bool, author: Speaker | None = None
     ) -> list[_Heard]:
-        """The sayings that stand in a text, each text once, oldest first."""
-        whole, named, taken = text.strip(), None, set[str]()
+        """The sayings that stand in a text, each text once, oldest first. `own`: it may be the user's own words."""
+        whole, taken = text.strip(), set[str]()
+        named: list[Speaker] | None = None
+        alone = own and parent_of(listener) is None  # a user speaks to it, too
         found: list[_Heard] = []
         for saying in self._waiting(listener):
             if saying.at is None or saying.at > call.at or (author is not None and saying.teller is not author):
                 continue
-            said = next((said for said in saying.texts if said in whole or whole in said), None)
-            if said is None or said in taken:
+            said = max((said for said in saying.texts if said in whole or whole in said), key=len, default="")
+            if not said or said in taken:
                 continue
             if named is None:
                 named = [*self._names.named_in(whole), *((author,) if author is not None else ())]
             by_name = saying.teller in named or (saying.to is listener and saying.use is not None)
-            if (
-                said == whole
-                or overlap(said, whole)
-                or (len(said) >= _SAYING and said in whole and (by_name or not own))
-            ):
+            if _stands_in(said, whole, by_name, alone):
                 taken.add(said)
                 found.append(_Heard(saying, "id" if by_name else "data_flow", "certain" if by_name else "likely"))
         return found
@@ -257,6 +255,13 @@ class Letters:
         owners = [who.number for who in (saying.to, parent) if who is not None and who.number in self._inbox]
         boxes = [self._inbox[number] for number in dict.fromkeys(owners)]
         return [*boxes, self._to_children[saying.teller.number]] if saying.teller.number in self._to_children else boxes
+
+
+def _stands_in(said: str, whole: str, by_name: bool, alone: bool) -> bool:
+    """Whether a text says what an agent said: all of it, or too much for chance. `alone`: it may be the user's text."""
+    if len(said) >= _SAYING and said in whole and (by_name or not alone):
+        return True
+    return (len(said) >= _SAYING or by_name or not alone) and (said == whole or overlap(said, whole) > 0)
 
 
 def parent_of(speaker: Speaker) -> Speaker | None:

@@ -47,6 +47,7 @@ def tape_json(name: str, header: Header, exchanges: Sequence[Exchange], run: Run
         "calls": len(run.steps),
         "turns": len(run.turns),
         "agents": [asdict(agent) for agent in run.agents],
+        "links": [asdict(link) for link in run.links],
         "exchanges": [_exchange_summary(exchange, calls.get(exchange.number, [])) for exchange in exchanges],
     }
 

@@ -59,6 +59,11 @@ def test_without_an_id_the_words_alone_make_it_likely() -> None:
     assert ways(run, "closing") == [("closing", 3, 4, "data_flow", "likely")]
 
 
+def test_a_word_that_a_subagent_said_too_is_the_users_own() -> None:
+    run = build_run([*BEGUN, worker(3, [], "done"), boss(4, [*WAITING, user("done")], "what is?")])
+    assert [turn.user for turn in run.turns] == ["plan my week, please", "done"]
+
+
 def test_a_report_and_the_closing_message_may_come_in_one_message() -> None:
     report = assistant(asks("report", '{"output": "monday has two meetings"}', "r1"))
     accepted = [report, result("report accepted", "r1")]
