@@ -1,4 +1,4 @@
-"""Forms through the doors in process: recorded whole, and compared part by part, since each run has its own boundary."""
+"""Forms through the doors in process: recorded whole, and compared part by part, whatever their boundary."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ def transcribe(name: str, url: str, sound: bytes) -> int:
 @pytest.mark.parametrize("library", ["httpx", "httpx2", "requests"])
 def test_a_form_is_recorded_whole_and_found_again(library: str, tmp_path: Path) -> None:
     tape = tmp_path / "x.tape"
-    with Upstream() as upstream:
-        with wiretape.record(tape):
-            recorded = transcribe(library, upstream.url, SOUND)
+    with Upstream() as upstream, wiretape.record(tape):
+        recorded = transcribe(library, upstream.url, SOUND)
     [exchange] = read_tape(tape).exchanges
     sent = parts_of(body_bytes(exchange.request.body), exchange.request.headers["content-type"])
     assert sent["part"]["model"] == {"content": "whisper-1"}
@@ -48,5 +47,5 @@ def test_another_sound_is_a_miss_that_names_the_part(tmp_path: Path) -> None:
     tape = tmp_path / "x.tape"
     with Upstream() as upstream, wiretape.record(tape):
         transcribe("httpx", upstream.url, SOUND)
-    with pytest.raises(wiretape.MissError, match=r"part\.file\.content"), wiretape.replay(tape):  # noqa: PT012
+    with pytest.raises(wiretape.MissError, match=r"part\.file\.content"), wiretape.replay(tape):
         assert transcribe("httpx", upstream.url, SOUND[::-1]) == 400
