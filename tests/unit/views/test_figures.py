@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.analyze.report import UsageSum
-from wiretape.views.figures import count, duration, long_sum, percent, short_sum, size, tokens
+from wiretape.analyze.report import CostSum, UsageSum
+from wiretape.views.figures import (
+    count,
+    duration,
+    long_cost,
+    long_sum,
+    money,
+    percent,
+    short_cost,
+    short_sum,
+    size,
+    tokens,
+)
 
 
 def test_unknown_is_a_question_mark_and_zero_is_zero() -> None:
@@ -67,3 +78,33 @@ def test_count_agrees_with_its_noun() -> None:
     assert count(1, "call") == "1 call"
     assert count(0, "call") == "0 calls"
     assert count(2, "entry", "entries") == "2 entries"
+
+
+@pytest.mark.parametrize(
+    ("usd", "said"),
+    [
+        (None, "?"),
+        (0, "$0.00"),
+        (1234.5, "$1,234.50"),
+        (0.999, "$1.00"),
+        (0.123, "$0.12"),
+        (0.0123, "$0.012"),
+        (0.00031, "$0.00031"),
+        (0.0000000012, "$0.0000000012"),
+    ],
+)
+def test_small_sums_of_money_keep_two_digits(usd: float | None, said: str) -> None:
+    assert money(usd) == said
+
+
+@pytest.mark.parametrize(
+    ("cost", "short", "long"),
+    [
+        (CostSum(), "?", "unknown"),
+        (CostSum(usd=0.12), "$0.12", "$0.12"),
+        (CostSum(usd=0.12, unknown_calls=2), "$0.12 +2?", "$0.12 + 2 calls unknown"),
+        (CostSum(usd=0.12, estimated_calls=1), "≈$0.12", "$0.12 (1 call estimated)"),
+    ],
+)
+def test_costs_say_what_they_do_not_know(cost: CostSum, short: str, long: str) -> None:
+    assert (short_cost(cost), long_cost(cost)) == (short, long)
