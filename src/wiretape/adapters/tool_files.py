@@ -15,6 +15,8 @@ from wiretape.errors import UsageError
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.replay.tool_book import parsed_arguments
 
+__all__ = ["ToolFile", "spelled"]
+
 
 class ToolFile:
     """The functions that a file defines, or names in `__all__`. What they raise is their result, marked as an error."""
