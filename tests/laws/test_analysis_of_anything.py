@@ -8,8 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.calls import make_call, tools
 
+from wiretape.analyze.cache import diagnose
+from wiretape.analyze.cache_report import CacheReport
 from wiretape.analyze.report import StatsReport
 from wiretape.analyze.stats import stats
+from wiretape.analyze.tool_costs import tool_costs
 from wiretape.loop.run import build_run
 from wiretape.model.call import (
     Block,
@@ -138,3 +141,18 @@ def test_the_figures_agree(calls: list[ModelCall]) -> None:
     assert (report.usage.input or 0) == sum(agent.usage.input or 0 for agent in report.by_agent)
     assert all(step.why for turn in report.turns for step in turn.steps)
     assert StatsReport.model_validate_json(report.model_dump_json()) == report
+
+
+@settings(deadline=None)
+@given(tapes())
+def test_every_prompt_gets_one_verdict_and_every_tool_its_costs(calls: list[ModelCall]) -> None:
+    run = build_run(calls)
+    report = diagnose(run)
+    assert [one.call for one in report.calls] == [c.number for c in calls if c.kind in ("inference", "prewarm")]
+    assert sum(report.verdicts.values()) == len(report.calls)
+    assert all(one.text and (one.breaks or one.verdict != "broken") for one in report.calls)
+    assert all(one.compared_with is None or one.compared_with < one.call for one in report.calls)
+    assert CacheReport.model_validate_json(report.model_dump_json()) == report
+    costs = {one.tool: one for one in tool_costs(run).tools}
+    assert sum(one.calls for one in costs.values()) == len(run.tool_uses)
+    assert costs.keys() >= {use.call.name for use in run.tool_uses}
