@@ -39,6 +39,7 @@ _DROPPED: Final = frozenset(
         "thought_signature",
         "encrypted_content",
         "encrypted_index",
+        "continuation_token",
         "obfuscation",
     }
 )

@@ -154,7 +154,8 @@ def _without_days(text: str) -> str:
     return "<date>".join([part[:-16] + _DAY_BEFORE.sub("", part[-16:]) for part in before] + [last])
 
 
-def _masked(text: str) -> str:
+def masked(text: str) -> str:
+    """A text with what may differ replaced, in one pass for each kind."""
     if any(place in text for place in TEMPORARY_PLACES):
         text = _TEMPORARY.sub("<path>", text)
     if "_" in text or "-" in text:
@@ -190,7 +191,7 @@ class Masker:
         for pattern in self._patterns:
             text = pattern.sub("<masked>", text)
         if len(text) < _SHORT:
-            return text if text.isalpha() else _masked(text)
+            return text if text.isalpha() else masked(text)
         return self._piece(text) if len(text) < _LONG else "".join([self._piece(piece) for piece in _cut(text)])
 
     def _piece(self, piece: str) -> str:
@@ -198,7 +199,7 @@ class Masker:
         if known is None:
             if len(self._known) >= _MOST_PIECES:
                 self._known.clear()
-            known = self._known[piece] = _masked(piece)
+            known = self._known[piece] = masked(piece)
         return known
 
     def value(self, value: Json) -> Json:

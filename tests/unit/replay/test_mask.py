@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from wiretape.errors import UsageError
-from wiretape.replay.mask import Masker
+from wiretape.replay.mask import Masker, masked
 
 
 @pytest.mark.parametrize(
@@ -108,3 +108,16 @@ def test_epochs_that_are_numbers_are_masked_and_other_numbers_are_not() -> None:
         "list": ["<date>"],
         "duration_ms": "<duration>",
     }
+
+
+_PARTS = [
+    *("It is 2026-02-28 15:05:30.", "See /tmp/tmpabc1/x.", "Sat.", "Feb 28, 2026.", "Rules. ", "took: ", "\n\n"),
+    *("id toolu_01A2b3C4d5E6.", "The agent 3f2b8c1e-1234-4abc-9def-0123456789ab waits.", "Saturday", "Be brief."),
+    *("at 15:05.", "(China Standard Time)"),
+]
+
+
+@given(st.lists(st.sampled_from(_PARTS), min_size=200, max_size=260))
+def test_a_long_text_is_masked_in_pieces_as_it_is_as_a_whole(parts: list[str]) -> None:
+    text = " ".join(parts)
+    assert Masker().text(text) == masked(text)

@@ -219,3 +219,83 @@ def test_only_the_tier_masked_looks_for_moved_messages() -> None:
 
 def reply_(text: str) -> dict[str, Any]:
     return {"role": "assistant", "content": text}
+
+
+# -- other formats --
+
+
+def test_a_notification_beside_a_tools_result_is_a_block_that_moves() -> None:
+    """Messages: harnesses put it into the user message that holds the results of tools."""
+    url = "https://api.anthropic.com/v1/messages"
+    note = {"type": "text", "text": "<task-notification><task-id>a1</task-id> B: two lines.</task-notification>"}
+
+    def uses(n: int) -> dict[str, Any]:
+        return {"role": "assistant", "content": [{"type": "tool_use", "id": f"toolu_{n}", "name": "Wait", "input": {}}]}
+
+    def results(n: int, *more: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": "ok"}, *more],
+        }
+
+    def asked(*messages: dict[str, Any]) -> dict[str, Any]:
+        return {"model": "claude", "max_tokens": 9, "messages": [{"role": "user", "content": "go"}, *messages]}
+
+    def answer(n: int) -> Any:
+        content = uses(n)["content"] if n < 3 else [{"type": "text", "text": "done"}]
+        return response(
+            {"id": f"msg_{n}", "type": "message", "role": "assistant", "model": "claude", "content": content}
+        )
+
+    replay = session(
+        exchange(1, asked(), answer(1), url),
+        exchange(2, asked(uses(1), results(1)), answer(2), url),
+        exchange(3, asked(uses(1), results(1), uses(2), results(2, note)), answer(3), url),
+    )
+    replay.answer(live(asked(), url))
+    early = replay.answer(live(asked(uses(1), results(1, note)), url))
+    assert isinstance(early, Answer)
+    assert (early.reference.call, places(early)) == (2, ["messages[2] (moved)"])
+    alone = {"role": "user", "content": [note]}  # and another client gives it a message of its own
+    last = replay.answer(live(asked(uses(1), results(1), alone, uses(2), results(2)), url))
+    assert isinstance(last, Answer)
+    assert last.reference.call == 3
+
+
+def test_an_item_of_an_agents_own_role_moves() -> None:
+    """Responses: Codex passes on what agents say to one another as items whose role is `agent`."""
+    url = "https://api.openai.com/v1/responses"
+    said = {
+        "type": "message",
+        "role": "agent",
+        "author": "/root/survey",
+        "recipient": "/root",
+        "content": [{"type": "input_text", "text": "Message Type: FINAL_ANSWER\nPayload: it says hello."}],
+    }
+
+    def called(n: int) -> list[dict[str, Any]]:
+        call = {"type": "function_call", "call_id": f"call_{n}", "name": "wait_agent", "arguments": "{}"}
+        return [call, {"type": "function_call_output", "call_id": f"call_{n}", "output": "completed"}]
+
+    def asked(*items: dict[str, Any]) -> dict[str, Any]:
+        start = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]}
+        return {"model": "m", "input": [start, *items]}
+
+    def answer(n: int) -> Any:
+        item = {**called(n)[0], "id": f"fc_{n}", "status": "completed"}
+        return response(
+            {"id": f"resp_{n}", "object": "response", "status": "completed", "model": "m", "output": [item]}
+        )
+
+    replay = session(
+        exchange(1, asked(), answer(1), url),
+        exchange(2, asked(*called(1), said), answer(2), url),
+        exchange(3, asked(*called(1), said, *called(2)), answer(3), url),
+    )
+    replay.answer(live(asked(), url))
+    late = replay.answer(live(asked(*called(1)), url))
+    assert isinstance(late, Answer)
+    assert (late.reference.call, places(late)) == (2, ["input[3] (moved)"])
+    last = replay.answer(live(asked(*called(1), *called(2), said), url))
+    assert isinstance(last, Answer)
+    assert last.reference.call == 3
