@@ -21,9 +21,9 @@ _STYLES = {"equal": "green", "differs": "bold red", "given": "", "new": "yellow"
 _OWN = {
     "message": "adds {where}",
     "beside": "adds {where}",
-    "prompt": "another prompt at {where}",
-    "tools": "other tools",
-    "setting": "another {where}",
+    "prompt": "gives another prompt ({where})",
+    "tools": "offers other tools",
+    "setting": "sets {where} anew",
     "left out": "leaves out some of {where}",
     "member": "sets {where}",
 }

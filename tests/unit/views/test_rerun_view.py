@@ -60,7 +60,7 @@ def test_a_live_rerun_at_80_columns() -> None:
         "    +  root  new          says Cold, I think.",
         "    2  root  not reached",
         "    3  root  differs      alike but for dates, times and ids; the program adds",
-        "                          messages[5], another temperature",
+        "                          messages[5], sets temperature anew",
         "       at messages[4].content",
         "         recorded  Seven degrees.",
         "         live      Nine degrees.",
@@ -79,7 +79,7 @@ def test_a_rerun_of_a_tape_says_grown_where_nothing_is_live() -> None:
 def test_a_narrow_terminal_wraps_without_losing_a_word() -> None:
     lines = printed(None, 50)
     assert all(len(line) <= 50 for line in lines)
-    assert "another temperature" in " ".join(" ".join(lines).split())
+    assert "sets temperature anew" in " ".join(" ".join(lines).split())
 
 
 def test_a_line_for_each_call_while_it_goes_on() -> None:
