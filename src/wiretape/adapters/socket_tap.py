@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from wiretape.adapters.taking import Taken
 from wiretape.adapters.ws_frames import FrameReader
 from wiretape.model.http import Ended, Sender
@@ -16,20 +18,25 @@ class SocketTap:
         self._readers: dict[Sender, FrameReader] = {"client": FrameReader(deflated), "server": FrameReader(deflated)}
         self._closed: set[Sender] = set()
         self._lost = False
+        self._lock = threading.RLock()  # a library may send on one thread and receive on another
 
     def sent(self, data: bytes) -> None:
-        self._told("client", data)
+        with self._lock:
+            self._told("client", data)
 
     def received(self, data: bytes) -> None:
-        self._told("server", data)
+        with self._lock:
+            self._told("server", data)
 
     def eof(self, error: BaseException | None = None) -> None:
         """The other side's end."""
-        self._taken.end(Ended.COMPLETE if self._closed else Ended.UPSTREAM_CLOSED)
+        with self._lock:
+            self._taken.end(Ended.COMPLETE if self._closed else Ended.UPSTREAM_CLOSED)
 
     def hung_up(self) -> None:
         """The program's end."""
-        self._taken.end(Ended.COMPLETE if self._closed else Ended.CLIENT_CLOSED)
+        with self._lock:
+            self._taken.end(Ended.COMPLETE if self._closed else Ended.CLIENT_CLOSED)
 
     def _told(self, sender: Sender, data: bytes) -> None:
         if self._lost:

@@ -45,26 +45,30 @@ class Taken:
         self._tail = b""
         self._ended = False
 
+    def _tell(self, event: str, *values: Any) -> None:
+        if not self._ended:
+            self._taker.tell(event, self._number, *values)
+
     def sent(self, data: bytes) -> None:
         if data:
-            self._taker.tell("request_data", self._number, data)
+            self._tell("request_data", data)
 
     def sent_all(self) -> None:
-        self._taker.tell("request_end", self._number)
+        self._tell("request_end")
 
     def response(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
-        self._taker.tell("response", self._number, status, list(headers))
+        self._tell("response", status, list(headers))
 
     def received(self, data: bytes) -> None:
         if data:
-            self._taker.tell("response_data", self._number, data)
+            self._tell("response_data", data)
             self._tail = data if len(data) >= 32 else (self._tail + data)[-32:]
 
     def message(self, sender: Sender, data: str | bytes) -> None:
-        self._taker.tell("message", self._number, sender, data)
+        self._tell("message", sender, data)
 
     def closed_ws(self, code: int, reason: str, sender: Sender | None) -> None:
-        self._taker.tell("close_ws", self._number, code, reason, sender)
+        self._tell("close_ws", code, reason, sender)
 
     def end(self, ended: Ended = Ended.COMPLETE) -> None:
         if not self._ended:

@@ -74,3 +74,19 @@ def test_a_cancellation_is_the_program_s_own_end_and_only_the_first_end_counts()
     made.failed(asyncio.CancelledError())
     made.end()
     assert recorder.told == [(1, Ended.CLIENT_CLOSED)]
+
+
+def test_what_comes_after_the_end_does_not_count() -> None:
+    """A library may tell the close on one thread while another has told the end."""
+    recorder = Recorder()
+    taken = Taken(Taker(recorder, pytest.fail), 1)  # type: ignore[arg-type]
+    taken.end()
+    told = list(recorder.told)
+    taken.closed_ws(1000, "", "client")
+    taken.message("server", "late")
+    taken.received(b"late")
+    taken.sent(b"late")
+    taken.sent_all()
+    taken.response(200, [])
+    taken.end(Ended.CLIENT_CLOSED)
+    assert recorder.told == told
