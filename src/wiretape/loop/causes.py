@@ -18,6 +18,9 @@ from wiretape.model.loop import Cause, CauseKind, Link, LinkBasis
 SUMMARY = "goes on from a summary of its history"
 MESSAGE = "a message from its parent"
 
+_BREATH = 1000  # ms between an answer and the same question to another agent: graphs start their nodes one by one
+_TOOLS = 600_000  # ms that an agent's tools may take
+
 
 @dataclass(slots=True)
 class OpenTurn:
@@ -29,11 +32,13 @@ class OpenTurn:
     latest: dict[int, ModelCall] = field(default_factory=dict)  # per root agent, its latest call
 
     def is_going(self, at: int) -> bool:
-        """Whether some agent still had to go on at a moment."""
-        return any(
-            call.ended_at is None or call.ended_at > at or any(tool.kind != "server" for tool in call.tool_calls)
-            for call in self.latest.values()
-        )
+        """Whether some agent still had to go on at a moment, or had only just answered: no user is so quick."""
+        return any(call.ended_at is None or at < call.ended_at + _patience(call) for call in self.latest.values())
+
+
+def _patience(call: ModelCall) -> int:
+    """How long after its end an agent may still be at it, in ms."""
+    return _TOOLS if any(tool.kind != "server" for tool in call.tool_calls) else _BREATH
 
 
 class Story:

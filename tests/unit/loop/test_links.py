@@ -164,12 +164,20 @@ def test_answers_that_flow_together_are_one_turn() -> None:
     assert [(x.kind, x.from_call, x.to_call) for x in run.links] == [("result", 1, 3), ("result", 2, 3)]
 
 
+def test_which_of_the_agents_answers_first_changes_nothing() -> None:
+    red, blue = system("Red: argue for it."), system("Blue: argue against it.")
+    for ended in (110, 150, 400):  # before the other one starts, while it works, after it
+        one = make_call(1, [red, GO], "yes, by all means", offers=tools("look"), at=100, ended_at=ended)
+        other = make_call(2, [blue, GO], "no, by no means", offers=tools("find"), at=120, ended_at=180)
+        assert [len(turn.steps) for turn in build_run([one, other]).turns] == [2]
+
+
 def test_the_same_question_later_is_another_turn() -> None:
     red, blue = system("Red: argue for it."), system("Blue: argue against it.")
     run = build_run(
         [
             make_call(1, [red, GO], "yes, by all means", offers=tools("look")),
-            make_call(2, [blue, GO], "no, by no means", offers=tools("find"), at=900),
+            make_call(2, [blue, GO], "no, by no means", offers=tools("find"), at=9000),
         ]
     )
     assert [len(turn.steps) for turn in run.turns] == [1, 1]
