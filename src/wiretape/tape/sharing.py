@@ -25,6 +25,7 @@ _MOST_BODIES = 16
 _MOST_BYTES = 64 * 1024 * 1024
 _MENDED = 3  # recent bodies that are tried for one that differs in a single element
 _RESUMES = 48  # bytes behind that element by which its end is found
+_PIECE = 32 * 1024  # bytes that are compared at a time: what is copied for it stays in the processor's cache
 _WORTH_IT = 64  # bytes in common below which a body is no base
 
 
@@ -150,10 +151,13 @@ class BodyParser:
 
 
 def common_prefix(a: bytes, b: bytes) -> int:
-    """How many leading bytes are equal: by halving, so that the comparing is done by memcmp."""
-    low, high = 0, min(len(a), len(b))
-    if a[:high] == b[:high]:
-        return high
+    """How many leading bytes are equal: piece by piece, and by halving in the one that differs, all done by memcmp."""
+    low, most = 0, min(len(a), len(b))
+    high = min(_PIECE, most)
+    while a[low:high] == b[low:high]:
+        if high == most:
+            return most
+        low, high = high, min(high + _PIECE, most)
     while high - low > 1:
         middle = (low + high) // 2
         if a[low:middle] == b[low:middle]:
