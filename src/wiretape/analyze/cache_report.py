@@ -56,7 +56,7 @@ class CacheCall(Report):
     evidence: Evidence = "inferred"
     text: str = Field(description="the verdict as a sentence")
     breaks: list[CacheBreak] = Field(default_factory=list)
-    lost_tokens: int | None = Field(default=None, description="input that the cache would have served otherwise")
+    lost_tokens: int | None = Field(default=None, description="input that the cache could have served otherwise")
     lost_usd: float | None = None
     mend: str | None = Field(default=None, description="the one change that would mend it")
 

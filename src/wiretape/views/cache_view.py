@@ -126,7 +126,7 @@ def verdict_lines(one: CacheCall, console: Console, width: int) -> Iterator[Text
 def _cost(one: CacheCall) -> str:
     guess = "up to " if one.reported is None else ""
     paid = f", {money(one.lost_usd)} more than it needed to be" if one.lost_usd is not None else ""
-    return f"{guess}{one.lost_tokens:,} tokens that the cache would have served{paid}"
+    return f"{guess}{one.lost_tokens:,} tokens that the cache could have served{paid}"
 
 
 def _total(report: CacheReport, console: Console, width: int) -> Iterator[Text]:
