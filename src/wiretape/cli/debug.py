@@ -5,44 +5,103 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
+    from wiretape.adapters.live_desk import Desk
     from wiretape.debug.session import Debugger
 
+_CMD = "wiretape.cmd"
 
-@click.command("debug")
-@click.argument("tape", metavar="TAPE")
+
+class _WithProgram(click.Command):
+    """Keeps apart what stands behind `--`: the program, whose options are its own."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[_CMD] = args[at + 1 :]
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+
+@click.command("debug", cls=_WithProgram)
+@click.argument("tape", required=False, metavar="[TAPE] [-- CMD...]")
 @click.option("--batch", metavar="COMMANDS", help='Do these commands and end: "break 3; continue; print usage".')
 @click.option("-f", "--file", "file", metavar="FILE", help="Do the commands in a file (-: standard input) and end.")
 @click.option("--lines", is_flag=True, help="Ask for commands line by line, without the screen.")
-def command(tape: str, batch: str | None, file: str | None, lines: bool) -> None:
+@click.option("--live", is_flag=True, help="Record CMD, as wiretape record does: its calls go to real models.")
+@click.option("-o", "--output", metavar="NEW.tape", type=click.Path(path_type=Path), help="With --live: the new tape.")
+@click.option("--force", is_flag=True, help="With --live: replace the tape if it exists.")
+@click.option("--host", "hosts", metavar="GLOB", multiple=True, help="With --live: record this host, too.")
+@click.option("--upstream", metavar="URL", help="With --live: where requests to the base URL go that name no host.")
+@click.option(
+    "--tier",
+    type=click.Choice(["exact", "normalized", "masked", "position"]),
+    default="masked",
+    help="With TAPE and CMD: how alike a request must be at least (default: masked).",
+)
+@click.option("--pass", "let_through", metavar="GLOB", multiple=True, help="With TAPE and CMD: let this host through.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    tape: str | None,
+    batch: str | None,
+    file: str | None,
+    lines: bool,
+    live: bool,
+    **asked: Any,
+) -> None:
     """Walk the run on a TAPE forward and back, with breakpoints, as if it happened now.
+
+    With CMD behind `--` the run does happen now: CMD is played from TAPE as by wiretape replay, or recorded with
+    --live, and its calls wait where you hold them: look, and decide what each gets. Exit code: CMD's own, if it is not
+    0; else 3 if a request had no recorded answer.
 
     At a terminal this is a screen (it needs the extra tui), or a prompt; help or ? lists the commands. Where
     standard input is no terminal, its lines are the commands. A script stops at its first error and exits with 2.
     """
     if batch is not None and file is not None:
         raise UsageError("--batch and --file both give the commands: use one of them")
-    script = _script(tape, batch, file)
+    argv = ctx.meta.get(_CMD, [])
+    _check(tape, argv, live, asked)
+    script = _script(tape or "", batch, file)
+    screen = None if lines or script is not None else _screen()
+    if argv:
+        from wiretape.cli.debug_live import Asked, debug_recorded, debug_replayed
+
+        wish = Asked(tuple(argv), script, screen, **asked)
+        ctx.exit(debug_recorded(wish) if live else debug_replayed(str(tape), wish))
+    from wiretape.cli.debug_lines import converse, run_script
     from wiretape.cli.debugging import open_debugger
 
-    debugger = open_debugger(tape)
-    from wiretape.cli.debug_lines import converse, run_script
-
+    debugger = open_debugger(str(tape))
     if script is not None:
         run_script(debugger, script)
-        return
-    screen = None if lines else _screen()
-    if screen is not None:
-        screen(debugger)
+    elif screen is not None:
+        screen(debugger, None)
     else:
         converse(debugger)
+
+
+def _check(tape: str | None, argv: Sequence[str], live: bool, asked: Mapping[str, Any]) -> None:
+    if live:
+        if tape is not None:
+            raise UsageError(f"--live records a new tape, and {tape} is one to play: leave out one of them")
+        if not argv or asked["output"] is None:
+            raise UsageError("--live needs a new tape and a program: wiretape debug --live -o NEW.tape -- CMD")
+        return
+    if tape is None:
+        raise UsageError("which tape? wiretape debug TAPE, or wiretape debug --live -o NEW.tape -- CMD")
+    if asked["output"] is not None:
+        raise UsageError("-o names the tape that --live records: nothing is recorded here")
 
 
 def _script(tape: str, batch: str | None, file: str | None) -> str | None:
@@ -63,7 +122,7 @@ def _script(tape: str, batch: str | None, file: str | None) -> str | None:
     return sys.stdin.read()
 
 
-def _screen() -> Callable[[Debugger], None] | None:
+def _screen() -> Callable[[Debugger, Desk | None], None] | None:
     """The screen, where there is a terminal for it and the library is installed."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return None
@@ -72,5 +131,5 @@ def _screen() -> Callable[[Debugger], None] | None:
             "line by line, since textual is not installed: pip install 'wiretape[tui]' brings a screen", err=True
         )
         return None
-    found: Callable[[Debugger], None] = importlib.import_module("wiretape.adapters.screen.app").run_screen
+    found: Callable[[Debugger, Desk | None], None] = importlib.import_module("wiretape.adapters.screen.app").run_screen
     return found

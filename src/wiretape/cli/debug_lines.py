@@ -3,66 +3,141 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from wiretape.debug.replies import Edit, Reply, said
 from wiretape.debug.script import split
 from wiretape.errors import UsageError
 from wiretape.views.debug_reply import reply_view
 from wiretape.views.figures import count
-from wiretape.views.printable import one_line
+from wiretape.views.printable import one_line, visible
 from wiretape.views.terminal import make_console
 
 if TYPE_CHECKING:
+    from wiretape.adapters.live_desk import Desk
     from wiretape.debug.session import Debugger
 
 PROMPT = "(wiretape) "
 
 
-def run_script(debugger: Debugger, script: str) -> None:
-    """Do every command, a blank line between the replies. Raises UsageError at the first that cannot be done."""
-    console = make_console()
+class Front:
+    """A console with a debugger behind it. `desk`: where a program is at work, whose calls may wait."""
+
+    def __init__(self, debugger: Debugger, desk: Desk | None = None) -> None:
+        self.debugger = debugger
+        self._desk = desk
+        self._console = make_console()
+
+    def do(self, line: str) -> Reply:
+        """One command, to its end: the editor is closed, and what was to be waited for has come."""
+        if self._desk is None:
+            return self.debugger.execute(line)
+        reply = self._desk.execute(line)
+        if reply.edit is not None:
+            reply = self._edited(self._desk, reply.edit)
+        if reply.waits:
+            later = self._waited(self._desk)
+            reply = replace(reply, parts=(*reply.parts, *later.parts), error=later.error)
+        self.show_output()
+        return reply
+
+    def show(self, reply: Reply) -> None:
+        if reply.parts or reply.error is not None:
+            self._console.print(reply_view(reply))
+
+    def blank(self) -> None:
+        self._console.print()
+
+    def say(self, text: str, style: str) -> None:
+        self._console.print(text, style=style)
+
+    def show_output(self) -> None:
+        """What the program printed, each line with the call that was answered last before it."""
+        for line in self._desk.unseen_output() if self._desk is not None else ():
+            mark = "-" if line.call is None else line.call
+            with suppress(OSError):  # nobody reads it any more
+                print(
+                    f"[{mark}] {visible(line.text)}",
+                    file=sys.stdout if line.stream == "out" else sys.stderr,
+                    flush=True,
+                )
+
+    @staticmethod
+    def _edited(desk: Desk, edit: Edit) -> Reply:
+        from wiretape.cli.fork import in_editor
+
+        try:
+            return desk.edited(edit, in_editor(edit.text))
+        except UsageError as error:
+            return Reply(error=str(error))
+
+    def _waited(self, desk: Desk) -> Reply:
+        try:
+            return desk.wait(self.show_output)
+        except KeyboardInterrupt:
+            desk.interrupt()
+            return said("the program goes on; its very next call will be held (continue waits for it)", "dim")
+
+
+def run_script(debugger: Debugger, script: str, desk: Desk | None = None) -> bool:
+    """Do every command, a blank line between the replies. Raises UsageError at the first that cannot be done.
+
+    True: the last was to quit.
+    """
+    front = Front(debugger, desk)
     printed = False
     for number, line in enumerate(split(script), 1):
-        reply = debugger.execute(line)
+        reply = front.do(line)
         if reply.error is not None:
             raise UsageError(f"command {number} ({one_line(line)}): {reply.error}")
         if reply.quit:
-            return
+            return True
         if reply.parts:
             if printed:
-                console.print()
-            console.print(reply_view(reply))
+                front.blank()
+            front.show(reply)
             printed = True
+    return False
 
 
-def converse(debugger: Debugger) -> None:
+def converse(debugger: Debugger, desk: Desk | None = None) -> None:
     """Ask for a line, do it, show the reply, until the person leaves."""
-    console = make_console()
-    console.print(reply_view(debugger.execute("info tape")))
-    console.print("help or ? lists the commands; step goes on to the first call", style="dim")
-    debugger.history.clear()
-    debugger.judge()  # so that no step has to wait for it
-    found = len(debugger.world.all_remarks())
-    if found:
-        console.print(f"{count(found, 'finding')} about this run: info findings lists them", style="yellow")
+    front = Front(debugger, desk)
+    _greet(front, debugger, desk)
     _prepare_completion(debugger)
     while True:
         try:
             line = _ask()
         except EOFError:
-            console.print()
+            front.blank()
             return
         except KeyboardInterrupt:
-            console.print()
+            front.blank()
             continue
         try:
-            reply = debugger.execute(line)
-            console.print(reply_view(reply)) if reply.parts or reply.error is not None else None
+            reply = front.do(line)
+            front.show(reply)
         except KeyboardInterrupt:
-            console.print("(interrupted)", style="dim")
+            front.say("(interrupted)", "dim")
             continue
         if reply.quit:
             return
+
+
+def _greet(front: Front, debugger: Debugger, desk: Desk | None) -> None:
+    if desk is not None:
+        front.say("the program has not been started: break says where to hold it, continue starts it", "dim")
+        front.say("step starts it and holds its first call; help or ? lists the commands", "dim")
+        return
+    front.show(debugger.execute("info tape"))
+    front.say("help or ? lists the commands; step goes on to the first call", "dim")
+    debugger.history.clear()
+    debugger.judge()  # so that no step has to wait for it
+    found = len(debugger.world.all_remarks())
+    if found:
+        front.say(f"{count(found, 'finding')} about this run: info findings lists them", "yellow")
 
 
 def _ask() -> str:

@@ -16,6 +16,7 @@ from wiretape.debug.timeline import Phase, Stop
 if TYPE_CHECKING:
     from wiretape.analyze.lint.base import Subject
     from wiretape.cli.tapes import Opened
+    from wiretape.debug.live import Live
     from wiretape.model.loop import Run, Step
     from wiretape.tape.notes import NoteDocument, NotesFile
 
@@ -61,6 +62,34 @@ def known_of(opened: Opened) -> Known:
     )
 
 
+def known_of_live(name: str, debugger: Debugger, live: Live) -> Known:
+    """What is known of a run that is still happening: asked of the run as it is by then."""
+
+    def why(step: Step) -> str:
+        from wiretape.analyze.why import why
+
+        return why(step, debugger.line.run)
+
+    def findings() -> list[Remark]:
+        """Those that time cannot mend: an answer, or a tool's result, that may still come is not missed."""
+        waiting = {one.number for one in live.held}
+        return [
+            one
+            for one in _Judging(debugger.line.run).remarks()
+            if not live.is_open(one.call) and one.call not in waiting and not (live.running and one.kind in _STILL_OPEN)
+        ]
+
+    return Known(
+        name=name,
+        exchanges=live.exchanges,
+        why=why,
+        cache=lambda: _Judging(debugger.line.run).verdicts(),
+        findings=findings,
+        drift=live.drifts,
+        open_tape=_other_tape,
+    )
+
+
 def _fork(opened: Opened, call: int, words: Sequence[str]) -> str:
     from wiretape.cli.fork import make_as_typed
 
@@ -99,6 +128,9 @@ class _Judging:
     def verdicts(self) -> dict[int, CacheVerdict]:
         """What the prompt cache did for each call."""
         return {one.call: CacheVerdict(one.verdict, one.text) for one in self._subject.cache.calls}
+
+
+_STILL_OPEN = ("tool-call-without-result",)  # findings about what has not come yet
 
 
 def _other_tape(path: str) -> Run:

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ import click
 from wiretape.errors import TapeError, TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
+    from wiretape.adapters.mitm_addon import RecordingAddon
     from wiretape.adapters.mitm_recording import Recording
     from wiretape.adapters.old_tape import OldTape
     from wiretape.adapters.surroundings import Surroundings
@@ -37,17 +38,17 @@ class Options:
     """What was asked for."""
 
     tape: Path
-    hosts: tuple[str, ...]
-    everything: bool
-    upstream: str | None
-    port: int
-    keep_unset: bool
-    note: str | None
-    provenance: str | None
-    append: bool
-    force: bool
-    stats: bool
-    verbose: bool
+    hosts: tuple[str, ...] = ()
+    everything: bool = False
+    upstream: str | None = None
+    port: int = 0
+    keep_unset: bool = False
+    note: str | None = None
+    provenance: str | None = None
+    append: bool = False
+    force: bool = False
+    stats: bool = True
+    verbose: bool = False
     update: Path | None = None
     tier: str = "masked"
 
@@ -145,6 +146,28 @@ def _update(options: Options, argv: Sequence[str]) -> int:
 
 
 def _record(options: Options, argv: Sequence[str]) -> int:
+    report = _report(options, argv)
+
+    def run(recording: Recording, around: Surroundings) -> int:
+        return run_recorded(recording, argv, report, around, options)
+
+    return record(options, argv, report, run)
+
+
+def _report(options: Options, argv: Sequence[str]) -> LiveReport:
+    from wiretape.cli.record_report import LiveReport
+
+    return LiveReport(options.tape, argv, counted=options.stats)
+
+
+def record(
+    options: Options,
+    argv: Sequence[str],
+    report: LiveReport,
+    run: Callable[[Recording, Surroundings], int],
+    addon: Callable[..., RecordingAddon] | None = None,
+) -> int:
+    """Make a tape of what `run` does, which gives the program's exit code."""
     need_mitmproxy()
     check_run(options, argv)
     _check_tape(options)
@@ -152,12 +175,10 @@ def _record(options: Options, argv: Sequence[str]) -> int:
     from wiretape.adapters.old_tape import OldTape
     from wiretape.adapters.settings import load_settings
     from wiretape.adapters.surroundings import look_around
-    from wiretape.cli.record_report import LiveReport
     from wiretape.tape.redact import Redactor
 
     around = look_around(argv, os.environ, Path.cwd())
     settings = load_settings(Path.cwd())
-    report = LiveReport(options.tape, argv, counted=options.stats)
     held = options.append and options.tape.exists()
     old = OldTape(options.tape) if options.force else None
     try:
@@ -178,8 +199,9 @@ def _record(options: Options, argv: Sequence[str]) -> int:
             port=options.port,
             verbose=options.verbose,
             keep_unset=options.keep_unset,
+            **({} if addon is None else {"addon": addon}),
         )
-        code = run_recorded(recording, argv, report, around, options)
+        code = run(recording, around)
     finally:
         with held_signals():
             summary = recorder.close()
@@ -212,23 +234,32 @@ def run_recorded(
 ) -> int:
     """Until the program ends, or until Ctrl-C where there is none. `apart`: what it prints goes to stderr."""
     from wiretape.adapters.child import run_child
-    from wiretape.adapters.preparing import prepare
-    from wiretape.adapters.unset_routes import only_set
-    from wiretape.cli.settings_lines import say_settings
 
     with recording:
-        variables = around.without_those_of_files(recording.variables())
-        prepared = prepare(argv, around, recording.port)
-        if options.verbose:
-            say_settings(variables, around, prepared)
-        variables |= only_set(prepared.variables, os.environ) if options.keep_unset else prepared.variables
+        prepared, variables = led_here(recording, argv, around, options)
         if argv:
-            return run_child(prepared.argv, {**os.environ, **variables}, _STDERR if apart else None)
+            return run_child(prepared, {**os.environ, **variables}, _STDERR if apart else None)
         with _stop_signal() as stop:
             report.listening(recording.port)
             _print_exports(variables)
             stop.wait()
     return 0
+
+
+def led_here(
+    recording: Recording, argv: Sequence[str], around: Surroundings, options: Options
+) -> tuple[Sequence[str], dict[str, str]]:
+    """The program as it is to be run, and the variables that lead it to the recorder, which listens by now."""
+    from wiretape.adapters.preparing import prepare
+    from wiretape.adapters.unset_routes import only_set
+    from wiretape.cli.settings_lines import say_settings
+
+    variables = around.without_those_of_files(recording.variables())
+    prepared = prepare(argv, around, recording.port)
+    if options.verbose:
+        say_settings(variables, around, prepared)
+    variables |= only_set(prepared.variables, os.environ) if options.keep_unset else prepared.variables
+    return prepared.argv, variables
 
 
 def need_mitmproxy() -> None:

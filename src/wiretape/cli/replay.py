@@ -7,8 +7,8 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -64,17 +64,17 @@ class Options:
     """What was asked for."""
 
     tapes: tuple[Path, ...]
-    pace: float
-    let_through: tuple[str, ...]
-    tier: str
-    max_age: str | None
-    max_age_action: str | None
-    repeat: bool
-    faults: tuple[str, ...]
-    port: int
-    proxy: bool | None  # None: where it can be had
-    report: Path | None
-    verbose: bool
+    pace: float = 0
+    let_through: tuple[str, ...] = ()
+    tier: str = "masked"
+    max_age: str | None = None
+    max_age_action: str | None = None
+    repeat: bool = False
+    faults: tuple[str, ...] = ()
+    port: int = 0
+    proxy: bool | None = None  # None: where it can be had
+    report: Path | None = None
+    verbose: bool = False
 
 
 @click.command(cls=_WithProgram)
@@ -122,11 +122,11 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
 
     if argv:
         find_command(argv, os.environ)
-    _check(options)
-    session = _session(options, argv)
+    check(options)
+    session = session_of(options, argv)
     if argv:
-        session.program = _typed(argv)
-    opened, why_closed = _authority(options.proxy)
+        session.program = typed(argv)
+    opened, why_closed = authority_of(options.proxy)
     replaying = Replaying(
         session,
         port=0 if options.proxy else options.port,
@@ -141,13 +141,13 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
     with replaying:
         code = _run(replaying, argv, session, options)
     report = session.report()
-    _summary(report, argv, code)
+    summary(report, argv, code)
     if options.report is not None:
         _write(options.report, report)
-    return code or (MissError.exit_code if report.missed or (argv and _unplayed(report)) else 0)
+    return code or (MissError.exit_code if report.missed or (argv and unplayed(report)) else 0)
 
 
-def _authority(proxy: bool | None) -> tuple[Authority | None, str]:
+def authority_of(proxy: bool | None) -> tuple[Authority | None, str]:
     """What TLS is opened with; without it, what a miss says of that. An error where it was asked for by name."""
     from wiretape.adapters.opening import authority
 
@@ -161,13 +161,13 @@ def _authority(proxy: bool | None) -> tuple[Authority | None, str]:
         return None, f"  or let wiretape replay open TLS (--proxy): {error}"
 
 
-def _typed(argv: Sequence[str]) -> str:
+def typed(argv: Sequence[str]) -> str:
     """The program as a person would type it, on one line; cut down where it holds more than that."""
     typed = shlex.join(argv)
     return typed if typed.isprintable() else f"{shlex.quote(argv[0])} …"
 
 
-def _check(options: Options) -> None:
+def check(options: Options) -> None:
     """What can be known to fail fails here, before the program runs."""
     from wiretape.adapters.hosts import provider_within
 
@@ -194,18 +194,18 @@ def _check_report(path: Path) -> None:
         raise UsageError(f"cannot write the report to {path}: {wrong}; nothing was run")
 
 
-def _unplayed(report: ReplayReport) -> bool:
+def unplayed(report: ReplayReport) -> bool:
     """Whether a tape with something on it came to nothing at all. A fault in an answer's place is something."""
     return bool(report.left_over or report.sockets) and not (report.played or report.injected)
 
 
 def _renewal(tape: Tape, argv: Sequence[str]) -> str:
     """How to record a tape anew, or to find out whether it must be."""
-    program = _typed(argv) if argv else "…"
+    program = typed(argv) if argv else "…"
     return f"  to record it anew: wiretape record -o {shlex.quote(str(tape.path))} --force -- {program}"
 
 
-def _session(options: Options, argv: Sequence[str]) -> ReplaySession:
+def session_of(options: Options, argv: Sequence[str]) -> ReplaySession:
     from wiretape.adapters.settings import load_settings
     from wiretape.replay.age import age_limit
     from wiretape.replay.fault_specs import parse_fault
@@ -226,9 +226,25 @@ def _session(options: Options, argv: Sequence[str]) -> ReplaySession:
 
 def _run(replaying: Replaying, argv: Sequence[str], session: ReplaySession, options: Options) -> int:
     """Until the program ends, or until Ctrl-C where there is none."""
+    from wiretape.adapters.child import run_child
+
+    with led_here(replaying, argv, session, options.verbose) as (prepared, variables):
+        if argv:
+            return run_child(prepared, {**os.environ, **variables})
+    _print_exports(variables)
+    proxy = f", as a proxy on http://127.0.0.1:{replaying.gate_port}," if options.proxy else ""
+    click.echo(f"wiretape: replaying on http://127.0.0.1:{replaying.port}{proxy} until Ctrl-C", err=True)
+    _wait_for_stop()
+    return 0
+
+
+@contextmanager
+def led_here(
+    replaying: Replaying, argv: Sequence[str], session: ReplaySession, verbose: bool
+) -> Iterator[tuple[Sequence[str], dict[str, str]]]:
+    """The program as it is to be run, and the variables that lead it here. What it needs is there meanwhile."""
     from tempfile import TemporaryDirectory
 
-    from wiretape.adapters.child import run_child
     from wiretape.adapters.preparing import prepare
     from wiretape.adapters.surroundings import look_around
     from wiretape.cli.settings_lines import say_settings
@@ -239,16 +255,9 @@ def _run(replaying: Replaying, argv: Sequence[str], session: ReplaySession, opti
         prepared = prepare(
             argv, around, replaying.port, replaying=True, knows=session.knows_host, scratch=Path(scratch)
         )
-        if options.verbose:
+        if verbose:
             say_settings(variables, around, prepared)
-        variables |= prepared.variables
-        if argv:
-            return run_child(prepared.argv, {**os.environ, **variables})
-    _print_exports(variables)
-    proxy = f", as a proxy on http://127.0.0.1:{replaying.gate_port}," if options.proxy else ""
-    click.echo(f"wiretape: replaying on http://127.0.0.1:{replaying.port}{proxy} until Ctrl-C", err=True)
-    _wait_for_stop()
-    return 0
+        yield prepared.argv, {**variables, **prepared.variables}
 
 
 def _print_exports(variables: Mapping[str, str]) -> None:
@@ -288,7 +297,7 @@ def _live_lines(session: ReplaySession, verbose: bool) -> Callable[[Outcome], No
     return show
 
 
-def _summary(report: ReplayReport, argv: Sequence[str], code: int) -> None:
+def summary(report: ReplayReport, argv: Sequence[str], code: int) -> None:
     from wiretape.views.replay_view import Unreached, replay_view
     from wiretape.views.terminal import make_console
 
@@ -299,7 +308,7 @@ def _summary(report: ReplayReport, argv: Sequence[str], code: int) -> None:
     if code:
         console.print(f"{Path(argv[0]).name} exited with {code} before any call", style="bold yellow", soft_wrap=True)
     else:
-        console.print(Unreached(report, _typed(argv), failed=bool(argv) and _unplayed(report)), crop=False)
+        console.print(Unreached(report, typed(argv), failed=bool(argv) and unplayed(report)), crop=False)
 
 
 def _write(path: Path, report: ReplayReport) -> None:

@@ -18,6 +18,7 @@ GROUPS = {
     "stopping": "where to stop",
     "looking": "looking",
     "keeping": "keeping",
+    "living": "a program at work: the calls that wait",
     "forking": "another run from here on",
     "helping": "help",
 }

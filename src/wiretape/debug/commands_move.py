@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from wiretape.debug import moves
+from wiretape.debug.living import onwards, set_off
 from wiretape.debug.replies import Arrived, Part, Reply, Said
 from wiretape.debug.table import Command
 from wiretape.debug.timeline import Stop, Timeline
@@ -35,8 +36,13 @@ def _going(name: str, move: Move) -> Callable[[Debugger, str], Reply]:
 
     def run(debugger: Debugger, rest: str) -> Reply:
         arrived: Arrived | None = None
+        forward = not name.startswith("reverse")
         for _ in range(times(rest, name)):
             place = debugger.travel(move)
+            if debugger.live is not None and forward:
+                further = onwards(debugger, debugger.live, place, name)
+                if further is not None:
+                    return further
             if place == debugger.at:
                 break
             arrived = debugger.arrive(place)
@@ -82,6 +88,10 @@ def _run(debugger: Debugger, rest: str, name: str, way: Callable[[Timeline, int,
     arrived: Arrived | None = None
     for _ in range(times(rest, name)):
         place = way(debugger.line, debugger.at, debugger.stops_here)
+        if debugger.live is not None and way is moves.run_on:
+            further = onwards(debugger, debugger.live, place, name)
+            if further is not None:
+                return further
         if place == debugger.at:
             break
         arrived = debugger.arrive(place)
@@ -97,13 +107,16 @@ def _run(debugger: Debugger, rest: str, name: str, way: Callable[[Timeline, int,
 def _restart(debugger: Debugger, rest: str) -> Reply:
     if rest:
         raise UsageError("run takes no argument: it goes to the start and continues to the first breakpoint")
-    debugger.arrive(0)
+    if debugger.live is None or not debugger.live.running:
+        debugger.arrive(0)
     return _continue(debugger, "")
 
 
 def _finish(debugger: Debugger, rest: str) -> Reply:
     frame = debugger.frame
     number = debugger.here.call
+    if debugger.live is not None and any(one.stop == debugger.here for one in debugger.live.held):
+        return set_off(debugger, debugger.live, "finish")
     going = debugger.line.frames(number)[frame].activation if number is not None else None
     goal = moves.out(debugger.line, debugger.at, frame)
     place = debugger.travel(lambda line, at: goal)

@@ -48,7 +48,7 @@ def _spelled_out(debugger: Debugger, text: str) -> str:
     """`3` is a call, `x3` an exchange, a quoted text something that is said, a tool's or an agent's name itself."""
     if match := _NUMBERED.match(text):
         number, name = int(match[2]), "exchange" if match[1] else "call"
-        if name == "call":
+        if name == "call" and debugger.live is None:
             debugger.line.step(number)
         return f"{name}={number}{text[match.end() :]}"
     if text[0] in "'\"":
@@ -60,19 +60,24 @@ def _spelled_out(debugger: Debugger, text: str) -> str:
 
 
 def _kind_of(debugger: Debugger, word: str) -> str:
-    run = debugger.line.run
-    if any(use.call.name == word for use in run.tool_uses):
+    live = debugger.live
+    runs = [debugger.line.run, *([live.expected] if live is not None and live.expected is not None else [])]
+    if any(use.call.name == word for run in runs for use in run.tool_uses):
         return "tool"
-    if any(agent.name == word for agent in run.agents):
+    if any(agent.name == word for run in runs for agent in run.agents):
         return "agent"
     if word in ("not", "unknown", "true", "false"):
         raise UsageError(f"break on what? Such as: {_EXAMPLES}")
-    there = [*(use.call.name for use in run.tool_uses), *(agent.name for agent in run.agents), *NAMES]
+    there = [
+        name for run in runs for name in (*(use.call.name for use in run.tool_uses), *(a.name for a in run.agents))
+    ]
+    there += NAMES
     near = get_close_matches(word, list(dict.fromkeys(there)), 2)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise UsageError(
-        f"{word!r} is no tool and no agent of this tape, and no name{hint} "
-        "(info tools, info agents and help names list them)"
+        f"{word!r} is no tool and no agent of this {'tape' if live is None else 'run so far'}, and no name{hint} "
+        f"({'info tools, info agents and' if live is None else f'tool={word} or agent={word} says what it is;'} "
+        "help names list them)"
     )
 
 
@@ -98,7 +103,8 @@ def _told(debugger: Debugger, point: Breakpoint) -> tuple[Said, ...]:
     kind = "watchpoint" if point.watch else "temporary breakpoint" if point.once else "breakpoint"
     number = len(dict.fromkeys(stop.call for stop in places))
     where = _where(debugger, point, [stop.call for stop in places if stop.call is not None])
-    told = Said(f"{kind} {point.number}: {point.text} ({where})", "plain" if number else "bad")
+    good = number or debugger.live is not None
+    told = Said(f"{kind} {point.number}: {point.text} ({where})", "plain" if good else "bad")
     return (told, *(Said(words, "dim") for words in _untold(debugger, point)))
 
 
@@ -115,7 +121,7 @@ def _where(debugger: Debugger, point: Breakpoint, calls: Sequence[int]) -> str:
     found = list(dict.fromkeys(calls))
     verb = "changes" if point.watch else "is so"
     if not found:
-        return f"{verb} nowhere on this tape"
+        return f"{verb} nowhere {'on this tape' if debugger.live is None else 'so far'}"
     if len(found) <= 6:
         return f"{verb} at call{'s' if len(found) > 1 else ''} {', '.join(map(str, found))}"
     return f"{verb} at {many(len(found), 'call')}, first at call {found[0]}, last at call {found[-1]}"

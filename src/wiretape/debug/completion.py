@@ -61,6 +61,8 @@ def _argument(debugger: Debugger, command: Command, head: str, rest: str) -> tup
             return len(head) - len(rest), ["start", "end", *turns, *map(str, debugger.line.calls)]
         case "point":
             return start, [str(point.number) for point in debugger.breakpoints.points]
+        case "held":
+            return start, [str(one.number) for one in debugger.live.held] if debugger.live is not None else ()
         case "checkpoint":
             return start, map(str, debugger.checkpoints)
         case "topic":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wiretape.debug.breakpoints import Hit
@@ -81,16 +82,27 @@ Part: TypeAlias = Said | Arrived | Listing | Value | Matched | Comparison | Cont
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """A text that a person is to change in an editor; `done` takes what became of it."""
+
+    text: str
+    done: Callable[[str], Reply]
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """The answer to one line. `error`: what was asked for could not be done, and what to do instead; nothing changed.
 
     `quit`: the person wants to leave. `command`: the full name of what was done, empty for an error before that.
+    `waits`: the program goes on; there is more to say when it is held, or has ended. `edit`: an editor is to be opened.
     """
 
     command: str = ""
     parts: tuple[Part, ...] = ()
     error: str | None = None
-    quit: bool = field(default=False)
+    quit: bool = False
+    waits: bool = False
+    edit: Edit | None = None
 
 
 def said(text: str, tone: Tone = "plain") -> Reply:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from wiretape.debug.breakpoints import Breakpoints
 from wiretape.debug.completion import Completion, complete
@@ -26,6 +26,9 @@ from wiretape.debug.timeline import Stop, Timeline
 from wiretape.debug.world import World
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.model.loop import Run
+
+if TYPE_CHECKING:
+    from wiretape.debug.live import Live
 
 Move: TypeAlias = Callable[[Timeline, int], int]
 LONGEST_HISTORY = 1000
@@ -49,6 +52,7 @@ class Debugger:
         self.notes: list[Note] = list(notes)
         self.save_notes = save_notes
         self.history: list[str] = []
+        self.live: Live | None = None  # the program that makes this run, if it is at work now
         self.judged = True  # False: places and marks are shown without findings, verdicts and drift, which take a while
         self.sought: str | None = None  # what was searched for last
         self.listed: tuple[int, int] | None = None  # the calls that `list` showed last
@@ -109,6 +113,8 @@ class Debugger:
             self.history.append(words)
             del self.history[:-LONGEST_HISTORY]
         try:
+            if self.live is not None:
+                self.live.refresh()
             command, rest = find(words)
             reply = command.run(self, rest)
             return replace(reply, command=command.name)
@@ -148,6 +154,10 @@ class Debugger:
         goal = move(self.line, self.at)
         step = 1 if goal > self.at else -1
         return next((place for place in range(self.at + step, goal, step) if self.stops_here(place)), goal)
+
+    def know(self, known: Known) -> None:
+        """What others know of this run."""
+        self.world = World(self.line.run, known)
 
     def grow(self, run: Run) -> None:
         """The run has more calls than before (it is being recorded). Stands where it stood."""

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from wiretape.debug.replies import Reply
     from wiretape.debug.session import Debugger
 
-Group: TypeAlias = Literal["moving", "stopping", "looking", "keeping", "forking", "helping"]
+Group: TypeAlias = Literal["moving", "stopping", "looking", "keeping", "living", "forking", "helping"]
 # What an argument can be, for completion.
-Argument: TypeAlias = Literal["expression", "call", "place", "point", "checkpoint", "topic", "command", ""]
+Argument: TypeAlias = Literal["expression", "call", "place", "point", "checkpoint", "topic", "command", "held", ""]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,19 @@ class Command:
 @cache
 def commands() -> Mapping[str, Command]:
     """All commands by their full names, in the order of help."""
-    from wiretape.debug import commands_fork, commands_help, commands_keep, commands_look, commands_move, commands_stop
+    from wiretape.debug import (
+        commands_fork,
+        commands_help,
+        commands_keep,
+        commands_live,
+        commands_look,
+        commands_move,
+        commands_stop,
+    )
 
-    modules = (commands_move, commands_stop, commands_look, commands_keep, commands_fork, commands_help)
+    modules = (
+        commands_move, commands_stop, commands_look, commands_keep, commands_live, commands_fork, commands_help
+    )  # fmt: skip
     return {command.name: command for module in modules for command in module.COMMANDS}
 
 

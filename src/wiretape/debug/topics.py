@@ -212,6 +212,12 @@ class Topic:
     aliases: tuple[str, ...] = ()
 
 
+def _held(debugger: Debugger) -> tuple[Part, ...]:
+    from wiretape.debug.commands_live import held_listing, live_of
+
+    return (held_listing(debugger, live_of(debugger, "info held")),)
+
+
 TOPICS: dict[str, Topic] = {
     "breakpoints": Topic("what stops a run", _breakpoints, ("b", "break", "watchpoints", "watch")),
     "checkpoints": Topic("places to go back to", _checkpoints),
@@ -221,5 +227,6 @@ TOPICS: dict[str, Topic] = {
     "turns": Topic("the user's messages", _turns),
     "tools": Topic("which tools were called", _tools),
     "frame": Topic("who called whom", _frames, ("stack", "frames")),
+    "held": Topic("which calls of a program at work wait", _held),
     "tape": Topic("what the tape holds", _tape, ("program", "file")),
 }

@@ -133,6 +133,7 @@ class ReplaySession:
             self._outcomes,
             self._socket_miss,
         )
+        self._owed: set[int] = set()  # recorded calls whose answer a person withheld: the next attempt gets it
         self._faults = aim(self.options.faults, self._recorded, self.names, lambda: self._tiers.runs)
         self._tiers.exact  # noqa: B018  built now: it is asked by every request
 
@@ -226,6 +227,43 @@ class ReplaySession:
         at = numbers.index(answer.reference.call) if answer.reference.call in numbers else 0
         return replace(calls[at], number=answer.reference.call or 0) if calls else None
 
+    # -- where a person overrules it -----------------------------------------------------------------------------------
+
+    def accept(self, request: LiveRequest, missed: Miss) -> Answer | None:
+        """The nearest recorded answer to a request that missed, given all the same. None: nothing is near."""
+        nearest = missed.nearest
+        recorded = next((r for r in self._recorded if nearest is not None and r.reference == nearest), None)
+        if recorded is None:
+            return None
+        probe = self._probe(request)
+        self._played[recorded.order] = True
+        self._owed.discard(recorded.order)
+        apart = self._apart(recorded, probe, None)
+        self._continuity.note(recorded, probe)
+        exchange = self._echoes.forward(recorded.exchange)
+        answer = Answer(missed.number, recorded.reference, exchange, Tier.POSITION, apart)
+        self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
+        self._instead(missed, answer)
+        return answer
+
+    def withhold(self, outcome: Outcome, instead: Outcome) -> None:
+        """Something else was given in the place of an outcome. A recorded answer is left for the next attempt."""
+        self._instead(outcome, instead)
+        reference = outcome.reference if isinstance(outcome, Answer) else None
+        recorded = next((r for r in self._recorded if r.reference == reference), None)
+        if recorded is not None:
+            self._owed.add(recorded.order)
+            self._played[recorded.order] = False
+
+    def refusal(self, request: LiveRequest, status: int, message: str) -> tuple[Headers, bytes]:
+        """An error in the shape of who is asked."""
+        return provider_error(self._probe(request), status, message, "wiretape_fault")
+
+    def _instead(self, outcome: Outcome, other: Outcome) -> None:
+        place = next((place for place, one in enumerate(self._outcomes) if one is outcome), None)
+        if place is not None:
+            self._outcomes[place] = other
+
     @property
     def misses(self) -> list[Miss]:
         return [outcome for outcome in self._outcomes if isinstance(outcome, Miss)]
@@ -293,12 +331,15 @@ class ReplaySession:
         for tier, index in self._tiers:
             found = index.shelf.last_played(index.place(probe).key, probe.address.host, probe.strict)
             if found is not None:
-                if self.options.repeat or self._faults.delayed(found):
+                if self._may_repeat(found):
                     return self._give(self._recorded[found], probe, tier, repeated=True)
                 return self._nothing(probe, already=self._recorded[found])
-        if already is not None and (self.options.repeat or self._faults.delayed(already.order)):
+        if already is not None and self._may_repeat(already.order):
             return self._give(already, probe, Tier.MASKED, repeated=True)
         return self._nothing(probe, already)
+
+    def _may_repeat(self, order: int) -> bool:
+        return self.options.repeat or order in self._owed or self._faults.delayed(order)
 
     def _give(
         self, recorded: Recorded, probe: Probe, tier: Tier, repeated: bool = False, moved: Found | None = None
@@ -311,6 +352,7 @@ class ReplaySession:
         if faults and faults[0].breaks:
             return self._inject(recorded, probe, faults[0])
         self._played[recorded.order] = True
+        self._owed.discard(recorded.order)
         apart = self._apart(recorded, probe, moved) if tier is not Tier.EXACT else ()
         self._continuity.note(recorded, probe)
         if self.options.tier is Tier.POSITION:

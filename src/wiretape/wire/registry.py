@@ -193,7 +193,11 @@ def decode(
     registry = registry or default_registry()
     memo = memo if memo is not None else Memo()
     exchanges = list(exchanges)
-    calls = [call for exchange in exchanges for call in registry.calls_of(exchange, memo)]
+    return numbered([call for exchange in exchanges for call in registry.calls_of(exchange, memo)], exchanges)
+
+
+def numbered(calls: list[ModelCall], exchanges: Sequence[Exchange]) -> list[ModelCall]:
+    """What `calls_of` gave of all these exchanges, with what one tells of another, numbered from 1 by start."""
     calls = settle(calls, exchanges)
     calls.sort(key=lambda call: (call.at, call.exchange, call.part or 0))
     return [replace(call, number=number) for number, call in enumerate(with_histories(calls), 1)]

@@ -53,7 +53,7 @@ def test_what_it_looks_like(name: str, keys: list[str], columns: int, lines: int
 
 
 def test_every_key_is_on_the_help_page_and_does_a_command_there_is() -> None:
-    shown = after(Path("subagents.tape"), ["question_mark"], (120, 120))
+    shown = after(Path("subagents.tape"), ["question_mark"], (120, 160))
     for _, keys in GROUPS:
         for key in keys:
             assert key.help in shown

@@ -14,6 +14,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.timer import Timer
 from textual.widgets import Static, Tree
 
+from wiretape.adapters.live_desk import Desk
 from wiretape.adapters.screen.command_line import CommandLine
 from wiretape.adapters.screen.help_page import help_page
 from wiretape.adapters.screen.keys import FOOTER, GROUPS
@@ -291,6 +292,6 @@ class DebugScreen(App[None]):
         self._player = self._played = None
 
 
-def run_screen(debugger: Debugger) -> None:
-    """Show a debugger on the terminal until the person leaves."""
+def run_screen(debugger: Debugger, desk: Desk | None = None) -> None:
+    """Show a debugger on the terminal until the person leaves. `desk`: where a program is at work."""
     DebugScreen(debugger).run()

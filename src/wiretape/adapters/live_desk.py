@@ -1,0 +1,143 @@
+"""Between the doors, whose calls wait on their event loops, and the person in front, who decides of them.
+
+One lock guards the debugger. Doors never wait for it on their loops: what they tell and ask is done on a thread of its
+own. The front takes it for each command, and gives it up while it waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Literal, TypeVar
+
+from wiretape.debug.decisions import Decision, Go
+from wiretape.debug.live import AT_NEXT_CALL, Line, Live, Release
+from wiretape.debug.living import wake
+from wiretape.debug.replies import Edit, Reply
+from wiretape.debug.session import Debugger
+from wiretape.errors import WiretapeError
+
+T = TypeVar("T")
+_TICK_S = 0.2  # a wait is looked after so often: on some systems Ctrl-C does not interrupt a lock
+
+
+class Desk:
+    """`with Desk(debugger) as desk:`; `debugger.live` is there by then. `on_news` is told of every change."""
+
+    def __init__(self, debugger: Debugger) -> None:
+        self.debugger = debugger
+        self.lock = threading.RLock()
+        self.on_news: Callable[[], None] = lambda: None
+        self._unseen: list[Line] = []
+        self._changed = threading.Condition(self.lock)
+        self._engine = ThreadPoolExecutor(1, "wiretape-debugger")
+
+    @property
+    def live(self) -> Live:
+        assert self.debugger.live is not None
+        return self.debugger.live
+
+    def __enter__(self) -> Desk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._engine.shutdown(wait=True)
+
+    # -- for doors -------------------------------------------------------------------------------------------------
+
+    async def tell(self, work: Callable[[], T]) -> T:
+        """Do something with the debugger's state, without a wait on this loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._engine, self.do, work)
+
+    async def held(self, hold: Callable[[Release], bool]) -> Decision | None:
+        """Wait for what a person decides. None: nothing holds this call."""
+        decided: Future[Decision] = Future()
+
+        def release(decision: Decision) -> None:
+            with suppress(InvalidStateError):  # the client hung up meanwhile
+                decided.set_result(decision)
+
+        if not await self.tell(lambda: hold(release)):
+            return None
+        return await asyncio.wrap_future(decided)
+
+    def do(self, work: Callable[[], T]) -> T:
+        """The same from a thread."""
+        with self.lock:
+            try:
+                return work()
+            finally:
+                self._changed.notify_all()
+                self.on_news()
+
+    def tell_soon(self, work: Callable[[], object]) -> None:
+        """The same, without waiting for it."""
+        with suppress(RuntimeError):  # everything has ended
+            self._engine.submit(self.do, work)
+
+    # -- for the front ---------------------------------------------------------------------------------------------
+
+    def execute(self, line: str) -> Reply:
+        with self.lock:
+            return self.debugger.execute(line)
+
+    def edited(self, edit: Edit, text: str) -> Reply:
+        """What becomes of an edit; the editor was open without the lock."""
+        with self.lock:
+            try:
+                return edit.done(text)
+            except WiretapeError as error:
+                return Reply(error=str(error))
+
+    def wait(self, meanwhile: Callable[[], None] = lambda: None) -> Reply:
+        """Until a call is held, or the program has ended. KeyboardInterrupt ends the wait, and nothing else."""
+        while True:
+            with self.lock:
+                reply = wake(self.debugger, self.live)
+                if reply is None:
+                    self._changed.wait(_TICK_S)
+            meanwhile()
+            if reply is not None:
+                return reply
+
+    def interrupt(self) -> None:
+        """The very next call is to be held."""
+        with self.lock:
+            self.live.stepping = AT_NEXT_CALL
+
+    def let_everything_go(self) -> None:
+        """Nothing is held any more."""
+        with self.lock:
+            self.live.free = True
+            for one in tuple(self.live.held):
+                self.live.let_go(one, Go(one.answer if one.edited else None))
+            self.live.set_going()
+
+    def wait_for_end(self, meanwhile: Callable[[], None] = lambda: None) -> int:
+        while True:
+            with self.lock:
+                if self.live.code is None:
+                    self._changed.wait(_TICK_S)
+                code = self.live.code
+            meanwhile()
+            if code is not None:
+                return code
+
+    # -- what the program prints -----------------------------------------------------------------------------------
+
+    def printed(self, stream: Literal["out", "err"], text: str) -> None:
+        def keep() -> None:
+            line = Line(self.live.last_answered, stream, text)
+            self.live.output.append(line)
+            self._unseen.append(line)
+
+        self.do(keep)
+
+    def unseen_output(self) -> list[Line]:
+        """The lines that were not asked for yet."""
+        with self.lock:
+            found, self._unseen = self._unseen, []
+            return found

@@ -1,0 +1,72 @@
+"""Requests and answers at a door, as exchanges that a debugger can look at; and how long clients say they wait."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response
+from wiretape.replay.session import plain_bytes
+from wiretape.replay.values import Answer, Difference, Injected, LiveRequest, Miss, Outcome
+from wiretape.tape.sharing import BodyParser
+from wiretape.tape.spelling import NotCarried
+
+# Headers in which SDKs tell how many seconds they wait.
+_PATIENCE = ("x-stainless-timeout", "x-server-timeout")
+
+
+class LiveExchanges:
+    """Makes them: times count from when this was made. Requests of one loop share what they have in common."""
+
+    def __init__(self) -> None:
+        self._parser = BodyParser()
+        self._since = time.monotonic()
+
+    @property
+    def now(self) -> int:
+        return round((time.monotonic() - self._since) * 1000)
+
+    def opened(self, number: int, request: LiveRequest) -> Exchange:
+        """A request that has no answer yet."""
+        data = plain_bytes(request.body, request.headers.get("content-encoding", ""))
+        try:
+            body: JsonBody | BytesBody | None = JsonBody(self._parser.parse(data).value) if data else None
+        except NotCarried:
+            body = BytesBody(data)
+        return Exchange(number, self.now, Request(request.method, request.url, request.headers, body))
+
+
+def answered(opened: Exchange, outcome: Outcome, at: int) -> Exchange:
+    """A request with what a replay gives it, which begins now and lasts as long as it did."""
+    match outcome:
+        case Answer(exchange=recorded) | Injected(exchange=recorded):
+            later = at - (recorded.response.headers_at if recorded.response is not None else recorded.at)
+            response = recorded.response
+            if response is not None:
+                response = replace(response, headers_at=at)
+            ended_at = None if recorded.ended_at is None else recorded.ended_at + later
+            return replace(opened, response=response, ended=recorded.ended, ended_at=ended_at)
+        case Miss(status=status, headers=headers, body=body):
+            response = Response(status, headers, at, BytesBody(body))
+            return replace(opened, response=response, ended=Ended.COMPLETE, ended_at=at)
+    return opened
+
+
+def patience(headers: Headers) -> float | None:
+    """After how many seconds a client gives up, as far as it says so."""
+    for name in _PATIENCE:
+        try:
+            seconds = float(headers.get(name, ""))
+        except ValueError:
+            continue
+        if 0 < seconds < 10**6:
+            return seconds
+    return None
+
+
+def words(difference: Difference) -> str:
+    """A drift in one line."""
+    from wiretape.replay.excerpt import excerpts
+
+    recorded, live = excerpts(difference, 60)
+    return f"{difference.where}: recorded {recorded}, live {live}"

@@ -1,0 +1,283 @@
+"""Holds the calls of a program that is replayed under the debugger. Decides nothing: it carries out decisions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import orjson
+
+from wiretape.adapters.live_asking import ask
+from wiretape.adapters.live_desk import Desk
+from wiretape.adapters.live_exchanges import LiveExchanges, answered, patience, words
+from wiretape.debug.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
+from wiretape.errors import UsageError
+from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
+from wiretape.replay.answer_edit import edited, said
+from wiretape.replay.fault_specs import parse_fault
+from wiretape.replay.faults import Fault, Refusal
+from wiretape.replay.session import ReplaySession
+from wiretape.replay.values import Answer, Injected, LiveRequest, Miss, Outcome, Reference, Stray, Tier
+from wiretape.wire.registry import Registry, default_registry
+
+_WAYS: frozenset[Way] = frozenset({"live", "request", "inject", "delay", "drop"})
+_WITH_ANSWER: frozenset[Way] = frozenset({"serve", "answer", "live", "inject", "delay", "drop"})
+_OF_SOCKETS: frozenset[Way] = frozenset({"serve", "delay"})
+
+
+class ReplayHolding:
+    """An `Interpose`: what the session answers passes through here, and waits where the debugger holds it."""
+
+    def __init__(self, desk: Desk, session: ReplaySession) -> None:
+        self._desk = desk
+        self._session = session
+        self._exchanges = LiveExchanges()
+        self._numbers = count(1)
+
+    async def __call__(self, request: LiveRequest, outcome: Outcome) -> Outcome:
+        if isinstance(outcome, Stray):
+            return outcome
+        call = _Call(self._desk, self._session, self._exchanges, next(self._numbers), request, outcome)
+        try:
+            if isinstance(outcome, Answer) and outcome.exchange.messages:
+                await call.hold_socket(outcome)
+                return outcome
+            return await call.pass_through()
+        except BaseException:
+            live = self._desk.live
+            self._desk.tell_soon(lambda: live.gone(call.number))
+            raise
+
+
+class _Call:
+    """One request on its way."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        session: ReplaySession,
+        exchanges: LiveExchanges,
+        number: int,
+        request: LiveRequest,
+        outcome: Outcome,
+    ) -> None:
+        self._desk, self._live, self._session = desk, desk.live, session
+        self._exchanges, self.number, self._request, self._outcome = exchanges, number, request, outcome
+        self._opened: Exchange | None = None
+
+    async def pass_through(self) -> Outcome:
+        await self._desk.tell(self._begin)
+        await self._before()
+        await self._desk.tell(self._known)
+        await self._after()
+        await self._desk.tell(lambda: self._live.over(self.number))
+        return self._outcome
+
+    async def hold_socket(self, outcome: Answer) -> None:
+        """A message of a WebSocket: what follows it can be held, and not changed."""
+        made = self._session.call_of(outcome)
+        if made is None:
+            return
+        opened = replace(self._exchanges.opened(self.number, self._request), response=outcome.exchange.response)
+        told = replace(made, exchange=self.number, at=opened.at, ended_at=None)
+
+        def begin() -> None:
+            self._live.begin(opened, told=told)
+            self._live.propose(self.number, _OF_SOCKETS, outcome.exchange, drift=_drift(outcome))
+
+        await self._desk.tell(begin)
+        decision = await self._desk.held(lambda release: self._live.ask(self.number, release))
+        if isinstance(decision, Delay):
+            await asyncio.sleep(decision.seconds)
+        await self._desk.tell(lambda: self._live.over(self.number))
+
+    # -- before it is answered ---------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._opened = self._exchanges.opened(self.number, self._request)
+        self._live.begin(self._opened, patience(self._request.headers))
+        self._propose()
+
+    def _propose(self, problem: str = "") -> None:
+        outcome, miss = self._outcome, ""
+        ways = set(_WAYS)
+        if isinstance(outcome, Miss):
+            miss = outcome.message
+            ways |= {"accept"} if outcome.nearest is not None and outcome.nearest.call is not None else set()
+            recorded = None
+        else:
+            recorded = self._with_answer()
+            ways |= {"serve", "answer"}
+        self._live.propose(self.number, frozenset(ways), recorded, miss, _drift(outcome))
+
+    def _with_answer(self) -> Exchange:
+        assert self._opened is not None
+        return answered(self._opened, self._outcome, self._exchanges.now)
+
+    async def _before(self) -> None:
+        decision = await self._desk.held(lambda release: self._live.ask(self.number, release))
+        while decision is not None:
+            problem = ""
+            try:
+                if not await self._carry_out(decision):
+                    return
+            except UsageError as error:
+                problem = str(error)
+            decision = await self._held_again(problem)
+
+    async def _held_again(self, problem: str) -> Decision | None:
+        def hold(release: Callable[[Decision], None]) -> bool:
+            self._propose()
+            self._live.hold(self.number, release, reason=problem)
+            return True
+
+        return await self._desk.held(hold)
+
+    async def _carry_out(self, decision: Decision) -> bool:
+        """Whether it is to be held again."""
+        match decision:
+            case Go(answer=answer):
+                self._take(answer)
+            case Delay(seconds=seconds, then=then):
+                await asyncio.sleep(seconds)
+                self._take(then.answer)
+            case Accept():
+                assert isinstance(self._outcome, Miss)
+                accepted = self._session.accept(self._request, self._outcome)
+                if accepted is None:
+                    raise UsageError("nothing on the tape is near to this request")
+                self._outcome = accepted
+            case AskLive():
+                await self._ask_live()
+            case Rewrite(body=body):
+                await self._rewrite(body)
+                return True
+            case Inject(what=what):
+                self._inject(what)
+            case Drop():
+                self._drop()
+        return False
+
+    def _take(self, answer: Exchange | None) -> None:
+        """Another answer than the session gave: where it is one, it goes out in its place."""
+        if answer is not None and isinstance(self._outcome, Answer | Injected):
+            self._outcome = replace(self._outcome, exchange=answer)
+
+    async def _ask_live(self) -> None:
+        assert self._opened is not None
+        response = await ask(self._request, self._exchanges.now)
+        live = replace(self._opened, response=response, ended=Ended.COMPLETE, ended_at=self._exchanges.now)
+        what = f"{self._request.method} {self._request.url}"
+        self._session.withhold(self._outcome, Stray(self._outcome.number, what, "asked live, in the debugger"))
+        self._outcome = Answer(self._outcome.number, _reference(self._outcome, what), live, Tier.EXACT)
+
+    async def _rewrite(self, body: Any) -> None:
+        what = f"{self._request.method} {self._request.url}"
+        kept = [pair for pair in self._request.headers.pairs() if pair[0].lower() != "content-encoding"]
+        self._request = replace(self._request, headers=Headers(kept), body=orjson.dumps(body))
+        self._session.withhold(self._outcome, Stray(self._outcome.number, what, "sent otherwise, in the debugger"))
+        self._outcome = self._session.answer(self._request)
+
+        def anew() -> None:
+            before = self._opened
+            assert before is not None
+            self._opened = replace(self._exchanges.opened(self.number, self._request), at=before.at)
+            self._live.asked_anew(self._opened)
+
+        await self._desk.tell(anew)
+
+    def _inject(self, what: str) -> None:
+        fault = fault_of(what)
+        before, reference = self._outcome, _reference(self._outcome, self._request.url)
+        exchange = self._with_answer() if isinstance(before, Answer | Injected) else self._bare()
+        if not fault.breaks and isinstance(before, Answer):
+            self._outcome = replace(before, faults=(*before.faults, fault))
+            return
+        if isinstance(fault.effect, Refusal):
+            exchange = replace(self._bare(), response=refusal(self._session, self._request, fault, self._exchanges.now))
+        self._outcome = Injected(before.number, reference, exchange, fault)
+        self._session.withhold(before, self._outcome)
+
+    def _bare(self) -> Exchange:
+        assert self._opened is not None
+        return replace(self._opened, ended=Ended.COMPLETE, ended_at=self._exchanges.now)
+
+    def _drop(self) -> None:
+        gone = replace(self._bare(), ended=Ended.UPSTREAM_CLOSED)
+        before, what = self._outcome, f"{self._request.method} {self._request.url}"
+        self._session.withhold(before, Stray(before.number, what, "dropped, in the debugger"))
+        self._outcome = Answer(before.number, _reference(before, what), gone, Tier.EXACT)
+
+    # -- with its answer ---------------------------------------------------------------------------------------------
+
+    def _known(self) -> None:
+        self._live.answered(self._with_answer(), _WITH_ANSWER)
+
+    async def _after(self) -> None:
+        decision = await self._desk.held(lambda release: self._live.ask(self.number, release))
+        while decision is not None:
+            problem = ""
+            try:
+                await self._carry_out(decision)
+                if isinstance(decision, Go | Delay | Drop | Inject):
+                    break
+            except UsageError as error:
+                problem = str(error)
+            await self._desk.tell(self._known)
+            decision = await self._desk.held(lambda release, why=problem: self._hold(release, why))  # type: ignore[misc]
+        await self._desk.tell(self._known)
+
+    def _hold(self, release: Callable[[Decision], None], problem: str) -> bool:
+        self._live.hold(self.number, release, reason=problem or "this is what the real model answers")
+        return True
+
+
+def _drift(outcome: Outcome) -> Sequence[str]:
+    return [words(difference) for difference in outcome.differences] if isinstance(outcome, Answer) else ()
+
+
+def _reference(outcome: Outcome, what: str) -> Reference:
+    if isinstance(outcome, Answer | Injected):
+        return outcome.reference
+    nearest = outcome.nearest if isinstance(outcome, Miss) else None
+    return nearest or Reference("", 0, None, what)
+
+
+def fault_of(what: str) -> Fault:
+    """A fault as it is typed at a held call: without a target. Raises UsageError."""
+    kind, colon, options = what.partition(":")
+    return parse_fault(f"{kind}@*{colon}{options}")
+
+
+def refusal(session: ReplaySession, request: LiveRequest, fault: Fault, at: int) -> Response:
+    assert isinstance(fault.effect, Refusal)
+    status = fault.effect.status
+    headers, body = session.refusal(request, status, "injected by wiretape (in the debugger)")
+    return Response(status, Headers([*headers.pairs(), *fault.effect.headers]), at, BytesBody(body))
+
+
+class EditMeans:
+    """What the debugger's commands need of replay."""
+
+    def __init__(self, registry: Registry | None = None) -> None:
+        self._registry = registry or default_registry()
+
+    def said(self, exchange: Exchange) -> list[dict[str, Any]]:
+        calls = self._registry.calls_of(exchange, _memo())
+        response = calls[0].response if calls else None
+        return said(response.messages) if response is not None else []
+
+    def edited(self, exchange: Exchange, wanted: Sequence[Any]) -> Exchange:
+        return edited(exchange, wanted, self._registry)
+
+    def check_fault(self, what: str) -> None:
+        fault_of(what)
+
+
+def _memo() -> Any:
+    from wiretape.wire.base import Memo
+
+    return Memo()

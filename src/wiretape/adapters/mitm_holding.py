@@ -1,0 +1,245 @@
+"""The recording addon with a debugger behind it: a call waits before it is sent, or with its answer.
+
+Nothing is held that the debugger does not ask for, and an answer is held back as a whole only while something could
+stop at it. What fails here is told, and the call goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import orjson
+from mitmproxy import http
+
+from wiretape.adapters.live_desk import Desk
+from wiretape.adapters.live_exchanges import LiveExchanges, patience
+from wiretape.adapters.live_replaying import fault_of
+from wiretape.adapters.mitm_addon import RecordingAddon, pairs_of
+from wiretape.debug.decisions import Decision, Delay, Drop, Go, Inject, Rewrite, Way
+from wiretape.errors import UsageError
+from wiretape.model.framing import framer_for
+from wiretape.model.http import Body, BytesBody, Ended, Exchange, Headers, Response, StreamBody, body_bytes
+from wiretape.replay.faults import Refusal, Reset
+from wiretape.replay.values import LiveRequest
+from wiretape.wire.registry import default_registry
+
+_ASKED = "wiretape.asked"  # flow.metadata: it may be held, once it is whole
+_HELD_BACK = "wiretape.held_back"  # its answer was not streamed
+_DROPPED = "wiretape.dropped"
+_BEFORE: frozenset[Way] = frozenset({"live", "request", "inject", "delay", "drop"})
+_AFTER: frozenset[Way] = frozenset({"serve", "answer", "inject", "delay", "drop"})
+_POLL_S = 0.005
+_POLLS = 400  # for what has ended to be on the tape, before the next call is looked at
+
+
+class HoldingAddon(RecordingAddon):
+    """`told(exchange)` is to be called with each exchange that the recorder has finished, from whatever thread."""
+
+    def __init__(self, *values: Any, desk: Desk, **named: Any) -> None:
+        super().__init__(*values, **named)
+        self._desk = desk
+        self._exchanges = LiveExchanges()
+        self._untold: set[int] = set()  # exchanges that have ended, and are not on the tape yet
+
+    def told(self, exchange: Exchange) -> None:
+        self._untold.discard(exchange.number)
+        live = self._desk.live
+
+        def tell() -> None:
+            live.answered(exchange)
+            live.over(exchange.number)
+
+        self._desk.tell_soon(tell)
+
+    # requests
+
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        if flow.request.headers.get("upgrade", "").lower() == "websocket":
+            super().requestheaders(flow)
+        elif self._is_recorded(flow):
+            flow.metadata[_ASKED] = True
+
+    async def request(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]
+        if flow.metadata.pop(_ASKED, False) and not flow.error:
+            x = self._begin(flow)
+            if x is not None:
+                await self._harmless(self._before, flow, x)
+        super().request(flow)
+
+    async def _before(self, flow: http.HTTPFlow, x: int) -> None:
+        live = self._desk.live
+        opened = await self._desk.tell(lambda: self._open(flow, x))
+        if live.may_hold:
+            await self._all_told(x)
+        decision = await self._desk.held(lambda release: live.ask(x, release))
+        while decision is not None:
+            problem = ""
+            try:
+                if not await self._carry_out(flow, decision, opened):
+                    return
+                opened = await self._desk.tell(partial(self._open_anew, flow, opened))
+            except UsageError as error:
+                problem = str(error)
+            decision = await self._desk.held(lambda release, why=problem: self._hold(x, release, why))  # type: ignore[misc]
+
+    def _open(self, flow: http.HTTPFlow, x: int) -> Exchange:
+        request = _live(flow.request)
+        opened = self._exchanges.opened(x, request)
+        self._desk.live.begin(opened, patience(request.headers))
+        self._desk.live.propose(x, _BEFORE)
+        return opened
+
+    def _open_anew(self, flow: http.HTTPFlow, before: Exchange) -> Exchange:
+        opened = replace(self._exchanges.opened(before.number, _live(flow.request)), at=before.at)
+        self._desk.live.asked_anew(opened)
+        return opened
+
+    async def _all_told(self, x: int) -> None:
+        """What has ended before this call came must be known: it may be what this call continues."""
+        before = set(self._untold) - {x}
+        for _ in range(_POLLS):
+            if not before & self._untold:
+                return
+            await asyncio.sleep(_POLL_S)
+
+    def _hold(self, x: int, release: Callable[[Decision], None], problem: str) -> bool:
+        self._desk.live.hold(x, release, reason=problem)
+        return True
+
+    async def _carry_out(self, flow: http.HTTPFlow, decision: Decision, exchange: Exchange) -> bool:
+        """Whether it is to be held again."""
+        match decision:
+            case Go(answer=answer):
+                _take(flow, answer)
+            case Delay(seconds=seconds, then=then):
+                await asyncio.sleep(seconds)
+                _take(flow, then.answer)
+            case Rewrite(body=body):
+                flow.request.content = orjson.dumps(body)
+                return True
+            case Inject(what=what):
+                self._inject(flow, what, exchange)
+            case Drop():
+                self._drop(flow)
+        return False
+
+    def _inject(self, flow: http.HTTPFlow, what: str, exchange: Exchange) -> None:
+        effect = fault_of(what).effect
+        if isinstance(effect, Reset):
+            self._drop(flow)
+            return
+        if not isinstance(effect, Refusal):
+            raise UsageError("while a run is recorded, only a status from 400 to 599 and reset can be injected")
+        form = default_registry().recognise_request(exchange.request)
+        message = "injected by wiretape (in the debugger)"
+        if form is not None:
+            headers, body = form.error(effect.status, message, "wiretape_fault")
+        else:
+            headers, body = Headers([("content-type", "text/plain")]), message.encode()
+        made = {name.encode(): value.encode() for name, value in [*headers.pairs(), *effect.headers]}
+        flow.response = http.Response.make(effect.status, body, http.Headers(list(made.items())))
+        flow.metadata[_HELD_BACK] = True
+
+    def _drop(self, flow: http.HTTPFlow) -> None:
+        flow.metadata[_DROPPED] = True
+        flow.kill()
+
+    # responses
+
+    def responseheaders(self, flow: http.HTTPFlow) -> None:
+        if self.number_of(flow) is not None and self._desk.live.may_hold_answers and flow.response is not None:
+            flow.metadata[_HELD_BACK] = True
+            return
+        super().responseheaders(flow)
+
+    async def response(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]
+        x = self.number_of(flow)
+        if x is not None and flow.metadata.pop(_HELD_BACK, False) and flow.websocket is None:
+            await self._harmless(self._after, flow, x)
+            self._record(flow, x)
+        if flow.metadata.get(_DROPPED):
+            self._end(flow, Ended.UPSTREAM_CLOSED)
+        else:
+            super().response(flow)
+
+    def _record(self, flow: http.HTTPFlow, x: int) -> None:
+        """What the program gets is what the tape has."""
+        response = flow.response
+        if response is None or flow.metadata.get(_DROPPED):
+            return
+        self._safely(self._recorder.response, x, response.status_code, pairs_of(response.headers))
+        if response.raw_content:
+            self._safely(self._recorder.response_data, x, response.raw_content)
+
+    async def _after(self, flow: http.HTTPFlow, x: int) -> None:
+        live = self._desk.live
+        exchange = await self._desk.tell(lambda: self._answered(flow, x))
+        decision = await self._desk.held(lambda release: live.ask(x, release))
+        while decision is not None:
+            try:
+                await self._carry_out(flow, decision, exchange)
+                break
+            except UsageError as error:
+                problem = str(error)
+            decision = await self._desk.held(lambda release, why=problem: self._hold(x, release, why))  # type: ignore[misc]
+        await self._desk.tell(lambda: live.over(x))
+
+    def _answered(self, flow: http.HTTPFlow, x: int) -> Exchange:
+        live, response, now = self._desk.live, flow.response, self._exchanges.now
+        assert response is not None
+        body = _body(response)
+        headers = Headers(pairs_of(response.headers))
+        made = replace(
+            live.exchanges[x],
+            response=Response(response.status_code, headers, now, body),
+            ended=Ended.COMPLETE,
+            ended_at=now,
+        )
+        live.answered(made, _AFTER)
+        return made
+
+    def error(self, flow: http.HTTPFlow) -> None:
+        if flow.metadata.get(_DROPPED):
+            self._end(flow, Ended.UPSTREAM_CLOSED)
+            return
+        if flow.metadata.pop(_HELD_BACK, False) and flow.response is not None:
+            x = self.number_of(flow)
+            self._safely(self._recorder.response, x, flow.response.status_code, pairs_of(flow.response.headers))
+        super().error(flow)
+
+    def _end(self, flow: http.HTTPFlow, ended: Ended, trailers: list[tuple[str, str]] | None = None) -> None:
+        x = self.number_of(flow)
+        if x is not None and x in self.open:
+            self._untold.add(x)
+        super()._end(flow, ended, trailers)
+
+    async def _harmless(self, hold: Callable[..., Any], flow: http.HTTPFlow, x: int) -> None:
+        try:
+            await hold(flow, x)
+        except Exception as error:
+            self.trouble(f"the debugger failed at call x{x}, which went on: {type(error).__name__}: {error}")
+
+
+def _live(request: http.Request) -> LiveRequest:
+    headers = [(name, value) for name, value in pairs_of(request.headers) if not name.startswith(":")]
+    return LiveRequest(request.method, request.url, Headers(headers), request.raw_content or b"")
+
+
+def _body(response: http.Response) -> Body | None:
+    data = response.get_content(strict=False) or b""
+    framer = framer_for(response.headers.get("content-type"), data[:64])
+    if framer is None:
+        return BytesBody(data) if data else None
+    frames = [*framer.feed(data), *framer.close()]
+    binary = response.headers.get("content-type", "").startswith("application/vnd.amazon.eventstream")
+    return StreamBody(frames, [0] * len(frames), binary)
+
+
+def _take(flow: http.HTTPFlow, answer: Exchange | None) -> None:
+    """Another answer than the model gave."""
+    if answer is not None and answer.response is not None and flow.response is not None:
+        flow.response.content = body_bytes(answer.response.body)

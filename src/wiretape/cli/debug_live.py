@@ -1,0 +1,189 @@
+"""`wiretape debug … -- CMD`: a program at work, played or recorded, with a person between it and its model."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from wiretape.errors import MissError
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from wiretape.adapters.caught_program import CaughtProgram
+    from wiretape.adapters.live_desk import Desk
+    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.surroundings import Surroundings
+    from wiretape.debug.live import Live, Mode
+    from wiretape.debug.session import Debugger
+    from wiretape.model.http import Exchange
+    from wiretape.model.loop import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for. `script`: the commands, if they are given; else `screen`, or a prompt where there is none."""
+
+    argv: tuple[str, ...]
+    script: str | None
+    screen: Callable[[Debugger, Desk | None], None] | None
+    output: Path | None
+    force: bool
+    hosts: tuple[str, ...]
+    upstream: str | None
+    tier: str
+    let_through: tuple[str, ...]
+
+
+def debug_replayed(tape: str, asked: Asked) -> int:
+    """The program is played from a tape. Exit code: as `wiretape replay` has it."""
+    from wiretape.adapters.child import find_command
+    from wiretape.adapters.live_desk import Desk
+    from wiretape.adapters.live_replaying import ReplayHolding
+    from wiretape.adapters.replaying import Replaying
+    from wiretape.cli import replay
+    from wiretape.cli.tapes import link
+
+    find_command(asked.argv, os.environ)
+    options = replay.Options((Path(tape),), tier=asked.tier, let_through=asked.let_through)
+    replay.check(options)
+    session = replay.session_of(options, asked.argv)
+    session.program = replay.typed(asked.argv)
+    debugger = _debugger(f"{Path(asked.argv[0]).name} against {tape}", "replay", link(tape, session.tapes[0]).run)
+    opened, why_closed = replay.authority_of(None)
+    with Desk(debugger) as desk:
+        replaying = Replaying(
+            session,
+            authority=opened,
+            why_closed=why_closed,
+            trouble=lambda text: click.echo(f"wiretape: {text}", err=True),
+            let_through=asked.let_through,
+            interpose=ReplayHolding(desk, session),
+        )
+        with replaying, replay.led_here(replaying, asked.argv, session, verbose=False) as (argv, variables):
+            code = _at_work(desk, asked, argv, variables)
+    report = session.report()
+    replay.summary(report, asked.argv, code)
+    return code or (MissError.exit_code if report.missed or replay.unplayed(report) else 0)
+
+
+def debug_recorded(asked: Asked) -> int:
+    """The program is recorded. Exit code: as `wiretape record` has it."""
+    from functools import partial
+
+    from wiretape.cli import record
+
+    record.need_mitmproxy()
+    from wiretape.adapters.live_desk import Desk
+    from wiretape.adapters.mitm_holding import HoldingAddon
+    from wiretape.cli.record_report import LiveReport
+
+    assert asked.output is not None
+    options = record.Options(asked.output, hosts=asked.hosts, upstream=asked.upstream, force=asked.force)
+    debugger = _debugger(f"{Path(asked.argv[0]).name} onto {asked.output}", "record", None)
+    addons: list[HoldingAddon] = []
+
+    class Watched(LiveReport):
+        """Tells the debugger what is on the tape; a line for each call would stand in its way."""
+
+        def exchange(self, exchange: Exchange) -> None:
+            addons[0].told(exchange)
+            super().exchange(exchange)
+
+        def say_line(self, line: Text) -> None:
+            """The debugger shows the calls."""
+
+    report = Watched(options.tape, asked.argv, counted=False)
+
+    def run(recording: Recording, around: Surroundings) -> int:
+        assert isinstance(recording.addon, HoldingAddon)
+        addons.append(recording.addon)
+        with recording:
+            argv, variables = record.led_here(recording, asked.argv, around, options)
+            return _at_work(desk, asked, argv, variables)
+
+    with Desk(debugger) as desk:
+        return record.record(options, asked.argv, report, run, partial(HoldingAddon, desk=desk))
+
+
+def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
+    """A debugger on a run that has not begun."""
+    from wiretape.adapters.live_replaying import EditMeans
+    from wiretape.cli.debugging import known_of_live
+    from wiretape.debug.live import Live
+    from wiretape.debug.session import Debugger
+    from wiretape.loop.run import build_run
+
+    debugger = Debugger(build_run([]))
+    live = Live(debugger, mode, time.monotonic, EditMeans(), expected=expected)
+    debugger.live = live
+    debugger.know(known_of_live(name, debugger, live))
+    return debugger
+
+
+def _at_work(desk: Desk, asked: Asked, argv: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Until the person leaves, and the program has ended. Its exit code."""
+    from wiretape.adapters.caught_program import CaughtProgram
+    from wiretape.cli.debug_lines import Front, converse, run_script
+
+    live = desk.live
+    program = CaughtProgram(argv, {**os.environ, **variables}, desk.printed, lambda code: _ended(desk, live, code))
+    live.start, live.stop = program.start, program.stop
+    with _ended_with_us(program):
+        try:
+            left = True
+            if asked.script is not None:
+                left = run_script(desk.debugger, asked.script, desk)
+            elif asked.screen is not None:
+                asked.screen(desk.debugger, desk)
+            else:
+                converse(desk.debugger, desk)
+            if left:
+                _leave(desk, program)
+            else:
+                desk.let_everything_go()
+        except BaseException:
+            _leave(desk, program)
+            raise
+        front = Front(desk.debugger, desk)
+        code = desk.wait_for_end(front.show_output) if live.running or live.code is not None else 0
+        program.join()
+        front.show_output()
+        return code
+
+
+def _ended(desk: Desk, live: Live, code: int) -> None:
+    desk.do(lambda: live.ended(code))
+
+
+def _leave(desk: Desk, program: CaughtProgram) -> None:
+    """A program does not outlive its debugger."""
+    program.stop()
+    if desk.live.running:
+        desk.let_everything_go()
+
+
+@contextmanager
+def _ended_with_us(program: CaughtProgram) -> Iterator[None]:
+    """What ends the debugger ends the program."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        program.stop()
+        raise SystemExit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    previous = {number: signal.signal(number, end) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, before in previous.items():
+            signal.signal(number, before)

@@ -1,0 +1,308 @@
+"""The commands for a program at work: what is done with the calls that wait."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from wiretape.debug.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
+from wiretape.debug.figures import first_line, many
+from wiretape.debug.live import Held, Live
+from wiretape.debug.replies import Column, Edit, Listing, Reply, Row, Said, said
+from wiretape.debug.table import Command
+from wiretape.errors import UsageError
+from wiretape.model.http import JsonBody
+
+if TYPE_CHECKING:
+    from wiretape.debug.session import Debugger
+
+_LONGEST_DELAY = 24 * 3600.0
+_SHOWN = 20
+_WHY_NOT: dict[Way, str] = {
+    "serve": "there is no recorded answer to give; live asks the model",
+    "live": "the model cannot be asked here",
+    "answer": "there is no answer to edit yet; stepi lets the call go, and holds it with its answer",
+    "request": "its request has been answered already: edit answer changes what the program gets",
+    "inject": "nothing can be put in the place of its answer",
+    "delay": "it cannot be delayed",
+    "drop": "its connection carries other calls, too",
+    "accept": "it is no miss",
+}
+
+
+def live_of(debugger: Debugger, doing: str) -> Live:
+    if debugger.live is None:
+        raise UsageError(
+            f"{doing} needs a program at work: wiretape debug TAPE -- CMD, or wiretape debug --live -o NEW -- CMD"
+        )
+    debugger.live.refresh()
+    return debugger.live
+
+
+def _which(live: Live, rest: str, doing: str, way: Way | None = None) -> tuple[Held, str]:
+    """The held call that a command is about, and what else stands in it."""
+    word, _, more = rest.partition(" ")
+    held = live.find(_number(word) if word else None, doing)
+    if way is not None and not (way in held.ways or (way == "answer" and held.answer is not None)):
+        raise UsageError(f"call {held.number}: {_WHY_NOT[way]}")
+    return held, more.strip()
+
+
+def _number(word: str) -> int:
+    if not (word.isascii() and word.isdecimal() and len(word) < 9):
+        raise UsageError(f"{word!r} is no number of a call (held lists those that wait)")
+    return int(word)
+
+
+def _done(live: Live, held: Held, decision: Decision, words: str) -> Reply:
+    live.let_go(held, decision)
+    rest = f"; {live.who_waits()}" if live.held else ""
+    return said(f"call {held.number} {words}{rest}", "good")
+
+
+# -- listing -----------------------------------------------------------------------------------------------------------
+
+
+def _held(debugger: Debugger, rest: str) -> Reply:
+    if rest:
+        raise UsageError("held takes no argument: it lists the calls that wait")
+    return Reply(parts=(held_listing(debugger, live_of(debugger, "held")),))
+
+
+def held_listing(debugger: Debugger, live: Live) -> Listing:
+    now, rows = live.clock(), []
+    for one in live.held:
+        stage = "miss" if one.miss else "answer" if one.answered else "request"
+        waited = f"{now - one.since:.0f} s" + (f" of {one.patience:g} s" if one.patience is not None else "")
+        step = debugger.line.step(one.number)
+        last = step.call.request.messages[-1:]
+        text = first_line(" ".join(getattr(block, "text", "") or "" for message in last for block in message.blocks))
+        cells = (str(one.number), one.agent, stage, waited, text)
+        rows.append(Row(cells, here=one.number == debugger.here.call))
+    columns = (Column("call", True), Column("agent"), Column("held at"), Column("waits", True))
+    return Listing((*columns, Column("last message", wide=True)), tuple(rows), empty=f"none; {live.how_to_hold()}")
+
+
+def _output(debugger: Debugger, rest: str) -> Reply:
+    live = live_of(debugger, "output")
+    many_lines = _number(rest) if rest else _SHOWN
+    lines = list(live.output)[-many_lines:] if many_lines else []
+    rows = tuple(Row(("" if line.call is None else str(line.call), line.stream, line.text)) for line in lines)
+    columns = (Column("after call", True), Column(""), Column("line", wide=True))
+    return Reply(parts=(Listing(columns, rows, empty="the program has printed nothing"),))
+
+
+# -- letting go --------------------------------------------------------------------------------------------------------
+
+
+def _serve(debugger: Debugger, rest: str) -> Reply:
+    live = live_of(debugger, "serve")
+    held, _ = _which(live, rest, "serve")
+    if held.answer is None:
+        why = "no recorded call answers it; accept gives it the nearest" if held.miss else _WHY_NOT["serve"]
+        raise UsageError(f"call {held.number}: {why}")
+    what = "its edited answer" if held.edited else "its answer" if held.answered else "the recorded answer"
+    return _done(live, held, Go(held.answer if held.edited else None), f"gets {what}")
+
+
+def _live(debugger: Debugger, rest: str) -> Reply:
+    live = live_of(debugger, "live")
+    held, _ = _which(live, rest, "live", "live")
+    return _done(live, held, AskLive(), "is asked of the real model")
+
+
+def _accept(debugger: Debugger, rest: str) -> Reply:
+    live = live_of(debugger, "accept")
+    held, _ = _which(live, rest, "accept", "accept")
+    return _done(live, held, Accept(), "gets the nearest recorded answer")
+
+
+def _drop(debugger: Debugger, rest: str) -> Reply:
+    live = live_of(debugger, "drop")
+    held, _ = _which(live, rest, "drop", "drop")
+    return _done(live, held, Drop(), "gets no answer: its connection is closed")
+
+
+def _inject(debugger: Debugger, rest: str) -> Reply:
+    live = live_of(debugger, "inject")
+    words = rest.split()
+    if len(words) not in (1, 2):
+        raise UsageError("inject what? A status from 400 to 599, reset, cut:event=5, stall or slow:x10")
+    held, _ = _which(live, words[0] if len(words) == 2 else "", "inject", "inject")
+    live.means.check_fault(words[-1])
+    return _done(live, held, Inject(words[-1]), f"gets {words[-1]} in the place of its answer")
+
+
+def _delay(debugger: Debugger, rest: str) -> Reply:
+    live = live_of(debugger, "delay")
+    words = rest.split()
+    if len(words) not in (1, 2):
+        raise UsageError("delay for how many seconds? Such as: delay 5")
+    try:
+        seconds = float(words[-1].removesuffix("s"))
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _LONGEST_DELAY:
+        raise UsageError(f"{words[-1]!r} is no number of seconds")
+    held, _ = _which(live, words[0] if len(words) == 2 else "", "delay", "delay")
+    then = Go(held.answer if held.edited else None)
+    return _done(live, held, Delay(seconds, then), f"goes on in {seconds:g} s")
+
+
+def _release(debugger: Debugger, rest: str) -> Reply:
+    live = live_of(debugger, "release")
+    if rest != "all":
+        held, _ = _which(live, rest, "release")
+        return _done(live, held, Go(held.answer if held.edited else None), "goes on")
+    number = len(live.held)
+    for one in tuple(live.held):
+        live.let_go(one, Go(one.answer if one.edited else None))
+    return said(f"{many(number, 'call')} let go" if number else "no call was held", "good" if number else "dim")
+
+
+def _stop(debugger: Debugger, rest: str) -> Reply:
+    live = live_of(debugger, "stop")
+    if live.code is not None:
+        raise UsageError(f"the program has ended already, with exit code {live.code}")
+    if not live.running:
+        raise UsageError("the program has not been started yet: continue does")
+    live.stop()
+    return Reply(waits=True)
+
+
+# -- changing ----------------------------------------------------------------------------------------------------------
+
+
+def _edit(debugger: Debugger, rest: str) -> Reply:
+    live = live_of(debugger, "edit")
+    match = re.match(r"(answer|request)\b\s*(\d{1,8}(?=\s|$))?\s*(.*)", rest, re.DOTALL)
+    if match is None:
+        raise UsageError("edit what? edit answer, or edit request; of another call: edit answer 3")
+    what, number, given = match[1], match[2] or "", match[3]
+    held, _ = _which(live, number, f"edit {what}", "answer" if what == "answer" else "request")
+    make = _answer_edit if what == "answer" else _request_edit
+    edit = make(debugger, live, held)
+    return edit.done(given) if given else Reply(edit=edit)
+
+
+def _answer_edit(debugger: Debugger, live: Live, held: Held) -> Edit:
+    assert held.answer is not None
+    spoken = live.means.said(held.answer)
+    if not spoken:
+        raise UsageError(f"the answer to call {held.number} says nothing that could be edited")
+
+    def done(text: str) -> Reply:
+        wanted = _json(text)
+        if not isinstance(wanted, list):
+            raise UsageError("this must be a list of what the answer says, as it was")
+        return _changed(live, held, wanted)
+
+    return Edit(_written(spoken), done)
+
+
+def _changed(live: Live, held: Held, wanted: list[Any]) -> Reply:
+    held = live.find(held.number, "edit")
+    assert held.answer is not None
+    live.change(held, live.means.edited(held.answer, wanted))
+    live.refresh()
+    return said(f"the answer to call {held.number} is another now; serve or continue gives it to the program", "good")
+
+
+def _request_edit(debugger: Debugger, live: Live, held: Held) -> Edit:
+    body = held.exchange.request.body
+    if not isinstance(body, JsonBody):
+        raise UsageError(f"the request of call {held.number} is no JSON: it cannot be edited")
+
+    def done(text: str) -> Reply:
+        value = _json(text)
+        live.let_go(live.find(held.number, "edit"), Rewrite(value))
+        return Reply(parts=(Said(f"the request of call {held.number} is another now", "good"),), waits=True)
+
+    return Edit(_written(body.value), done)
+
+
+def _say(debugger: Debugger, rest: str) -> Reply:
+    live = live_of(debugger, "say")
+    match = re.match(r"(\d{1,8}):\s*", rest)
+    numbered = match is not None and any(one.number == int(match[1]) for one in live.held)
+    text = rest[match.end() :] if match is not None and numbered else rest
+    if not text:
+        raise UsageError("say what? The answer says this text instead of its own: say It is raining.")
+    held, _ = _which(live, match[1] if match is not None and numbered else "", "say", "answer")
+    assert held.answer is not None
+    spoken = live.means.said(held.answer)
+    place = next((n for n in range(len(spoken) - 1, -1, -1) if "text" in spoken[n]), None)
+    if place is None:
+        raise UsageError(f"the answer to call {held.number} says no text: edit answer changes what it asks for")
+    spoken[place] = {"text": _unquoted(text)}
+    return _changed(live, held, spoken)
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] in "'\"" else text
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"what was written is no JSON: {error}") from None
+
+
+COMMANDS = (
+    Command(
+        "held", "living", "list the calls that wait", _held, (), "",
+        "A call is held before it is sent, or with its answer before the program gets it. break and step hold calls.",
+        ("held",),
+    ),
+    Command(
+        "serve", "living", "give a held call its answer", _serve, (), "[N]",
+        "The recorded one, or the edited one. Other calls stay held, and nothing is waited for: continue does that.",
+        ("serve", "serve 3"), "held",
+    ),
+    Command(
+        "live", "living", "ask the real model for a held call", _live, (), "[N]",
+        "It costs what it costs. The tape stays as it is.", ("live", "live 3"), "held",
+    ),
+    Command(
+        "edit", "living", "change a held call's answer or request", _edit, (), "answer|request [N] [JSON]",
+        "Opens $EDITOR; JSON behind it is taken instead. A stream stays a stream. The call stays held: "
+        "serve or continue lets it go.",
+        ("edit answer", "edit request 3", 'edit answer [{"text": "It is raining."}]'),
+    ),
+    Command(
+        "say", "living", "let a held call's answer say something else", _say, (), "[N:] TEXT",
+        "The last text of the answer becomes this. The call stays held.", ("say It is raining.", "say 3: Refused."),
+    ),
+    Command(
+        "inject", "living", "give a held call a fault in its answer's place", _inject, (), "[N] FAULT",
+        "A status from 400 to 599, reset, cut:event=5, stall, or slow:x10, as --fault of wiretape replay has them. The "
+        "recorded answer is left for the next attempt.", ("inject 429", "inject 3 reset", "inject 529:after=2s"),
+    ),
+    Command(
+        "delay", "living", "let a held call go after some seconds", _delay, (), "[N] SECONDS", "", ("delay 5",),
+    ),
+    Command(
+        "drop", "living", "close a held call's connection without an answer", _drop, (), "[N]", "", ("drop",), "held",
+    ),
+    Command(
+        "accept", "living", "give a miss the nearest recorded answer", _accept, (), "[N]",
+        "Where a program has left the tape. It counts as played, and no longer as a miss.", ("accept",), "held",
+    ),
+    Command(
+        "release", "living", "let a held call go, or all", _release, (), "[N | all]", "",
+        ("release", "release all"), "held",
+    ),
+    Command(
+        "output", "living", "show what the program printed", _output, (), "[N]",
+        "The last N lines, each with the call that was last answered before it.", ("output", "output 50"),
+    ),
+    Command(
+        "stop", "living", "end the program", _stop, ("kill", "k"), "", "Its calls can still be looked at.", ("stop",),
+    ),
+)  # fmt: skip

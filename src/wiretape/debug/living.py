@@ -1,0 +1,132 @@
+"""Moves forward where the run is still happening: through what is known, and then on with the program.
+
+Looking back is as on a tape. Where a forward move would leave what has happened, the program goes on, and the reply
+says that one has to wait: for the next call that is held, or for the program's end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wiretape.debug.decisions import Go, Way
+from wiretape.debug.figures import many
+from wiretape.debug.live import AT_NEXT_CALL, Held, Live, Stepping
+from wiretape.debug.replies import Arrived, Part, Reply, Said
+from wiretape.debug.timeline import Stop
+from wiretape.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretape.debug.session import Debugger
+
+# What each way is called where it is offered, and what it does.
+_OFFERS: dict[Way, str] = {
+    "serve": "serve (give the recorded answer)",
+    "accept": "accept (give the nearest recorded answer)",
+    "live": "live (ask the real model)",
+    "answer": "edit answer, say TEXT",
+    "request": "edit request",
+    "inject": "inject 429",
+    "delay": "delay 5",
+    "drop": "drop",
+}
+
+
+def onwards(debugger: Debugger, live: Live, goal: int, kind: str) -> Reply | None:
+    """A forward move to `goal`. None: what lies there has happened, and the move is as on a tape."""
+    live.refresh()
+    line = debugger.line
+    waiting = sorted(line.place(one.stop) for one in live.held)
+    ahead = next((place for place in waiting if place > debugger.at), None)
+    if ahead is not None and goal >= ahead:
+        return _arrived(debugger, live, ahead)
+    stop = line.stops[goal]
+    if stop.phase != "end" and not (live.is_open(stop.call) and stop.phase != "request"):
+        return None
+    return set_off(debugger, live, kind)
+
+
+def set_off(debugger: Debugger, live: Live, kind: str) -> Reply:
+    """Let the program go on until something holds it."""
+    if live.code is not None:
+        return _at_end(debugger, live)
+    here = [one for one in live.held if one.number == debugger.here.call]
+    if live.held and not here:
+        return _arrived(debugger, live, debugger.line.place(live.held[0].stop))
+    live.stepping = _stepping(debugger, kind)
+    for one in here:
+        live.let_go(one, Go(one.answer if one.edited else None))
+    live.set_going()
+    return Reply(waits=True)
+
+
+def _stepping(debugger: Debugger, kind: str) -> Stepping | None:
+    """What the program is to be held at, apart from breakpoints."""
+    if kind == "stepi":
+        return Stepping(lambda stop: True, answers=True)
+    if kind == "step":
+        return AT_NEXT_CALL
+    if kind not in ("next", "finish"):
+        return None
+    number = debugger.here.call
+    frames = debugger.line.frames(number) if number is not None else []
+    agents = {frame.activation.agent for frame in (frames[1:] if kind == "finish" else frames)}
+    if kind == "finish" and not agents:
+        raise UsageError("no agent called this one: continue goes on to the next breakpoint, step to the next call")
+
+    def of_agents(stop: Stop) -> bool:
+        if stop.phase != "request" or stop.call is None:
+            return False
+        going = debugger.line.activation(stop.call)
+        return not going.side and (going.agent in agents if agents else going.starter is None)
+
+    return Stepping(of_agents)
+
+
+def wake(debugger: Debugger, live: Live) -> Reply | None:
+    """What to show after waiting: the call that is held now, or how the program ended. None: neither is so."""
+    live.refresh()
+    if live.held:
+        return _arrived(debugger, live, debugger.line.place(live.held[0].stop))
+    return _at_end(debugger, live) if live.code is not None else None
+
+
+def _arrived(debugger: Debugger, live: Live, place: int) -> Reply:
+    stop = debugger.line.stops[place]
+    held = next((one for one in live.held if one.stop == stop), None)
+    arrived = debugger.arrive(place)
+    return Reply(parts=(arrived, *(held_parts(live, held) if held is not None else ())))
+
+
+def _at_end(debugger: Debugger, live: Live) -> Reply:
+    calls = many(len(debugger.line.calls), "call")
+    said = Said(f"the program has ended with exit code {live.code} after {calls}; quit leaves, reverse-step goes back")
+    if debugger.here.phase == "end":
+        return Reply(parts=(said,))
+    return Reply(parts=(debugger.arrive(debugger.line.end), said))
+
+
+def held_parts(live: Live, held: Held) -> list[Part]:
+    """Why a call waits, and what can be done with it."""
+    where = "with its answer, which the program has not got yet" if held.answered else "before it is sent"
+    parts: list[Part] = [Said(f"call {held.number} is held {where}", "good")]
+    if held.reason and not held.miss:
+        parts.append(Said(held.reason))
+    if held.miss:
+        parts.append(Said(held.miss, "bad"))
+    if held.edited:
+        parts.append(Said("its answer was edited"))
+    others = [one.number for one in live.held if one is not held]
+    if others:
+        parts.append(Said(f"also held: {', '.join(f'call {number}' for number in others)} (held lists them)"))
+    ways = [text for way, text in _OFFERS.items() if way in held.ways and not (held.answered and way == "serve")]
+    go = "continue and step give the program its answer" if held.answered else "continue and step let it go"
+    if held.miss:
+        go = "continue gives the program the error of a miss; stop ends it"
+    parts.append(Said(f"{go}; or: {' · '.join(ways)}", "dim"))
+    if held.patience is not None:
+        parts.append(Said(f"its client says that it waits {held.patience:g} s", "dim"))
+    return parts
+
+
+def arrived_at(reply: Reply) -> Arrived | None:
+    return next((part for part in reply.parts if isinstance(part, Arrived)), None)
