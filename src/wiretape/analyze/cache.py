@@ -18,7 +18,7 @@ from wiretape.analyze.cache_evidence import provider_says
 from wiretape.analyze.cache_marks import element_path
 from wiretape.analyze.cache_prefix import Elements, Prefixes, Sent
 from wiretape.analyze.cache_report import CacheBreak, CacheCall, CacheReport
-from wiretape.analyze.cache_rules import CacheRule, rule_for
+from wiretape.analyze.cache_rules import CacheRule, asks_long, lifetime, rule_for
 from wiretape.analyze.cache_tokens import UNKNOWN, Tokens, servable, tokens_at, whole_tokens
 from wiretape.analyze.cache_verdicts import Ruling, Situation, judge
 from wiretape.analyze.cost import PriceList, cost_of_uncached
@@ -59,6 +59,7 @@ class _History:
         self._sent: dict[int, Sent] = {}
         self._scopes: dict[Scope, Prefixes] = {}
         self._before = dict(_forerunners(run))
+        self._long: set[Scope] = set()  # where entries were written that are kept for longer
         self._latest: dict[str, int] = {}  # per kind of agent, its last call that was answered
 
     def situation(self, step: Step) -> Situation:
@@ -71,7 +72,11 @@ class _History:
             self._scopes.setdefault(scope(call), Prefixes()).add(sent)
             self._sent[call.number] = sent
             self._latest[family] = call.number
-        return replace(_situation(sent, rule, before, self.elements), handoff=step.cause.kind == "handoff")
+        at = _situation(sent, rule, before, self.elements)
+        kept = lifetime(rule, before is not None and scope(before.call) in self._long)
+        if asks_long(call):
+            self._long.add(scope(call))
+        return replace(at, kept=kept, handoff=step.cause.kind == "handoff")
 
     def _family(self, step: Step) -> str:
         """Agents of one kind: `look`, `look #2`. A side call is alone."""

@@ -253,12 +253,13 @@ def _of(call: ModelCall, model: str) -> CacheRule:
     return named or OTHER
 
 
-def lifetime(rule: CacheRule, call: ModelCall) -> int | None:
-    """Seconds without use after which the entry that a call wrote may be gone."""
-    return rule.long_lifetime if rule.long_lifetime is not None and _asks_long(call) else rule.lifetime
+def lifetime(rule: CacheRule, asked_long: bool) -> int | None:
+    """Seconds without use after which an entry may be gone."""
+    return rule.long_lifetime if rule.long_lifetime is not None and asked_long else rule.lifetime
 
 
-def _asks_long(call: ModelCall) -> bool:
+def asks_long(call: ModelCall) -> bool:
+    """Whether a call wrote entries with the longer lifetime, or asked for it."""
     settings, usage = call.request.settings, call.usage
     if settings.get("prompt_cache_retention") == "24h":
         return True

@@ -10,7 +10,7 @@ from wiretape.analyze.cache_evidence import Miss
 from wiretape.analyze.cache_marks import entry, marker_break, marks, reaches
 from wiretape.analyze.cache_prefix import Sent
 from wiretape.analyze.cache_report import Evidence, Verdict
-from wiretape.analyze.cache_rules import CacheRule, lifetime
+from wiretape.analyze.cache_rules import CacheRule
 from wiretape.analyze.cache_tokens import UNKNOWN, Tokens, servable, whole_tokens
 from wiretape.analyze.moved import Break
 from wiretape.analyze.tools_changed import spelled
@@ -35,6 +35,7 @@ class Situation:
     expected: int | None = None  # what would have been served, had nothing changed
     says: Miss | None = None
     idle_ms: int | None = None
+    kept: int | None = None  # seconds without use after which the provider may drop it
     held: bool = False  # the provider holds the history
     answer: Break | None = None  # what the model had answered came back without its reasoning
     with_answer: int | None = None  # what would have been served, had it come back whole
@@ -268,7 +269,7 @@ def setting_break(before: CallRequest, after: CallRequest, names: Sequence[str])
 def _expired(at: Situation) -> Ruling | None:
     if at.before is None or at.idle_ms is None:
         return None
-    seconds = lifetime(at.rule, at.before.call)
+    seconds = at.kept
     if seconds is None or at.idle_ms < seconds * 1000:
         return None
     text = (

@@ -167,6 +167,18 @@ def test_an_entry_that_expired() -> None:
     assert found.lost_tokens == tokens(history(1)) // 128 * 128
 
 
+def test_an_entry_that_was_written_for_an_hour_is_not_taken_for_expired() -> None:
+    first, minutes = history(1), 7 * 60 * 1000
+    raw = {"cache_creation": {"ephemeral_1h_input_tokens": tokens(first)}}
+    written = asked(1, marked(first, -1), url=ANTHROPIC, written=tokens(first))
+    assert written.response is not None
+    assert written.usage is not None
+    hour = replace(written, response=replace(written.response, usage=replace(written.usage, raw=raw)))
+    later = asked(2, marked(history(2), -1), url=ANTHROPIC, written=9, at=minutes, ended_at=minutes + 9)
+    assert last(written, later).verdict == "expired"
+    assert last(hour, later).verdict == "routed_elsewhere"
+
+
 # -- what is no break ----------------------------------------------------------------------------------------------
 
 

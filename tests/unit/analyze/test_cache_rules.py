@@ -6,7 +6,7 @@ import pytest
 from tests.support.cache_docs import PAGE, table
 from tests.support.caching import asked, history
 
-from wiretape.analyze.cache_rules import RULES, lifetime, rule_for
+from wiretape.analyze.cache_rules import RULES, asks_long, lifetime, rule_for
 from wiretape.model.call import Usage
 
 
@@ -68,14 +68,14 @@ def test_a_minimum_on_which_the_sources_do_not_agree_is_unknown(model: str, leas
 
 def test_the_longer_lifetime_is_that_of_those_who_asked_for_it() -> None:
     openai, newer = RULES[2], RULES[3]
+    assert (lifetime(openai, False), lifetime(openai, True), lifetime(newer, True)) == (300, 86400, 43200)
+    assert lifetime(RULES[4], True) == lifetime(RULES[4], False) == 7200
     call = asked(1, history(1))
-    assert lifetime(openai, call) == 300
-    kept = asked(1, history(1), settings={"prompt_cache_retention": "24h"})
-    assert lifetime(openai, kept) == 86400
-    assert lifetime(newer, asked(1, history(1), settings={"prompt_cache_options": {"ttl": "12h"}})) == 43200
-    assert lifetime(newer, asked(1, history(1), settings={"prompt_cache_options": {"ttl": "30m"}})) == 1800
+    assert not asks_long(call)
+    assert asks_long(asked(1, history(1), settings={"prompt_cache_retention": "24h"}))
+    assert asks_long(asked(1, history(1), settings={"prompt_cache_options": {"ttl": "12h"}}))
+    assert not asks_long(asked(1, history(1), settings={"prompt_cache_options": {"ttl": "30m"}}))
     assert call.response is not None
     raw = {"cache_creation": {"ephemeral_1h_input_tokens": 7}}
-    hour = replace(call, response=replace(call.response, usage=Usage(10, 0, 7, 1, raw=raw)))
-    assert lifetime(RULES[0], hour) == 3600
-    assert lifetime(RULES[0], asked(1, history(1), settings={"cache_control": {"ttl": "1h"}})) == 3600
+    assert asks_long(replace(call, response=replace(call.response, usage=Usage(10, 0, 7, 1, raw=raw))))
+    assert asks_long(asked(1, history(1), settings={"cache_control": {"ttl": "1h"}}))
