@@ -13,7 +13,7 @@ import orjson
 from wiretape.model.call import CallRequest
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.beginnings import common_run
-from wiretape.replay.compare import Differences, differences
+from wiretape.replay.compare import Differences
 from wiretape.replay.course import Course, Stood
 from wiretape.replay.index import Probe
 from wiretape.replay.moved import Found, Thread
@@ -119,19 +119,6 @@ class Side:
 
     def at(self, stood: Stood) -> Json:
         return at_path(self.value, self.place(stood) + stood.piece.path)
-
-
-def divergence(recorded: Side, live: Side) -> Iterator[Difference]:
-    """Where a live course leaves a recorded one, and all that differs from there on."""
-    both = min(len(recorded.course.kept), len(live.course.kept))
-    for n in range(both):
-        one, other = recorded.kept(n), live.kept(n)
-        if one is not other:
-            yield from differences(one, other, live.kept_at(n))
-    for n in range(both, len(recorded.course.kept)):
-        yield Difference(recorded.kept_at(n), recorded.kept(n), ABSENT)
-    for n in range(both, len(live.course.kept)):
-        yield Difference(live.kept_at(n), ABSENT, live.kept(n))
 
 
 def members_of_messages(request: CallRequest) -> frozenset[str]:

@@ -16,9 +16,9 @@ from wiretape.model.call import ModelCall
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import aim
-from wiretape.replay.aligned import Alignment, Side, divergence, members_of_messages
+from wiretape.replay.aligned import Alignment
 from wiretape.replay.beginnings import Beginnings
-from wiretape.replay.compare import Differences, differences
+from wiretape.replay.compare import Differences
 from wiretape.replay.continuing import Continuity
 from wiretape.replay.drift import Drifts
 from wiretape.replay.echo import Echoes
@@ -30,7 +30,6 @@ from wiretape.replay.miss import (
     Mending,
     Nearest,
     fault,
-    is_masked,
     is_minor,
     mending,
     miss,
@@ -39,7 +38,7 @@ from wiretape.replay.miss import (
     provider_error,
 )
 from wiretape.replay.moved import Found
-from wiretape.replay.pieces import without_members
+from wiretape.replay.nearest_moved import nearest_moved
 from wiretape.replay.playback import lost_body
 from wiretape.replay.recorded import Recorded, plain, recorded_exchanges
 from wiretape.replay.report import ReplayReport, build_report
@@ -421,27 +420,10 @@ class ReplaySession:
             place = loosest.place(probe)
             nearest = nearest_call(probe, place, loosest, self._recorded, self._played, self._masker)
             if self.options.tier >= Tier.MASKED and place.way is not None:
-                nearest = self._nearest_moved(probe, place.way.depth) or nearest
+                nearest = nearest_moved(self._tiers.moved, probe, place.way.depth, self._memo, self._masker) or nearest
             if nearest is not None and nearest.alike:
                 reason = "diverged"
         return miss(self._number, probe, reason, nearest, self.names, self._tiers.label, note, self._mending(reason))
-
-    def _nearest_moved(self, probe: Probe, depth: int) -> Nearest | None:
-        """What a request is most like when messages that stand elsewhere are left aside, if that goes further."""
-        found = self._tiers.moved.nearest(probe)
-        live = probe.call(self._memo)
-        if found is None or live is None or found.course.depth <= depth:
-            return None
-        recorded = found.call.recorded
-        pairs = divergence(
-            Side(recorded.probe.value, found.call.request, found.call.course), Side(probe.value, live, found.course)
-        )
-        own = members_of_messages(live) | members_of_messages(found.call.request)
-        beside = replace(probe, value=without_members(probe.value, own))
-        other = replace(recorded.probe, value=without_members(recorded.probe.value, own))
-        apart = [*pairs, *differences(other.value, beside.value)]
-        firm = [one for one in apart if not is_minor(one, probe) and not is_masked(one, self._masker)]
-        return Nearest(recorded, tuple(firm), alike=True) if firm else None
 
     def _socket_at(self, probe: Probe) -> str:
         """Why the handshake of a WebSocket that was recorded is not answered; empty where none was recorded."""
