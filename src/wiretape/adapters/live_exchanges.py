@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response
-from wiretape.replay.session import plain_bytes
+from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody
+from wiretape.replay.live import plain_bytes
 from wiretape.replay.values import Answer, Difference, Injected, LiveRequest, Miss, Outcome
 from wiretape.tape.sharing import BodyParser
 from wiretape.tape.spelling import NotCarried
@@ -37,15 +37,16 @@ class LiveExchanges:
 
 
 def answered(opened: Exchange, outcome: Outcome, at: int) -> Exchange:
-    """A request with what a replay gives it, which begins now and lasts as long as it did."""
+    """A request with what a replay gives it: now, and all at once."""
     match outcome:
         case Answer(exchange=recorded) | Injected(exchange=recorded):
-            later = at - (recorded.response.headers_at if recorded.response is not None else recorded.at)
             response = recorded.response
             if response is not None:
-                response = replace(response, headers_at=at)
-            ended_at = None if recorded.ended_at is None else recorded.ended_at + later
-            return replace(opened, response=response, ended=recorded.ended, ended_at=ended_at)
+                body = response.body
+                if isinstance(body, StreamBody):
+                    body = replace(body, ms=[0] * len(body.ms))
+                response = replace(response, headers_at=at, body=body)
+            return replace(opened, response=response, ended=recorded.ended, ended_at=at)
         case Miss(status=status, headers=headers, body=body):
             response = Response(status, headers, at, BytesBody(body))
             return replace(opened, response=response, ended=Ended.COMPLETE, ended_at=at)

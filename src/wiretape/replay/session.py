@@ -10,10 +10,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import orjson
-
 from wiretape.model.call import ModelCall
-from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response
+from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import aim
 from wiretape.replay.aligned import Alignment
@@ -25,6 +23,7 @@ from wiretape.replay.echo import Echoes
 from wiretape.replay.excerpt import excerpts
 from wiretape.replay.faults import Fault, Refusal
 from wiretape.replay.index import Probe
+from wiretape.replay.live import LiveReader
 from wiretape.replay.mask import Masker
 from wiretape.replay.miss import (
     Mending,
@@ -40,7 +39,7 @@ from wiretape.replay.miss import (
 from wiretape.replay.moved import Found
 from wiretape.replay.nearest_moved import nearest_moved
 from wiretape.replay.playback import lost_body
-from wiretape.replay.recorded import Recorded, plain, recorded_exchanges
+from wiretape.replay.recorded import Recorded, recorded_exchanges
 from wiretape.replay.report import ReplayReport, build_report
 from wiretape.replay.sockets import SocketPlay, Sockets
 from wiretape.replay.tiers import Tiers
@@ -58,9 +57,6 @@ from wiretape.replay.values import (
     Tier,
     address,
 )
-from wiretape.tape.codings import CodingError, decoder_for
-from wiretape.tape.sharing import BodyParser
-from wiretape.tape.spelling import NotCarried
 from wiretape.wire.base import Memo
 from wiretape.wire.recognition import is_media_inference
 from wiretape.wire.registry import Registry, default_registry
@@ -68,17 +64,6 @@ from wiretape.wire.tool_exchange import ToolAnswer, is_tool_exchange
 
 if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
-
-
-def plain_bytes(data: bytes, encoding: str) -> bytes:
-    """A live body without its content-encoding; as it came, where nobody can undo that."""
-    decoder = decoder_for(encoding)
-    if decoder is None:
-        return data
-    try:
-        return decoder.feed(data)
-    except CodingError:
-        return data
 
 
 class ReplaySession:
@@ -100,7 +85,6 @@ class ReplaySession:
         self._recorded, sockets = recorded_exchanges(tapes, self._registry)
         self._played = bytearray(len(self._recorded))
         self._masker = Masker(self.options.mask)
-        self._parser = BodyParser()
         self._beginnings = Beginnings()
         self._memo = Memo(self._beginnings.common)
         self._tiers = Tiers(
@@ -119,6 +103,7 @@ class ReplaySession:
         self._continuity = Continuity(self._recorded, self._memo, lambda: self._tiers.runs)
         self._alignment = Alignment(self._differences, self._memo)
         self._echoes = Echoes(self._beginnings)
+        self._reader = LiveReader(self._registry, self._echoes, self._beginnings)
         self.drifts = Drifts()
         self.passed: dict[str, int] = {}
         self.program = "…"  # as a person would type it, in the commands that mend a miss
@@ -234,7 +219,7 @@ class ReplaySession:
         recorded = next((r for r in self._recorded if nearest is not None and r.reference == nearest), None)
         if recorded is None:
             return None
-        probe = self._probe(request)
+        probe = self._reader.probe(request)
         self._played[recorded.order] = True
         self._owed.discard(recorded.order)
         apart = self._apart(recorded, probe, None)
@@ -256,7 +241,7 @@ class ReplaySession:
 
     def refusal(self, request: LiveRequest, status: int, message: str) -> tuple[Headers, bytes]:
         """An error in the shape of who is asked."""
-        return provider_error(self._probe(request), status, message, "wiretape_fault")
+        return provider_error(self._reader.probe(request), status, message, "wiretape_fault")
 
     def _instead(self, outcome: Outcome, other: Outcome) -> None:
         place = next((place for place, one in enumerate(self._outcomes) if one is outcome), None)
@@ -279,7 +264,7 @@ class ReplaySession:
     # -- matching -----------------------------------------------------------------------------------------------------
 
     def _answer(self, request: LiveRequest) -> Outcome:
-        probe = self._probe(request)
+        probe = self._reader.probe(request)
         for tier, index in self._tiers:
             place = index.place(probe)
             found = index.shelf.peek(place.key, probe.address.host, probe.strict)
@@ -302,29 +287,6 @@ class ReplaySession:
             return self._give(found.recorded, probe, Tier.POSITION)
         outcome = self._without_unplayed(probe, found.already)
         return self._nothing(probe, note=found.note) if found.note and isinstance(outcome, Miss) else outcome
-
-    def _probe(self, request: LiveRequest) -> Probe:
-        data = plain_bytes(request.body, request.headers.get("content-encoding", ""))
-        read = self._value(data)
-        value = self._echoes.back(plain(read, request.headers.get("content-type", "")))
-        where = address(request.method, self._echoes.back_text(request.url))
-        body = BytesBody(read) if isinstance(read, bytes) else JsonBody(value) if data else None
-        made = Request(where.method, request.url, request.headers, body)
-        return Probe(where, value, self._registry.recognise_request(made), made)
-
-    def _value(self, data: bytes) -> Json:
-        try:
-            parsed = self._parser.parse(data)
-        except NotCarried:
-            pass
-        else:
-            if parsed.base is not None and parsed.key is not None:
-                self._beginnings.tell(parsed.base.value[parsed.key], parsed.value[parsed.key], parsed.common)
-            return parsed.value
-        try:
-            return orjson.loads(data)
-        except ValueError:
-            return data or None
 
     def _without_unplayed(self, probe: Probe, already: Recorded | None = None) -> Outcome:
         for tier, index in self._tiers:
