@@ -6,7 +6,9 @@ pytest forgets what a run inside it has imported: everything heavy is imported h
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
+import httpcore
 import httpx
 import openai
 import pytest
@@ -16,8 +18,11 @@ from tests.support.projects import Project
 import wiretape.adapters.demo
 import wiretape.adapters.pytest_outcome  # noqa: F401
 
+assert httpcore  # httpx loads it with its first client, and keeps its exceptions
 assert httpx
 assert openai
+with suppress(ImportError):
+    import httpcore2  # noqa: F401
 
 
 @pytest.fixture

@@ -76,10 +76,7 @@ def _take(step: Step, exchange: Exchange, registry: Registry, uses: tuple[ToolUs
     form = registry.named(call.format)
     grower = grower_of(form)
     why = "" if grower is not None else f"{call.format} does not say how its history grows"
-    if exchange.messages:
-        request, response = _of_socket(exchange, call)
-    else:
-        request, response = exchange.request, exchange.response
+    request, response = _of_socket(exchange, call) if exchange.messages else (exchange.request, exchange.response)
     value = body_json(request.body)
     if not why and grower is not None and _is_polled(call, exchange, grower):
         why = "its answer was asked for again and again until it was there"
