@@ -214,7 +214,7 @@ class _Call:
     # -- with its answer ---------------------------------------------------------------------------------------------
 
     def _known(self) -> None:
-        self._live.answered(self._with_answer(), _WITH_ANSWER)
+        self._live.answered(self._with_answer(), _WITH_ANSWER, _drift(self._outcome))
 
     async def _after(self) -> None:
         decision = await self._desk.held(lambda release: self._live.ask(self.number, release))

@@ -167,6 +167,9 @@ def _stop(debugger: Debugger, rest: str) -> Reply:
         raise UsageError(f"the program has ended already, with exit code {live.code}")
     if not live.running:
         raise UsageError("the program has not been started yet: continue does")
+    live.free = True
+    for one in tuple(live.held):
+        live.let_go(one, Drop())
     live.stop()
     return Reply(waits=True)
 

@@ -195,10 +195,13 @@ class Live:
         self._entries[exchange.number].exchange = exchange
         self._changed(exchange.number)
 
-    def answered(self, exchange: Exchange, ways: frozenset[Way] | None = None) -> None:
+    def answered(
+        self, exchange: Exchange, ways: frozenset[Way] | None = None, drift: Sequence[str] | None = None
+    ) -> None:
         """The answer to a call is known; it has not gone out yet."""
         entry = self._entries.setdefault(exchange.number, _Entry(exchange))
         entry.exchange = exchange
+        entry.drift = entry.drift if drift is None else tuple(drift)
         entry.ways = entry.ways if ways is None else ways
         self._changed(exchange.number)
 

@@ -35,6 +35,8 @@ def onwards(debugger: Debugger, live: Live, goal: int, kind: str) -> Reply | Non
     """A forward move to `goal`. None: what lies there has happened, and the move is as on a tape."""
     live.refresh()
     line = debugger.line
+    if any(one.stop == debugger.here for one in live.held):
+        return set_off(debugger, live, kind)
     waiting = sorted(line.place(one.stop) for one in live.held)
     ahead = next((place for place in waiting if place > debugger.at), None)
     if ahead is not None and goal >= ahead:

@@ -1,0 +1,118 @@
+"""A stage for the live debugger: a replay on loopback, a debugger that holds its calls, and agents as threads."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.support.views import shown
+from wiretape.adapters.live_desk import Desk
+from wiretape.adapters.live_replaying import EditMeans, ReplayHolding
+from wiretape.adapters.replaying import Replaying
+from wiretape.cli.debugging import known_of_live
+from wiretape.debug.live import Live
+from wiretape.debug.session import Debugger
+from wiretape.loop.run import build_run
+from wiretape.replay.session import ReplaySession
+from wiretape.tape.reader import read_tape
+from wiretape.views.debug_reply import reply_view
+from wiretape.wire.registry import decode
+
+CAPTURES = Path(__file__).parent.parent.parent / "captures"
+PATIENCE_S = 30
+
+
+@dataclass
+class Stage:
+    """`play(agent, …)` sets agents going at the first `continue`; `type_in` gives what a person sees."""
+
+    desk: Desk
+    url: str
+    session: ReplaySession
+    _agents: list[Callable[[], object]] = field(default_factory=list)
+    results: list[Future[Any]] = field(default_factory=list)
+
+    @property
+    def live(self) -> Live:
+        return self.desk.live
+
+    def play(self, *agents: Callable[[], object]) -> None:
+        self._agents = list(agents)
+        self.results = [Future() for _ in agents]
+        self.live.start = self._start
+
+    def _start(self) -> None:
+        left = len(self._agents)
+        lock = threading.Lock()
+
+        def act(agent: Callable[[], object], result: Future[Any]) -> None:
+            nonlocal left
+            try:
+                result.set_result(agent())
+            except Exception as error:
+                result.set_exception(error)
+            with lock:
+                left -= 1
+                last = left == 0
+            if last:
+                self.desk.do(lambda: self.live.ended(0))
+
+        for agent, result in zip(self._agents, self.results, strict=True):
+            threading.Thread(target=act, args=(agent, result), daemon=True).start()
+
+    def type_in(self, *lines: str) -> str:
+        """A transcript: what was typed, and what a person saw."""
+        said = []
+        for line in lines:
+            reply = self.desk.execute(line)
+            said.append(f"(wiretape) {line}\n" + shown(reply_view(reply), 80))
+            if reply.waits:
+                said.append(shown(reply_view(self.desk.wait()), 80))
+        return "".join(said)
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+
+    def ask(self, body: Any, path: str = "/api.deepseek.com/v1/responses", **headers: str) -> httpx.Response:
+        with httpx.Client(timeout=PATIENCE_S, trust_env=False) as client:
+            return client.post(self.url + path, json=body, headers=headers)
+
+    def result(self, place: int = 0) -> Any:
+        return self.results[place].result(PATIENCE_S)
+
+
+@contextmanager
+def stage(tapes: Sequence[Any] | None = None) -> Iterator[Stage]:
+    """By default captures/subagents.tape is played."""
+    read = list(tapes or [read_tape(CAPTURES / "subagents.tape")])
+    session = ReplaySession(read, names=["a.tape"])
+    debugger = Debugger(build_run([]))
+    expected = build_run(decode(read[0].exchanges))
+    live = debugger.live = Live(debugger, "replay", time.monotonic, EditMeans(), expected=expected)
+    debugger.know(known_of_live("agents", debugger, live))
+    with Desk(debugger) as desk, Replaying(session, interpose=ReplayHolding(desk, session)) as replaying:
+        made = Stage(desk, f"http://127.0.0.1:{replaying.port}", session)
+        try:
+            yield made
+        finally:
+            desk.let_everything_go()
+
+
+def recorded(number: int) -> Any:
+    """The body of a request on captures/subagents.tape."""
+    from wiretape.model.http import body_bytes
+
+    tape = read_tape(CAPTURES / "subagents.tape")
+    return json.loads(body_bytes(tape.exchanges[number - 1].request.body))
