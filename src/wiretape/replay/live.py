@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import orjson
 
 from wiretape.model.http import BytesBody, JsonBody, Request
@@ -15,6 +17,9 @@ from wiretape.tape.codings import CodingError, decoder_for
 from wiretape.tape.sharing import BodyParser
 from wiretape.tape.spelling import NotCarried
 from wiretape.wire.registry import Registry
+
+_SHARED: Final = 2048  # bytes from which on it is worth looking for what a body has in common with earlier ones
+_MOST_ELEMENTS: Final = 4096
 
 
 def plain_bytes(data: bytes, encoding: str) -> bytes:
@@ -36,6 +41,7 @@ class LiveReader:
         self._echoes = echoes
         self._beginnings = beginnings
         self._parser = BodyParser()
+        self._elements: dict[bytes, Json] = {}  # of small bodies, by their bytes
 
     def probe(self, request: LiveRequest) -> Probe:
         data = plain_bytes(request.body, request.headers.get("content-encoding", ""))
@@ -48,14 +54,31 @@ class LiveReader:
 
     def _value(self, data: bytes) -> Json:
         try:
-            parsed = self._parser.parse(data)
+            parsed = self._parser.parse(data) if len(data) >= _SHARED else None
         except NotCarried:
-            pass
-        else:
+            parsed = None
+        if parsed is not None:
             if parsed.base is not None and parsed.key is not None:
                 self._beginnings.tell(parsed.base.value[parsed.key], parsed.value[parsed.key], parsed.common)
             return parsed.value
         try:
-            return orjson.loads(data)
+            return self._shared(orjson.loads(data))
         except ValueError:
             return data or None
+
+    def _shared(self, value: Json) -> Json:
+        """A small body, the elements of its lists being the same objects as in others: what is alike is told once."""
+        if not isinstance(value, dict):
+            return value
+        for key, member in value.items():
+            if isinstance(member, list):
+                value[key] = [self._one(element) if isinstance(element, dict) else element for element in member]
+        return value
+
+    def _one(self, element: Json) -> Json:
+        if len(self._elements) >= _MOST_ELEMENTS:
+            self._elements.clear()
+        try:
+            return self._elements.setdefault(orjson.dumps(element), element)
+        except TypeError:  # nested too deeply to be spelled
+            return element
