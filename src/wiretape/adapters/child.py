@@ -8,16 +8,19 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TypeAlias
 
 from wiretape.errors import UsageError
 
+Tag: TypeAlias = Callable[[], int | None]
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 # A terminal sends these to the whole foreground process group: the child has them already.
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT")
+_REST_S = 3.0  # what the program left running may hold its output open
 _PASSED_ON = (*_FROM_TERMINAL, "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGBREAK")
 
 
@@ -60,24 +63,45 @@ def find_command(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     raise CommandNotFound(f"cannot run {name}: {where}")
 
 
-def run_child(argv: Sequence[str], environ: Mapping[str, str], stdout: int | None = None) -> int:
+def run_child(
+    argv: Sequence[str], environ: Mapping[str, str], stdout: int | None = None, tag: Tag | None = None
+) -> int:
     """Run a program to its end and return its exit code: 128 + n where signal n ended it.
 
-    `stdout`: a descriptor for what it prints, if not ours.
+    `stdout`: a descriptor for what it prints, if not ours. `tag`: what marks each line of it; both streams are pipes to
+    the program then.
 
     Signals sent to this process are passed on to it; this process ends only after it.
     """
     program = find_command(argv, environ)
     with _signals_passed_on() as child:
         try:
-            child.process = subprocess.Popen([argv[0], *argv[1:]], executable=program, env=dict(environ), stdout=stdout)
+            child.process = subprocess.Popen(
+                [argv[0], *argv[1:]],
+                executable=program,
+                env=dict(environ),
+                stdout=stdout if tag is None else subprocess.PIPE,
+                stderr=None if tag is None else subprocess.PIPE,
+            )
         except FileNotFoundError as error:  # the interpreter that its first line names
             raise CommandNotFound(f"cannot run {argv[0]}: the interpreter in its first line was not found") from error
         except OSError as error:
             raise CommandNotExecutable(f"cannot run {argv[0]}: {error.strerror or error}") from error
+        pumps = _tagged(child.process, tag, stdout) if tag is not None else []
         child.catch_up()
         code = child.process.wait()
+        for pump in pumps:
+            pump.join(_REST_S)
     return 128 - code if code < 0 else code
+
+
+def _tagged(process: subprocess.Popen[bytes], tag: Tag, stdout: int | None) -> list[threading.Thread]:
+    from wiretape.adapters.tagging import pump, tagged_onto
+
+    assert process.stdout is not None
+    assert process.stderr is not None
+    onto = 1 if stdout is None else stdout
+    return [pump(process.stdout, tagged_onto(onto, tag)), pump(process.stderr, tagged_onto(2, tag))]
 
 
 class _Child:

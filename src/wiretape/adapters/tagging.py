@@ -1,14 +1,95 @@
-"""Marks what a program prints, line by line, with the number of the call that was answered last: `[3] text`."""
+"""Marks what a program prints, line by line, with the number of the call that was answered last: `[3] text`.
+
+The program's output goes through pipes for it: it is no terminal to the program. Standard output and standard error
+stay apart; their order is that in which they come out of the pipes.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from typing import IO
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, Any
 
-Tag = Callable[[], int | None]
+from wiretape.adapters.child import Tag
+from wiretape.model.http import BytesBody, Headers, Request
+from wiretape.replay.live import plain_bytes
+from wiretape.wire.registry import Registry, default_registry
+
+if TYPE_CHECKING:
+    from wiretape.adapters.mitm_addon import RecordingDoor
+
 _READ = 65536
+_LOOK_AT = 4 * 1024 * 1024  # bytes of a request: what it is shows in those, or in its path
+
+
+class CallTags:
+    """Which call was answered last. A door tells of calls as they come, and when their answers begin."""
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+        self._count = 0
+        self._numbers: dict[int, int] = {}  # exchange -> call
+
+    def __call__(self) -> int | None:
+        return self._last
+
+    def asked(self, exchange: int) -> None:
+        """A model call has begun: calls are numbered by their starts."""
+        self._count += 1
+        self._numbers[exchange] = self._count
+
+    def answered(self, exchange: int) -> None:
+        self._last = self._numbers.pop(exchange, self._last)
+
+    def answered_more(self, calls: int) -> None:
+        """So many calls of a connection that carries several were answered."""
+        self._count += calls
+        self._last = self._count
+
+    def played(self, call: int) -> None:
+        """A call of a tape is given again."""
+        self._last = call
+
+
+class TaggingDoor:
+    """Stands before a recorder, and notes which calls come by and are answered."""
+
+    def __init__(self, recorder: RecordingDoor, tags: CallTags, registry: Registry | None = None) -> None:
+        self._recorder = recorder
+        self._tags = tags
+        self._registry = registry or default_registry()
+        self._requests: dict[int, tuple[Request, bytearray]] = {}
+
+    def begin(self, method: str, url: str, http: str | None, headers: Iterable[tuple[str, str]]) -> int:
+        kept = list(headers)
+        number = self._recorder.begin(method, url, http, kept)
+        request = Request(method, url, Headers(kept))
+        if "upgrade" not in request.headers:
+            self._requests[number] = request, bytearray()
+        return number
+
+    def request_data(self, x: int, data: bytes) -> None:
+        if x in self._requests and len(self._requests[x][1]) < _LOOK_AT:
+            self._requests[x][1].extend(data)
+        self._recorder.request_data(x, data)
+
+    def request_end(self, x: int) -> None:
+        self._recorder.request_end(x)
+        request, data = self._requests.pop(x, (None, b""))
+        if request is None:
+            return
+        body = BytesBody(plain_bytes(bytes(data), request.headers.get("content-encoding", "")))
+        if self._registry.recognise_request(replace(request, body=body)) is not None:
+            self._tags.asked(x)
+
+    def response(self, x: int, status: int, headers: Iterable[tuple[str, str]]) -> None:
+        self._tags.answered(x)
+        self._recorder.response(x, status, headers)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._recorder, name)
 
 
 class TaggedLines:

@@ -13,17 +13,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from wiretape.errors import TapeError, TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.mitm_addon import RecordingAddon
+    from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
     from wiretape.adapters.mitm_recording import Recording
     from wiretape.adapters.old_tape import OldTape
     from wiretape.adapters.surroundings import Surroundings
+    from wiretape.adapters.tagging import CallTags
     from wiretape.cli.record_report import LiveReport
     from wiretape.tape.recorder import Recorder
     from wiretape.tape.redact import Redactor
@@ -51,6 +52,7 @@ class Options:
     verbose: bool = False
     update: Path | None = None
     tier: str = "masked"
+    tag: bool = False
 
 
 class _BeforeProgram(click.Command):
@@ -108,6 +110,7 @@ def _say_misplaced(cmd: Sequence[str]) -> None:
     help="With --update: how alike a request must be to be answered from the tape (default: masked).",
 )
 @click.option("--stats/--no-stats", default=True, help="Print what `wiretape stats` says at the end (the default).")
+@click.option("--tag", is_flag=True, help="Mark each line that CMD prints with the call answered last: [3] text.")
 @click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD, and what the proxy does.")
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
@@ -146,12 +149,27 @@ def _update(options: Options, argv: Sequence[str]) -> int:
 
 
 def _record(options: Options, argv: Sequence[str]) -> int:
-    report = _report(options, argv)
+    report, tags = _report(options, argv), tags_of(options)
+    if tags is not None:
+        report.on_socket_calls = tags.answered_more
 
     def run(recording: Recording, around: Surroundings) -> int:
-        return run_recorded(recording, argv, report, around, options)
+        return run_recorded(recording, argv, report, around, options, tags=tags)
 
-    return record(options, argv, report, run)
+    return record(options, argv, report, run, tags=tags)
+
+
+def tags_of(options: Options) -> CallTags | None:
+    from wiretape.adapters.tagging import CallTags
+
+    return CallTags() if options.tag else None
+
+
+def tagging(recorder: RecordingDoor, tags: CallTags | None) -> RecordingDoor:
+    """The recorder, with what notes the calls in front of it where their numbers are wanted."""
+    from wiretape.adapters.tagging import TaggingDoor
+
+    return recorder if tags is None else cast("RecordingDoor", TaggingDoor(recorder, tags))
 
 
 def _report(options: Options, argv: Sequence[str]) -> LiveReport:
@@ -166,6 +184,7 @@ def record(
     report: LiveReport,
     run: Callable[[Recording, Surroundings], int],
     addon: Callable[..., RecordingAddon] | None = None,
+    tags: CallTags | None = None,
 ) -> int:
     """Make a tape of what `run` does, which gives the program's exit code."""
     need_mitmproxy()
@@ -190,7 +209,7 @@ def record(
     kept = False
     try:
         recording = Recording(
-            recorder,
+            tagging(recorder, tags),
             os.environ,
             report.trouble,
             hosts=[*options.hosts, *settings.hosts, *around.hosts],
@@ -231,6 +250,7 @@ def run_recorded(
     options: Options,
     *,
     apart: bool = False,
+    tags: CallTags | None = None,
 ) -> int:
     """Until the program ends, or until Ctrl-C where there is none. `apart`: what it prints goes to stderr."""
     from wiretape.adapters.child import run_child
@@ -238,7 +258,7 @@ def run_recorded(
     with recording:
         prepared, variables = led_here(recording, argv, around, options)
         if argv:
-            return run_child(prepared, {**os.environ, **variables}, _STDERR if apart else None)
+            return run_child(prepared, {**os.environ, **variables}, _STDERR if apart else None, tags)
         with _stop_signal() as stop:
             report.listening(recording.port)
             _print_exports(variables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from textwrap import wrap
@@ -51,6 +51,9 @@ class LiveReport:
         self._followers: dict[int, SocketFollower] = {}  # of connections that are open
         self._missed: dict[int, int] = {}  # of others: messages that showed no format
         self._hosts: set[str] = set()  # that model calls went to
+        self.on_socket_calls: Callable[[int], None] = lambda calls: (
+            None
+        )  # told of calls on a connection that stays open
         self.calls = 0  # model calls that were decoded here
 
     def exchange(self, exchange: Exchange) -> None:
@@ -74,6 +77,7 @@ class LiveReport:
         calls = follower.feed(exchange, message) if follower is not None else []
         if not calls:
             return
+        self.on_socket_calls(len(calls))
         if self.calls and not self._pace.allows():
             self._unsaid += len(calls)
             return

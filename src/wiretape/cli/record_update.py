@@ -22,6 +22,7 @@ from wiretape.views.replay_view import tier_mark
 if TYPE_CHECKING:
     from wiretape.adapters.renewing import Renewing
     from wiretape.adapters.rerecording import Rerecording
+    from wiretape.adapters.tagging import CallTags
     from wiretape.cli.record import Options
     from wiretape.cli.record_report import LiveReport
     from wiretape.replay.session import ReplaySession
@@ -99,7 +100,7 @@ def _update(at_work: Update, argv: Sequence[str]) -> int:
     from wiretape.adapters.mitm_updating import AnswerServer, UpdatingAddon
     from wiretape.adapters.settings import load_settings
     from wiretape.adapters.surroundings import look_around
-    from wiretape.cli.record import held_signals, recorder_of, run_recorded
+    from wiretape.cli.record import held_signals, recorder_of, run_recorded, tagging, tags_of
     from wiretape.cli.record_report import LiveReport
 
     options = at_work.options
@@ -109,11 +110,11 @@ def _update(at_work: Update, argv: Sequence[str]) -> int:
     fresh = replace(options, tape=at_work.rerecording.fresh, append=False)
     click.echo(f"wiretape updating {options.update}: what it does not answer is asked LIVE, of real models", err=True)
     recorder = recorder_of(fresh, at_work.redactor, report)
-    code = 1
+    code, tags = 1, tags_of(options)
     try:
         with AnswerServer() as answers:
             recording = Recording(
-                recorder,
+                tagging(recorder, tags),
                 os.environ,
                 report.trouble,
                 hosts=[*options.hosts, *settings.hosts, *around.hosts],
@@ -126,10 +127,10 @@ def _update(at_work: Update, argv: Sequence[str]) -> int:
                     UpdatingAddon,
                     renewing=at_work.renewing,
                     answers=answers,
-                    on_kept=functools.partial(_say_kept, report, at_work.session),
+                    on_kept=functools.partial(_say_kept, report, at_work.session, tags),
                 ),
             )
-            code = run_recorded(recording, argv, report, around, options)
+            code = run_recorded(recording, argv, report, around, options, tags=tags)
     finally:
         with held_signals():
             summary = recorder.close()
@@ -137,8 +138,10 @@ def _update(at_work: Update, argv: Sequence[str]) -> int:
         return _settle(at_work, report, summary, code)
 
 
-def _say_kept(report: LiveReport, session: ReplaySession, answer: Answer) -> None:
+def _say_kept(report: LiveReport, session: ReplaySession, tags: CallTags | None, answer: Answer) -> None:
     call = session.call_of(answer)
+    if call is not None and tags is not None:
+        tags.answered_more(1)
     if call is not None:
         mark = f"{tier_mark(answer)}  kept"
         report.say_line(call_line(call, report.width, beside=len(mark) + len("wiretape ")).append(mark, "dim"))

@@ -20,16 +20,18 @@ import click
 from wiretape.errors import MissError, UsageError
 
 if TYPE_CHECKING:
+    from wiretape.adapters.interposing import Interpose
     from wiretape.adapters.opening import Authority
     from wiretape.adapters.replaying import Replaying
+    from wiretape.adapters.tagging import CallTags
     from wiretape.replay.report import ReplayReport
     from wiretape.replay.session import ReplaySession
-    from wiretape.replay.values import Outcome
+    from wiretape.replay.values import LiveRequest, Outcome
     from wiretape.tape.reader import Tape
 
 _CMD = "wiretape.cmd"
 _TAPES = (".tape", ".tape.zst")
-_FLAGS = ("--repeat", "--proxy", "--no-proxy", "-v", "--verbose")
+_FLAGS = ("--repeat", "--proxy", "--no-proxy", "-v", "--verbose", "--tag")
 
 
 class _WithProgram(click.Command):
@@ -75,6 +77,7 @@ class Options:
     proxy: bool | None = None  # None: where it can be had
     report: Path | None = None
     verbose: bool = False
+    tag: bool = False
 
 
 @click.command(cls=_WithProgram)
@@ -100,6 +103,7 @@ class Options:
     help="Open TLS to every host (needs mitmproxy), or to none (default: where a model is asked for).",
 )
 @click.option("--report", type=click.Path(path_type=Path), help="Write what happened to this file, as JSON.")
+@click.option("--tag", is_flag=True, help="Mark each line that CMD prints with the call answered last: [3] text.")
 @click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD; strays and other answers, too.")
 @click.pass_context
 def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
@@ -119,6 +123,7 @@ def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
 def _replay(options: Options, argv: Sequence[str]) -> int:
     from wiretape.adapters.child import find_command
     from wiretape.adapters.replaying import Replaying
+    from wiretape.adapters.tagging import CallTags
 
     if argv:
         find_command(argv, os.environ)
@@ -127,6 +132,7 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
     if argv:
         session.program = typed(argv)
     opened, why_closed = authority_of(options.proxy)
+    tags = CallTags() if options.tag else None
     replaying = Replaying(
         session,
         port=0 if options.proxy else options.port,
@@ -137,14 +143,27 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
         pace=options.pace,
         let_through=options.let_through,
         on_outcome=_live_lines(session, options.verbose),
+        interpose=_noting(tags) if tags is not None else None,
     )
     with replaying:
-        code = _run(replaying, argv, session, options)
+        code = _run(replaying, argv, session, options, tags)
     report = session.report()
     summary(report, argv, code)
     if options.report is not None:
         _write(options.report, report)
     return code or (MissError.exit_code if report.missed or (argv and unplayed(report)) else 0)
+
+
+def _noting(tags: CallTags) -> Interpose:
+    """Notes which call is about to be answered, before the program can print anything about it."""
+    from wiretape.replay.values import Answer, Injected
+
+    async def note(request: LiveRequest, outcome: Outcome) -> Outcome:
+        if isinstance(outcome, Answer | Injected) and outcome.reference.call is not None:
+            tags.played(outcome.reference.call)
+        return outcome
+
+    return note
 
 
 def authority_of(proxy: bool | None) -> tuple[Authority | None, str]:
@@ -224,13 +243,15 @@ def session_of(options: Options, argv: Sequence[str]) -> ReplaySession:
     return ReplaySession(tapes, made, names=[str(path) for path in options.tapes])
 
 
-def _run(replaying: Replaying, argv: Sequence[str], session: ReplaySession, options: Options) -> int:
+def _run(
+    replaying: Replaying, argv: Sequence[str], session: ReplaySession, options: Options, tags: CallTags | None
+) -> int:
     """Until the program ends, or until Ctrl-C where there is none."""
     from wiretape.adapters.child import run_child
 
     with led_here(replaying, argv, session, options.verbose) as (prepared, variables):
         if argv:
-            return run_child(prepared, {**os.environ, **variables})
+            return run_child(prepared, {**os.environ, **variables}, tag=tags)
     _print_exports(variables)
     proxy = f", as a proxy on http://127.0.0.1:{replaying.gate_port}," if options.proxy else ""
     click.echo(f"wiretape: replaying on http://127.0.0.1:{replaying.port}{proxy} until Ctrl-C", err=True)
