@@ -60,7 +60,11 @@ class Channels:
         spoken = [place for place, was in enumerate(channel.texts) if was] or [0]
         pieces = iter(_pieces(text, len(spoken)))
         for place in spoken:
-            self._put(channel.frames[place], channel.paths[place], next(pieces))
+            self.put(channel, place, next(pieces))
+
+    @property
+    def changed(self) -> bool:
+        return bool(self._changed)
 
     def frames(self) -> list[bytes]:
         return [
@@ -95,9 +99,11 @@ class Channels:
                 for key, item in value.items():
                     self._walk(number, item, (*place, *numbers, key), (*path, key))
 
-    def _put(self, number: int, path: Sequence[str | int], text: str) -> None:
+    def put(self, channel: Channel, place: int, text: str) -> None:
+        """Another text for one delta of a channel."""
+        number = channel.frames[place]
         before, value, rest = self._values[number]
-        self._values[number] = (before, _with(value, path, text), rest)
+        self._values[number] = (before, _with(value, channel.paths[place], text), rest)
         self._changed.add(number)
 
     def _written(self, number: int) -> bytes:

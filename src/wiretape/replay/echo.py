@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import is_
 from typing import Final
-
-import orjson
 
 from wiretape.model.http import Body, Exchange, JsonBody, StreamBody, TextBody
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.beginnings import Beginnings
 from wiretape.replay.canonical import strings
 from wiretape.replay.compare import differences
+from wiretape.replay.delta_channels import Channel, Channels
 from wiretape.replay.loosen import loose
 from wiretape.replay.mask import ID_LIKE, TEMPORARY_PLACES
 from wiretape.replay.values import Difference
@@ -181,7 +180,7 @@ def _renamed_body(body: Body | None, names: Names) -> Body | None:
             said = names.named(text)
             return body if said is text else TextBody(said)
         case StreamBody(binary=False, frames=frames):
-            renamed = _Stream(list(frames), names).renamed()
+            renamed = _renamed_stream(frames, names)
             return body if renamed is None else replace(body, frames=renamed)
     return body
 
@@ -221,84 +220,22 @@ def _renamed(value: Json, names: Names) -> Json:
     return value
 
 
-@dataclass(slots=True)
-class _Channel:
-    """The strings at one place of the frames' JSON, such as a message's text deltas: together they are one text."""
-
-    frames: list[int] = field(default_factory=list)
-    paths: list[tuple[str | int, ...]] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-
-
-class _Stream:
-    """One recorded stream being renamed: words may be split over its frames."""
-
-    def __init__(self, frames: list[bytes], names: Names) -> None:
-        self._frames = frames
-        self._names = names
-        self._values: dict[int, tuple[bytes, Json, bytes]] = {}  # frame -> what stands before its JSON, that, the rest
-        self._channels: dict[tuple[object, ...], _Channel] = {}
-        self._changed: set[int] = set()
-
-    def renamed(self) -> list[bytes] | None:
-        """The frames under the live names, or None if no word has one."""
-        for number, frame in enumerate(self._frames):
-            self._read(number, frame)
-        for channel in self._channels.values():
-            self._rename(channel)
-        if not self._changed:
-            return None
-        return [
-            self._written(number) if number in self._changed else frame for number, frame in enumerate(self._frames)
-        ]
-
-    def _read(self, number: int, frame: bytes) -> None:
-        at = frame.find(b"{")
-        end = frame.rfind(b"}") + 1
-        if at < 0 or frame.count(b"\ndata:", at) > 0:
-            return
-        try:
-            value = orjson.loads(frame[at:end])
-        except orjson.JSONDecodeError:
-            return
-        self._values[number] = (frame[:at], value, frame[end:])
-        kind = value.get("type") if isinstance(value, dict) else None
-        self._walk(number, value, (kind,), ())
-
-    def _walk(self, number: int, value: Json, place: tuple[object, ...], path: tuple[str | int, ...]) -> None:
-        match value:
-            case str():
-                channel = self._channels.setdefault(place, _Channel())
-                channel.frames.append(number)
-                channel.paths.append(path)
-                channel.texts.append(value)
-            case list():
-                for index, item in enumerate(value):
-                    self._walk(number, item, (*place, index), (*path, index))
-            case dict():
-                # Deltas of several things may be interleaved: their numbers tell them apart.
-                numbers = [(key, item) for key, item in value.items() if isinstance(item, int) and "index" in key]
-                for key, item in value.items():
-                    self._walk(number, item, (*place, *numbers, key), (*path, key))
-
-    def _rename(self, channel: _Channel) -> None:
-        whole = "".join(channel.texts)
-        alone = [self._names.named(text) for text in channel.texts]
-        if self._names.named(whole) is not whole:
-            # An id that each frame repeats is no text that is split over them.
-            alone = alone if len(set(channel.texts)) == 1 else _spread(channel.texts, self._names)
-        for number, path, was, now in zip(channel.frames, channel.paths, channel.texts, alone, strict=True):
+def _renamed_stream(frames: Iterable[bytes], names: Names) -> list[bytes] | None:
+    """The frames under the live names, or None if no word has one. Words may be split over frames."""
+    channels = Channels(frames)
+    for channel in channels.all():
+        for place, (was, now) in enumerate(zip(channel.texts, _named_deltas(channel, names), strict=True)):
             if now != was:
-                self._put(number, path, now)
+                channels.put(channel, place, now)
+    return channels.frames() if channels.changed else None
 
-    def _put(self, number: int, path: Sequence[str | int], text: str) -> None:
-        before, value, rest = self._values[number]
-        self._values[number] = (before, _with(value, path, text), rest)
-        self._changed.add(number)
 
-    def _written(self, number: int) -> bytes:
-        before, value, rest = self._values[number]
-        return before + orjson.dumps(value) + rest
+def _named_deltas(channel: Channel, names: Names) -> list[str]:
+    whole = channel.text
+    # An id that each frame repeats is no text that is split over them.
+    if names.named(whole) is not whole and len(set(channel.texts)) > 1:
+        return _spread(channel.texts, names)
+    return [names.named(text) for text in channel.texts]
 
 
 def _spread(texts: list[str], names: Names) -> list[str]:
@@ -335,12 +272,3 @@ def _give_name(name: str, start: int, end: int, ends: list[int], pieces: list[li
             return
         pieces[number].append(name[: stop - start])
         name, start, number = name[stop - start :], stop, number + 1
-
-
-def _with(value: Json, path: Sequence[str | int], text: str) -> Json:
-    """The JSON value with another string at a path."""
-    if not path:
-        return text
-    made = list(value) if isinstance(value, list) else dict(value)
-    made[path[0]] = _with(value[path[0]], path[1:], text)  # type: ignore[index]
-    return made
