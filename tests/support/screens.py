@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from textual.app import App
 from textual.pilot import Pilot
 
+from wiretape.adapters.live_desk import Desk
 from wiretape.adapters.screen.app import DebugScreen
 from wiretape.cli.debugging import open_debugger
 from wiretape.debug.session import Debugger
@@ -70,10 +71,13 @@ class Seat:
 
 
 def at_screen(
-    debugger: Debugger | Path, play: Callable[[Seat], Awaitable[None]], size: tuple[int, int] = (80, 24)
+    debugger: Debugger | Path,
+    play: Callable[[Seat], Awaitable[None]],
+    size: tuple[int, int] = (80, 24),
+    desk: Desk | None = None,
 ) -> DebugScreen:
-    """Sit at a screen of so many columns and lines."""
-    app = DebugScreen(debugger if isinstance(debugger, Debugger) else open_debugger(str(debugger)))
+    """Sit at a screen of so many columns and lines. `desk`: where a program is at work."""
+    app = DebugScreen(debugger if isinstance(debugger, Debugger) else open_debugger(str(debugger)), desk)
 
     async def sit() -> None:
         async with app.run_test(size=size) as pilot:

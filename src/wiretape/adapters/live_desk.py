@@ -31,6 +31,7 @@ class Desk:
         self.debugger = debugger
         self.lock = threading.RLock()
         self.on_news: Callable[[], None] = lambda: None
+        self.waiting = False  # the front shows what is held by itself
         self._unseen: list[Line] = []
         self._changed = threading.Condition(self.lock)
         self._engine = ThreadPoolExecutor(1, "wiretape-debugger")
@@ -94,14 +95,18 @@ class Desk:
 
     def wait(self, meanwhile: Callable[[], None] = lambda: None) -> Reply:
         """Until a call is held, or the program has ended. KeyboardInterrupt ends the wait, and nothing else."""
-        while True:
-            with self.lock:
-                reply = wake(self.debugger, self.live)
-                if reply is None:
-                    self._changed.wait(_TICK_S)
-            meanwhile()
-            if reply is not None:
-                return reply
+        self.waiting = True
+        try:
+            while True:
+                with self.lock:
+                    reply = wake(self.debugger, self.live)
+                    if reply is None:
+                        self._changed.wait(_TICK_S)
+                meanwhile()
+                if reply is not None:
+                    return reply
+        finally:
+            self.waiting = False
 
     def interrupt(self) -> None:
         """The very next call is to be held."""

@@ -66,7 +66,7 @@ class Front:
 
     @staticmethod
     def _edited(desk: Desk, edit: Edit) -> Reply:
-        from wiretape.cli.fork import in_editor
+        from wiretape.adapters.editor import in_editor
 
         try:
             return desk.edited(edit, in_editor(edit.text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wiretape.errors import MissError
+from wiretape.views.printable import one_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from wiretape.debug.session import Debugger
     from wiretape.model.http import Exchange
     from wiretape.model.loop import Run
+
+
+_LOOK_S = 0.5  # between two looks at who waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +143,7 @@ def _at_work(desk: Desk, asked: Asked, argv: Sequence[str], variables: Mapping[s
     live = desk.live
     program = CaughtProgram(argv, {**os.environ, **variables}, desk.printed, lambda code: _ended(desk, live, code))
     live.start, live.stop = program.start, program.stop
-    with _ended_with_us(program):
+    with _ended_with_us(program), _telling(desk, asked):
         try:
             left = True
             if asked.script is not None:
@@ -170,6 +175,35 @@ def _leave(desk: Desk, program: CaughtProgram) -> None:
     program.stop()
     if desk.live.running:
         desk.let_everything_go()
+
+
+@contextmanager
+def _telling(desk: Desk, asked: Asked) -> Iterator[None]:
+    """At a prompt a person is told of what has come to wait meanwhile, and of clients that will not wait for ever."""
+    if asked.script is None and asked.screen is not None:  # a screen looks by itself
+        yield
+        return
+    over, told = threading.Event(), set[tuple[int, str]]()
+
+    def tell() -> None:
+        while not over.wait(_LOOK_S):
+            with desk.lock:
+                lines = desk.live.warnings()
+                for one in desk.live.held:
+                    key = (one.exchange.number, one.stop.phase)
+                    if key not in told and not desk.waiting and asked.script is None:
+                        lines.append(f"call {one.number} ({one.agent}) is held now")
+                    told.add(key)
+            for line in lines:
+                click.echo(f"wiretape: {one_line(line)}", err=True)
+
+    teller = threading.Thread(target=tell, name="wiretape-teller", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wiretape.adapters.editor import in_editor
 from wiretape.errors import TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
@@ -375,17 +376,6 @@ def _edited_request(opened: Opened, call: ModelCall) -> tuple[Change, str]:
     except ValueError as error:
         raise UsageError(f"what was written is no JSON: {error}") from None
     return Asks(call.number, lambda _: body), "an edited request"
-
-
-def in_editor(text: str) -> str:
-    """What a person makes of a text in $EDITOR. Raises UsageError where it is left as it was."""
-    try:
-        written = click.edit(text + "\n", extension=".json", require_save=True)
-    except click.ClickException as error:
-        raise UsageError(f"{error.message}: set EDITOR to the editor you want") from None
-    if written is None or written.rstrip("\n") == text:
-        raise UsageError("nothing was changed in the editor, and nothing was sent")
-    return written
 
 
 # -- with the agent's own program ------------------------------------------------------------------------------------

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import ClassVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar
 
 from rich.console import Group, RenderableType
 from rich.text import Text
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.timer import Timer
 from textual.widgets import Static, Tree
 
+from wiretape.adapters.editor import in_editor
 from wiretape.adapters.live_desk import Desk
 from wiretape.adapters.screen.command_line import CommandLine
 from wiretape.adapters.screen.help_page import help_page
-from wiretape.adapters.screen.keys import FOOTER, GROUPS
+from wiretape.adapters.screen.keys import FOOTER, GROUPS, HELD_KEYS
 from wiretape.adapters.screen.outline_tree import OutlineTree
+from wiretape.debug.living import wake
 from wiretape.debug.outline import Node, key_of
-from wiretape.debug.replies import Arrived, Reply, Said
+from wiretape.debug.replies import Arrived, Edit, Reply, Said
 from wiretape.debug.session import Debugger
 from wiretape.debug.streamed import Streamed, streamed
 from wiretape.debug.table import needs_terminal
@@ -30,6 +33,8 @@ from wiretape.views.debug_reply import reply_view
 from wiretape.views.debug_stream import stream_view
 from wiretape.views.printable import one_line
 
+_LOOK_S = 0.1  # between two looks at a program at work
+NOT_STARTED = "The program has not been started yet.\n\nSet breakpoints first, where it is to be held."
 _TICK_S = 0.05  # between two looks at a stream that is played
 _STEPS = (24, 28, 32, 38, 46, 56, 68)  # widths of the tree
 _NARROW = 90  # columns: below, the tree is narrow
@@ -59,9 +64,13 @@ class DebugScreen(App[None]):
         Binding("greater_than_sign", "widen(1)", "wider tree", show=False),
     ]
 
-    def __init__(self, debugger: Debugger) -> None:
+    def __init__(self, debugger: Debugger, desk: Desk | None = None) -> None:
         super().__init__(ansi_color=True)
         self.debugger = debugger
+        self.desk = desk
+        self.guard: AbstractContextManager[Any] = desk.lock if desk is not None else nullcontext()
+        self._news = False  # something has happened to the program
+        self._waiting = False  # for a call that is held, or the program's end
         self._asked = False  # the right side shows what was asked for, not just the step
         self._played: tuple[Streamed, float] | None = None
         self._player: Timer | None = None
@@ -75,18 +84,62 @@ class DebugScreen(App[None]):
             with VerticalScroll(id="side"):
                 yield Static(id="shown")
         yield Static(id="said")
-        yield CommandLine(self.debugger)
+        yield CommandLine(self.debugger, self.guard)
         yield Static(FOOTER, id="keys")
 
     def on_mount(self) -> None:
         self.query_one("#outline").styles.width = _STEPS[1] if self.size.width < _NARROW else _STEPS[3]
         self.query_one(OutlineTree).focus()
+        if self.desk is not None:
+            self._watch(self.desk)
+            return
         self.debugger.judged = False
         if self.debugger.at == 0 and self.debugger.line.answers:
             self.debugger.execute("step")  # the first call says more than the start of a tape
         self._show_place(self._arrived())
         self._say(Text("? shows every key; : takes a command", style="dim"))
         self.run_worker(self._judge, thread=True)
+
+    def _watch(self, desk: Desk) -> None:
+        """A program is at work, or will be."""
+
+        def note() -> None:
+            self._news = True
+
+        desk.on_news = note
+        with self.guard:
+            self.refresh_marks()
+        self._show(Text(NOT_STARTED))
+        self._say(Text("c starts the program, s holds its first call, B sets a breakpoint; ? shows every key", "dim"))
+        self.set_interval(_LOOK_S, self._look)
+
+    def _look(self) -> None:
+        """What has happened to the program since the last look."""
+        desk = self.desk
+        if desk is None:
+            return
+        with self.guard:
+            for warning in desk.live.warnings():
+                self._say(Text(one_line(warning), style="yellow"))
+            if not self._news:
+                return
+            self._news = False
+            count = len(self.debugger.line.calls)
+            desk.live.refresh()
+            reply = wake(self.debugger, desk.live) if self._waiting else None
+            self.query_one(OutlineTree).fill(self.debugger.outline())
+            if reply is not None:
+                self._waiting = False
+                self._answer("", reply, moved=True)
+                self._say(self._what_can_be_done(desk))
+            elif not self._asked and self._player is None and count:
+                self._show(place_view(self._arrived()), home=False)
+            self.refresh_marks()
+
+    def _what_can_be_done(self, desk: Desk) -> Text:
+        if desk.live.held:
+            return Text(HELD_KEYS, style="yellow")
+        return Text(f"the program has ended with exit code {desk.live.code}", style="dim")
 
     def _judge(self) -> None:
         """What takes longer than a glance is found out while the person looks at the first call."""
@@ -127,11 +180,22 @@ class DebugScreen(App[None]):
         debugger, stop = self.debugger, self.debugger.here
         title = Text(f" {one_line(debugger.world.known.name)}", no_wrap=True, overflow="ellipsis")
         calls = len(debugger.line.calls)
+        if self.desk is not None:
+            title.append(f" · {self._program(self.desk)}")
         if stop.call is None:
             return title.append(f" · at the {stop.phase} · {calls} calls")
         agent = one_line(debugger.world.agent(stop).name)
         frame = f" · frame {debugger.frame}" if debugger.frame else ""
         return title.append(f" · call {stop.call} of {calls}, {stop.phase} · {agent}{frame}")
+
+    @staticmethod
+    def _program(desk: Desk) -> str:
+        live = desk.live
+        if live.held:
+            return "held: " + " ".join(str(one.number) for one in live.held)
+        if live.code is not None:
+            return f"ended ({live.code})"
+        return "running" if live.running else "not started"
 
     def _say(self, content: RenderableType | str) -> None:
         self.query_one("#said", Static).update(content)
@@ -151,18 +215,36 @@ class DebugScreen(App[None]):
         if reply.quit:
             self.exit()
             return
-        moved = at != (self.debugger.at, self.debugger.frame)
-        self._answer(line, reply, moved)
+        with self.guard:
+            moved = at != (self.debugger.at, self.debugger.frame)
+            self._answer(line, reply, moved)
+        if reply.waits and reply.error is None:
+            self._waiting = self._news = True
+            self._say(Text("the program goes on …", style="dim"))
 
     def _execute(self, line: str) -> Reply:
         """Do a command; one that talks to the person by itself gets the terminal meanwhile."""
         if not needs_terminal(line):
-            return self.debugger.execute(line)
+            with self.guard:
+                reply = self.debugger.execute(line)
+            return self._edited(reply.edit) if reply.edit is not None else reply
         with self.suspend():
             reply = self.debugger.execute(line)
             print(f"\n{reply.error}" if reply.error is not None else "")
             input("Enter goes back to the screen ")
         return reply
+
+    def _edited(self, edit: Edit) -> Reply:
+        """In the person's own editor, which has the terminal meanwhile."""
+        assert self.desk is not None
+        try:
+            with self.suspend():
+                text = in_editor(edit.text)
+        except WiretapeError as error:
+            return Reply(error=str(error))
+        except SuspendNotSupported:
+            return Reply(error="no editor can be opened here; edit answer takes the JSON behind it, too")
+        return self.desk.edited(edit, text)
 
     def _answer(self, line: str, reply: Reply, moved: bool) -> None:
         if reply.error is not None:
@@ -204,7 +286,8 @@ class DebugScreen(App[None]):
 
     def action_show_step(self) -> None:
         """From what was asked for to the step; from the command line to the tree."""
-        self._show_place(self._arrived())
+        with self.guard:
+            self._show_place(self._arrived())
         self._say("")
         self.query_one(OutlineTree).focus()
 
@@ -230,7 +313,8 @@ class DebugScreen(App[None]):
         if event.node.data is None:
             return
         try:
-            self._show_place(self.debugger.visit(event.node.data.stop))
+            with self.guard:
+                self._show_place(self.debugger.visit(event.node.data.stop))
         except WiretapeError as error:
             self._say(Text(one_line(str(error)), style="red"))
 
@@ -294,4 +378,4 @@ class DebugScreen(App[None]):
 
 def run_screen(debugger: Debugger, desk: Desk | None = None) -> None:
     """Show a debugger on the terminal until the person leaves. `desk`: where a program is at work."""
-    DebugScreen(debugger).run()
+    DebugScreen(debugger, desk).run()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -16,14 +17,16 @@ from wiretape.debug.session import Debugger
 class _Completing(Suggester):
     """Shows the only, or the first, way to go on; the right arrow takes it."""
 
-    def __init__(self, debugger: Debugger) -> None:
+    def __init__(self, debugger: Debugger, guard: AbstractContextManager[Any]) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._debugger = debugger
+        self._guard = guard
 
     async def get_suggestion(self, value: str) -> str | None:
         if not value.strip():
             return None
-        found = self._debugger.complete(value)
+        with self._guard:
+            found = self._debugger.complete(value)
         return value[: found.start] + found.candidates[0] if found.candidates else None
 
 
@@ -43,11 +46,12 @@ class CommandLine(Input):
 
         line: str
 
-    def __init__(self, debugger: Debugger) -> None:
-        super().__init__(
-            id="line", placeholder=": command", compact=True, select_on_focus=False, suggester=_Completing(debugger)
-        )
+    def __init__(self, debugger: Debugger, guard: AbstractContextManager[Any]) -> None:
+        """`guard` is held while the debugger is asked: a program at work may be changing it."""
+        completing = _Completing(debugger, guard)
+        super().__init__(id="line", placeholder=": command", compact=True, select_on_focus=False, suggester=completing)
         self._debugger = debugger
+        self._guard = guard
         self._cycle: tuple[str, tuple[str, ...], int] | None = None  # what stands before, candidates, which one
         self._recalled = 0  # how far back in the history
 
@@ -67,7 +71,8 @@ class CommandLine(Input):
             self.screen.focus_next()
             return
         if self._cycle is None or self.value != self._cycle[0] + self._cycle[1][self._cycle[2]]:
-            found = self._debugger.complete(self.value, self.cursor_position)
+            with self._guard:
+                found = self._debugger.complete(self.value, self.cursor_position)
             if not found.candidates:
                 return
             self._cycle = self.value[: found.start], found.candidates, -1

@@ -51,6 +51,17 @@ STOPPING = (
     Key("u", "u", "up to the caller's frame", "up"),
     Key("o", "o", "down again", "down"),
 )
+LIVING = (
+    Key("r", "r", "give the held call its answer", "serve"),
+    Key("l", "l", "ask the real model for it", "live"),
+    Key("E", "E", "edit its answer", "edit answer"),
+    Key("R", "R", "edit its request", "edit request"),
+    Key("y", "y", "accept the nearest answer for a miss", "accept"),
+    Key("X", "X", "inject a fault", action="type('inject ')"),
+    Key("D", "D", "drop it: no answer", "drop"),
+    Key("h", "h", "which calls are held", "held"),
+    Key("O", "O", "what the program printed", "output"),
+)
 SCREEN = (
     Key("colon", ":", "type a command", action="type('')"),
     Key("up,down", "↑ ↓ Enter", "choose in the tree, and go there"),
@@ -61,5 +72,7 @@ SCREEN = (
     Key("question_mark", "?", "this page", action="help"),
     Key("q", "q", "leave", action="leave"),
 )
-GROUPS = (("Moving", MOVING), ("Looking", LOOKING), ("Stopping and keeping", STOPPING), ("The screen", SCREEN))
+GROUPS = (("Moving", MOVING), ("Looking", LOOKING), ("Stopping and keeping", STOPPING), ("A program at work", LIVING),
+          ("The screen", SCREEN))  # fmt: skip
+HELD_KEYS = "held: c let it go  r serve  l live  E edit answer  R request  X fault  D drop"
 FOOTER = "n next  s into  f out  c go  N S F C back  b break  / find  x context  ? keys"

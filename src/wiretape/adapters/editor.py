@@ -1,0 +1,18 @@
+"""Opens a text in the editor that a person has chosen."""
+
+from __future__ import annotations
+
+import click
+
+from wiretape.errors import UsageError
+
+
+def in_editor(text: str) -> str:
+    """What a person makes of a text in $EDITOR. Raises UsageError where it is left as it was."""
+    try:
+        written = click.edit(text + "\n", extension=".json", require_save=True)
+    except click.ClickException as error:
+        raise UsageError(f"{error.message}: set EDITOR to the editor you want") from None
+    if written is None or written.rstrip("\n") == text:
+        raise UsageError("nothing was changed in the editor, and nothing was sent")
+    return written

@@ -1,0 +1,118 @@
+"""The debugger's screen with a program at work: keys in, characters out, and what the program gets."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+pytest.importorskip("textual", reason="the screen needs textual (extra `tui`)")
+
+from tests.support.golden import check_screen
+from tests.support.live import Stage, recorded, stage
+from tests.support.screens import Seat, at_screen
+
+from wiretape.adapters.screen import app as screen
+
+NUMBERS = (1, 2, 3, 4)
+
+
+@pytest.fixture(autouse=True)
+def _in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def sit(on: Stage, play: Callable[[Seat], Awaitable[None]], size: tuple[int, int] = (80, 24)) -> None:
+    at_screen(on.desk.debugger, play, size, on.desk)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_what_it_looks_like(size: tuple[int, int]) -> None:
+    with stage() as on:
+        on.play(lambda: [on.ask(recorded(number)).status_code for number in NUMBERS])
+
+        async def play(seat: Seat) -> None:
+            assert "not started" in await seat.wait_for("not been started")
+            await seat.type("Btool=create_calendar_event\n")
+            await seat.press("c")
+            check_screen(f"debug_held_{size[0]}x{size[1]}", await seat.wait_for("held: c let it go"))
+
+        sit(on, play, size)
+
+
+def test_from_the_first_call_to_the_programs_end() -> None:
+    with stage() as on:
+        on.play(lambda: [on.ask(recorded(number)).status_code for number in NUMBERS])
+
+        async def play(seat: Seat) -> None:
+            await seat.press("s")
+            shown = await seat.wait_for("held: 1")
+            assert "call 1 of 1, request · root" in shown
+            assert "call 1 is held before it is sent" in shown
+            await seat.press("s")
+            shown = await seat.wait_for("held: 2")
+            assert "agent schedule_event" in shown  # the tree has grown
+            assert "call 1 of 2, answer" in await seat.press("S")  # back in what has happened
+            assert "held: 2" in await seat.press("s")
+            await seat.press("r")
+            assert "gets the recorded answer" in await seat.wait_for("gets the recorded answer")
+            await seat.press("c")
+            assert "ended (0)" in await seat.wait_for("ended (0)")
+
+        sit(on, play)
+        assert on.result() == [200] * 4
+
+
+def test_an_answer_is_edited_in_the_persons_own_editor(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = '[{"tool": "schedule_event", "arguments": {"request": "Lunch"}}]'
+    seen: list[str] = []
+
+    def in_editor(text: str) -> str:
+        seen.append(text)
+        return text[: text.index('{\n    "tool"')] + written[1:]
+
+    monkeypatch.setattr(screen, "in_editor", in_editor)
+    monkeypatch.setattr(screen.DebugScreen, "suspend", lambda self: screen.nullcontext())
+    with stage() as on:
+        on.play(lambda: on.ask(recorded(1)).text)
+
+        async def play(seat: Seat) -> None:
+            await seat.type("Btool=schedule_event\n")
+            await seat.press("c")
+            await seat.wait_for("held: 1")
+            await seat.press("E")
+            assert "is another now" in await seat.wait_for("is another now")
+            await seat.press("c")
+            await seat.wait_for("ended (0)")
+
+        sit(on, play)
+        assert "schedule_event" in seen[0]
+        assert "Lunch" in on.result()
+
+
+def test_a_miss_is_shown_and_accepted_with_a_key() -> None:
+    with stage() as on:
+        other = recorded(3)
+        other["input"][-1]["output"] = "OK: created 'Lunch'"
+        on.play(lambda: [on.ask(body).status_code for body in (recorded(1), recorded(2), other, recorded(4))])
+
+        async def play(seat: Seat) -> None:
+            await seat.press("c")
+            shown = await seat.wait_for("held: 3")
+            assert "created 'Lunch'" in shown
+            await seat.press("y")
+            await seat.press("c")
+            await seat.wait_for("ended (0)")
+
+        sit(on, play, (120, 40))
+        assert on.result() == [200] * 4
+
+
+def test_an_error_stays_on_the_screen() -> None:
+    with stage() as on:
+        on.play(lambda: None)
+
+        async def play(seat: Seat) -> None:
+            assert "serve needs a call that is held" in await seat.press("r")
+
+        sit(on, play)
