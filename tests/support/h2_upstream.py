@@ -7,62 +7,31 @@ import ssl
 import threading
 from typing import Any
 
+from tests.support.looped import LoopedServer
 
-class H2Upstream:
+
+class H2Upstream(LoopedServer):
     """`/ok` streams two events, `/reset` resets after the first, `/held` waits after it for the client's reset."""
 
     def __init__(self, tls: ssl.SSLContext) -> None:
         tls.set_alpn_protocols(["h2"])
-        self._tls = tls
-        self.port = 0
+        self.tls = tls
         self.reset_by_client = threading.Event()
         self.bodies: list[bytes] = []
 
-    def __enter__(self) -> H2Upstream:
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
-        self._thread.start()
-        assert self._ready.wait(10)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
-
-    async def _serve(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
-        server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stop.wait()
-        server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         from h2.config import H2Configuration
         from h2.connection import H2Connection
 
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         connection: Any = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
         connection.initiate_connection()
         writer.write(connection.data_to_send())
         paths: dict[int, str] = {}
         bodies: dict[int, bytes] = {}
-        try:
-            while data := await reader.read(65536):
-                for event in connection.receive_data(data):
-                    self._react(connection, event, paths, bodies)
-                writer.write(connection.data_to_send())
-        except (ConnectionError, asyncio.CancelledError, ssl.SSLError):
-            pass
-        finally:
-            self._tasks.discard(task)
-            writer.close()
+        while data := await reader.read(65536):
+            for event in connection.receive_data(data):
+                self._react(connection, event, paths, bodies)
+            writer.write(connection.data_to_send())
 
     def _react(self, connection: Any, event: Any, paths: dict[int, str], bodies: dict[int, bytes]) -> None:
         from h2 import events

@@ -19,6 +19,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tests.support.looped import LoopedServer
+
 CHAT_ANSWER = {
     "id": "chatcmpl-1",
     "object": "chat.completion",
@@ -72,7 +74,7 @@ class Seen:
 
 
 @dataclass
-class Upstream:
+class Upstream(LoopedServer):
     """Runs on a thread. `closed` is set when a client went away."""
 
     tls: ssl.SSLContext | None = None
@@ -80,53 +82,25 @@ class Upstream:
     closed: threading.Event = field(default_factory=threading.Event)
     port: int = 0
 
-    def __enter__(self) -> Upstream:
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
-        self._thread.start()
-        assert self._ready.wait(10)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
-
     @property
     def url(self) -> str:
         return f"{'https' if self.tls else 'http'}://{'localhost' if self.tls else '127.0.0.1'}:{self.port}"
 
     def open_gate(self) -> None:
         """Let a held stream go one step on."""
-        self._loop.call_soon_threadsafe(self._gate.release)
+        self.on_loop(self._gate.release)
 
-    async def _serve(self) -> None:
-        self._loop, self._stop, self._gate = asyncio.get_running_loop(), asyncio.Event(), asyncio.Semaphore(0)
-        self._tasks: set[asyncio.Task[None]] = set()
-        server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self.tls)
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stop.wait()
-        server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+    def started(self) -> None:
+        self._gate = asyncio.Semaphore(0)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            while (request := await self._read(reader)) is not None:
-                self.seen.append(request)
-                if not await self._answer(request, writer):
-                    break
-        except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
-            self.closed.set()
-        except asyncio.CancelledError:
-            pass
-        finally:
-            self._tasks.discard(task)
-            writer.close()
+    def went_away(self) -> None:
+        self.closed.set()
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while (request := await self._read(reader)) is not None:
+            self.seen.append(request)
+            if not await self._answer(request, writer):
+                break
 
     async def _read(self, reader: asyncio.StreamReader) -> Seen | None:
         try:
