@@ -9,8 +9,6 @@ import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from wiretape.adapters.first_line import FirstLine
-from wiretape.adapters.sending import TRANSPORT
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,9 +53,11 @@ async def serve(app: Any, listening: socket.socket, stop: asyncio.Event) -> None
 def _config(app: Any) -> uvicorn.Config:
     import uvicorn
 
+    from wiretape.adapters.replay_protocol import ReplayProtocol
+
     return uvicorn.Config(
         app,
-        http=_protocol(),
+        http=ReplayProtocol,
         ws="none",  # the app takes a WebSocket's connection over itself
         lifespan="off",
         log_config=None,
@@ -67,40 +67,3 @@ def _config(app: Any) -> uvicorn.Config:
         date_header=False,
         timeout_graceful_shutdown=1,
     )
-
-
-def _protocol() -> Any:
-    """Made when it is needed: uvicorn takes a while to import."""
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-    class Protocol(HttpToolsProtocol):
-        """Hands its transport to the app: a recorded cut must be cut here, too. Takes methods of any name."""
-
-        def __init__(self, *values: Any, **named: Any) -> None:
-            super().__init__(*values, **named)
-            self._first_line: FirstLine | None = FirstLine()  # None while a message is on its way
-            self._method = ""
-
-        def data_received(self, data: bytes) -> None:
-            if self._first_line is not None:
-                data = self._first_line.known(data)
-                self._method = self._first_line.method
-            if data:
-                super().data_received(data)
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._first_line = None
-            scope: Any = self.scope
-            scope[TRANSPORT] = self.transport
-
-        def on_headers_complete(self) -> None:
-            super().on_headers_complete()
-            if self._method:  # the app runs later
-                self.scope["method"] = self._method
-
-        def on_message_complete(self) -> None:
-            super().on_message_complete()
-            self._first_line, self._method = FirstLine(), ""
-
-    return Protocol

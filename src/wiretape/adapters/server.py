@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wiretape.adapters.interposing import Interpose
@@ -14,10 +14,21 @@ from wiretape.adapters.sending import TRANSPORT, ClientGone, Receive, Scope, Sen
 from wiretape.adapters.socket_replaying import PlayedSocket
 from wiretape.adapters.socket_talk import handshake_bytes
 from wiretape.model.http import Headers
-from wiretape.replay.playback import playback
+from wiretape.replay.playback import Playback, playback
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import Answer, LiveRequest, Miss, Outcome, Reference
+
+DECIDED = "wiretape.decided"
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A request, what the session made of it, and how that is sent."""
+
+    request: LiveRequest
+    outcome: Outcome
+    shown: Playback
 
 
 class ReplayApp:
@@ -50,25 +61,52 @@ class ReplayApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        body = await _body(receive)
-        if body is None:
-            return  # the client went away before it had sent everything
-        request = self._request(scope, body)
-        transport: asyncio.Transport | None = scope.get(TRANSPORT)
-        if transport is not None and _opens_socket(request):
-            opened = self._session.open_socket(request)
-            if isinstance(opened, SocketPlay):
-                await self._play_socket(transport, request, opened)
-                return
-        else:
-            opened = self._session.answer(request)
-        await self._send(Sending(scope, receive, send, self._resetting(scope)), request, opened)
+        decided: Decided | None = scope.get(DECIDED)
+        if decided is None:
+            body = await _body(receive)
+            if body is None:
+                return  # the client went away before it had sent everything
+            request = _request(scope["method"], _target(scope), self._upstream, scope["headers"], body)
+            transport: asyncio.Transport | None = scope.get(TRANSPORT)
+            if transport is not None and _opens_socket(request):
+                opened = self._session.open_socket(request)
+                if isinstance(opened, SocketPlay):
+                    await self._play_socket(transport, request, opened)
+                    return
+                decided = Decided(request, opened, playback(opened, self._pace))
+            else:
+                decided = self._decided(request)
+        await self._send(Sending(scope, receive, send, self._resetting(scope)), decided)
 
-    async def _send(self, sending: Sending, request: LiveRequest, outcome: Outcome) -> None:
+    # -- what needs no waiting, for a door that calls without a task --------------------------------------------------
+
+    @property
+    def at_once(self) -> bool:
+        """Whether answers may be sent as soon as they are known: nobody stands in between."""
+        return self._interpose is None
+
+    def decide(self, method: str, target: str, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> Decided:
+        """What becomes of a request that opens no WebSocket."""
+        return self._decided(_request(method, target, self._upstream, headers, body))
+
+    def tell(self, decided: Decided) -> None:
+        """It was sent."""
+        if self._on_outcome is not None:
+            self._on_outcome(decided.outcome)
+
+    def _decided(self, request: LiveRequest) -> Decided:
+        outcome = self._session.answer(request)
+        return Decided(request, outcome, playback(outcome, self._pace))
+
+    # -- what does ----------------------------------------------------------------------------------------------------
+
+    async def _send(self, sending: Sending, decided: Decided) -> None:
+        outcome, shown = decided.outcome, decided.shown
         try:
             if self._interpose is not None:
-                outcome = await sending.held(self._interpose(request, outcome), playback(outcome, self._pace))
-            await sending.play(playback(outcome, self._pace))
+                outcome = await sending.held(self._interpose(decided.request, outcome), shown)
+                shown = shown if outcome is decided.outcome else playback(outcome, self._pace)
+            await sending.play(shown)
         except ClientGone:
             pass
         except Exception:
@@ -109,13 +147,19 @@ class ReplayApp:
         on_reset, client = self._on_reset, scope.get("client")
         return None if on_reset is None or client is None else lambda: on_reset(tuple(client))
 
-    def _request(self, scope: Scope, body: bytes) -> LiveRequest:
-        target = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
-        if scope["query_string"]:
-            target += "?" + scope["query_string"].decode("latin-1")
-        headers = Headers((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"])
-        # A target that names no host may be meant for any recorded one.
-        return LiveRequest(scope["method"], route_url(target, self._upstream) or target, headers, body)
+
+def _target(scope: Scope) -> str:
+    path: str = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
+    query: str = scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
+def _request(
+    method: str, target: str, upstream: str | None, headers: Iterable[tuple[bytes, bytes]], body: bytes
+) -> LiveRequest:
+    pairs = Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers])
+    # A target that names no host may be meant for any recorded one.
+    return LiveRequest(method, route_url(target, upstream) or target, pairs, body)
 
 
 def _opens_socket(request: LiveRequest) -> bool:
