@@ -72,6 +72,61 @@ def test_reports_may_come_at_any_call_of_their_parent(data: st.DataObject, was: 
     assert bool(moved) == (was != now)
 
 
+def notified(agent: str, when: Sequence[int], joined: bool) -> list[list[dict[str, Any]]]:
+    """The same, told in a harness's tags; those that come before the same call are one text if `joined`."""
+    made = []
+    for body in requests(agent, when):
+        history: list[dict[str, Any]] = []
+        for message in body:
+            if message["role"] != "user" or not message["content"].startswith("subagent"):
+                history.append(message)
+                continue
+            text = f"<task-notification>{message['content']}</task-notification>"
+            if joined and history[-1]["role"] == "user":
+                history[-1] = user(f"{history[-1]['content']}\n\n{text}")
+            else:
+                history.append(user(text))
+        made.append(history)
+    return made
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data(), arrivals, st.booleans(), st.booleans())
+def test_notifications_may_come_in_one_text_or_one_by_one(
+    data: st.DataObject, was: list[int], joined: bool, joined_live: bool
+) -> None:
+    now = sorted(data.draw(st.lists(st.integers(1, _STEPS), min_size=len(was), max_size=len(was))))
+    replay = session(
+        *(
+            exchange(
+                n, chat(*body), asked(f"call_{n}", "subagent" if n == 1 else "wait", "{}") if n <= _STEPS else "done"
+            )
+            for n, body in enumerate(notified(RECORDED, was, joined), 1)
+        )
+    )
+    bodies = notified(LIVE, now, joined_live)
+    answered = [replay.answer(live(chat(*body))) for body in bodies]
+    assert not replay.misses, replay.misses[0].message
+    assert [outcome.reference.call for outcome in answered] == list(range(1, _STEPS + 2))  # type: ignore[union-attr]
+    moved = [drift.where for drift in replay.drifts if drift.where.endswith("(moved)")]
+    at_once = len(set(was)) < len(was)
+    assert bool(moved) == (was != now or (at_once and joined != joined_live))
+
+
+@settings(max_examples=10, deadline=None)
+@given(arrivals, st.booleans(), st.booleans())
+def test_a_notification_that_says_something_else_is_a_miss(was: list[int], joined: bool, joined_live: bool) -> None:
+    recorded = notified(RECORDED, was, joined)
+    replay = session(
+        *(exchange(n, chat(*body), asked(f"call_{n}", "wait", "{}")) for n, body in enumerate(recorded, 1))
+    )
+    *before, last = notified(LIVE, [_STEPS] * len(was), joined_live)
+    for body in before:
+        assert said(replay.answer(live(chat(*body)))) is None
+    spoilt = [{**last[-1], "content": last[-1]["content"].replace("is read<", "is lost<", 1)}]
+    assert said(replay.answer(live(chat(*last[:-1], *spoilt)))) == "miss: diverged"
+
+
 @settings(max_examples=10, deadline=None)
 @given(arrivals, st.integers(1, _STEPS), st.sampled_from(["waited never", "started another"]))
 def test_a_changed_result_is_a_miss_wherever_reports_stand(was: list[int], step: int, changed: str) -> None:

@@ -38,6 +38,18 @@ def words(text: str) -> str:
     return "" if text.startswith(_OPENINGS) or _PASSED_ON.match(text) else text
 
 
+def taken_apart(text: str) -> list[str]:
+    """Each part that a harness put into a text, and what stands between them; a text without such parts as it is."""
+    if "</" not in text:
+        return [text]
+    parts: list[str] = []
+    done = 0
+    for tagged in _HARNESS.finditer(text):
+        parts += (text[done : tagged.start()], tagged[0])
+        done = tagged.end()
+    return [part.strip() for part in (*parts, text[done:]) if part.strip()] if parts else [text]
+
+
 def text_of(message: Message) -> str:
     """All text of a message as it stands."""
     return "\n".join(block.text for block in message.blocks if isinstance(block, Text)).strip()

@@ -66,7 +66,7 @@ class Alignment:
             yield Difference("its answer (given again)", was, f"asked again, with {_count(len(theirs))}")
         for key, stood in theirs.items():
             there = ours.get(key)
-            if there is not None and there.after == stood.after:
+            if there is not None and (there.after, there.joined) == (stood.after, stood.joined):
                 continue
             if self._is_new(thread, key, "elsewhere" if there is not None else "early"):
                 call, first = (found.call, there) if there is not None else thread.stood[key]
@@ -109,7 +109,7 @@ class Side:
     course: Course
 
     def kept(self, n: int) -> Json:
-        return at_path(self.value, self.kept_at(n))
+        return self._value(self.course.kept[n], self.kept_at(n))
 
     def kept_at(self, n: int) -> str:
         return self.request.path(self.course.kept_in[n]) + self.course.kept[n].path
@@ -118,7 +118,10 @@ class Side:
         return self.request.path(stood.message)
 
     def at(self, stood: Stood) -> Json:
-        return at_path(self.value, self.place(stood) + stood.piece.path)
+        return self._value(stood.piece, self.place(stood) + stood.piece.path)
+
+    def _value(self, piece: Piece, where: str) -> Json:
+        return piece.text if piece.part else at_path(self.value, where)
 
 
 def members_of_messages(request: CallRequest) -> frozenset[str]:

@@ -32,6 +32,7 @@ class Stood:
     piece: Piece
     message: int
     after: int  # pieces kept before it
+    joined: bool  # something stands before it in its message
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,8 +112,8 @@ class Courses:
             course.names,
         )
         for n in range(common, len(messages)):
-            for piece in self._pieces.of(messages[n]):
-                self._take(steps, n, piece, number, grow)
+            for place, piece in enumerate(self._pieces.of(messages[n])):
+                self._take(steps, n, piece, place > 0, number, grow)
             course.nodes.append(steps.node)
             course.kept_to.append(len(steps.kept))
             course.came_to.append(len(steps.came))
@@ -121,12 +122,12 @@ class Courses:
         self._recent.append(course)
         return course
 
-    def _take(self, steps: _Steps, n: int, piece: Piece, number: Number, grow: bool) -> None:
+    def _take(self, steps: _Steps, n: int, piece: Piece, joined: bool, number: Number, grow: bool) -> None:
         kind = number(piece.template, True)
         if n >= self._opening:
             aside = self._aside(steps, piece, kind)
             if aside is not None:
-                aside.append(Stood(kind, steps.seen[kind], piece, n, len(steps.kept)))
+                aside.append(Stood(kind, steps.seen[kind], piece, n, len(steps.kept), joined))
                 steps.seen[kind] += 1
                 return
         ordinals = tuple([steps.names.setdefault(name, len(steps.names)) for name in piece.ids])

@@ -66,6 +66,11 @@ _CALLED_ID: Final = re.compile(r"((?:ID|Id|id)[\"']?(?:: ?|=))[0-9a-f]{6,}(?![0-
 _CALLED_DURATION: Final = re.compile(
     r"((?:duration|elapsed|took|wall time|Wall time|latency)(?:_?ms|Ms|_seconds|_s)?[\"']?[>:=\s]{1,3})\d+(?:\.\d+)?"
 )
+# What a notification says of the others that are to come depends on which came first.
+_OTHERS: Final = re.compile(
+    r"(<task-notification>(?:\s*<[\w-]+>[^<]*</[\w-]+>)*?\s*)"
+    r"<remaining>\d+</remaining>(?:\s*<all-terminal>\w+</all-terminal>)?"
+)
 _TEMPORARY: Final = re.compile(
     r"/tmp/(?:pytest-of-[^/\s\"'<>]+/pytest-\d+|tmp[^/\s\"'<>\\)\]]*|(?=[^/\s]*\d)[^/\s\"'<>\\)\]]+)"
     r"|/var/folders/[^/\s]+/[^/\s]+/T/[^/\s\"'<>\\)\]]+"
@@ -160,6 +165,8 @@ def masked(text: str) -> str:
         text = _TEMPORARY.sub("<path>", text)
     if "_" in text or "-" in text:
         text = _LABEL.sub(_label, text)
+    if "<remaining>" in text:
+        text = _OTHERS.sub(r"\1<remaining>", text)
     text = _CALLED_ID.sub(r"\1<id>", _CALLED_DURATION.sub(r"\1<duration>", text))
     text = _digit_led(_MONTH_LED.sub("<date>", text))
     return _without_days(text) if "<date>" in text else text

@@ -6,9 +6,12 @@ A miss names what changed; that a report came earlier than recorded is no reason
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
+from wiretape.loop.words import words
 from wiretape.replay.aligned import Side, members_of_messages
 from wiretape.replay.compare import differences
+from wiretape.replay.course import Stood
 from wiretape.replay.index import Probe
 from wiretape.replay.mask import Masker
 from wiretape.replay.miss import Nearest, is_masked, is_minor
@@ -36,6 +39,11 @@ def nearest_moved(moved: MovedIndex, probe: Probe, depth: int, memo: Memo, maske
 def _divergence(recorded: Side, live: Side) -> Iterator[Difference]:
     """Where a live course leaves a recorded one, and all that differs from there on."""
     both = min(len(recorded.course.kept), len(live.course.kept))
+    changed = _changed_notification(recorded, live)
+    if changed is not None:
+        stood, n = changed
+        yield from differences(recorded.at(stood), live.kept(n), live.kept_at(n))
+        return
     for n in range(both):
         one, other = recorded.kept(n), live.kept(n)
         if one is not other:
@@ -44,3 +52,23 @@ def _divergence(recorded: Side, live: Side) -> Iterator[Difference]:
         yield Difference(recorded.kept_at(n), recorded.kept(n), ABSENT)
     for n in range(both, len(live.course.kept)):
         yield Difference(live.kept_at(n), ABSENT, live.kept(n))
+
+
+def _changed_notification(recorded: Side, live: Side) -> tuple[Stood, int] | None:
+    """What came of itself in the recording and stands, with other words, where the live course leaves it."""
+    course = live.course
+    if course.depth == len(course.messages):
+        return None
+    for n in range(course.kept_to[course.depth], course.kept_to[course.depth + 1]):
+        text = course.kept[n].text
+        if text and not words(text):
+            heard = {(stood.kind, stood.nth) for stood in course.came}
+            missing = [stood for stood in recorded.course.came if (stood.kind, stood.nth) not in heard]
+            alike = max(missing, key=lambda stood: _in_common(stood.piece.text or "", text), default=None)
+            return (alike, n) if alike is not None else None
+    return None
+
+
+def _in_common(one: str, other: str) -> int:
+    """How many leading characters."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

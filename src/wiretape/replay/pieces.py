@@ -1,6 +1,7 @@
-"""Messages taken apart into their blocks: what moves in a history is a block.
+"""Messages taken apart: what moves in a history is a block, or what a harness put into one.
 
-A notification stands in a message of its own in one format, and beside a tool's result in another.
+A notification stands in a message of its own in one format, and beside a tool's result in another. Several that come
+at once are one text in some harnesses, and in the next run they come one by one.
 """
 
 from __future__ import annotations
@@ -8,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wiretape.model.call import Message, Text, ToolCall, ToolResult
+from wiretape.loop.words import taken_apart
+from wiretape.model.call import Block, Message, Text, ToolCall, ToolResult
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.replay.loosen import block_template, extra_template, is_opaque
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """One block of a message. `template` and `ids` are as those of a `Shape`; `path` is where it stands in its item."""
+    """One block of a message, or a part of its text.
+
+    `template` and `ids` are as those of a `Shape`; `path` is where it stands in its item.
+    """
 
     role: str
     template: Json
@@ -23,6 +28,7 @@ class Piece:
     path: str
     text: str | None  # what it says, if it is text
     tool: bool  # a tool call, or a tool's result
+    part: bool = False  # the text is not all that stands at the path
 
 
 class Pieces:
@@ -45,15 +51,25 @@ def _pieces(message: Message) -> Iterator[Piece]:
     for n, block in enumerate(message.blocks):
         if is_opaque(block) and not extras.get(n):
             continue
-        ids: list[str] = []
-        made = block_template(block, ids)
-        template = [message.role, made, extra_template(extras.get(n, []), ids)]
         path = message.block_paths[n] if n < len(message.block_paths) else ""
-        text = block.text if isinstance(block, Text) else None
-        yield Piece(message.role, template, tuple(ids), path, text, isinstance(block, ToolCall | ToolResult))
+        for one in _parts(message, block):
+            ids: list[str] = []
+            made = block_template(one, ids)
+            template = [message.role, made, extra_template(extras.get(n, []), ids)]
+            text = one.text if isinstance(one, Text) else None
+            tool = isinstance(one, ToolCall | ToolResult)
+            yield Piece(message.role, template, tuple(ids), path, text, tool, one is not block)
     if not message.blocks and extras.get(0):
         ids = []
         yield Piece(message.role, [message.role, None, extra_template(extras[0], ids)], tuple(ids), "", None, False)
+
+
+def _parts(message: Message, block: Block) -> tuple[Block, ...]:
+    """A block, or several texts where a harness put something into it; what a model says stays whole."""
+    if not isinstance(block, Text) or message.role == "assistant":
+        return (block,)
+    parts = taken_apart(block.text)
+    return (block,) if parts == [block.text] else tuple([Text(part, block.refusal) for part in parts])
 
 
 def _extras(message: Message) -> dict[int, list[tuple[str, Json]]]:

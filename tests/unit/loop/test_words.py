@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 from tests.support.calls import assistant, result, user
 
-from wiretape.loop.words import after_answer, answer_text, is_result_as_text, last_words, user_words, words
+from wiretape.loop.words import (
+    after_answer,
+    answer_text,
+    is_result_as_text,
+    last_words,
+    taken_apart,
+    user_words,
+    words,
+)
 from wiretape.model.call import Message, Text
 
 
@@ -44,3 +52,20 @@ def test_the_last_words_and_what_comes_after_the_answer() -> None:
     assert after_answer(messages[:1]) == 0
     assert answer_text(messages) == "b"
     assert answer_text(messages[:1]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("hi ", ["hi "]),
+        ("<b>bold</b> ", ["<b>bold</b> "]),
+        (
+            "<task-notification>a</task-notification>\n\n<task-notification>b</task-notification>\n",
+            ["<task-notification>a</task-notification>", "<task-notification>b</task-notification>"],
+        ),
+        ("hi\n<system-reminder>x</system-reminder> you", ["hi", "<system-reminder>x</system-reminder>", "you"]),
+        ("<task-notification>a <system-reminder>", ["<task-notification>a <system-reminder>"]),
+    ],
+)
+def test_a_text_is_taken_apart_where_a_harness_put_something_into_it(text: str, parts: list[str]) -> None:
+    assert taken_apart(text) == parts

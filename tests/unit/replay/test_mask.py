@@ -121,3 +121,11 @@ _PARTS = [
 def test_a_long_text_is_masked_in_pieces_as_it_is_as_a_whole(parts: list[str]) -> None:
     text = " ".join(parts)
     assert Masker().text(text) == masked(text)
+
+
+def test_how_many_others_a_notification_waits_for_is_masked_there_alone() -> None:
+    told = "<task-notification>\n<task-id>a</task-id>\n<remaining>{}</remaining>\n<all-terminal>{}</all-terminal>\n"
+    assert masked(told.format(1, "false")) == masked(told.format(0, "true"))
+    assert masked("<remaining>1</remaining>") == "<remaining>1</remaining>"
+    inside = "<task-notification><result>words <remaining>1</remaining></result></task-notification>"
+    assert masked(inside) == inside

@@ -299,3 +299,100 @@ def test_an_item_of_an_agents_own_role_moves() -> None:
     last = replay.answer(live(asked(*called(1), *called(2), said), url))
     assert isinstance(last, Answer)
     assert last.reference.call == 3
+
+
+# -- several that came at once are one text --
+
+
+def note(task: str, result: str, remaining: int = 0) -> str:
+    return (
+        f"<task-notification>\n<task-id>{task}</task-id>\n<remaining>{remaining}</remaining>\n"
+        f"<all-terminal>{str(not remaining).lower()}</all-terminal>\n<result>{result}</result>\n</task-notification>"
+    )
+
+
+READS, COUNTS = note("task_a", "It says hello.", 1), note("task_b", "It has two lines.")
+BOTH = f"{READS}\n\n{COUNTS}"
+
+
+def test_notifications_recorded_in_one_text_may_come_one_by_one() -> None:
+    replay = parent(([], "I wait."), ([reply_("I wait."), user(BOTH)], "All is done."))
+    assert said(replay.answer(live(chat(*spawned())))) == "I wait."
+    first = replay.answer(live(chat(*spawned(), reply_("I wait."), user(READS))))
+    assert said(first) == "All is done."
+    history = [reply_("I wait."), user(READS), reply_("All is done."), user(COUNTS)]
+    last = replay.answer(live(chat(*spawned(), *history)))
+    assert said(last) == "All is done."
+    assert isinstance(last, Answer)
+    assert last.repeated
+    moved = {difference.where: difference for difference in last.differences}["messages[7] (moved)"]
+    assert moved.recorded == f"at messages[5], from call 3 on: {COUNTS}"
+    assert moved.live == f"at messages[7]: {COUNTS}"
+    assert not replay.misses
+
+
+def test_notifications_recorded_one_by_one_may_come_in_one_text() -> None:
+    apart = [reply_("I wait."), user(READS), reply_("One is read."), user(COUNTS)]
+    replay = parent(([], "I wait."), (apart[:2], "One is read."), (apart, "All is done."))
+    assert said(replay.answer(live(chat(*spawned())))) == "I wait."
+    both = replay.answer(live(chat(*spawned(), reply_("I wait."), user(BOTH))))
+    assert said(both) == "All is done."
+    assert "messages[7] (moved)" not in places(both)
+    assert "messages[5] (moved)" in places(both)
+
+
+def test_one_text_and_two_messages_in_the_same_place_are_drift() -> None:
+    replay = parent(([], "I wait."), ([reply_("I wait."), user(BOTH)], "All is done."))
+    replay.answer(live(chat(*spawned())))
+    last = replay.answer(live(chat(*spawned(), reply_("I wait."), user(READS), user(COUNTS))))
+    assert said(last) == "All is done."
+    assert places(last) == ["messages[6] (moved)"]
+
+
+def test_what_a_notification_says_of_the_others_may_differ_and_is_drift() -> None:
+    replay = parent(([], "I wait."), ([reply_("I wait."), user(BOTH)], "All is done."))
+    replay.answer(live(chat(*spawned())))
+    turned = f"{note('task_b', 'It has two lines.', 1)}\n\n{note('task_a', 'It says hello.')}"
+    last = replay.answer(live(chat(*spawned(), reply_("I wait."), user(turned))))
+    assert said(last) == "All is done."
+    assert "messages[5]" in "".join(places(last))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        [user(READS), user(note("task_b", "It has three lines."))],
+        [user(f"{READS}\n\n{note('task_b', 'It has three lines.')}")],
+        [user(f"{BOTH}\n\n{COUNTS}")],
+        [user(f"{BOTH}\n\nAnd now the licence.")],
+        [user(f"hurry up\n\n{BOTH}")],
+        [user(READS), user("<task-notification>It has two lines.")],
+    ],
+    ids=["one of two", "one in a text", "one more", "words behind", "words before", "a tag that is not closed"],
+)
+def test_another_text_beside_notifications_is_a_miss(changed: list[dict[str, Any]]) -> None:
+    for recorded in ([user(BOTH)], [user(READS), user(COUNTS)]):
+        replay = parent(([], "I wait."), ([reply_("I wait."), *recorded], "All is done."))
+        replay.answer(live(chat(*spawned())))
+        assert said(replay.answer(live(chat(*spawned(), reply_("I wait."), *changed)))) == "miss: diverged"
+
+
+def test_a_miss_shows_the_notification_that_changed_alone() -> None:
+    replay = parent(([], "I wait."), ([reply_("I wait."), user(BOTH)], "All is done."))
+    replay.answer(live(chat(*spawned())))
+    missed = replay.answer(
+        live(chat(*spawned(), reply_("I wait."), user(READS), user(note("task_b", "It has three lines."))))
+    )
+    assert isinstance(missed, Miss)
+    assert [apart.where for apart in missed.differences] == ["messages[6].content"]
+    assert (missed.differences[0].recorded, missed.differences[0].live) == (COUNTS, COUNTS.replace("two", "three"))
+
+
+def test_what_a_person_said_beside_a_notification_stays_in_its_place() -> None:
+    asked = user(f"and the licence?\n\n{READS}")
+    replay = parent(([], "I wait."), ([reply_("I wait."), asked], "All is done."))
+    replay.answer(live(chat(*spawned())))
+    apart = [user(READS), reply_("I wait."), user("and the licence?")]
+    assert said(replay.answer(live(chat(*spawned(), *apart)))) == "All is done."
+    other = [reply_("I wait."), user(READS), user("and the author?")]
+    assert said(replay.answer(live(chat(*spawned(), *other)))) == "miss: diverged"
