@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
 
+from wiretape.analyze.budgets.spelling import count, share
 from wiretape.errors import UsageError
 from wiretape.replay.age import parse_max_age
 
@@ -27,7 +29,23 @@ def _age(given: object) -> object:
     return given
 
 
+def _spelled(read: Callable[[Any, str], object]) -> BeforeValidator:
+    """Takes a value as the option takes it; `read` raises UsageError for what it cannot mean. It is kept as given."""
+
+    def check(given: Any, info: ValidationInfo) -> Any:
+        if isinstance(given, int | float | str) and not isinstance(given, bool):
+            try:
+                read(given, _dashed(info.field_name or ""))
+            except UsageError as error:
+                raise ValueError(str(error)) from None
+        return given
+
+    return BeforeValidator(check)
+
+
 Pattern = Annotated[str, AfterValidator(_regular_expression)]
+Count = Annotated[int | str | None, _spelled(count)]
+Share = Annotated[float | str | None, _spelled(share)]
 
 
 def _dashed(name: str) -> str:
@@ -56,14 +74,14 @@ class CheckSettings(BaseModel):
     max_calls_per_turn: int | None = None
     max_tool_calls_per_turn: int | None = None
     max_turn_ms: int | None = None
-    max_input: int | str | None = None
-    max_output: int | str | None = None
+    max_input: Count = None
+    max_output: Count = None
     max_cost: float | None = None
-    min_cache_hit: float | None = None
+    min_cache_hit: Share = None
     no_lint_errors: bool = False
     allow_unknown: bool = False
     baseline: str | None = None
-    tolerance: float | str | None = None
+    tolerance: Share = None
 
 
 class Settings(BaseModel):
@@ -142,4 +160,6 @@ def _fault_of_table(table: str, fault: Any) -> str:
     if fault["type"] == "extra_forbidden":
         known = sorted(map(_dashed, _TABLES[table].model_fields))
         return f"{table}: unknown key {key!r}; known keys: {', '.join(known)}"
+    if fault["type"] == "value_error":  # a sentence of its own, with the key in it
+        return f"{table}: {fault['ctx']['error']}"
     return f"{table}: {key}: {fault['msg'][:1].lower()}{fault['msg'][1:]}, not {fault['input']!r}"

@@ -134,11 +134,10 @@ class _Checker:
     def check(self, name: str) -> TapeCheck:
         """One tape's judgements."""
         from wiretape.analyze.budgets.report import TapeCheck
-        from wiretape.cli.gathering import Unreadable, opened, say_unreadable, say_warnings
+        from wiretape.cli.gathering import Unreadable, opened, say_warnings
 
         tape = opened(name)
-        if isinstance(tape, Unreadable):
-            say_unreadable(tape)
+        if isinstance(tape, Unreadable):  # the report names it: that is once
             return TapeCheck(tape=name, problem=tape.problem)
         say_warnings(tape)
         try:
@@ -148,6 +147,7 @@ class _Checker:
 
     def _judged(self, tape: Opened) -> TapeCheck:
         from wiretape.adapters.prices import price_list
+        from wiretape.analyze.budgets.incomplete import on_incomplete
         from wiretape.analyze.budgets.judging import judge
         from wiretape.analyze.budgets.report import TapeCheck
         from wiretape.analyze.cost import pricing
@@ -162,11 +162,12 @@ class _Checker:
         judged = judge(tape.run, self._wanted.budgets, pricing(prices), errors, prices is not None)
         if self._old is not None:
             judged += self._compared(self._old.path(tape.name), tape)
-        return TapeCheck(tape=tape.name, judgements=judged, lint=errors)
+        return TapeCheck(tape=tape.name, judgements=on_incomplete(judged, tape.tape.gaps), lint=errors)
 
     def _compared(self, old: Path, new: Opened) -> list[Judgement]:
         from wiretape.adapters.prices import price_list
         from wiretape.analyze.budgets.baseline import against
+        from wiretape.analyze.budgets.incomplete import against_incomplete
         from wiretape.analyze.budgets.report import Judgement
         from wiretape.analyze.cost import pricing
         from wiretape.cli.tapes import link, read
@@ -180,7 +181,8 @@ class _Checker:
             ]
         before = link(str(old), read(str(old)))
         prices = [pricing(price_list(one.tape.header.started)) for one in (before, new)]
-        return against(before.run, new.run, self._wanted.tolerance, prices[0], prices[1], self._masks)
+        judged = against(before.run, new.run, self._wanted.tolerance, prices[0], prices[1], self._masks)
+        return against_incomplete(judged, before.tape.gaps)
 
 
 def _lint_rules() -> list[Any]:

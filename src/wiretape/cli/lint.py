@@ -82,7 +82,7 @@ def lint_tape(name: str, rules: list[Rule], redact: list[str]) -> TapeLint:
         say_unreadable(tape)
         return TapeLint(tape=tape.name, problem=tape.problem)
     say_warnings(tape)
-    findings = lint(Subject(tape.run, tape.tape.exchanges, redact), rules)
+    findings = lint(Subject(tape.run, tape.tape.exchanges, redact, tape.tape.gaps), rules)
     return TapeLint(tape=tape.name, findings=findings)
 
 

@@ -74,7 +74,7 @@ def command(
 
         play_tape(rerun)
     where = _where(target) if goes_live else None
-    report = build_rerun_report(opened.name, where, rerun.parted, rerun.rows, rerun.stops, output)
+    report = build_rerun_report(opened.name, where, rerun.parted, rerun.rows, rerun.stops, output, opened.tape.gaps)
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:

@@ -63,7 +63,7 @@ class RerunStop(_Model):
 
 
 class RerunReport(_Model):
-    """`live`: where the requests went; null where the tape itself answered."""
+    """`live`: where the requests went; null where the tape itself answered. `gaps`: what the tape lacks."""
 
     tape: str
     live: str | None
@@ -71,10 +71,17 @@ class RerunReport(_Model):
     calls: tuple[RerunCall, ...]
     stopped: tuple[RerunStop, ...]
     wrote: str | None = None
+    gaps: tuple[str, ...] = ()
 
 
 def build_rerun_report(
-    tape: str, live: str | None, parted: bool, rows: Iterable[Row], stops: Iterable[Stopped], wrote: str | None = None
+    tape: str,
+    live: str | None,
+    parted: bool,
+    rows: Iterable[Row],
+    stops: Iterable[Stopped],
+    wrote: str | None = None,
+    gaps: tuple[str, ...] = (),
 ) -> RerunReport:
     """The rows in the order of the tape, new calls after the one that they follow."""
     return RerunReport(
@@ -84,6 +91,7 @@ def build_rerun_report(
         calls=tuple(rerun_call(row) for row in _ordered(list(rows))),
         stopped=tuple(RerunStop(thread=stop.thread, after=stop.number, why=stop.why) for stop in stops),
         wrote=wrote,
+        gaps=gaps,
     )
 
 

@@ -46,6 +46,7 @@ class Tape:
     exchanges: tuple[Exchange, ...]
     warnings: tuple[str, ...] = ()
     incomplete: bool = False
+    gaps: tuple[str, ...] = ()  # why it is incomplete: some of the warnings
 
     def tool(self, name: str, **options: Any) -> Callable[..., Any]:
         """A stub that answers as the recorded tool did, by arguments. `returns`, `is_async`: see docs/tools.md."""
@@ -71,14 +72,17 @@ def read_tape(path: str | Path) -> Tape:
     """Read a tape. Raises TapeError subclasses that name the file, the line and what to do."""
     path = Path(path)
     left = read_journal(journal_path(path))  # first: what ends meanwhile is then found in the tape
-    header, pieces, warnings = _documents(path, left)
+    header, pieces, torn = _documents(path, left)
     assembly = Assembly(path)
+    for warning in torn:
+        assembly.lacks(warning)
     pieces.reverse()
     while pieces:  # what was taken in need not be kept
         assembly.add(pieces.pop())
     if left is not None:
         _take_in(assembly, left, path)
-    return Tape(path, header, assembly.exchanges(), (*warnings, *assembly.warnings), assembly.incomplete)
+    gaps = tuple(assembly.gaps)
+    return Tape(path, header, assembly.exchanges(), tuple(assembly.warnings), bool(gaps), gaps)
 
 
 def read_header(path: str | Path) -> Header:
@@ -92,16 +96,16 @@ def tape_summary(path: str | Path) -> TapeSummary:
     left = read_journal(journal_path(path))
     header, pieces, warnings = _documents(path, left)
     numbers = {piece.value.get("exchange") for piece in pieces} - {None}
+    incomplete = bool(warnings) or left is not None or any("incomplete" in piece.value for piece in pieces)
     if left is not None:
         numbers |= left.drafts.keys()
         warnings += left.warnings
-    incomplete = left is not None or any("incomplete" in piece.value for piece in pieces)
     size = path.stat().st_size if path.exists() else 0
     return TapeSummary(path, header, len(numbers), size, tuple(warnings), incomplete)
 
 
 def _documents(path: Path, left: Leftover | None) -> tuple[Header, list[Piece], list[str]]:
-    """The header, the other documents, and warnings."""
+    """The header, the other documents, and what is cut off."""
     try:
         text = read_text(path)
     except TapeError:
@@ -144,9 +148,8 @@ def _migrated(pieces: list[Piece], version: int) -> list[Piece]:
 def _take_in(assembly: Assembly, left: Leftover, path: Path) -> None:
     assembly.warnings += left.warnings
     found = recovered(left, assembly.have)
-    assembly.incomplete = True
     open_ones = sum(draft.ended is None for draft in left.drafts.values())
-    assembly.warnings.append(
+    assembly.lacks(
         f"{left.path}: the recorder has not closed this tape (yet); "
         f"{len(found)} documents were read from its journal, {open_ones} exchanges are open"
     )
@@ -173,7 +176,12 @@ class Assembly:
         self._open: dict[int, _Open] = {}
         self._bases: dict[str, Base] = {}
         self.warnings: list[str] = []
-        self.incomplete = False
+        self.gaps: list[str] = []
+
+    def lacks(self, what: str) -> None:
+        """Something of the tape is missing: a warning, and more than that."""
+        self.gaps.append(what)
+        self.warnings.append(what)
 
     @property
     def have(self) -> Have:
@@ -197,8 +205,7 @@ class Assembly:
                 case EndedDocument():
                     self._ended(document)
                 case IncompleteDocument():
-                    self.incomplete = True
-                    self.warnings.append(f"{self._path}: is incomplete: {document.incomplete.reason}")
+                    self.lacks(f"{self._path}: is incomplete: {document.incomplete.reason}")
         except ValueError as error:
             raise TapeDamaged(f"{self._path}:{piece.line}: {error}") from None
 

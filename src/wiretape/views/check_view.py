@@ -61,9 +61,12 @@ def verdict(report: CheckReport) -> str:
             f"{count(report.unknown, 'budget')} cannot be judged{' (allowed)' if report.allow_unknown else ''}"
         )
     if report.skipped:
-        found.append(f"{report.skipped} not compared")
+        compared = sum(one.budget.startswith("baseline") for tape in report.tapes for one in tape.judgements)
+        found.append(f"{report.skipped} of {count(compared, 'comparison')} with the baseline could not be made")
     if report.unreadable:
         found.append(f"{count(report.unreadable, 'tape')} could not be read")
+    if report.passed and found:
+        return f"passed, but {', '.join(found)}"
     return f"{'passed' if report.passed else 'failed'}{': ' if found else ''}{', '.join(found)}"
 
 

@@ -57,6 +57,8 @@ class RerunView:
         for stop in report.stopped:
             after = f" after call {stop.after}" if stop.after is not None else ""
             yield sentence(f"stopped{after}: {visible(stop.why)}", "bold red")
+        for gap in report.gaps:
+            yield sentence(f"the tape is incomplete, and only what is there was compared: {one_line(gap)}", "bold red")
         yield sentence(_summary(report), "bold green" if report.equal else "bold red")
 
     def _row(self, console: Console, width: int, row: RerunCall, agents: int) -> Iterator[Text]:
@@ -108,7 +110,7 @@ def _summary(report: RerunReport) -> str:
     counts = Counter(row.outcome for row in report.calls)
     told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
     many = len(report.calls)
-    verdict = "equal" if report.equal else "the runs part"
+    verdict = "the runs part" if not report.equal else "equal as far as the tape goes" if report.gaps else "equal"
     parted = next((row for row in report.calls if row.parts or row.outcome == "differs"), None)
     where = f" at call {parted.call}" if not report.equal and parted is not None and parted.call is not None else ""
     wrote = f"; recorded as {one_line(report.wrote)}" if report.wrote else ""

@@ -81,6 +81,15 @@ def test_tables_of_their_own_are_spelled_as_the_options_are(tmp_path: Path) -> N
         ("lint = 1", "lint must be a table: [tool.wiretape.lint]"),
         ("[tool.wiretape.lint]\nfail_on = 'error'", "lint: unknown key 'fail_on'; known keys: fail-on, ignore, select"),
         ("[tool.wiretape.check]\nmax-calls = 'six'", "check: max-calls: input should be a valid integer, not 'six'"),
+        (
+            '[tool.wiretape.check]\nmax-input = "1kb"',
+            "check: max-input is a whole number, such as 50000 or 50k; not '1kb'",
+        ),
+        (
+            '[tool.wiretape.check]\ntolerance = "lots"',
+            "check: tolerance is a share between 0 and 1, such as 0.6 or 60%; not 'lots'",
+        ),
+        ("[tool.wiretape.check]\nmin-cache-hit = 60", "check: min-cache-hit is a share between 0 and 1"),
         ("[tool.wiretape.check]\nmax-call = 6", "check: unknown key 'max-call'; known keys: allow-unknown, baseline"),
     ],
 )

@@ -246,11 +246,95 @@ def test_a_tape_or_a_baseline_that_cannot_be_read_never_passes(
 ) -> None:
     Path("broken.tape").write_text("nonsense")
     code, out, err = run(capsys, "check", "broken.tape", tapes[0], "--max-calls", "9")
-    assert (code, err) == (2, "wiretape: broken.tape: is not a tape: it is not JSON text\n")
+    assert (code, err) == (2, "")
+    assert out.splitlines()[:2] == ["broken.tape", "! is not a tape: it is not JSON text"]
     assert out.splitlines()[-1] == "failed: 1 tape could not be read"
+    code, out, err = run(capsys, "check", "none.tape", "--max-calls", "9")
+    assert (code, out, err) == (2, "none.tape\n! no such file\n\nfailed: 1 tape could not be read\n", "")
     code, out, _ = run(capsys, "check", tapes[0], "--baseline", "broken.tape")
     assert code == 2
     assert "its baseline cannot be read: broken.tape: is not a tape" in " ".join(out.split())
+
+
+@pytest.fixture
+def cut(tapes: Tapes) -> str:
+    """A tape whose file ends in the middle of its last document."""
+    Path("cut.tape").write_bytes(Path(tapes[0]).read_bytes()[:-40])
+    return "cut.tape"
+
+
+CUT = "the last document is cut off and was left out"
+
+
+def test_a_tape_that_is_cut_off_never_passes_whatever_the_report(cut: str, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ("check", cut, "--max-calls", "9")
+    code, out, _ = run(capsys, *argv, "--json", "--junit", "cut.xml", "--markdown", "cut.md")
+    report = json.loads(out)
+    judged = report["tapes"][0]["judgements"]
+    assert (code, report["passed"], report["unknown"]) == (1, False, 2)
+    assert [(one["budget"], one["outcome"], one["actual"]) for one in judged] == [
+        ("whole tape", "unknown", "incomplete"),
+        ("max-calls", "unknown", "at least 4"),
+    ]
+    assert judged[0]["detail"].endswith(CUT)
+    suite = ElementTree.parse("cut.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "2")
+    assert "| ❓ | whole tape | tape | complete | incomplete | cut.tape:" in Path("cut.md").read_text(encoding="utf-8")
+    assert "failed: 2 budgets cannot be judged" in run(capsys, *argv)[1]
+    code, out, _ = run(capsys, *argv, "--allow-unknown")
+    assert (code, out.splitlines()[-1]) == (0, "passed, but 2 budgets cannot be judged (allowed)")
+    assert run(capsys, "check", cut, "--max-calls", "3", "--allow-unknown")[0] == 1  # too many already
+
+
+def test_a_tape_whose_recorder_lost_something_never_passes(tapes: Tapes, capsys: pytest.CaptureFixture[str]) -> None:
+    with Path(tapes[0]).open("a") as file:
+        file.write('\n{"at": 9000, "incomplete": {"reason": "No space left on device"}}\n')
+    code, out, _ = run(capsys, "check", tapes[0], "--max-calls", "9")
+    assert (code, out.splitlines()[-1]) == (1, "failed: 2 budgets cannot be judged")
+    assert "good.tape: is incomplete: No space left on device" in " ".join(out.split())
+
+
+def test_an_incomplete_baseline_makes_nothing_worse_and_nothing_pass(
+    tapes: Tapes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_tape("short.tape", header(), wire_exchanges()[:3])
+    Path("short.tape").write_bytes(Path("short.tape").read_bytes()[:-40])
+    code, out, _ = run(capsys, "check", tapes[0], "--baseline", "short.tape", "--json")
+    judged = {one["budget"]: one for one in json.loads(out)["tapes"][0]["judgements"]}
+    assert code == 1
+    assert judged["baseline: whole tape"]["outcome"] == "unknown"
+    assert (judged["baseline: calls"]["outcome"], judged["baseline: calls"]["actual"]) == ("unknown", "4")
+    assert all(one["outcome"] != "exceeded" for one in judged.values())
+
+
+def test_lint_finds_that_a_tape_is_cut_off(cut: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "lint", cut, "--select", "WT015", "--json")
+    [finding] = json.loads(out)["tapes"][0]["findings"]
+    assert (code, finding["name"], finding["severity"]) == (1, "incomplete-tape", "error")
+    assert finding["text"].endswith(CUT)
+    assert run(capsys, "lint", "captures/good.tape", "--select", "WT015")[0] == 0
+
+
+def test_rerun_says_that_a_tape_is_cut_off(cut: str, capsys: pytest.CaptureFixture[str]) -> None:
+    out = " ".join(run(capsys, "rerun", cut)[1].split())
+    assert "the tape is incomplete, and only what is there was compared: cut.tape:" in out
+    assert CUT in out
+    assert json.loads(run(capsys, "rerun", cut, "--json")[1])["gaps"][0].endswith(CUT)
+
+
+def test_a_passed_check_says_what_was_not_compared(tapes: Tapes, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "check", tapes[0], "--baseline", tapes[0])
+    assert code == 0
+    assert " ".join(out.split()).endswith("passed, but 4 of 6 comparisons with the baseline could not be made")
+
+
+def test_settings_are_spelled_as_the_options_are(tapes: Tapes, capsys: pytest.CaptureFixture[str]) -> None:
+    budgets = 'max-input = "50k"\nmax-output = "1.5M"\nmin-cache-hit = "60%"\ntolerance = "5%"\n'
+    Path("pyproject.toml").write_text(f"[tool.wiretape.check]\n{budgets}")
+    _, out, _ = run(capsys, "check", tapes[0], "--baseline", tapes[0], "--json")
+    limits = {one["budget"]: one["limit"] for one in json.loads(out)["tapes"][0]["judgements"]}
+    assert (limits["max-input"], limits["max-output"]) == ("at most 50,000", "at most 1,500,000")
+    assert (limits["min-cache-hit"], limits["baseline: calls"]) == ("at least 60%", "at most 4 + 5%")
 
 
 def test_junit_has_a_suite_for_each_tape_and_a_case_for_each_budget(

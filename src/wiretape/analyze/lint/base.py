@@ -44,6 +44,7 @@ class Subject:
     run: Run
     exchanges: Sequence[Exchange] = ()
     redact: Sequence[str] = ()  # the project's own patterns of secrets
+    gaps: Sequence[str] = ()  # what the tape lacks
 
     @cached_property
     def steps(self) -> Mapping[int, Step]:

@@ -12,6 +12,7 @@ from wiretape.analyze.lint.cache import UnstablePrefix
 from wiretape.analyze.lint.leaks import SecretInTape
 from wiretape.analyze.lint.loops import RepeatedToolCall, RunawayLoop
 from wiretape.analyze.lint.pairs import ResultWithoutToolCall, ToolCallWithoutResult
+from wiretape.analyze.lint.whole import IncompleteTape
 from wiretape.errors import UsageError
 
 RULES: tuple[Rule, ...] = (
@@ -29,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     MidStreamError(),
     UnstablePrefix(),
     SecretInTape(),
+    IncompleteTape(),
 )
 
 
