@@ -20,6 +20,7 @@ UNKNOWN = -1  # the class of a live value that was not recorded
 
 _EXPONENT = re.compile(rb"e\+?\d\d")  # behind a digit; a literal first is found five times as fast
 _BIGGEST = float(2**63)
+_SHORT = 64  # characters
 
 
 def canonical(value: Json) -> bytes:
@@ -28,9 +29,34 @@ def canonical(value: Json) -> bytes:
         raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
         if b".0" in raw or any(raw[found.start() - 1 : found.start()].isdigit() for found in _EXPONENT.finditer(raw)):
             raw = orjson.dumps(_whole(value), option=orjson.OPT_SORT_KEYS)
-    except TypeError:  # a lone surrogate, or an integer beyond 64 bits
-        raw = json.dumps(_whole(value), sort_keys=True, separators=(",", ":")).encode()
+    except TypeError:  # a lone surrogate, an integer beyond 64 bits, or nested deeper than orjson spells
+        raw = "".join(_spelled(value)).encode()
     return raw
+
+
+def _spelled(value: Json) -> Iterator[str]:
+    """The same of any value, however deeply it is nested: JSON but for a comma at the end of what has members."""
+    left: list[Json | _Punctuation] = [value]
+    while left:
+        match left.pop():
+            case _Punctuation() as mark:
+                yield mark
+            case dict() as members:
+                yield "{"
+                left.append(_Punctuation("}"))
+                for key in sorted(members, reverse=True):
+                    left += (_Punctuation(","), members[key], _Punctuation(json.dumps(key) + ":"))
+            case list() as items:
+                yield "["
+                left.append(_Punctuation("]"))
+                for item in reversed(items):
+                    left += (_Punctuation(","), item)
+            case leaf:
+                yield json.dumps(_whole(leaf))
+
+
+class _Punctuation(str):
+    """What stands between values."""
 
 
 def _whole(value: Json) -> Json:
@@ -47,17 +73,27 @@ def _whole(value: Json) -> Json:
 
 def same(recorded: Json, live: Json) -> bool:
     """Equal as JSON values, a placeholder in the recorded one matching anything."""
+    pairs = [(recorded, live)]
+    while pairs:
+        one, other = pairs.pop()
+        match one:
+            case dict():
+                if not isinstance(other, dict) or one.keys() != other.keys():
+                    return False
+                pairs.extend((item, other[key]) for key, item in one.items())
+            case list():
+                if not isinstance(other, list) or len(one) != len(other):
+                    return False
+                pairs.extend(zip(one, other, strict=True))
+            case _ if not _same_leaf(one, other):
+                return False
+    return True
+
+
+def _same_leaf(recorded: Json, live: Json) -> bool:
     match recorded:
         case str():
             return isinstance(live, str) and (recorded == live or matches(recorded, live))
-        case dict():
-            return (
-                isinstance(live, dict)
-                and recorded.keys() == live.keys()
-                and all(same(item, live[key]) for key, item in recorded.items())
-            )
-        case list():
-            return isinstance(live, list) and len(recorded) == len(live) and all(map(same, recorded, live))
         case bool() | None:
             return recorded is live
     return isinstance(live, int | float) and not isinstance(live, bool) and bool(recorded == live)
@@ -90,12 +126,13 @@ def _tokens(raw: bytes) -> tuple[bytes, bool]:
 class Classes:
     """Numbers values: equal ones alike. Recorded values are learnt, live ones are looked up."""
 
-    __slots__ = ("_by_digest", "_memo", "_wild")
+    __slots__ = ("_by_digest", "_memo", "_strings", "_wild")
 
     def __init__(self) -> None:
         self._by_digest: dict[bytes, int] = {}
         self._wild: list[tuple[Json, int]] = []  # recorded values with placeholders
         self._memo: dict[int, tuple[Json, int]] = {}
+        self._strings: dict[str, int] = {}  # short recorded ones, of which there are few: a model, a query
 
     def learn(self, value: Json, keep: bool = True) -> int:
         """The class of a recorded value. `keep`: remember it by identity, because it will come again."""
@@ -109,10 +146,14 @@ class Classes:
             found = self._by_digest[digest] = len(self._by_digest)
             if wild:
                 self._wild.append((value, found))
+        if isinstance(value, str) and len(value) < _SHORT:
+            self._strings[value] = found
         return self._remember(value, found) if keep else found
 
     def find(self, value: Json, keep: bool = True) -> int:
         """The class of a live value, or UNKNOWN."""
+        if isinstance(value, str) and value in self._strings:
+            return self._strings[value]
         known = self._memo.get(id(value))
         if known is not None and known[0] is value:
             return known[1]

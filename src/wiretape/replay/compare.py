@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -18,34 +18,33 @@ _RECENT: Final = 8  # histories whose pairs are remembered in their order
 
 def differences(recorded: Json, live: Json, where: str = "") -> Iterator[Difference]:
     """The smallest parts that differ, in the order of the recorded value; parts on one side only come whole."""
-    if isinstance(recorded, dict) and isinstance(live, dict):
-        yield from _of_objects(recorded, live, where)
-    elif isinstance(recorded, list) and isinstance(live, list):
-        yield from _of_lists(recorded, live, where)
-    elif not same(recorded, live):
-        yield Difference(where or "body", recorded, live)
-
-
-def _of_objects(recorded: dict[str, Json], live: dict[str, Json], where: str) -> Iterator[Difference]:
-    for key, value in recorded.items():
-        if key in live:
-            yield from differences(value, live[key], member(where, key))
+    pairs = [iter([(recorded, live, where)])]  # one for each level: a body may be nested as deeply as it likes
+    while pairs:
+        for one, other, place in pairs[-1]:
+            if isinstance(one, dict) and isinstance(other, dict):
+                pairs.append(_members(one, other, place))
+                break
+            if isinstance(one, list) and isinstance(other, list):
+                pairs.append(_elements(one, other, place))
+                break
+            if not same(one, other):
+                yield Difference(place or "body", one, other)
         else:
-            yield Difference(member(where, key), value, ABSENT)
+            pairs.pop()
+
+
+def _members(recorded: dict[str, Json], live: dict[str, Json], where: str) -> Iterator[tuple[Json, Json, str]]:
+    for key, value in recorded.items():
+        yield value, live.get(key, ABSENT), member(where, key)
     for key, value in live.items():
         if key not in recorded:
-            yield Difference(member(where, key), ABSENT, value)
+            yield ABSENT, value, member(where, key)
 
 
-def _of_lists(recorded: list[Json], live: list[Json], where: str) -> Iterator[Difference]:
-    for index, (one, other) in enumerate(zip(recorded, live, strict=False)):
+def _elements(recorded: list[Json], live: list[Json], where: str) -> Iterator[tuple[Json, Json, str]]:
+    for index, (one, other) in enumerate(zip_longest(recorded, live, fillvalue=ABSENT)):
         if one is not other:
-            yield from differences(one, other, f"{where}[{index}]")
-    common = min(len(recorded), len(live))
-    for index, value in enumerate(recorded[common:], common):
-        yield Difference(f"{where}[{index}]", value, ABSENT)
-    for index, value in enumerate(live[common:], common):
-        yield Difference(f"{where}[{index}]", ABSENT, value)
+            yield one, other, f"{where}[{index}]"
 
 
 def differences_of_queries(recorded: str, live: str) -> Iterator[Difference]:

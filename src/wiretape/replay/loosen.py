@@ -183,13 +183,16 @@ def _strip(value: Json, ids: list[str]) -> Json:
         case str():
             return text_template(value)
         case list():
-            return [_strip(item, ids) for item in value]
+            items = []
+            for item in value:  # a comprehension takes two frames a level where Python is old, and bodies may be deep
+                items.append(_strip(item, ids))
+            return items
         case dict():
-            return {
-                key: _strip(item, ids)
-                for key, item in value.items()
-                if key not in _DROPPED and not _is_id(key, item, ids)
-            }
+            members: JsonObject = {}
+            for key, item in value.items():
+                if key not in _DROPPED and not _is_id(key, item, ids):
+                    members[key] = _strip(item, ids)
+            return members
     return value
 
 

@@ -86,3 +86,16 @@ def test_classes_find_what_a_placeholder_stands_for() -> None:
     assert classes.find({"url": "https://x/?key=abc"}) == known
     assert classes.find({"url": "https://y/?key=abc"}) == UNKNOWN
     assert classes.learn({"url": "https://x/?key=[redacted:key:2]"}) == known
+
+
+def test_values_nested_deeper_than_a_stack_are_numbered_and_compared() -> None:
+    def deep(leaf: str) -> Any:
+        value: Any = leaf
+        for level in range(5_000):
+            value = {"b": value, "a": 1.0} if level % 2 else [value, "é"]
+        return value
+
+    one, same_one, other = deep("x"), deep("x"), deep("y")
+    assert canonical(one) == canonical(same_one) != canonical(other)
+    assert same(one, same_one)
+    assert not same(one, other)

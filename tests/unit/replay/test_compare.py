@@ -67,3 +67,11 @@ def test_queries_differ_by_parameter() -> None:
 def test_queries_that_are_alike_but_for_their_order_differ_as_a_whole() -> None:
     assert list(differences_of_queries("a=1&b=2", "b=2&a=1")) == [Difference("query", "a=1&b=2", "b=2&a=1")]
     assert list(differences_of_queries("a=1", "a=1")) == []
+
+
+def test_values_nested_deeper_than_a_stack_are_compared() -> None:
+    recorded: object = "x"
+    live: object = "y"
+    for _ in range(2_000):
+        recorded, live = {"a": recorded}, {"a": live}
+    assert list(differences(recorded, live)) == [Difference(".".join("a" * 2_000), "x", "y")]

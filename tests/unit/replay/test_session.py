@@ -383,6 +383,24 @@ def test_a_fault_of_wiretapes_own_is_a_miss_and_never_a_crash(monkeypatch: pytes
     assert replay.misses == [found]
 
 
+@pytest.mark.parametrize("depth", [100, 300, 400])
+@pytest.mark.parametrize(("place", "reason"), [("message", "never recorded"), ("settings", "diverged")])
+def test_a_deeply_nested_body_matches_or_misses_as_any_other(place: str, reason: str, depth: int) -> None:
+    def asked(leaf: str) -> bytes:
+        deep = '{"a":[' * (depth // 2) + f'"{leaf}"' + "]}" * (depth // 2)
+        block = f'{{"type":"text","text":"hi","x":{deep if place == "message" else 1}}}'
+        rest = f',"metadata":{{"deep":{deep}}},"tool_choice":{deep}' if place == "settings" else ""
+        return f'{{"model":"m","messages":[{{"role":"user","content":[{block}]}}]{rest}}}'.encode()
+
+    replay = session(exchange(1, orjson.loads(asked("one")), "one"))
+    found = replay.answer(live(asked("other")))
+    assert isinstance(found, Miss)
+    assert found.reason == reason
+    answer = replay.answer(live(asked("one")))
+    assert isinstance(answer, Answer)
+    assert answer.tier is Tier.EXACT
+
+
 def test_a_very_deep_body_is_answered_somehow() -> None:
     deep = b'{"model": "m", "messages": [' + b'{"a": [' * 400 + b"1" + b"]}" * 400 + b"]}"
     outcome = session(exchange(1, chat(user("hi")), "one")).answer(live(deep))
