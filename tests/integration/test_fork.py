@@ -86,8 +86,12 @@ def test_a_tool_that_is_asked_otherwise_does_not_get_the_recorded_result(
     upstream: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("a.json").write_text(json.dumps(LATER_CALL), encoding="utf-8")
-    assert main(["fork", "subagents.tape", "2", "--answer", "a.json", "--base-url", upstream, "-o", "f.tape"]) == 0
-    assert "nothing answers" in capsys.readouterr().out
+    assert main(["fork", "subagents.tape", "2", "--answer", "a.json", "--base-url", upstream, "-o", "f.tape"]) == 1
+    told = capsys.readouterr().out
+    assert "nothing answers create_calendar_event" in told.replace("\n", " ")
+    assert "nothing answers schedule_event" in told.replace("\n", " ")  # its subagent never came to an end
+    assert "--result TEXT" in told
+    assert len(run_of("f.tape").steps) == 2
 
 
 def test_functions_of_a_file_answer_what_the_tape_cannot(upstream: str) -> None:
@@ -104,7 +108,7 @@ def test_functions_of_a_file_answer_what_the_tape_cannot(upstream: str) -> None:
 
 def test_another_last_answer_leaves_nothing_to_ask(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fork", "subagents.tape", "4", "--say", "Done."]) == 0
-    assert "nothing is left to ask" in capsys.readouterr().out
+    assert "nothing left to ask" in capsys.readouterr().out.replace("\n", " ")
     assert answer_of("subagents-fork-4.tape") == "Done."
     assert main(["fork", "subagents.tape", "4", "--say", "Done."]) == 0
     assert Path("subagents-fork-4-2.tape").exists()
@@ -180,6 +184,21 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(
 def test_an_endpoint_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fork", "subagents.tape", "4", "--base-url", "http://127.0.0.1:9", "-o", "f.tape"]) == 2
     assert "could not be reached" in capsys.readouterr().err
+    assert not Path("f.tape").exists()
+
+
+def test_without_a_terminal_no_editor_is_opened(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.delenv("VISUAL", raising=False)
+    assert main(["fork", "subagents.tape", "2", "--edit", "answer"]) == 2
+    assert "set EDITOR, or give what is to change with --answer" in capsys.readouterr().err
+
+
+def test_a_missing_call_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fork", "subagents.tape"]) == 2
+    assert "Missing argument 'CALL'." in capsys.readouterr().err
 
 
 def test_from_the_debugger_at_a_tool(upstream: str, capsys: pytest.CaptureFixture[str]) -> None:

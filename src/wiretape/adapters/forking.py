@@ -34,17 +34,19 @@ def run_fork(
 ) -> None:
     """Answer from the tape up to the fork, then live, and write all of it to `out`, all or nothing.
 
-    What the live part has recorded when it fails is written, too: the run was paid for. Raises UsageError where the
+    What the live part has been answered when it fails is written, too: it was paid for. Raises UsageError where the
     endpoint cannot be reached, TapeError where the tape cannot be written.
     """
     with TemporaryDirectory(prefix="wiretape-") as directory:
         spool = Path(directory) / "live.tape"
+        went_on = False
         try:
             with LiveModel(target, environ, spool, redact=tuple(redact), on_trouble=on_trouble) as model:
                 play(fork, model, on_row)
+            went_on = True
         finally:
             live = read_tape(spool)
-            if live.exchanges or fork.edited is not None:
+            if went_on or any(exchange.response is not None for exchange in live.exchanges):
                 write_fork(tape, fork, live, out, note, redact)
 
 

@@ -34,6 +34,9 @@ class _WithProgram(click.Command):
             args = args[:at]
         return super().parse_args(ctx, args)
 
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- CMD...]"]
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:
@@ -60,7 +63,7 @@ class Onto:
 
 @click.command("fork", cls=_WithProgram)
 @click.argument("tape", metavar="TAPE")
-@click.argument("call", type=click.IntRange(min=1), metavar="CALL [-- CMD...]")
+@click.argument("call", type=click.IntRange(min=1), metavar="CALL")
 @click.option("-o", "--output", metavar="NEW.tape", help="The fork (default: beside TAPE, named for the call).")
 @click.option("--force", is_flag=True, help="Replace NEW.tape if it exists.")
 @click.option("--say", metavar="TEXT", help="The call's answer says this.")
@@ -101,7 +104,7 @@ def command(
     asked again. Tools are answered from the tape by their arguments.
 
     With CMD behind `--` the program itself goes on: its calls up to the changed answer are played from the tape, the
-    rest is asked live, by way of the recorder. Exit code: CMD's own; else 0.
+    rest is asked live, by way of the recorder. Exit code: CMD's own; else 1 where nobody could say what a tool gives.
     """
     from wiretape.cli.tapes import open_tape
 
@@ -124,8 +127,7 @@ def make(
     out = place_for(opened, call, output, force)
     if argv:
         return out, _with_program(opened, call, wish, onto, out, argv)
-    _tell(go_on(opened, call, wish, onto, out), as_json)
-    return out, 0
+    return out, _tell(go_on(opened, call, wish, onto, out), as_json)
 
 
 def make_as_typed(opened: Opened, call: int, words: Sequence[str]) -> str:
@@ -180,7 +182,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
     from wiretape.cli.rerun import tool_hook
     from wiretape.replay.forking import Fork
     from wiretape.replay.rerun_report import rerun_call
-    from wiretape.views.rerun_view import rerun_line
+    from wiretape.views.fork_view import fork_line
     from wiretape.views.terminal import make_console
 
     if onto.base_url is not None and (problem := base_url_problem(onto.base_url)):
@@ -200,7 +202,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
         out,
         note,
         redact=settings.redact,
-        on_row=lambda row: console.print(rerun_line(rerun_call(row)), soft_wrap=True),
+        on_row=lambda row: console.print(fork_line(rerun_call(row), console.width), soft_wrap=True),
         on_trouble=lambda text: click.echo(f"wiretape: {text}", err=True),
     )
     where = onto.base_url or "the recorded endpoint"
@@ -226,10 +228,11 @@ def _asking(known: ToolHook | None) -> ToolHook | None:
     return answer
 
 
-def _tell(forked: Forked, as_json: bool) -> None:
+def _tell(forked: Forked, as_json: bool) -> int:
+    """What became of it; the exit code is 1 where the run could not go on to its end."""
     from wiretape.cli.tapes import print_json
     from wiretape.replay.rerun_report import build_rerun_report
-    from wiretape.views.rerun_view import RerunView
+    from wiretape.views.fork_view import fork_view
     from wiretape.views.terminal import make_console
 
     rerun = forked.fork.rerun
@@ -237,13 +240,9 @@ def _tell(forked: Forked, as_json: bool) -> None:
     report = build_rerun_report(forked.tape, forked.where, rerun.parted, live, rerun.stops, str(forked.path))
     if as_json:
         print_json(report.model_dump(mode="json"))
-        return
-    console = make_console()
-    if live or rerun.stops:
-        console.print(RerunView(report))
     else:
-        console.print(f"nothing is left to ask; recorded as {forked.path}", soft_wrap=True)
-    console.print(f"next: wiretape diff {shlex.quote(forked.tape)} {shlex.quote(str(forked.path))}", soft_wrap=True)
+        make_console().print(fork_view(report, len(forked.fork.kept), forked.fork.edited is not None))
+    return 1 if rerun.stops else 0
 
 
 # -- what is changed -------------------------------------------------------------------------------------------------

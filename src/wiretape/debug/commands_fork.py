@@ -47,7 +47,7 @@ COMMANDS = (
         "The options are those of wiretape fork: --say and --edit answer change what the model said, --result what "
         "the tool here gives, --prompt, --set and --edit request what was asked; --model and --base-url say who goes "
         "on, -o names the new tape. This tape is never changed.",
-        ('fork --say "Refused."', 'fork --result "17:30" --base-url http://127.0.0.1:8137', "fork --edit answer"),
+        ('fork --say "Refused."', 'fork --result "17:30" --model NAME', "fork --edit answer"),
         terminal=True,
     ),
 )

@@ -92,6 +92,7 @@ class Rerun:
         self._threads: dict[int, _Thread] = {}
         self._asked: dict[int, tuple[ToolCall, ...]] = {}  # recorded call -> what our answer asked for in its place
         self._final: dict[int, str] = {}  # agent -> what it said last
+        self._cut_off: set[int] = set()  # agents that could not go on
         self._seen: set[bytes] = set()  # differences that were told
         self._waiting: _Waiting | None = None
         for take in self._played(self.takes):
@@ -319,6 +320,7 @@ class Rerun:
         number = thread.before.number if thread.before is not None else None
         self.stops.append(Stopped(thread.takes[0].step.thread, number, why))
         thread.stopped = True
+        self._cut_off.add(thread.takes[0].step.agent)
         while (take := thread.next) is not None:
             self.rows.append(self._row(take, "not reached"))
             thread.at += 1
@@ -346,6 +348,8 @@ class Rerun:
         before = thread.before
         uses = before.uses if before is not None and not thread.parted else ()
         use = uses[position] if position < len(uses) and uses[position].call.name == call.name else None
+        if use is not None and use.agent in self._cut_off:
+            return None  # what it gave on the tape is not what this run's subagent would have given
         if use is not None and use.result is not None and use.agent is not None and use.agent in self._final:
             child = next(t for t in reversed(self.takes) if t.step.agent == use.agent)
             text = passed_on(use.result.text, child, self._final[use.agent])

@@ -260,3 +260,16 @@ CLOCK_TELLS_TIME = _deepseek(
     },
     "stop",
 )
+
+# --- the README's test ---------------------------------------------------------------------------------------------
+
+GREETING: Json = {
+    "id": "chatcmpl-greeting",
+    "object": "chat.completion",
+    "created": 1781965951,
+    "model": "gpt-5",
+    "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": "Hello! How can I help?"}, "finish_reason": "stop"}
+    ],
+    "usage": {"prompt_tokens": 9, "completion_tokens": 8, "total_tokens": 17},
+}

@@ -37,6 +37,7 @@ SCENES = (
     Scene(_CHAT, "智能客服", "天气", 0, answers.SERVICE_ASKS_WEATHER),
     Scene(_CHAT, "智能客服", "天气", 1, answers.SERVICE_TELLS_WEATHER),
     Scene(_CHAT, "自我介绍", "自我介绍", 0, answers.INTRODUCTION),
+    Scene(_CHAT, "", "Say hello", 0, answers.GREETING),
     Scene(_CHAT, "几点", "几点", 0, answers.CLOCK_ASKS_TIME),
     Scene(_CHAT, "几点", "几点", 1, answers.CLOCK_TELLS_TIME),
     *(Scene(_CHAT, *scene) for scene in CONTROL_SCENES),
@@ -67,7 +68,7 @@ def _when(result: str) -> dict[str, str]:
     """The day and the time that a result tells, as an assistant would say them."""
     told = _WHEN.search(result)
     if told is None:
-        return {}
+        return {"{day}": "日期未知", "{time}": "时间未知", "{spoken}": "时间未知，"}
     day, hour, minute = told[1], int(told[2]), told[3]
     half = f" {minute} 分" if minute != "00" else ""
     spoken = f"{'上午' if hour < 12 else '下午'} {hour if hour <= 12 else hour - 12} 点{half}"
