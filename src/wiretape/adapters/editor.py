@@ -15,7 +15,7 @@ def in_editor(text: str) -> str:
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not chosen and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
-            "there is no terminal for an editor: set EDITOR, or give what is to change with --answer or --set"
+            "no terminal for an editor: set EDITOR, or give what is to change with --answer or --set"
         )
     try:
         written = click.edit(text + "\n", extension=".json", require_save=True)
