@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.support.replaying import reply as chat_reply
 
 from wiretape.adapters import sending
 from wiretape.cli.main import main
+from wiretape.debug.table import commands
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, body_bytes
 
 TAPE = str(CAPTURES / "subagents.tape")
@@ -425,3 +427,10 @@ def test_commands_for_held_calls_say_what_they_need_on_a_tape(
 ) -> None:
     assert main(["debug", TAPE, "--batch", "held"]) == 2
     assert "held needs a program at work: wiretape debug TAPE -- CMD" in capsys.readouterr().err
+
+
+def test_every_command_for_held_calls_is_tried_here() -> None:
+    tried = Path(__file__).read_text(encoding="utf-8")
+    for command in commands().values():
+        if command.group == "living":
+            assert re.search(rf"[\"; ]{command.name}[\"; ]", tried), command.name

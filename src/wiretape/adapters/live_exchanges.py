@@ -53,6 +53,18 @@ def answered(opened: Exchange, outcome: Outcome, at: int) -> Exchange:
     return opened
 
 
+def later(exchange: Exchange, ms: int) -> Exchange:
+    """The same, so many milliseconds later."""
+    response, ended_at = exchange.response, exchange.ended_at
+    return replace(
+        exchange,
+        at=exchange.at + ms,
+        response=None if response is None else replace(response, headers_at=response.headers_at + ms),
+        ended_at=None if ended_at is None else ended_at + ms,
+        messages=tuple(replace(message, at=message.at + ms) for message in exchange.messages),
+    )
+
+
 def patience(headers: Headers) -> float | None:
     """After how many seconds a client gives up, as far as it says so."""
     for name in _PATIENCE:

@@ -18,7 +18,7 @@ from wiretape.errors import UsageError
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
 from wiretape.replay.answer_edit import edited, said
 from wiretape.replay.fault_specs import parse_fault
-from wiretape.replay.faults import Fault, Refusal
+from wiretape.replay.faults import Fault, Refusal, Reset
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, Injected, LiveRequest, Miss, Outcome, Reference, Stray, Tier
 from wiretape.wire.registry import Registry, default_registry
@@ -262,8 +262,9 @@ def refusal(session: ReplaySession, request: LiveRequest, fault: Fault, at: int)
 class EditMeans:
     """What the debugger's commands need of replay."""
 
-    def __init__(self, registry: Registry | None = None) -> None:
+    def __init__(self, registry: Registry | None = None, *, recording: bool = False) -> None:
         self._registry = registry or default_registry()
+        self._recording = recording
 
     def said(self, exchange: Exchange) -> list[dict[str, Any]]:
         calls = self._registry.calls_of(exchange, _memo())
@@ -274,7 +275,9 @@ class EditMeans:
         return edited(exchange, wanted, self._registry)
 
     def check_fault(self, what: str) -> None:
-        fault_of(what)
+        effect = fault_of(what).effect
+        if self._recording and not isinstance(effect, Refusal | Reset):
+            raise UsageError("while a run is recorded, only a status from 400 to 599 and reset can be injected")
 
 
 def _memo() -> Any:

@@ -16,7 +16,7 @@ import orjson
 from mitmproxy import http
 
 from wiretape.adapters.live_desk import Desk
-from wiretape.adapters.live_exchanges import LiveExchanges, patience
+from wiretape.adapters.live_exchanges import LiveExchanges, later, patience
 from wiretape.adapters.live_replaying import fault_of
 from wiretape.adapters.mitm_addon import RecordingAddon, pairs_of
 from wiretape.debug.decisions import Decision, Delay, Drop, Go, Inject, Rewrite, Way
@@ -43,6 +43,7 @@ class HoldingAddon(RecordingAddon):
         super().__init__(*values, **named)
         self._desk = desk
         self._exchanges = LiveExchanges()
+        self._later = 0  # of the debugger's times against the tape's, in milliseconds
         self._untold: set[int] = set()  # exchanges that have ended, and are not on the tape yet
 
     def told(self, exchange: Exchange) -> None:
@@ -50,7 +51,10 @@ class HoldingAddon(RecordingAddon):
         live = self._desk.live
 
         def tell() -> None:
-            live.answered(exchange)
+            begun = live.exchanges.get(exchange.number)
+            if begun is not None:
+                self._later = begun.at - exchange.at
+            live.answered(later(exchange, self._later))
             live.over(exchange.number)
 
         self._desk.tell_soon(tell)
@@ -132,8 +136,7 @@ class HoldingAddon(RecordingAddon):
         if isinstance(effect, Reset):
             self._drop(flow)
             return
-        if not isinstance(effect, Refusal):
-            raise UsageError("while a run is recorded, only a status from 400 to 599 and reset can be injected")
+        assert isinstance(effect, Refusal), "nothing else is let through by the command"
         form = default_registry().recognise_request(exchange.request)
         message = "injected by wiretape (in the debugger)"
         if form is not None:
@@ -154,6 +157,8 @@ class HoldingAddon(RecordingAddon):
         if self.number_of(flow) is not None and self._desk.live.may_hold_answers and flow.response is not None:
             flow.metadata[_HELD_BACK] = True
             return
+        if (x := self.number_of(flow)) is not None:
+            self._desk.live.answering(x)
         super().responseheaders(flow)
 
     async def response(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]

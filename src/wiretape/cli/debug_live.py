@@ -129,7 +129,7 @@ def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
     from wiretape.loop.run import build_run
 
     debugger = Debugger(build_run([]))
-    live = Live(debugger, mode, time.monotonic, EditMeans(), expected=expected)
+    live = Live(debugger, mode, time.monotonic, EditMeans(recording=mode == "record"), expected=expected)
     debugger.live = live
     debugger.know(known_of_live(name, debugger, live))
     return debugger

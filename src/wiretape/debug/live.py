@@ -71,6 +71,7 @@ class Held:
     patience: float | None = None
     miss: str = ""
     edited: bool = False
+    shown: bool = False  # the person knows of it: what was not shown is not let go by a mere `continue`
 
     @property
     def answered(self) -> bool:
@@ -208,6 +209,10 @@ class Live:
     def over(self, number: int) -> None:
         """What the program gets of a call is settled."""
         self._unhold(number)
+        self._settled = number
+
+    def answering(self, number: int) -> None:
+        """An answer begins to go out. May be told without the lock."""
         self._settled = number
 
     def gone(self, number: int) -> None:
@@ -362,6 +367,12 @@ class Live:
             changed = replace(held, recorded=answer, edited=True)
         self.held[self.held.index(held)] = changed
         return changed
+
+    def show(self, held: Held) -> Held:
+        """The person is told of a held call."""
+        shown = replace(held, shown=True)
+        self.held[self.held.index(held)] = shown
+        return shown
 
     def let_go(self, held: Held, decision: Decision) -> None:
         """Carry out what was decided."""

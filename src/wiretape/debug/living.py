@@ -42,7 +42,7 @@ def onwards(debugger: Debugger, live: Live, goal: int, kind: str) -> Reply | Non
     if ahead is not None and goal >= ahead:
         return _arrived(debugger, live, ahead)
     stop = line.stops[goal]
-    if stop.phase != "end" and not (live.is_open(stop.call) and stop.phase != "request"):
+    if stop.phase != "end" and not live.is_open(stop.call):
         return None
     return set_off(debugger, live, kind)
 
@@ -51,7 +51,7 @@ def set_off(debugger: Debugger, live: Live, kind: str) -> Reply:
     """Let the program go on until something holds it."""
     if live.code is not None:
         return _at_end(debugger, live)
-    here = [one for one in live.held if one.number == debugger.here.call]
+    here = [one for one in live.held if one.number == debugger.here.call and one.shown]
     if live.held and not here:
         return _arrived(debugger, live, debugger.line.place(live.held[0].stop))
     live.stepping = _stepping(debugger, kind)
@@ -96,7 +96,7 @@ def _arrived(debugger: Debugger, live: Live, place: int) -> Reply:
     stop = debugger.line.stops[place]
     held = next((one for one in live.held if one.stop == stop), None)
     arrived = debugger.arrive(place)
-    return Reply(parts=(arrived, *(held_parts(live, held) if held is not None else ())))
+    return Reply(parts=(arrived, *(held_parts(live, live.show(held)) if held is not None else ())))
 
 
 def _at_end(debugger: Debugger, live: Live) -> Reply:
