@@ -17,7 +17,7 @@ MISS = [
     "  it was never recorded; the nearest, call 1, differs from its start at messages?0?.content",
     "    recorded  hello",
     "    live      hullo",
-    "  to record it: pytest test_it.py::test_one --wiretape-mode=new",
+    "  if the change is intended: pytest test_it.py::test_one --wiretape-mode=rewrite",
 ]
 
 
@@ -110,6 +110,59 @@ def test_a_miss_after_the_test_is_told_too(recorded: Project) -> None:
     result = recorded.run()
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(["no call on captures/test_it/test_one.tape answers*"])
+
+
+def test_what_a_miss_of_a_changed_prompt_advises_gives_a_tape_without_the_old_call(
+    project: Project, model: CountingModel
+) -> None:
+    test = """
+        @pytest.mark.wiretape({}strict=True)
+        def test_one():
+            said("{}")
+    """
+    project.write(test.format("", "hello"))
+    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
+    project.write(test.format("", "hullo"))
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["  if the change is intended: pytest test_it.py::test_one --wiretape-mode=rewrite"])
+    project.run("test_it.py::test_one", "--wiretape-mode=rewrite").assert_outcomes(passed=1)
+    assert project.answers("test_it/test_one") == ["answer 2 to: hullo"]
+    project.run().assert_outcomes(passed=1)
+
+
+def test_a_miss_beyond_the_end_of_the_tape_advises_to_record_only_that(recorded: Project, model: CountingModel) -> None:
+    recorded.write("""
+        @pytest.mark.wiretape(strict=True)
+        def test_one():
+            said("hello")
+            said("goodbye")
+            said("one more thing")
+    """)
+    result = recorded.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["  to record it: pytest test_it.py::test_one --wiretape-mode=new"])
+    recorded.run("test_it.py::test_one", "--wiretape-mode=new").assert_outcomes(passed=1)
+    assert model.asked == ["one more thing"]
+    recorded.run().assert_outcomes(passed=1)
+
+
+def test_a_tape_that_others_may_share_is_not_rewritten_for_one_test(project: Project) -> None:
+    test = """
+        @pytest.mark.wiretape("shared")
+        def test_one():
+            said("{}")
+    """
+    project.write(test.format("hello"))
+    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
+    project.write(test.format("hullo"))
+    project.run().stdout.fnmatch_lines(
+        [
+            "  if the change is intended: pytest test_it.py::test_one --wiretape-mode=rewrite",
+            "  together with every other test that uses this tape: what none of them asks is dropped",
+        ],
+        consecutive=True,
+    )
 
 
 def test_several_misses_are_counted(project: Project) -> None:

@@ -136,7 +136,8 @@ class Wiretape:
             return
         self._replay = self._replaying()
         self._open.push(self._leave_replay(self._replay))
-        self._replay.session.mend = self._mending.mend
+        session = self._replay.session
+        session.mend = lambda reason: self._mending.mend(reason, waiting=bool(session.report().left_over))
         if self._record is None:
             self._open.enter_context(self.guard)
 

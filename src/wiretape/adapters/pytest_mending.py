@@ -5,28 +5,39 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+from wiretape.adapters.pytest_options import Mode
 from wiretape.replay.values import MissReason
 
 
 @dataclass(frozen=True, slots=True)
 class Mending:
-    """`test` is the test's id, as pytest takes it."""
+    """`test` is the test's id, as pytest takes it. `shared`: its marker names the tape, so that others may use it."""
 
     test: str
     has_tape: bool
+    shared: bool = False
 
     def command(self, mode: str) -> str:
         return f"pytest {shlex.quote(self.test)} --wiretape-mode={mode}"
 
-    def mend(self, reason: MissReason) -> str:
+    def rewriting(self) -> str:
+        """The command that makes a tape of what the test asks now, and of nothing else."""
+        command = self.command(Mode.REWRITE)
+        if not self.shared:
+            return command
+        return f"{command}\n  together with every other test that uses this tape: what none of them asks is dropped"
+
+    def mend(self, reason: MissReason, waiting: bool) -> str:
+        """`waiting`: the tape has calls that were not asked for. What is recorded beside them may well be one of them
+        with a changed prompt, and mode `new` would leave the old one on the tape for ever."""
         if not self.has_tape:
             return f"  to record it: {self.command('once')}"
         if reason == "already played":
             again = "  to give recorded answers again: @pytest.mark.wiretape(repeat=True)"
-            return f"{again}\n  to record anew: {self.command('rewrite')}"
-        if reason == "diverged":
-            return f"  if the change is intended: {self.command('rewrite')}"
-        return f"  to record it: {self.command('new')}"
+            return f"{again}\n  to record anew: {self.rewriting()}"
+        if reason == "diverged" or (reason == "never recorded" and waiting):
+            return f"  if the change is intended: {self.rewriting()}"
+        return f"  to record it: {self.command(Mode.NEW)}"
 
     def refusal(self, asked: str) -> str:
         host = asked.rpartition(":")[0] or asked

@@ -10,7 +10,7 @@ import pytest
 
 from wiretape.adapters.pytest_fixture import Wiretape
 from wiretape.adapters.pytest_mending import Mending
-from wiretape.adapters.pytest_options import Asked, Mode
+from wiretape.adapters.pytest_options import Asked, Mode, named_by
 from wiretape.adapters.pytest_places import shown, tape_directory
 from wiretape.adapters.pytest_summary import Summary, Told
 from wiretape.adapters.settings import load_settings
@@ -27,7 +27,7 @@ class TapedTest:
     def __init__(self, item: pytest.Item, asked: Asked, tape: Path, mode: Mode, summary: Summary) -> None:
         self._item = item
         self._summary = summary
-        self._mending = Mending(_test_id(item), tape.exists())
+        self._mending = Mending(_test_id(item), tape.exists(), named_by(item) is not None)
         self.wiretape = Wiretape(tape, asked, mode, self._mending)
         self._outcomes: dict[str, str] = {}
         self._told_misses = 0
@@ -64,7 +64,7 @@ class TapedTest:
             self._fail(
                 [
                     f"{len(left)} recorded on {shown(self.wiretape.tape)} and not asked for: {told}{more}",
-                    f"  if the change is intended: {self._mending.command('rewrite')}",
+                    f"  if the change is intended: {self._mending.rewriting()}",
                 ]
             )
 
