@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 TASK = "Read README.md and tell me what it says"
 MOCK = "http://127.0.0.1:9000"
@@ -31,7 +32,9 @@ _DSH = ("DEEPSEEK_API_KEY=sk-test", f"DEEPSEEK_BASE_URL={MOCK}")
 _CLAUDE = (f"ANTHROPIC_BASE_URL={MOCK}", "ANTHROPIC_API_KEY=sk-ant-test")
 _CODEX = (_npm("codex"), "exec", "--dangerously-bypass-approvals-and-sandbox")
 _GEMINI = ("GEMINI_API_KEY=test-key", "GEMINI_CLI_TRUST_WORKSPACE=true")
-_QWEN = ("OPENAI_API_KEY=sk-test", f"OPENAI_BASE_URL={MOCK}/v1", "OPENAI_MODEL=qwen3-coder-plus")
+# Without a terminal of its own, its shell tool loses the output of short commands on a busy machine.
+_QWEN_SHELL = f"QWEN_CODE_SYSTEM_SETTINGS_PATH={Path(__file__).with_name('qwen.settings.json')}"
+_QWEN = ("OPENAI_API_KEY=sk-test", f"OPENAI_BASE_URL={MOCK}/v1", "OPENAI_MODEL=qwen3-coder-plus", _QWEN_SHELL)
 _CORP = "https://llm.corp.example"
 
 CLIENTS = (
@@ -164,7 +167,7 @@ OVER_TLS = (
         "qwen-tls",
         _npm("qwen"),
         (_npm("qwen"), "--yolo", "-p", TASK),
-        ("OPENAI_API_KEY=sk-test", "OPENAI_MODEL=qwen3-coder-plus"),
+        ("OPENAI_API_KEY=sk-test", "OPENAI_MODEL=qwen3-coder-plus", _QWEN_SHELL),
         script="qwen",
         tls_hosts=("api.openai.com",),
     ),

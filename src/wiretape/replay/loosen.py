@@ -116,6 +116,8 @@ def counts(where: str, volatile: Volatile) -> bool:
 
 def text_template(text: str) -> Json:
     """The text, or what it says where it is JSON: clients spell the same arguments differently."""
+    if text[:2] == "x-":
+        return _NONCE.sub("x-anthropic-billing-header", text)
     bare = text.strip()
     if bare[:1] in ("{", "[") and bare[-1:] in ("}", "]"):
         try:
@@ -129,11 +131,7 @@ def block_template(block: Block, ids: list[str]) -> Json:
     """A block as JSON; its ids are added to `ids`."""
     match block:
         case Text(text=text, refusal=refusal):
-            return [
-                "text",
-                _NONCE.sub("x-anthropic-billing-header", text) if text[:2] == "x-" else text_template(text),
-                refusal,
-            ]
+            return ["text", text_template(text), refusal]
         case Reasoning(text=text, summary=summary):
             return ["reasoning", text, summary]
         case ToolCall(id=name, name=tool, arguments=arguments, kind=kind):

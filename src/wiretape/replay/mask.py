@@ -1,4 +1,5 @@
-"""Masks what differs between two equal runs: dates, times, durations, epochs, uuids, hex ids, temporary paths.
+"""Masks what differs between two equal runs: dates, times, durations, epochs, uuids, hex ids, process ids,
+temporary paths.
 
 Masking is the expensive step of matching: it is applied to the blocks that differ, and to each of them once.
 """
@@ -8,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Final
+
+import orjson
 
 from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json
@@ -66,6 +69,10 @@ _CALLED_ID: Final = re.compile(r"((?:ID|Id|id)[\"']?(?:: ?|=))[0-9a-f]{6,}(?![0-
 _CALLED_DURATION: Final = re.compile(
     r"((?:duration|elapsed|took|wall time|Wall time|latency)(?:_?ms|Ms|_seconds|_s)?[\"']?[>:=\s]{1,3})\d+(?:\.\d+)?"
 )
+_CALLED_PROCESS: Final = re.compile(
+    r"(?<![0-9A-Za-z])((?:PGID|PPID|PIDs?|pid)(?:: ?|=| ))\d+(?:, ?\d+)*(?![0-9A-Za-z.])"
+)
+_PROCESSES: Final = frozenset({"pid", "pgid", "ppid"})
 # What a notification says of the others that are to come depends on which came first.
 _OTHERS: Final = re.compile(
     r"(<task-notification>(?:\s*<[\w-]+>[^<]*</[\w-]+>)*?\s*)"
@@ -168,6 +175,8 @@ def masked(text: str) -> str:
     if "<remaining>" in text:
         text = _OTHERS.sub(r"\1<remaining>", text)
     text = _CALLED_ID.sub(r"\1<id>", _CALLED_DURATION.sub(r"\1<duration>", text))
+    if "PID" in text or "PGID" in text or "pid" in text:
+        text = _CALLED_PROCESS.sub(r"\1<process>", text)
     text = _digit_led(_MONTH_LED.sub("<date>", text))
     return _without_days(text) if "<date>" in text else text
 
@@ -210,19 +219,28 @@ class Masker:
         return known
 
     def value(self, value: Json) -> Json:
-        """The JSON value with every string masked, and numbers that are epochs."""
+        """The JSON value with every string masked, and numbers that are epochs; agents in a list in no order."""
         match value:
             case str():
                 return self.text(value)
             case list():
                 return [self.value(item) for item in value]
             case dict():
-                return {
-                    key: "<duration>" if _is_duration(key, item) else self.value(item) for key, item in value.items()
-                }
+                return {key: self._member(key, item) for key, item in value.items()}
             case int() | float() if any(low < value < high for low, high in _EPOCH_SPANS):
                 return "<epoch>"
         return value
+
+    def _member(self, key: str, item: Json) -> Json:
+        if _is_duration(key, item):
+            return "<duration>"
+        if key in _PROCESSES and isinstance(item, int):
+            return "<process>"
+        masked_item = self.value(item)
+        # Agents that were started at once are listed as they came up.
+        if key == "agents" and isinstance(item, list) and all(isinstance(row, dict) for row in item):
+            return sorted(masked_item, key=lambda row: orjson.dumps(row, option=orjson.OPT_SORT_KEYS))
+        return masked_item
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -129,3 +129,37 @@ def test_how_many_others_a_notification_waits_for_is_masked_there_alone() -> Non
     assert masked("<remaining>1</remaining>") == "<remaining>1</remaining>"
     inside = "<task-notification><result>words <remaining>1</remaining></result></task-notification>"
     assert masked(inside) == inside
+
+
+def test_a_list_of_agents_has_no_order_and_other_lists_have_one() -> None:
+    one, other = {"task_id": "a", "status": "running"}, {"status": "completed", "task_id": "b"}
+    mask = Masker().value
+    assert mask({"agents": [one, other]}) == mask({"agents": [other, one]})
+    assert mask({"agents": [one, other]}) != mask({"agents": [one, {**other, "status": "failed"}]})
+    assert mask({"agents": [one, other]}) != mask({"agents": [one, other, other]})
+    assert mask({"hits": [one, other]}) != mask({"hits": [other, one]})
+    assert mask({"agents": ["b", "a"]}) == {"agents": ["b", "a"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("Process Group PGID: 24970", "Process Group PGID: <process>"),
+        ("Background PIDs: 24970, 24972\n", "Background PIDs: <process>\n"),
+        ("started with pid 4711, listening", "started with pid <process>, listening"),
+        ("pid=4711;", "pid=<process>;"),
+        ("rapid 4711", "rapid 4711"),
+        ("pid 1.5", "pid 1.5"),
+        ("PID: (none)", "PID: (none)"),
+    ],
+)
+def test_process_ids_are_masked_where_they_are_called_so(text: str, made: str) -> None:
+    assert masked(text) == made
+
+
+def test_process_ids_that_are_numbers_are_masked() -> None:
+    assert Masker().value({"pid": 4711, "paid": 4711, "status": "up"}) == {
+        "pid": "<process>",
+        "paid": 4711,
+        "status": "up",
+    }

@@ -76,3 +76,15 @@ def test_the_prefix_of_a_gateway_is_not_named() -> None:
     gateway = "http://gateway.example.com/openai/v1/chat/completions"
     found = missed(replay.answer(live(chat(user("hi"), temperature=2), url=gateway)))
     assert [d.where for d in found.differences] == ["temperature"]
+
+
+def test_a_clients_billing_nonce_is_not_named() -> None:
+    url = "https://api.anthropic.com/v1/messages"
+
+    def asked(nonce: str, words: str) -> dict[str, Any]:
+        system = [{"type": "text", "text": f"x-anthropic-billing-header: cc_version=2.1.332.{nonce};"}]
+        return {"model": "m", "max_tokens": 9, "system": system, "messages": [{"role": "user", "content": words}]}
+
+    replay = session(exchange(1, asked("e10", "hi"), {}, url))
+    found = missed(replay.answer(live(asked("4bb", "hello"), url)))
+    assert [apart.where for apart in found.differences] == ["messages[0].content"]
