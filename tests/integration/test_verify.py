@@ -81,6 +81,12 @@ def test_a_live_run_is_compared_with_the_tape_which_stays_as_it_was(
     failed = wiretape(environ, "verify", str(tape), *program, "three", CODE="5")
     assert (failed.returncode, failed.stdout) == (5, "")
     assert "exited with 5: nothing was compared" in failed.stderr
+    failed = wiretape(environ, "verify", str(tape), *program, CODE="1")
+    assert (failed.returncode, failed.stdout) == (2, ""), "1 says that the tape has drifted"
+    assert "exited with 1: nothing was compared (exit code 2: 1 is for a tape that has drifted)" in failed.stderr
+    idle = wiretape(environ, "verify", str(tape), *program)
+    assert (idle.returncode, idle.stdout) == (2, "")
+    assert "NO MODEL CALL WAS SEEN: nothing was compared" in idle.stderr
     assert tape.read_bytes() == before
     assert model.asked == ["one", "two"] * 2 + ["one", "zwei", "three"]
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
 
 DRIFTED = 1
+NOTHING_COMPARED = 2
 _CMD = "wiretape.cmd"
 
 
@@ -89,7 +90,8 @@ def command(
     tokens beyond a tolerance. Calls that are new or have vanished, and other versions of client and SDK, are listed.
     The tape is never touched.
 
-    What CMD prints goes to stderr. Exit code: CMD's own, if it is not 0; else 1 if the tape has drifted; else 0.
+    What CMD prints goes to stderr. Exit code: 1 says that the tape has drifted, 0 that it has not. Where nothing was
+    compared, because CMD failed or called no model, it is CMD's own code, or 2 if that is 0 or 1.
     """
     options = Asked(tape, **asked)  # type: ignore[arg-type]
     argv: list[str] = ctx.meta.get(_CMD, [])
@@ -131,7 +133,9 @@ def _run(asked: Asked, how: tuple[tuple[str, ...], bool, str | None, bool], argv
         )
         check_run(options, argv)
         code = _record(options, argv)
-        return code or _compare(asked, live, argv)
+        if code:
+            return code if code != DRIFTED else NOTHING_COMPARED
+        return _compare(asked, live, argv)
 
 
 def _record(options: Options, argv: Sequence[str]) -> int:
@@ -164,7 +168,8 @@ def _record(options: Options, argv: Sequence[str]) -> int:
             summary = recorder.close()
     report.troubles_again(summary)
     if code:
-        report.say(f"{Path(argv[0]).name} exited with {code}: nothing was compared")
+        own = f" (exit code {NOTHING_COMPARED}: {DRIFTED} is for a tape that has drifted)" if code == DRIFTED else ""
+        report.say(f"{Path(argv[0]).name} exited with {code}: nothing was compared{own}")
     return code
 
 
@@ -185,6 +190,10 @@ def _compare(asked: Asked, live: Path, argv: Sequence[str]) -> int:
     mask = tuple(load_settings(Path.cwd()).mask)
     options = ReplayOptions(Tier[asked.tier.upper()], mask=mask)
     found = freshness(_read(asked.tape), _read(live), options, asked.tolerance)
+    if not asked.against and not any(call.live is not None for call in found.calls):
+        click.echo("wiretape: NO MODEL CALL WAS SEEN: nothing was compared", err=True)
+        click.echo(f"  what is known of the program: wiretape doctor -- {shlex.join(argv)}", err=True)
+        return NOTHING_COMPARED
     if not asked.against:
         kept = str(asked.keep) if asked.keep else None
         found = found.model_copy(update={"live": kept or "a live run", "kept": kept})
