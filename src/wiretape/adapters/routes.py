@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from wiretape.adapters.hosts import is_known_provider, is_loopback
@@ -154,6 +155,7 @@ def base_url_problem(url: str) -> str | None:
     return None
 
 
+@lru_cache(256)  # a program speaks to few hosts
 def _segment_base(segment: str) -> str | None:
     """`https://HOST[:PORT]` for a first path segment that names a host, else None."""
     scheme, colon, authority = segment.partition(":")

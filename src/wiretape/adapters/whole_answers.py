@@ -20,7 +20,7 @@ def whole_answer(shown: Playback) -> bytes | None:
     status, headers, pieces = shown.status, shown.headers, shown.pieces
     if status is None or status < 200 or shown.streamed or shown.cut or shown.linger or shown.pause > 0:
         return None
-    if len(pieces) != 1 or headers[-1][0] != "content-length":
+    if len(pieces) != 1 or not headers or headers[-1][0] != "content-length":
         return None
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
     if lines.count("\n") != len(headers) or not _PLAIN.fullmatch(lines):

@@ -300,9 +300,10 @@ def _live_lines(session: ReplaySession, verbose: bool) -> Callable[[Outcome], No
     from wiretape.replay.values import Answer, Injected, Miss
     from wiretape.views.call_line import call_line
     from wiretape.views.replay_view import outcome_line, tier_mark
-    from wiretape.views.terminal import make_console
+    from wiretape.views.terminal import make_console, print_line
 
     console = make_console(stderr=True)
+    width = None if console.is_terminal else console.width  # a terminal may be resized
 
     def show(outcome: Outcome) -> None:
         call = session.call_of(outcome) if isinstance(outcome, Answer) else None
@@ -311,9 +312,9 @@ def _live_lines(session: ReplaySession, verbose: bool) -> Callable[[Outcome], No
         line = outcome_line(outcome)
         if call is not None and isinstance(outcome, Answer):
             mark = tier_mark(outcome)
-            line = call_line(call, console.width, beside=len(mark)).append(mark, "yellow")
+            line = call_line(call, width or console.width, beside=len(mark)).append(mark, "yellow")
         with suppress(OSError, ValueError):  # nobody reads stderr any more: the program still gets its answers
-            console.print(line, soft_wrap=True)
+            print_line(console, line)
 
     return show
 

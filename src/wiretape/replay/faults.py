@@ -134,6 +134,8 @@ class FaultPlan:
 
     def next(self, order: int) -> tuple[Fault, ...]:
         faults = self._aimed.get(order, ())
+        if not faults:
+            return ()
         left = self._left.get(order, [])
         due = [position for position, fault in enumerate(faults) if left[position] > 0]
         breaking = next((position for position in due if faults[position].breaks), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -163,6 +164,7 @@ class Address:
         return f"{self.method} {self.host}{self.path}"
 
 
+@lru_cache(1024)
 def address(method: str, url: str) -> Address:
     try:
         parts = urlsplit(url)

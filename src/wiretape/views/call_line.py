@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -41,7 +41,7 @@ def call_line(call: ModelCall, width: int, *, agent: str | None = None, beside: 
     `width` is that of the screen and says which parts there are; `beside` are cells of it that something else takes.
     """
     parts = list(_parts(call, agent, width))
-    for bound in (None, _FLOOR):
+    for bound in (None, _FLOOR) if _excess(parts, width - beside) > 0 else ():
         for gives in (_MODEL, _TOOLS, _TOKENS, _FINISH):
             _shorten(parts, gives, width - beside, bound)
     line = Text(SEPARATOR, no_wrap=True, overflow="ellipsis").join(part.text for part in parts)
@@ -55,10 +55,14 @@ _FLOOR = 6  # cells of a name that still say something, where there is hardly an
 
 def _shorten(parts: list[_Part], gives: int, room: int, bound: int | None) -> None:
     """Make one part shorter if the line is too long."""
-    excess = sum(part.text.cell_len for part in parts) + len(SEPARATOR) * (len(parts) - 1) - room
+    excess = _excess(parts, room)
     for at, part in enumerate(parts):
         if excess > 0 and part.gives == gives and (part.least is not None or part.less is not None):
             parts[at] = part.shorter(excess, bound or part.least or 0)
+
+
+def _excess(parts: Sequence[_Part], room: int) -> int:
+    return sum(part.text.cell_len for part in parts) + len(SEPARATOR) * (len(parts) - 1) - room
 
 
 def _parts(call: ModelCall, agent: str | None, width: int) -> Iterable[_Part]:

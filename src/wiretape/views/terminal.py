@@ -7,6 +7,7 @@ import sys
 from typing import IO, Literal
 
 from rich.console import Console
+from rich.text import Text
 
 PIPE_WIDTH = 80
 NARROWEST = 40  # below this no table is readable: let the terminal wrap
@@ -32,6 +33,18 @@ def make_console(stderr: bool = False, file: IO[str] | None = None) -> Console:
         emoji=False,
         highlight=False,
     )
+
+
+def print_line(console: Console, line: Text) -> None:
+    """What `console.print(line, soft_wrap=True)` prints, for lines of which there may be thousands a second.
+
+    Without colour that is the text, and rich takes ten times as long to find that out.
+    """
+    if console.color_system is None and not console.legacy_windows:
+        console.file.write(f"{line.plain}\n")
+        console.file.flush()
+    else:
+        console.print(line, soft_wrap=True)
 
 
 def _is_terminal(stream: IO[str]) -> bool:

@@ -17,7 +17,7 @@ _LINKING = frozenset(
 
 def linking_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
     """The request headers that tell which session, agent or attempt a call belongs to."""
-    return tuple((k, v) for k, v in headers.items() if k in _LINKING or k.startswith("x-claude-code-"))
+    return tuple([(name, headers[name]) for name in headers if name in _LINKING or name.startswith("x-claude-code-")])
 
 
 def frame_call(

@@ -1,0 +1,146 @@
+"""One connection of the replay server: what is answered at once, what takes uvicorn's way, and that both look alike."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+import pytest
+from tests.support.replaying import chat, exchange, reply, session, stream, user
+
+from wiretape.adapters.listening import listen, serve
+from wiretape.adapters.server import ReplayApp
+from wiretape.model.http import Exchange
+from wiretape.replay.values import LiveRequest, Outcome
+
+PATH = "/api.example.com/v1/chat/completions"
+EVENTS = stream("data: 1\n\n", "data: 2\n\n")
+
+
+def asked(text: str, *headers: str, method: str = "POST", version: str = "1.1") -> bytes:
+    body = orjson.dumps(chat(user(text)))
+    lines = [f"{method} {PATH} HTTP/{version}", "host: x", "content-type: application/json", *headers]
+    return "\r\n".join([*lines, f"content-length: {len(body)}", "", ""]).encode() + body
+
+
+def talk(app: ReplayApp, *sent: bytes, until: bytes = b"") -> bytes:
+    """What comes back for bytes that are sent one after the other, until the server closes or said this."""
+
+    async def talking() -> bytes:
+        listening, stop = listen(), asyncio.Event()
+        port = listening.getsockname()[1]
+        serving = asyncio.ensure_future(serve(app, listening, stop))
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for part in sent:
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(0.01)
+        try:
+            if until:
+                return await asyncio.wait_for(reader.readuntil(until), 30)
+            return await asyncio.wait_for(reader.read(), 30)
+        finally:
+            writer.close()
+            await writer.wait_closed()
+            stop.set()
+            await serving
+
+    return asyncio.run(talking())
+
+
+@contextmanager
+def noted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The requests that took the long way, as a task each."""
+    long: list[str] = []
+    original = ReplayApp.__call__
+
+    async def called(app: ReplayApp, scope: Any, receive: Any, send: Any) -> None:
+        long.append(scope["method"])
+        await original(app, scope, receive, send)
+
+    monkeypatch.setattr(ReplayApp, "__call__", called)
+    yield long
+
+
+def app_for(*recorded: Exchange, **options: Any) -> ReplayApp:
+    return ReplayApp(session(*recorded), **options)
+
+
+def bodies(data: bytes) -> list[Any]:
+    return [orjson.loads(part.partition(b"\r\n\r\n")[2]) for part in data.split(b"HTTP/1.1 200 OK")[1:]]
+
+
+TWO = (exchange(1, chat(user("a")), "one"), exchange(2, chat(user("b")), "two"))
+LAST = orjson.dumps(reply("two"))
+
+
+def test_pipelined_requests_get_their_answers_in_order_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Outcome] = []
+    with noted(monkeypatch) as long:
+        data = talk(app_for(*TWO, on_outcome=told.append), asked("a") + asked("b"), until=LAST)
+    assert bodies(data) == [reply("one"), reply("two")]
+    assert [outcome.number for outcome in told] == [1, 2]
+    assert long == []
+
+
+def test_a_request_may_come_byte_by_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = asked("b")
+    with noted(monkeypatch) as long:
+        data = talk(app_for(*TWO), *(whole[at : at + 40] for at in range(0, len(whole), 40)), until=LAST)
+    assert bodies(data) == [reply("two")]
+    assert long == []
+
+
+def test_a_request_behind_a_stream_waits_for_its_end() -> None:
+    app = app_for(exchange(1, chat(user("a")), EVENTS), TWO[1])
+    data = talk(app, asked("a") + asked("b"), until=LAST)
+    assert data.index(b"data: 2") < data.index(b"0\r\n\r\n") < data.index(LAST)
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        asked("b", "connection: close"),
+        asked("b", version="1.0"),
+        asked("b", "expect: 100-continue", "connection: close"),
+    ],
+)
+def test_a_connection_that_is_to_be_closed_is_closed(request_bytes: bytes) -> None:
+    data = talk(app_for(*TWO), request_bytes)
+    assert data.endswith(LAST)
+    assert b"connection: close" in data
+
+
+def test_an_answer_that_somebody_looks_at_first_takes_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[LiveRequest] = []
+
+    async def look(request: LiveRequest, outcome: Outcome) -> Outcome:
+        seen.append(request)
+        return outcome
+
+    with noted(monkeypatch) as long:
+        data = talk(app_for(*TWO, interpose=look), asked("b"), until=LAST)
+    assert bodies(data) == [reply("two")]
+    assert long == ["POST"]
+    assert [orjson.loads(request.body) for request in seen] == [chat(user("b"))]
+
+
+def test_the_session_is_asked_once_where_the_answer_takes_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Outcome] = []
+    with noted(monkeypatch) as long:
+        data = talk(
+            app_for(exchange(1, chat(user("a")), EVENTS), on_outcome=told.append), asked("a"), until=b"0\r\n\r\n"
+        )
+    assert data.count(b"data: ") == 2
+    assert [outcome.number for outcome in told] == [1]
+    assert long == ["POST"]
+
+
+def test_a_method_of_any_name_is_passed_on() -> None:
+    told: list[Outcome] = []
+    odd = asked("b", method="FROBNICATE")
+    talk(app_for(*TWO, on_outcome=told.append), odd, until=b"\r\n\r\n")
+    assert "FROBNICATE" in str(told[0])
