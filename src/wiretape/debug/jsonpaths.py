@@ -39,4 +39,4 @@ _FIRST = re.compile(r"\$(?:\.(\w+)|\[['\"](\w+)['\"]\])")
 def _wanted(path: str) -> Container[str]:
     """The member that a path begins with, so that no other is spelled out; where it is open, all but the wire's own."""
     match = _FIRST.match(path)
-    return {match[1] or match[2]} if match is not None else NAMES.keys() - {"wire"}
+    return {match[1] or match[2]} if match is not None else NAMES.keys() - {"wire", "body"}

@@ -114,6 +114,19 @@ def _first(world: World, stop: Stop) -> bool:
     return world.line.activation(number).calls[0] == number
 
 
+def _body(world: World, stop: Stop) -> Any:
+    """A call on a WebSocket has its body in a message of it."""
+    call = world.call(stop)
+    exchange = world.known.exchanges.get(call.exchange)
+    if exchange is None:
+        return None
+    told = wire_json(exchange)
+    if not exchange.messages:
+        return told["request"]["body"]
+    sent = [told["messages"][frame - 1] for frame in call.frames if frame <= len(exchange.messages)]
+    return next((message["body"] for message in sent if message["from"] == "client"), None)
+
+
 def _wire(world: World, stop: Stop) -> Any:
     exchange = world.known.exchanges.get(world.call(stop).exchange)
     return wire_json(exchange) if exchange is not None else None
@@ -163,6 +176,7 @@ NAMES: dict[str, Name] = {
         Name("response", "value", "answer", "the decoded answer", lambda w, s: w.call(s).response),
         Name("usage", "value", "answer", "the tokens as the wire gave them", lambda w, s: w.call(s).usage),
         Name("why", "value", "request", "why the call was made, in words", lambda w, s: w.why(s)),
+        Name("body", "value", "request", "the request's body; paths on the screen are paths in it", _body),
         Name("wire", "value", "answer", "the exchange as it crossed the wire", _wire),
     )
 }

@@ -127,6 +127,8 @@ def _no_member(path: str, name: str, value: object, known: Sequence[str]) -> str
         return f"{path} is {json.dumps(to_json(value), ensure_ascii=False)[:40]} and has no members, so no {name!r}"
     near = get_close_matches(name, known, 1)
     hint = f"; did you mean {path}.{near[0]}?" if near else ""
+    if path == "request" and not near:
+        hint = f"; as it crossed the wire: body.{name}"
     return f"{path} has no {name!r}; it has {', '.join(known[:20])}{hint}"
 
 
@@ -137,7 +139,9 @@ def element(value: object, index: int | str | slice, path: str) -> Any:
     if isinstance(value, str) and isinstance(index, int):
         value = _parsed(value, path)
     if not isinstance(value, Sequence):
-        raise UsageError(f"{path} is no list" + (f"; it has {', '.join(known)}" if (known := members(value)) else ""))
+        known = members(value)
+        has = f"; it has {', '.join(known)}" if known else ""
+        raise UsageError(f"{path} is no list{has or f'; in the request as it crossed the wire: body.{path}'}")
     if isinstance(index, slice):
         return value[index]
     if not -len(value) <= index < len(value):

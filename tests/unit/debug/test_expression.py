@@ -13,6 +13,7 @@ from wiretape.debug.expression import evaluate, holds, since
 from wiretape.debug.known import Known
 from wiretape.debug.names import NAMES, SYNONYMS
 from wiretape.debug.parsing import parse
+from wiretape.debug.replies import Value
 from wiretape.debug.timeline import Stop
 from wiretape.debug.world import World
 from wiretape.errors import UsageError
@@ -151,3 +152,13 @@ def test_whatever_is_written_gives_a_value_or_a_sentence(run: Run, pieces: list[
         for stop in world.line.stops[1:-1]:
             with contextlib.suppress(UsageError):
                 evaluate(parse(written), world, stop)
+
+
+def test_paths_as_the_screen_shows_them_are_paths_in_the_body() -> None:
+    session = debugger()
+    session.execute("goto 4")
+    (value,) = session.execute("print body.input[4].output").parts
+    assert isinstance(value, Value)
+    assert value.value.startswith("已为你创建")
+    assert "body.input" in (session.execute("print request.input").error or "")
+    assert "body.input" in (session.execute("print input[4].output").error or "")
