@@ -15,6 +15,8 @@ from tests.support.counting import CountingModel
 from tests.support.live import CAPTURES, PATIENCE_S, Stage, recorded, stage
 from tests.support.replaying import HandMade, chat, response, stream, user
 from tests.support.replaying import reply as chat_reply
+from tests.support.sockets import create, events, message
+from tests.support.sockets import socket as socket_tape
 
 from wiretape.adapters import sending
 from wiretape.cli.main import main
@@ -263,6 +265,26 @@ def test_a_number_says_which_of_several_is_meant() -> None:
         said = {_text(on.result(place)) for place in range(2)}
         assert "Refused." in said
         assert len(said) == 2
+
+
+def test_a_message_of_a_websocket_can_wait_and_not_be_changed() -> None:
+    websockets = pytest.importorskip("websockets.sync.client", reason="websockets is not installed")
+    played = socket_tape([create("hi"), *events("r1", message("one")), create("more"), *events("r2", message("two"))])
+    with stage([HandMade((played,))]) as on:
+
+        def agent() -> list[str]:
+            url = f"ws{on.url.removeprefix('http')}/api.example.com/v1/responses"
+            with websockets.connect(url) as talk:
+                talk.send(json.dumps(create("hi")[1]))
+                return [str(talk.recv(timeout=PATIENCE_S)) for _ in events("r1", message("one"))]
+
+        on.play(agent)
+        shown = on.type_in("break agent=root", "break answer~one", "continue")
+        assert "call 1 is held before it is sent" in shown
+        assert "it can wait, and not be changed" in on.type_in("edit answer")
+        assert "call 1 is held with its answer" in on.type_in("continue")
+        on.type_in("continue")
+        assert "response.completed" in on.result()[-1]
 
 
 # -- keeping a client waiting ------------------------------------------------------------------------------------------

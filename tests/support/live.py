@@ -85,7 +85,7 @@ class Stage:
             assert time.monotonic() < deadline
             time.sleep(0.005)
 
-    def ask(self, body: Any, path: str = "/api.deepseek.com/v1/responses", **headers: str) -> httpx.Response:
+    def ask(self, body: Any, path: str = "/api.deepseek.com/responses", **headers: str) -> httpx.Response:
         with httpx.Client(timeout=PATIENCE_S, trust_env=False) as client:
             return client.post(self.url + path, json=body, headers=headers)
 

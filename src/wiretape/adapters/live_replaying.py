@@ -81,18 +81,29 @@ class _Call:
         made = self._session.call_of(outcome)
         if made is None:
             return
-        opened = replace(self._exchanges.opened(self.number, self._request), response=outcome.exchange.response)
-        told = replace(made, exchange=self.number, at=opened.at, ended_at=None)
+        opened = self._exchanges.opened(self.number, self._request)
+        asked = replace(made, exchange=self.number, at=opened.at, response=None, ended=None, ended_at=None)
 
         def begin() -> None:
-            self._live.begin(opened, told=told)
+            self._live.begin(opened, told=asked)
             self._live.propose(self.number, _OF_SOCKETS, outcome.exchange, drift=_drift(outcome))
 
+        def known() -> None:
+            now = self._exchanges.now
+            answer = Response(200, Headers(), now)
+            told = replace(asked, response=made.response, ended=made.ended, ended_at=now)
+            self._live.answered(replace(opened, response=answer, ended=Ended.COMPLETE, ended_at=now), told=told)
+
         await self._desk.tell(begin)
+        await self._wait_for_socket()
+        await self._desk.tell(known)
+        await self._wait_for_socket()
+        await self._desk.tell(lambda: self._live.over(self.number))
+
+    async def _wait_for_socket(self) -> None:
         decision = await self._desk.held(lambda release: self._live.ask(self.number, release))
         if isinstance(decision, Delay):
             await asyncio.sleep(decision.seconds)
-        await self._desk.tell(lambda: self._live.over(self.number))
 
     # -- before it is answered ---------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _LONGEST_DELAY = 24 * 3600.0
 _SHOWN = 20
+_FIXED = "its connection carries other calls, too: it can wait, and not be changed"
 _WHY_NOT: dict[Way, str] = {
     "serve": "there is no recorded answer to give; live asks the model",
     "live": "the model cannot be asked here",
@@ -26,7 +27,7 @@ _WHY_NOT: dict[Way, str] = {
     "request": "its request has been answered already: edit answer changes what the program gets",
     "inject": "nothing can be put in the place of its answer",
     "delay": "it cannot be delayed",
-    "drop": "its connection carries other calls, too",
+    "drop": _FIXED,
     "accept": "it is no miss",
 }
 
@@ -44,8 +45,9 @@ def _which(live: Live, rest: str, doing: str, way: Way | None = None) -> tuple[H
     """The held call that a command is about, and what else stands in it."""
     word, _, more = rest.partition(" ")
     held = live.find(_number(word) if word else None, doing)
-    if way is not None and not (way in held.ways or (way == "answer" and held.answer is not None)):
-        raise UsageError(f"call {held.number}: {_WHY_NOT[way]}")
+    if way is not None and way not in held.ways:
+        fixed = way == "answer" and held.answer is not None
+        raise UsageError(f"call {held.number}: {_FIXED if fixed else _WHY_NOT[way]}")
     return held, more.strip()
 
 

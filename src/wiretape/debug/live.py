@@ -197,11 +197,16 @@ class Live:
         self._changed(exchange.number)
 
     def answered(
-        self, exchange: Exchange, ways: frozenset[Way] | None = None, drift: Sequence[str] | None = None
+        self,
+        exchange: Exchange,
+        ways: frozenset[Way] | None = None,
+        drift: Sequence[str] | None = None,
+        told: ModelCall | None = None,
     ) -> None:
-        """The answer to a call is known; it has not gone out yet."""
+        """The answer to a call is known; it has not gone out yet. `told`: the call, as for `begin`."""
         entry = self._entries.setdefault(exchange.number, _Entry(exchange))
         entry.exchange = exchange
+        entry.told = told or entry.told
         entry.drift = entry.drift if drift is None else tuple(drift)
         entry.ways = entry.ways if ways is None else ways
         self._changed(exchange.number)

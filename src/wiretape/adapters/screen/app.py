@@ -27,6 +27,7 @@ from wiretape.debug.replies import Arrived, Edit, Reply, Said
 from wiretape.debug.session import Debugger
 from wiretape.debug.streamed import Streamed, streamed
 from wiretape.debug.table import needs_terminal
+from wiretape.debug.world import World
 from wiretape.errors import WiretapeError
 from wiretape.views.debug_place import place_view
 from wiretape.views.debug_reply import reply_view
@@ -69,6 +70,7 @@ class DebugScreen(App[None]):
         self.debugger = debugger
         self.desk = desk
         self.guard: AbstractContextManager[Any] = desk.lock if desk is not None else nullcontext()
+        self._drawn: World | None = None  # the run as the tree shows it
         self._news = False  # something has happened to the program
         self._waiting = False  # for a call that is held, or the program's end
         self._asked = False  # the right side shows what was asked for, not just the step
@@ -124,15 +126,17 @@ class DebugScreen(App[None]):
             if not self._news:
                 return
             self._news = False
-            count = len(self.debugger.line.calls)
             desk.live.refresh()
             reply = wake(self.debugger, desk.live) if self._waiting else None
-            self.query_one(OutlineTree).fill(self.debugger.outline())
+            grown = self._drawn is not self.debugger.world
+            if grown:
+                self._drawn = self.debugger.world
+                self.query_one(OutlineTree).fill(self.debugger.outline())
             if reply is not None:
                 self._waiting = False
                 self._answer("", reply, moved=True)
                 self._say(self._what_can_be_done(desk))
-            elif not self._asked and self._player is None and count:
+            elif grown and not self._asked and self._player is None and self.debugger.line.calls:
                 self._show(place_view(self._arrived()), home=False)
             self.refresh_marks()
 
