@@ -148,7 +148,7 @@ class LiveReport:
                 f"{', '.join(by_proxy)} was reached through HTTPS_PROXY: wiretape replay opens no TLS, and needs a "
                 "variable that sets the program's base URL"
             )
-        self.say(f"next: wiretape show {self._tape}")
+        self.say(f"next: wiretape show {self._tape}", whole=True)
 
     def troubles_again(self, summary: RecorderSummary) -> None:
         """What was told while the program ran, and may have been lost among its own lines."""
@@ -164,7 +164,7 @@ class LiveReport:
         if self._counted:
             self.calls = max(1, self.calls)  # it is asked of the whole tape
             self._harmless_statistics()
-        self.say(f"next: wiretape show {self._tape}")
+        self.say(f"next: wiretape show {self._tape}", whole=True)
 
     def _harmless_statistics(self) -> int:
         """The tape is written and the program has its exit code: a table that fails must not change either."""
@@ -178,13 +178,14 @@ class LiveReport:
         """The table that `wiretape stats` prints; how many exchanges are no model calls."""
         if not self.calls:
             return 0
+        from wiretape.adapters.prices import price_list
         from wiretape.analyze.stats import stats
         from wiretape.cli.tapes import link, read
         from wiretape.views.stats_view import stats_view
 
         self._console.print()
         opened = link(str(self._tape), read(str(self._tape)))
-        report = stats(opened.run, opened.tape.warnings)
+        report = stats(opened.run, opened.tape.warnings, price_list(opened.tape.header.started))
         if len(report.turns) > _MOST_TURNS:
             self.say(f"{len(report.turns)} turns; the last {_MOST_TURNS} (all of them: wiretape stats {self._tape})")
             report = report.model_copy(update={"turns": report.turns[-_MOST_TURNS:]})
@@ -227,9 +228,13 @@ class LiveReport:
             self._fixed_width = self._console.width
         return self._fixed_width
 
-    def say(self, text: str, style: str | None = None) -> None:
+    def say(self, text: str, style: str | None = None, *, whole: bool = False) -> None:
+        """A sentence; a terminal gets it broken between words, unless it is `whole`: a command to copy."""
+        said = f"{_PREFIX}{text}"
+        wraps = self._console.is_terminal and not whole
         with self._lock:
-            self._console.print(f"{_PREFIX}{text}", style=style, soft_wrap=True)
+            for line in _wrapped(said, self._width(), "  ") if wraps else [said]:
+                self._console.print(line, style=style, soft_wrap=True)
 
 
 class _Pace:
@@ -285,11 +290,11 @@ def _keys(environ: Mapping[str, str]) -> str:
     return f" ({' and '.join(unset)} {'is' if len(unset) == 1 else 'are'} not set)"
 
 
-def _wrapped(line: str, width: int) -> list[str]:
+def _wrapped(line: str, width: int, hanging: str = "") -> list[str]:
     """A line of prose broken between words, what goes on moved in; a command to copy stays whole."""
     if line.startswith("    "):
         return [line]
-    hanging = "  " if line.startswith("- ") else ""
+    hanging = "  " if line.startswith("- ") else hanging
     return wrap(line, max(20, width), subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
 
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.beginnings import Beginnings, common_start
 from wiretape.replay.canonical import same
-from wiretape.replay.values import ABSENT, Difference
+from wiretape.replay.values import ABSENT, Address, Difference
 
 _RECENT: Final = 8  # histories whose pairs are remembered in their order
 
@@ -59,6 +59,13 @@ def differences_of_queries(recorded: str, live: str) -> Iterator[Difference]:
         yield from apart
     else:
         yield Difference("query", recorded, live)
+
+
+def differences_of_addresses(recorded: Address, live: Address) -> Iterator[Difference]:
+    """Another path (a gateway's, say) or query. Hosts are no difference: a replay is another one."""
+    if recorded.path != live.path:
+        yield Difference("path", recorded.path, live.path)
+    yield from differences_of_queries(recorded.query, live.query)
 
 
 def _parameters(query: str) -> dict[str, Json]:

@@ -16,7 +16,7 @@ from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import aim
 from wiretape.replay.aligned import Alignment
 from wiretape.replay.beginnings import Beginnings
-from wiretape.replay.compare import Differences
+from wiretape.replay.compare import Differences, differences_of_addresses
 from wiretape.replay.continuing import Continuity
 from wiretape.replay.drift import Drifts
 from wiretape.replay.echo import Echoes
@@ -324,15 +324,16 @@ class ReplaySession:
         return answer
 
     def _apart(self, recorded: Recorded, probe: Probe, moved: Found | None) -> tuple[Difference, ...]:
-        """What differs from the recorded request; its names are learnt."""
+        """What differs from the recorded request, where it was sent included; its names are learnt."""
+        where = differences_of_addresses(recorded.probe.address, probe.address)
         if moved is None:
             apart = list(self._differences.between(recorded.probe.value, probe.value))
             self._echoes.learn(apart)
-            return tuple(apart)
+            return (*where, *apart)
         apart, elsewhere = self._alignment.apart(moved, probe)
         self._echoes.learn(apart)
         self._tiers.moved.note(moved)
-        return (*apart, *elsewhere)
+        return (*where, *apart, *elsewhere)
 
     def _inject(self, recorded: Recorded, probe: Probe, fault: Fault) -> Injected:
         """The fault instead of the answer, which stays unplayed."""

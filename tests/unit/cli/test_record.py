@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from wiretape.cli.main import main
-from wiretape.cli.record_report import _checklist, _clues, _keys, _Pace, _wrapped
+from wiretape.cli.record_report import LiveReport, _checklist, _clues, _keys, _Pace, _wrapped
 
 
 def test_without_mitmproxy_it_says_what_to_install(
@@ -46,6 +48,44 @@ def test_the_checklist_wraps_between_words_and_commands_stay_whole() -> None:
     assert "    http://127.0.0.1:PORT/HOST/PATH, with --port to choose the port" in lines
     at = lines.index("- Is the work done by another process that was")
     assert lines[at + 1] == "  started before, or in a container?"
+
+
+def spoken(report: LiveReport, width: int, terminal: bool) -> io.StringIO:
+    """What a report says from now on."""
+    said = io.StringIO()
+    report._console = Console(file=said, force_terminal=terminal, width=width, color_system=None)
+    return said
+
+
+def test_on_a_terminal_sentences_break_between_words_and_commands_stay_whole() -> None:
+    report = LiveReport(Path("captures/a-tape-with-a-long-name.tape"), ["agent"], counted=False)
+    said = spoken(report, 40, terminal=True)
+    report.say("agent exited with 130 before any call was made (OPENAI_API_KEY is not set)")
+    report.closing()
+    assert said.getvalue().splitlines() == [
+        "wiretape agent exited with 130 before",
+        "  any call was made (OPENAI_API_KEY is",
+        "  not set)",
+        "wiretape next: wiretape show captures/a-tape-with-a-long-name.tape",
+    ]
+    said = spoken(report, 40, terminal=False)
+    report.say("agent exited with 130 before any call was made")
+    assert said.getvalue() == "wiretape agent exited with 130 before any call was made\n"
+
+
+def test_the_summary_has_the_figures_that_stats_shows_for_the_tape(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("genai_prices", reason="needs the extra prices")
+    monkeypatch.setenv("COLUMNS", "100")
+    tape = Path(__file__).parents[3] / "captures" / "introduction.tape"
+    report = LiveReport(tape, ["agent"])
+    said = spoken(report, 100, terminal=False)
+    report.closing()
+    assert main(["stats", str(tape)]) == 0
+    shown = capsys.readouterr().out
+    assert "$" in shown
+    assert shown in said.getvalue()
 
 
 def test_keys_that_are_not_set_are_named() -> None:

@@ -57,6 +57,16 @@ def test_a_clock_in_the_system_prompt_plays_masked_and_is_drift_with_both_values
     assert [(d.where, d.recorded, d.live) for d in found.differences] == [("messages[0].content", CLOCK, LATER)]
 
 
+def test_another_path_or_query_is_drift_that_says_so_with_both_values() -> None:
+    """No tier but exact looks at a gateway's part of the path: what is marked as drift is listed as such."""
+    replay = session(exchange(1, chat(user("hi")), "one"))
+    found = answered(replay.answer(live(chat(user("hi")), url="https://gateway.test/team/v1/chat/completions")))
+    assert found.tier is Tier.NORMALIZED
+    [drift] = replay.report().drifted
+    assert (drift.where, drift.minor, drift.tier) == ("path", False, "normalized")
+    assert (drift.recorded, drift.live) == ("/v1/chat/completions", "/team/v1/chat/completions")
+
+
 def test_a_tool_result_with_another_time_is_drift_and_with_another_title_a_miss() -> None:
     def asks(text: str, id: str = "c1") -> dict[str, Any]:
         return chat(user("hi"), calls("create", '{"a": 1}', id), result(id, text))
