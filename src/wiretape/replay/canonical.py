@@ -27,11 +27,15 @@ def canonical(value: Json) -> bytes:
     """Bytes that are equal exactly when two JSON values are."""
     try:
         raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-        if b".0" in raw or any(raw[found.start() - 1 : found.start()].isdigit() for found in _EXPONENT.finditer(raw)):
+        if b".0" in raw or (_EXPONENT.search(raw) and _has_exponents(raw)):
             raw = orjson.dumps(_whole(value), option=orjson.OPT_SORT_KEYS)
     except TypeError:  # a lone surrogate, an integer beyond 64 bits, or nested deeper than orjson spells
         raw = "".join(_spelled(value)).encode()
     return raw
+
+
+def _has_exponents(raw: bytes) -> bool:
+    return any(raw[found.start() - 1 : found.start()].isdigit() for found in _EXPONENT.finditer(raw))
 
 
 def _spelled(value: Json) -> Iterator[str]:

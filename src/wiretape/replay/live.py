@@ -24,7 +24,7 @@ _MOST_ELEMENTS: Final = 4096
 
 def plain_bytes(data: bytes, encoding: str) -> bytes:
     """A live body without its content-encoding; as it came, where nobody can undo that."""
-    decoder = decoder_for(encoding)
+    decoder = decoder_for(encoding) if encoding else None
     if decoder is None:
         return data
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -110,7 +111,7 @@ def _recorded(exchange: Exchange, pace: float) -> Playback:
         return Playback(None, (), (), max(0, gone - exchange.at) * pace, cut=True, linger=linger, ended=ended)
     ended = exchange.ended or Ended.RECORDER_STOPPED
     pause = max(0, response.headers_at - exchange.at) * pace
-    headers = _headers(response.headers)
+    headers = list(_headers(response.headers))
     body = response.body
     encoding = ",".join(response.headers.all("content-encoding"))
     if encoding and isinstance(body, BytesBody) and kept_encoded(encoding, body.data):
@@ -133,12 +134,13 @@ def _may_have_body(method: str, status: int) -> bool:
     return method != "HEAD" and status >= 200 and status not in (204, 304)
 
 
-def _headers(headers: Headers) -> list[tuple[str, str]]:
-    return [
+@lru_cache(256)  # a tape's answers have much the same headers
+def _headers(headers: Headers) -> tuple[tuple[str, str], ...]:
+    return tuple(
         (name, value)
         for name, value in headers.pairs()
         if name not in _NOT_SENT and not name.startswith(":") and not PLACEHOLDER.search(value)
-    ]
+    )
 
 
 def _pieces(body: StreamBody, pace: float) -> Iterator[Piece]:
