@@ -20,7 +20,7 @@ from wiretape.analyze.cache_prefix import Elements, Prefixes, Sent
 from wiretape.analyze.cache_report import CacheBreak, CacheCall, CacheReport
 from wiretape.analyze.cache_rules import CacheRule, asks_long, lifetime, rule_for
 from wiretape.analyze.cache_tokens import UNKNOWN, Tokens, servable, tokens_at, whole_tokens
-from wiretape.analyze.cache_verdicts import Ruling, Situation, judge
+from wiretape.analyze.cache_verdicts import Ruling, Situation, judge, why_not_served
 from wiretape.analyze.cost import PriceList, cost_of_uncached
 from wiretape.analyze.moved import Break
 from wiretape.analyze.prefix import breaks, is_held
@@ -45,6 +45,7 @@ def diagnose(run: Run, listed: PriceList | None = None) -> CacheReport:
         predicted=sum(predicted for predicted, _ in both) if both else None,
         reported=sum(reported for _, reported in both) if both else None,
         lost_tokens=_sum(one.lost_tokens for one in calls),
+        lost_before=_sum(one.lost_before for one in calls),
         lost_usd=_sum(one.lost_usd for one in calls),
         prices=listed.name if listed is not None else None,
     )
@@ -211,6 +212,7 @@ def _report(step: Step, history: _History, run: Run, listed: PriceList | None) -
     at = history.situation(step)
     ruling, call = judge(at), step.call
     lost = _lost(at, ruling)
+    before = _lost_before(at, ruling, lost) if lost else None
     cost = cost_of_uncached(call, lost, listed) if lost else None
     return CacheCall(
         call=call.number,
@@ -230,6 +232,9 @@ def _report(step: Step, history: _History, run: Run, listed: PriceList | None) -
         text=ruling.text,
         breaks=[_break(kind, found) for kind, found in ruling.breaks],
         lost_tokens=lost,
+        lost_behind=lost - before if lost is not None and before is not None else None,
+        lost_before=before,
+        why_before=why_not_served(at) if before else None,
         lost_usd=float(cost.usd) if cost is not None else None,
         mend=ruling.mend,
     )
@@ -248,6 +253,16 @@ def _lost(at: Situation, ruling: Ruling) -> int | None:
     if served is None:
         return None
     return max(0, min(expected, at.input if at.input is not None else expected) - served)
+
+
+def _lost_before(at: Situation, ruling: Ruling, lost: int) -> int | None:
+    """What of the lost tokens stands in front of the break, and had no reason in it. None: it cannot be told apart."""
+    inside = not at.intact or at.answer is not None
+    if ruling.verdict != "broken" or not inside or at.elsewhere is not None or at.says is not None:
+        return None
+    if at.predicted is None:
+        return None
+    return min(lost, max(0, at.predicted - (at.reported if at.reported is not None else at.predicted)))
 
 
 def _break(kind: BreakKind, found: Break) -> CacheBreak:

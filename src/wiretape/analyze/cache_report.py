@@ -56,7 +56,10 @@ class CacheCall(Report):
     evidence: Evidence = "inferred"
     text: str = Field(description="the verdict as a sentence")
     breaks: list[CacheBreak] = Field(default_factory=list)
-    lost_tokens: int | None = Field(default=None, description="input that the cache could have served otherwise")
+    lost_tokens: int | None = Field(default=None, description="input that the cache would have served otherwise")
+    lost_behind: int | None = Field(default=None, description="what of them stands behind the break: what `mend` gains")
+    lost_before: int | None = Field(default=None, description="and in front of it: predicted, and not served")
+    why_before: str | None = Field(default=None, description="why those in front of it were not served")
     lost_usd: float | None = None
     mend: str | None = Field(default=None, description="the one change that would mend it")
 
@@ -67,5 +70,6 @@ class CacheReport(Report):
     predicted: int | None = Field(default=None, description="over the calls of which both are known")
     reported: int | None = None
     lost_tokens: int | None = None
+    lost_before: int | None = Field(default=None, description="what of them stood in front of a break")
     lost_usd: float | None = Field(default=None, description="as far as prices are known")
     prices: str | None = None

@@ -323,6 +323,15 @@ def _no_promise(rule: CacheRule) -> str:
     return "no rule is known" if rule.name == "other" else f"{rule.name} promises no hit"
 
 
+def why_not_served(at: Situation) -> str:
+    """Why what stands in front of a break was not served, which the break does not explain."""
+    if not at.rule.promised:
+        return _no_promise(at.rule)
+    if at.kept is not None and at.idle_ms is not None and at.idle_ms >= at.kept * 1000:
+        return f"{at.rule.name} keeps entries {span(at.kept * 1000)} without use, and {span(at.idle_ms)} had passed"
+    return "it went to another cache, or was dropped early"
+
+
 def _routed(at: Situation) -> Ruling | None:
     since = f"{span(at.idle_ms)} after" if at.idle_ms is not None else "after"
     text = f"the prefix is intact and came {since} call {_last(at)}: it went to another cache, or was dropped early"

@@ -41,7 +41,7 @@ class CacheSum(Report):
     """How the provider's prompt cache did: calls by verdict (see `wiretape cache`), and what misses cost."""
 
     verdicts: dict[str, int] = Field(default_factory=dict)
-    lost_tokens: int | None = Field(default=None, description="input that the cache could have served otherwise")
+    lost_tokens: int | None = Field(default=None, description="input that the cache would have served otherwise")
     lost_usd: float | None = None
 
 

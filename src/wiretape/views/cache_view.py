@@ -75,7 +75,7 @@ class _CacheView:
             yield from verdict_lines(one, console, width)
         yield Text()
         yield from _total(report, console, width)
-        yield from _legend(report)
+        yield from _legend(report, bars=columns is COLUMNS)
 
 
 def _row(one: CacheCall, most: int) -> list[Text]:
@@ -118,15 +118,20 @@ def verdict_lines(one: CacheCall, console: Console, width: int) -> Iterator[Text
     said = Text.assemble((WORDS[one.verdict], _STYLES.get(one.verdict, "")), f": {one_line(one.text)}")
     yield from labelled(console, "why", said, width, INDENT)
     if one.lost_tokens:
-        yield from labelled(console, "cost", Text(_cost(one)), width, INDENT)
+        for label, said in _costs(one):
+            yield from labelled(console, label, Text(said), width, INDENT)
     if one.mend and one.verdict != "served":
         yield from labelled(console, "mend", Text(one_line(one.mend)), width, INDENT)
 
 
-def _cost(one: CacheCall) -> str:
+def _costs(one: CacheCall) -> Iterator[tuple[str, str]]:
+    """What was missed: behind the break, which the mend gains, and in front of it, which it does not."""
     guess = "up to " if one.reported is None else ""
     paid = f", {money(one.lost_usd)} more than it needed to be" if one.lost_usd is not None else ""
-    return f"{guess}{one.lost_tokens:,} tokens that the cache could have served{paid}"
+    yield "cost", f"{guess}{one.lost_tokens:,} tokens that the cache would have served{paid}"
+    if one.lost_before and one.lost_behind is not None:
+        yield "", f"{one.lost_behind:,} of them behind the break: what the mend gains"
+        yield "", f"{one.lost_before:,} in front of it: predicted and not served; {one_line(one.why_before or '')}"
 
 
 def _total(report: CacheReport, console: Console, width: int) -> Iterator[Text]:
@@ -138,17 +143,24 @@ def _total(report: CacheReport, console: Console, width: int) -> Iterator[Text]:
         yield from labelled(console, "", Text(told), width)
     if report.lost_tokens:
         paid = f", {money(report.lost_usd)}" if report.lost_usd is not None else ""
-        yield from labelled(console, "", Text(f"missed {report.lost_tokens:,} tokens{paid}"), width)
+        said = f"missed {report.lost_tokens:,} tokens{paid}"
+        if report.lost_before:  # with what was served, this is what was predicted
+            said += (
+                f": {report.lost_before:,} in front of breaks, {report.lost_tokens - report.lost_before:,} elsewhere"
+            )
+        yield from labelled(console, "", Text(said), width)
 
 
-def _legend(report: CacheReport) -> Iterator[RenderableType]:
-    signs = f"{SERVED} served  {MISSED} missed  {NEW} new"
-    if any(one.reported is None for one in report.calls):
-        signs += f"  {UNSAID} sent before, not said if served"
+def _legend(report: CacheReport, bars: bool) -> Iterator[RenderableType]:
+    """The signs that are shown."""
+    signs = [f"{SERVED} served", f"{MISSED} missed", f"{NEW} new"] if bars else []
+    if bars and any(one.reported is None for one in report.calls):
+        signs.append(f"{UNSAID} sent before, not said if served")
     if any(one.estimate for one in report.calls):
-        signs += "  ~ estimated"
-    yield Text()
-    yield sentence(signs, "dim")
+        signs.append("~ estimated")
+    if signs:
+        yield Text()
+        yield sentence("  ".join(signs), "dim")
 
 
 # -- one call ------------------------------------------------------------------------------------------------------
@@ -184,7 +196,8 @@ class _CallView:
         if _EVIDENCE[one.evidence]:
             yield from labelled(console, "evidence", Text(_EVIDENCE[one.evidence]), width, label_width=13)
         if one.lost_tokens:
-            yield from labelled(console, "cost", Text(_cost(one)), width, label_width=13)
+            for label, said in _costs(one):
+                yield from labelled(console, label, Text(said), width, label_width=13)
         if one.mend and one.verdict != "served":
             yield from labelled(console, "mend", Text(one_line(one.mend)), width, label_width=13)
         for found in one.breaks:

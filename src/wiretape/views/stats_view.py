@@ -88,7 +88,7 @@ def _total(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
     yield Text.assemble(" " * 8, ("hit rate".ljust(13), "dim"), percent(report.hit_rate) + over)
     if report.cache.lost_tokens:
         paid = f" ({money(report.cache.lost_usd)})" if report.cache.lost_usd is not None else ""
-        missed = f"{report.cache.lost_tokens:,} that the cache could have served{paid}"
+        missed = f"{report.cache.lost_tokens:,} that the cache would have served{paid}"
         yield Text.assemble(" " * 8, ("missed".ljust(13), "dim"), missed)
     if report.prices is not None or report.cost.usd is not None:  # without a price list, costs are not looked for
         yield Text.assemble(" " * 8, ("cost".ljust(13), "dim"), long_cost(report.cost))
