@@ -118,8 +118,8 @@ def verdict_lines(one: CacheCall, console: Console, width: int) -> Iterator[Text
     said = Text.assemble((WORDS[one.verdict], _STYLES.get(one.verdict, "")), f": {one_line(one.text)}")
     yield from labelled(console, "why", said, width, INDENT)
     if one.lost_tokens:
-        for label, said in _costs(one):
-            yield from labelled(console, label, Text(said), width, INDENT)
+        for label, cost in _costs(one):
+            yield from labelled(console, label, Text(cost), width, INDENT)
     if one.mend and one.verdict != "served":
         yield from labelled(console, "mend", Text(one_line(one.mend)), width, INDENT)
 
