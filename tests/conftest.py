@@ -1,7 +1,8 @@
 """How the tests run: plugins that some of them need, and how thorough they are.
 
 WIRETAPE_TESTS=quick leaves out what takes long and depends little on the version of Python: the slow tests, recorded
-traffic of others, most of the examples of the property tests. `.ci/run` asks for it on all versions but the newest.
+traffic of others, the laws, and modules of which each test starts several programs. `.ci/run` asks for it on all
+versions but the newest.
 """
 
 from __future__ import annotations
@@ -13,11 +14,19 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester"]
 
+# Each of their tests starts programs that start programs.
+MANY_PROGRAMS = {
+    "test_killed_recorder",
+    "test_record_mitmdump",
+    "test_record_update",
+    "test_suites",
+    "test_verify",
+}
 QUICK = os.environ.get("WIRETAPE_TESTS") == "quick"
 
 # Machines that are shared are slow at times: how long an example takes says nothing about it.
 settings.register_profile(
-    "wiretape", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=10 if QUICK else 50)
+    "wiretape", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=10 if QUICK else 30)
 )
 settings.load_profile("wiretape")
 
@@ -32,5 +41,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _takes_long(item: pytest.Item) -> bool:
-    recorded = item.path.parent.name == "corpus" and not item.path.stem.endswith("_vectors")
-    return recorded or item.get_closest_marker("slow") is not None
+    folder, module = item.path.parent.name, item.path.stem
+    recorded = folder == "corpus" and not module.endswith("_vectors")
+    return recorded or folder == "laws" or module in MANY_PROGRAMS or item.get_closest_marker("slow") is not None
