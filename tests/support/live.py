@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,6 +108,7 @@ def stage(tapes: Sequence[Any] | None = None) -> Iterator[Stage]:
             yield made
         finally:
             desk.let_everything_go()
+            wait(made.results, PATIENCE_S)  # no agent outlives its test
 
 
 def recorded(number: int) -> Any:
