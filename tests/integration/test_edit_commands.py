@@ -163,6 +163,7 @@ def test_redact_refuses_a_bad_pattern_or_setting(run: Run, tape: Path, tmp_path:
     code, _, err = run("redact", "a.tape")
     assert code == 2
     assert err == (
-        f"wiretape: {tmp_path}/pyproject.toml: [tool.wiretape]: unknown key 'reduct'; known keys: hosts, mask, redact\n"
+        f"wiretape: {tmp_path}/pyproject.toml: [tool.wiretape]: unknown key 'reduct'; "
+        "known keys: check, hosts, lint, mask, max_age, max_age_action, redact\n"
     )
     assert tape.read_bytes() == before

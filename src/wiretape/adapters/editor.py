@@ -14,9 +14,7 @@ def in_editor(text: str) -> str:
     """What a person makes of a text in $EDITOR. Raises UsageError where it is left as it was."""
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not chosen and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError(
-            "no terminal for an editor: set EDITOR, or give what is to change with --answer or --set"
-        )
+        raise UsageError("no terminal for an editor: set EDITOR, or give what is to change with --answer or --set")
     try:
         written = click.edit(text + "\n", extension=".json", require_save=True)
     except click.ClickException as error:
