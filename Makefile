@@ -8,7 +8,7 @@
 
 VENV ?= .venv
 PYTHON ?=
-JOBS ?= 2
+JOBS ?= 3
 SECONDS ?= 60
 TESTS ?=
 

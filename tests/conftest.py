@@ -1,8 +1,8 @@
 """How the tests run: plugins that some of them need, and how thorough they are.
 
 WIRETAPE_TESTS=quick leaves out what takes long and depends little on the version of Python: the slow tests, recorded
-traffic of others, the laws, and modules of which each test starts several programs. `.ci/run` asks for it on all
-versions but the newest.
+traffic of others, the laws, and modules of which each test starts several programs or a screen. `.ci/run` asks for it
+on all versions but the newest.
 """
 
 from __future__ import annotations
@@ -14,11 +14,19 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester"]
 
-# Each of their tests starts programs that start programs.
-MANY_PROGRAMS = {
+# Each of their tests starts programs that start programs, or a whole screen.
+LONG = {
+    "test_debug_live",
+    "test_debug_live_screen",
+    "test_debug_recorded",
+    "test_fixture",
     "test_killed_recorder",
+    "test_presets",
+    "test_record_cli",
     "test_record_mitmdump",
+    "test_record_socket",
     "test_record_update",
+    "test_screen",
     "test_suites",
     "test_verify",
 }
@@ -43,4 +51,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _takes_long(item: pytest.Item) -> bool:
     folder, module = item.path.parent.name, item.path.stem
     recorded = folder == "corpus" and not module.endswith("_vectors")
-    return recorded or folder == "laws" or module in MANY_PROGRAMS or item.get_closest_marker("slow") is not None
+    return recorded or folder == "laws" or module in LONG or item.get_closest_marker("slow") is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -103,6 +104,28 @@ def test_a_miss_is_shown_and_accepted_with_a_key() -> None:
             await seat.press("y")
             await seat.press("c")
             await seat.wait_for("ended (0)")
+
+        sit(on, play, (120, 40))
+        assert on.result() == [200] * 4
+
+
+def test_what_could_be_done_goes_with_the_call_that_was_held() -> None:
+    with stage() as on:
+        other = recorded(3)
+        other["input"][-1]["output"] = "OK: created 'Lunch'"
+        on.play(lambda: [on.ask(body).status_code for body in (recorded(1), recorded(2), other, recorded(4))])
+
+        async def play(seat: Seat) -> None:
+            await seat.press("c")
+            assert "is held before it is sent" in await seat.wait_for("held: 3")
+            await seat.type(":accept\n")
+            shown = await seat.wait_for("ended (0)")
+            for _ in range(100):
+                if "is held before it is sent" not in shown and "the model has not answered yet" not in shown:
+                    break
+                await asyncio.sleep(0.1)
+                shown = await seat.text()
+            assert "is held before it is sent" not in shown
 
         sit(on, play, (120, 40))
         assert on.result() == [200] * 4

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from mitmproxy import options
 from mitmproxy.addons import core, next_layer, proxyserver, tlsconfig, upstream_auth
@@ -25,6 +26,7 @@ from wiretape.adapters.mitm_via import UpstreamProxy
 from wiretape.errors import UsageError
 
 _NEVER_S = 30 * 24 * 3600  # a stream may be silent for longer than mitmproxy's ten minutes
+_HANG_UP_S = 1.0  # what ends connections that are cancelled gets this long
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class MitmThread:
         self.port = free_port(self._settings.port)
         self.listens(self.port)
         self._master = Master(self._options())
-        servers = proxyserver.Proxyserver()
+        servers = _Servers()
         self._master.addons.add(
             *self._first,
             core.Core(),
@@ -106,6 +108,7 @@ class MitmThread:
         await self._master.run()
         await servers.servers.update([])
         await self.drained()
+        await _hang_up(servers)
 
     def _options(self) -> options.Options:
         via, upstream_ca = self._settings.via, self._settings.upstream_ca
@@ -126,6 +129,40 @@ class MitmThread:
     def _port_taken(self) -> None:
         self._failure = port_taken(self._settings.port)
         self._master.should_exit.set()
+
+
+class _Servers(proxyserver.Proxyserver):  # type: ignore[misc, unused-ignore]
+    """Knows its clients' sockets: mitmproxy leaves one open whose connection is cancelled at a bad moment."""
+
+    name = "proxyserver"  # as other addons ask for it
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writers: WeakSet[Any] = WeakSet()
+
+    @contextmanager
+    def register_connection(self, connection_id: Any, handler: Any) -> Iterator[None]:
+        self.writers.update(io.writer for io in handler.transports.values() if io.writer is not None)
+        with super().register_connection(connection_id, handler):
+            yield
+
+
+async def _hang_up(servers: _Servers) -> None:
+    """End the connections that are left as mitmproxy ends those that time out, and close every socket.
+
+    Left to the end of the loop they would only be cancelled, which closes no socket and, on Python before 3.12.2,
+    prints a traceback for each.
+    """
+    for connection in list(servers.connections.values()):
+        client = connection.transports.get(connection.client)
+        if client is not None and client.handler is not None:
+            client.handler.cancel("the proxy ends")
+    deadline = asyncio.get_running_loop().time() + _HANG_UP_S
+    while servers.connections and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(0.005)
+    for writer in servers.writers:
+        writer.transport.abort()
+    await asyncio.sleep(0)  # the loop closes them in its next round
 
 
 class _Started:

@@ -394,13 +394,13 @@ def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, 
             "--model, --base-url, --key-env and --tools are the program's own affair: leave them out with CMD"
         )
     find_command(argv, os.environ)
-    need_mitmproxy()
     change, what = change_of(opened, call, wish)
     if not isinstance(change, Answers | Onwards):
         raise UsageError(
             "with a program only an answer can be another (--say, --answer, --edit answer): "
             "its requests and its tools' results are its own"
         )
+    need_mitmproxy()
     fork = Fork(opened.tape.exchanges, change)
     if not fork.kept and fork.edited is None:
         raise UsageError(f"a fork at call {call} shares nothing with its tape: wiretape record -- {shlex.join(argv)}")

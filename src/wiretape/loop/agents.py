@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -60,6 +61,8 @@ class Casting:
         self._fed = 0
         self._given_out: dict[str, Asked] = {}  # the words of tools' results, and the first tool that gave them out
         self._roots: dict[str, Speaker] = {}  # by prompt
+        firsts = [calls[strand.calls[0]] for strand in strands if strand.calls[0] not in aside]
+        self._begun = Counter(text for first in firsts for text in set(tasks(first)))  # what threads were begun with
         self._named = any(who.key is not None for who in identities.values())
 
     def cast(self) -> None:
@@ -198,11 +201,14 @@ class Casting:
 
     def _by_result(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
         """The thread's last answer stands in the result of a tool call that was open all the while."""
-        last = self._calls[strand.calls[-1]]
+        last, own = self._calls[strand.calls[-1]], tasks(first)
         answers = [said for said in final_words(last) if len(said) >= _ANSWER]
         for use in reversed(self._tasks.open_at(first.number)) if answers else ():
             if use.agent is None and use.result is not None and (use.at is None or use.at <= first.at):
                 came_after = use.result_call is not None and use.result_call > last.number
+                others = any(text not in own and self._begun[text] for text in carried(use.call.arguments))
+                if others:
+                    continue  # it carries what another thread was begun with: it started that one
                 if came_after and any(overlap(a, value) for a in answers for value in self._tasks.result_of(use)):
                     return self._child(first, self.by_thread[use.thread], use, "data_flow", who.name)
         return None

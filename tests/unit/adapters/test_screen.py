@@ -196,6 +196,10 @@ def test_panes_change_their_widths() -> None:
     sit(play)
 
 
+def test_ctrl_c_says_how_to_leave() -> None:
+    assert "q leaves" in after(Path("subagents.tape"), ["ctrl+c"])
+
+
 def test_leaving() -> None:
     async def play(seat: Seat) -> None:
         await seat.app.run_action("leave")

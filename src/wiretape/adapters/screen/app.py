@@ -74,6 +74,7 @@ class DebugScreen(App[None]):
         self._news = False  # something has happened to the program
         self._waiting = False  # for a call that is held, or the program's end
         self._asked = False  # the right side shows what was asked for, not just the step
+        self._held = False  # it shows a call that is held, and what can be done
         self._played: tuple[Streamed, float] | None = None
         self._player: Timer | None = None
 
@@ -132,11 +133,15 @@ class DebugScreen(App[None]):
             if grown:
                 self._drawn = self.debugger.world
                 self.query_one(OutlineTree).fill(self.debugger.outline())
+            settled = self._held and not desk.live.held  # what could be done is done
+            if settled:
+                self._held = self._asked = False
             if reply is not None:
                 self._waiting = False
                 self._answer("", reply, moved=True)
                 self._say(self._what_can_be_done(desk))
-            elif grown and not self._asked and self._player is None and self.debugger.line.calls:
+                self._held = bool(desk.live.held)
+            elif (grown or settled) and not self._asked and self._player is None and self.debugger.line.calls:
                 self._show(place_view(self._arrived()), home=False)
             self.refresh_marks()
 
@@ -297,6 +302,10 @@ class DebugScreen(App[None]):
 
     def action_help(self) -> None:
         self._show_output("? keys and commands", help_page())
+
+    def action_help_quit(self) -> None:
+        """What Ctrl-C does: in a terminal it may well be meant to copy something."""
+        self._say(Text("q leaves; ? shows every key", style="dim"))
 
     def action_leave(self) -> None:
         self.exit()

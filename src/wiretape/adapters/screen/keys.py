@@ -75,4 +75,4 @@ SCREEN = (
 GROUPS = (("Moving", MOVING), ("Looking", LOOKING), ("Stopping and keeping", STOPPING), ("A program at work", LIVING),
           ("The screen", SCREEN))  # fmt: skip
 HELD_KEYS = "held: c let it go  r serve  l live  E edit answer  R request  X fault  D drop"
-FOOTER = "n next  s into  f out  c go  N S F C back  b break  / find  x context  ? keys"
+FOOTER = "? keys  n next  s into  f out  c go  N S F C back  b break  / find  x context"

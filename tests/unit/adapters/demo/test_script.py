@@ -20,9 +20,19 @@ def test_a_user_message_gets_the_first_answer() -> None:
     assert answer_for("/v1/responses", {"input": SUPERVISOR}) == answers.SUPERVISOR_DELEGATES
 
 
-def test_a_tool_result_gets_the_next_answer() -> None:
-    result = {"type": "function_call_output", "call_id": "c", "output": "done"}
-    assert answer_for("/responses", {"input": [*SUPERVISOR, result]}) == answers.SUPERVISOR_ANSWERS
+def confirmed(result: str) -> str:
+    item = {"type": "function_call_output", "call_id": "c", "output": result}
+    answer = answer_for("/responses", {"input": [*SUPERVISOR, item]})
+    assert answer is not None
+    text: str = answer["output"][0]["content"][0]["text"]
+    return text
+
+
+def test_a_tool_result_gets_the_next_answer_which_tells_its_time() -> None:
+    said = "已经帮你安排好了：明天（{}）{}和张三的产品评审会，时长 1 小时。"
+    assert confirmed("at 2025-06-11T15:00:00") == said.format("2025-06-11", "下午 3 点")
+    assert confirmed("（2025-06-12）09:30") == said.format("2025-06-12", "上午 9 点 30 分")
+    assert confirmed("done") == said.format("日期未知", "时间未知，")
 
 
 def test_tool_results_of_earlier_turns_do_not_count() -> None:
