@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import ModuleType
 
 import click
 import pytest
@@ -25,13 +26,18 @@ NEED_MITMPROXY = "wiretape.adapters.mitm"
 HAS_MITMPROXY = importlib.util.find_spec("mitmproxy") is not None
 
 
+def imported(name: str) -> ModuleType:
+    """A module, without what mitmproxy's dependencies warn of one another, whichever test imports it first."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module(name)
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_every_module_imports_by_itself_and_opens_with_a_docstring(name: str) -> None:
     if name.startswith(NEED_MITMPROXY) and not HAS_MITMPROXY:
         pytest.skip("mitmproxy is not installed: it needs Python 3.12 and the extra `proxy`")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # mitmproxy's dependencies warn of one another
-        module = importlib.import_module(name)
+    module = imported(name)
     assert module.__doc__ or Path(str(module.__file__)).stat().st_size == 0, f"{name} has no docstring"
 
 
@@ -43,7 +49,7 @@ def test_what_a_module_promises_it_has(name: str) -> None:
         return
     if name.startswith(NEED_MITMPROXY) and not HAS_MITMPROXY:
         pytest.skip("mitmproxy is not installed: it needs Python 3.12 and the extra `proxy`")
-    module = importlib.import_module(name)
+    module = imported(name)
     assert len(set(module.__all__)) == len(module.__all__)
     assert not [promised for promised in module.__all__ if not hasattr(module, promised)]
 

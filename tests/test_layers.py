@@ -57,6 +57,13 @@ def test_imports_point_down(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
+def test_no_lower_layer_reaches_up_through_the_public_face(path: Path) -> None:
+    if place(path) in (*SANS_IO, "views"):
+        plain = [n for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Import)]
+        assert "wiretape" not in [alias.name for node in plain for alias in node.names]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))
 def test_lower_layers_are_sans_io(path: Path) -> None:
     if place(path) in SANS_IO:
         heavy = {name.split(".")[0] for name in imports(path)} & NEVER_BELOW_VIEWS

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from wiretape.adapters.inprocess import record as record
     from wiretape.adapters.inprocess import replay as replay
+    from wiretape.adapters.tool_tape import read_tape as read_tape
     from wiretape.adapters.tooling import tool as tool
     from wiretape.errors import MissError as MissError
     from wiretape.errors import MissInterrupt as MissInterrupt
     from wiretape.errors import ToolError as ToolError
     from wiretape.errors import WiretapeError as WiretapeError
-    from wiretape.tape.reader import read_tape as read_tape
 
 __version__ = "0.1.0"
 __all__ = [
@@ -42,9 +42,8 @@ _HOMES = {
     "MissInterrupt": "wiretape.errors",
     "ToolError": "wiretape.errors",
     "WiretapeError": "wiretape.errors",
-    "read_tape": "wiretape.tape.reader",
+    "read_tape": "wiretape.adapters.tool_tape",
     "record": "wiretape.adapters.inprocess",
-    "stub": "wiretape.adapters.tooling",  # what `Tape.tool` asks for
     "tool": "wiretape.adapters.tooling",
 }
 

@@ -10,9 +10,9 @@ import pytest
 from tests.support.scripted import Scripted, asks, says, scripted_model
 
 import wiretape
+from wiretape import read_tape
 from wiretape.adapters.demo.upstream import serve
 from wiretape.cli.main import main
-from wiretape.tape.reader import read_tape
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 ONE_TOOL = CAPTURES / "weather-one-tool.tape"

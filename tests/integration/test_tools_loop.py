@@ -12,6 +12,7 @@ import pytest
 from tests.support.scripted import asks, says, scripted_model
 
 import wiretape
+from wiretape.adapters.tool_tape import ToolTape
 from wiretape.cli.main import main
 from wiretape.loop.run import build_run
 from wiretape.tape.reader import read_tape
@@ -98,7 +99,6 @@ def test_a_tool_of_an_mcp_server_is_answered_by_its_own_name() -> None:
 
     from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
     from wiretape.tape.documents import Header
-    from wiretape.tape.reader import Tape
 
     call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "seats", "arguments": {"row": 1}}}
     result = {"jsonrpc": "2.0", "id": 3, "result": {"content": [{"type": "text", "text": '{"free": 4}'}]}}
@@ -106,5 +106,5 @@ def test_a_tool_of_an_mcp_server_is_answered_by_its_own_name() -> None:
     request = Request("POST", "https://tools.example/mcp", kind, JsonBody(call))
     exchange = Exchange(1, 0, request, Response(200, kind, 1, JsonBody(result)), Ended.COMPLETE, 2)
     header = Header(started=datetime(2026, 1, 1, tzinfo=UTC), recorder="hand")
-    tape = Tape(None, header, (exchange,))
+    tape = ToolTape(None, header, (exchange,))
     assert tape.tool("seats")(row=1) == {"free": 4}

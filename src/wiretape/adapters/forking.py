@@ -8,9 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from wiretape.adapters.rerunning import LiveModel, Target
+from wiretape.adapters.rerunning import LiveModel, Target, parent_of
 from wiretape.errors import TapeUnwritable
-from wiretape.model.http import Exchange
 from wiretape.replay.forking import Fork
 from wiretape.replay.rerun_values import Row
 from wiretape.tape.client_versions import versions_of
@@ -47,7 +46,7 @@ def run_fork(
         finally:
             live = read_tape(spool)
             if went_on or any(exchange.response is not None for exchange in live.exchanges):
-                write_fork(tape, fork, live, out, note, redact)
+                write_fork(tape, fork, out, note, redact, live)
 
 
 def play(fork: Fork, model: LiveModel, on_row: Callable[[Row], None]) -> None:
@@ -59,40 +58,19 @@ def play(fork: Fork, model: LiveModel, on_row: Callable[[Row], None]) -> None:
             on_row(fork.answered(*model.answer(send, fork.rerun.take_of(send))))
 
 
-def write_fork(tape: Tape, fork: Fork, live: Tape, out: Path, note: str, redact: Sequence[str]) -> None:
-    """The first calls as they were, what was changed, and what came of it."""
+def write_fork(tape: Tape, fork: Fork, out: Path, note: str, redact: Sequence[str], live: Tape | None = None) -> None:
+    """The first calls as they were, what was changed, and what came of it: nothing yet, where a program goes on."""
     entries: list[Entry] = [Kept(number) for number in fork.kept]
-    if fork.edited is not None:
-        entries.append(Fresh(fork.edited))
-    entries += [Fresh(exchange) for exchange in live.exchanges]
-    write_part(tape, entries, live, out, note, redact)
-
-
-def write_start(tape: Tape, fork: Fork, out: Path, note: str, redact: Sequence[str]) -> None:
-    """What a fork shares with its tape, and what was changed: for a program that goes on from there by itself."""
-    entries: list[Entry] = [Kept(number) for number in fork.kept]
-    if fork.edited is not None:
-        entries.append(Fresh(fork.edited))
-    write_part(tape, entries, tape, out, note, redact)
-
-
-def write_part(tape: Tape, entries: Sequence[Entry], live: Tape, out: Path, note: str, redact: Sequence[str]) -> None:
+    fresh = [fork.edited] if fork.edited is not None else []
+    fresh += live.exchanges if live is not None else ()
+    entries += map(Fresh, fresh)
     redactor = Redactor(redact)
     if tape.path is not None and tape.path.exists():
         redactor.resume(read_text(tape.path).decode("utf-8", "replace"))  # its placeholders keep their meaning
     changed = {"parent": parent_of(tape.path, out), "note": note}
     parent = replace(tape, header=tape.header.model_copy(update=changed))
-    fresh = live.header.model_copy(update={**changed, "client": versions_of(_fresh(entries))})
-    write_spliced(parent, fresh, entries, out, redactor)
-
-
-def _fresh(entries: Sequence[Entry]) -> list[Exchange]:
-    return [entry.exchange for entry in entries if isinstance(entry, Fresh)]
-
-
-def parent_of(tape: Path | None, out: Path) -> str | None:
-    """The forked tape's place as seen from the fork."""
-    return Path(os.path.relpath(tape, out.parent)).as_posix() if tape is not None else None
+    header = (live or tape).header.model_copy(update={**changed, "client": versions_of(fresh)})
+    write_spliced(parent, header, entries, out, redactor)
 
 
 def free_name(tape: Path, call: int) -> Path:

@@ -140,6 +140,11 @@ class LiveModel(AbstractContextManager["LiveModel"]):
             getattr(self._recorder, event)(*values)
 
 
+def parent_of(tape: Path | None, out: Path) -> str | None:
+    """The tape that another one comes from, by its place as seen from that."""
+    return Path(os.path.relpath(tape, out.parent)).as_posix() if tape is not None else None
+
+
 def play_tape(rerun: Rerun, on_row: Callable[[Row], None] = lambda row: None) -> None:
     """Answer every request from the tape itself."""
     while (send := rerun.next()) is not None:

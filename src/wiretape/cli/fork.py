@@ -383,7 +383,7 @@ def _edited_request(opened: Opened, call: ModelCall) -> tuple[Change, str]:
 def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, argv: Sequence[str]) -> int:
     """Play the program up to the fork, and record it from there on."""
     from wiretape.adapters.child import find_command
-    from wiretape.adapters.forking import write_start
+    from wiretape.adapters.forking import write_fork
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.record import Options, need_mitmproxy
     from wiretape.cli.record_update import update
@@ -406,7 +406,7 @@ def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, 
         raise UsageError(f"a fork at call {call} shares nothing with its tape: wiretape record -- {shlex.join(argv)}")
     note = f"fork of {Path(opened.name).name} at call {call}: {what}"
     out.unlink(missing_ok=True)
-    write_start(opened.tape, fork, out, note, load_settings(Path.cwd()).redact)
+    write_fork(opened.tape, fork, out, note, load_settings(Path.cwd()).redact)
     options = Options(
         tape=out,
         hosts=(),

@@ -112,7 +112,7 @@ def tool_hook(path: str | None) -> ToolHook | None:
 
 def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact: tuple[str, ...]) -> None:
     """Send every request, and say so on stderr while it goes on."""
-    from wiretape.adapters.rerunning import LiveModel, play_live
+    from wiretape.adapters.rerunning import LiveModel, parent_of, play_live
     from wiretape.replay.rerun_report import rerun_call
     from wiretape.views.rerun_view import rerun_line
     from wiretape.views.terminal import make_console
@@ -128,15 +128,9 @@ def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact
     path = Path(output) if output is not None else None
     if path is not None and path.exists():
         path.unlink()
-    with LiveModel(target, os.environ, path, _parent(tape, path), redact, trouble) as model:
+    parent = parent_of(Path(tape), path) if path is not None and tape != "-" else None
+    with LiveModel(target, os.environ, path, parent, redact, trouble) as model:
         play_live(rerun, model, show)
-
-
-def _parent(tape: str, path: Path | None) -> str | None:
-    """The recorded tape's place as seen from the new one."""
-    if path is None or tape == "-":
-        return None
-    return Path(os.path.relpath(tape, path.parent)).as_posix()
 
 
 def _where(target: Target) -> str:

@@ -48,13 +48,6 @@ class Tape:
     incomplete: bool = False
     gaps: tuple[str, ...] = ()  # why it is incomplete: some of the warnings
 
-    def tool(self, name: str, **options: Any) -> Callable[..., Any]:
-        """A stub that answers as the recorded tool did, by arguments. `returns`, `is_async`: see docs/tools.md."""
-        import wiretape  # the public face: answering is no business of this layer
-
-        stub: Callable[..., Any] = wiretape.__getattr__("stub")(self, name, **options)
-        return stub
-
 
 @dataclass(frozen=True, slots=True)
 class TapeSummary:

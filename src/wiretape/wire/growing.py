@@ -87,6 +87,38 @@ class InMessages(BodyModel):
         return ("messages",)
 
 
+class ItemForEach(InMessages):
+    """Formats that hand back one item for the answer's `message`, and one of the role `tool` for each result."""
+
+    def assistant(self, said: JsonObject, like: JsonObject | None) -> JsonObject:
+        """The answer as an item of the history. `like`: how the client spelled it."""
+        raise NotImplementedError
+
+    def result(self, result: ToolResult, like: JsonObject | None) -> JsonObject:
+        """What a tool said, as an item. `like`: how the client spelled one."""
+        raise NotImplementedError
+
+    def grow(
+        self,
+        body: JsonObject,
+        answer: JsonObject,
+        results: Sequence[ToolResult] = (),
+        user: str | None = None,
+        like: JsonObject | None = None,
+    ) -> JsonObject:
+        history = items(body.get("messages"))
+        later = beyond(history, items(obj(like).get("messages")))
+        made, said = list(history), obj(answer.get("message"))
+        if said:
+            made.append(self.assistant(said, with_role(later, "assistant")))
+        spelled = [item for item in later if item.get("role") == "tool"]
+        for n, result in enumerate(results):
+            made.append(self.result(result, spelled[min(n, len(spelled) - 1)] if spelled else None))
+        if user is not None:
+            made.append({"role": "user", "content": user})
+        return {**body, "messages": made}
+
+
 def beyond(history: Sequence[Json], like: Sequence[Json]) -> list[JsonObject]:
     """The items of a later request of the same client that come after this history, as far as they are objects."""
     return [item for item in like[len(history) :] if isinstance(item, dict)]

@@ -1,0 +1,28 @@
+"""A tape that was read from disk, with stubs for the tools on it: what `wiretape.read_tape` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from wiretape.tape import reader
+
+
+class ToolTape(reader.Tape):
+    """`tool` answers by arguments, outside of any context."""
+
+    __slots__ = ()
+
+    def tool(self, name: str, **options: Any) -> Callable[..., Any]:
+        """A stub that answers as the recorded tool did, by arguments. `returns`, `is_async`: see docs/tools.md."""
+        from wiretape.adapters.tooling import stub
+
+        return stub(self, name, **options)
+
+
+def read_tape(path: str | Path) -> ToolTape:
+    """Read a tape, `.zst` too. Raises TapeError."""
+    tape = reader.read_tape(path)
+    return ToolTape(**{field.name: getattr(tape, field.name) for field in fields(tape)})
