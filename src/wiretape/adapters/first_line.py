@@ -20,6 +20,11 @@ class FirstLine:
         self.method = ""
         self._held = b""
 
+    @property
+    def holds(self) -> bool:
+        """Whether some of it came that the parser was not given yet."""
+        return bool(self._held)
+
     def known(self, data: bytes) -> bytes:
         """What the parser is given: the data with a method that it knows; nothing while the method is not whole."""
         if data.startswith(_USUAL) and not self._held:

@@ -67,6 +67,7 @@ _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.-]+?)(?::(?P<p
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
+@lru_cache(256)  # and makes much the same requests
 def route_url(path_and_query: str, upstream: str | None = None) -> str | None:
     """The URL that an origin-form request target stands for, or None where it names no host and no `upstream` is given.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -66,7 +66,7 @@ class ReplayApp:
             body = await _body(receive)
             if body is None:
                 return  # the client went away before it had sent everything
-            request = _request(scope["method"], _target(scope), self._upstream, scope["headers"], body)
+            request = _request(scope["method"], _target(scope), self._upstream, _headers(scope["headers"]), body)
             transport: asyncio.Transport | None = scope.get(TRANSPORT)
             if transport is not None and _opens_socket(request):
                 opened = self._session.open_socket(request)
@@ -85,7 +85,7 @@ class ReplayApp:
         """Whether answers may be sent as soon as they are known: nobody stands in between."""
         return self._interpose is None
 
-    def decide(self, method: str, target: str, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> Decided:
+    def decide(self, method: str, target: str, headers: Headers, body: bytes) -> Decided:
         """What becomes of a request that opens no WebSocket."""
         return self._decided(_request(method, target, self._upstream, headers, body))
 
@@ -154,12 +154,13 @@ def _target(scope: Scope) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _request(
-    method: str, target: str, upstream: str | None, headers: Iterable[tuple[bytes, bytes]], body: bytes
-) -> LiveRequest:
-    pairs = Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers])
+def _request(method: str, target: str, upstream: str | None, headers: Headers, body: bytes) -> LiveRequest:
     # A target that names no host may be meant for any recorded one.
-    return LiveRequest(method, route_url(target, upstream) or target, pairs, body)
+    return LiveRequest(method, route_url(target, upstream) or target, headers, body)
+
+
+def _headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
+    return Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw])
 
 
 def _opens_socket(request: LiveRequest) -> bool:

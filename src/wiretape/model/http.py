@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar, overload
 
 import orjson
 
@@ -16,6 +16,7 @@ from wiretape.model.jsonvalue import Json
 
 Layout: TypeAlias = Literal["compact", "spaced", "indent2", "indent4"]
 Sender: TypeAlias = Literal["client", "server"]
+T = TypeVar("T")
 
 
 class Ended(StrEnum):
@@ -46,6 +47,15 @@ class Headers(Mapping[str, str]):
 
     def __getitem__(self, name: str) -> str:
         return self._values[name.lower()][-1]
+
+    @overload
+    def get(self, name: str, default: None = None, /) -> str | None: ...
+    @overload
+    def get(self, name: str, default: T, /) -> str | T: ...
+    def get(self, name: str, default: T | None = None, /) -> str | T | None:
+        """The last value of a name. What Mapping has asks by an exception, which most names that are asked for cost."""
+        values = self._values.get(name.lower())
+        return values[-1] if values is not None else default
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)

@@ -21,17 +21,23 @@ UNKNOWN = -1  # the class of a live value that was not recorded
 _EXPONENT = re.compile(rb"e\+?\d\d")  # behind a digit; a literal first is found five times as fast
 _BIGGEST = float(2**63)
 _SHORT = 64  # characters
+_TEXT = frozenset({str, bool, type(None)})
 
 
 def canonical(value: Json) -> bytes:
     """Bytes that are equal exactly when two JSON values are."""
     try:
         raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-        if b".0" in raw or (_EXPONENT.search(raw) and _has_exponents(raw)):
+        if not _is_text(value) and (b".0" in raw or (_EXPONENT.search(raw) and _has_exponents(raw))):
             raw = orjson.dumps(_whole(value), option=orjson.OPT_SORT_KEYS)
     except TypeError:  # a lone surrogate, an integer beyond 64 bits, or nested deeper than orjson spells
         raw = "".join(_spelled(value)).encode()
     return raw
+
+
+def _is_text(value: Json) -> bool:
+    """Whether there is no number in it, and so one spelling only: a message, most often, and these can be long."""
+    return isinstance(value, dict) and _TEXT.issuperset(map(type, value.values()))
 
 
 def _has_exponents(raw: bytes) -> bool:
@@ -156,11 +162,14 @@ class Classes:
 
     def find(self, value: Json, keep: bool = True) -> int:
         """The class of a live value, or UNKNOWN."""
-        if isinstance(value, str) and value in self._strings:
-            return self._strings[value]
-        known = self._memo.get(id(value))
-        if known is not None and known[0] is value:
-            return known[1]
+        if isinstance(value, str):
+            short = self._strings.get(value)
+            if short is not None:
+                return short
+        else:
+            known = self._memo.get(id(value))
+            if known is not None and known[0] is value:
+                return known[1]
         raw, _ = _tokens(canonical(value))
         found = self._by_digest.get(blake2b(raw, digest_size=16).digest())
         if found is None:

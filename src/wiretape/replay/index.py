@@ -78,12 +78,13 @@ class ExactIndex:
         self.shelf.put(self._key(probe, learn, follow), probe.address.host, order)
 
     def place(self, probe: Probe) -> Place:
-        find = self.classes.find
+        return Place(self._key(probe, self.classes.find, self._follow))
 
-        def follow(name: str, items: Sequence[object]) -> Way:
-            return self.trie.follow(name, items, lambda item: (find(item), ()))
+    def _follow(self, name: str, items: Sequence[object]) -> Way:
+        return self.trie.follow(name, items, self._find)
 
-        return Place(self._key(probe, find, follow))
+    def _find(self, item: Json) -> tuple[int, tuple[str, ...]]:
+        return self.classes.find(item), ()
 
     def _key(
         self, probe: Probe, number: Callable[[Json, bool], int], follow: Callable[[str, Sequence[object]], Way]

@@ -110,12 +110,11 @@ def _recorded(exchange: Exchange, pace: float) -> Playback:
         ended = exchange.ended or Ended.RECORDER_STOPPED
         return Playback(None, (), (), max(0, gone - exchange.at) * pace, cut=True, linger=linger, ended=ended)
     ended = exchange.ended or Ended.RECORDER_STOPPED
-    pause = max(0, response.headers_at - exchange.at) * pace
-    headers = list(_headers(response.headers))
+    pause = max(0, response.headers_at - exchange.at) * pace if pace else 0
+    headers, encoding = _headers(response.headers)
     body = response.body
-    encoding = ",".join(response.headers.all("content-encoding"))
     if encoding and isinstance(body, BytesBody) and kept_encoded(encoding, body.data):
-        headers.append(("content-encoding", encoding))  # it was recorded as it came
+        headers = (*headers, ("content-encoding", encoding))  # it was recorded as it came
     if isinstance(body, StreamBody):
         pieces = list(_pieces(body, pace))
         return Playback(response.status, headers, pieces, pause, streamed=True, cut=cut, linger=linger, ended=ended)
@@ -135,12 +134,14 @@ def _may_have_body(method: str, status: int) -> bool:
 
 
 @lru_cache(256)  # a tape's answers have much the same headers
-def _headers(headers: Headers) -> tuple[tuple[str, str], ...]:
-    return tuple(
+def _headers(headers: Headers) -> tuple[tuple[tuple[str, str], ...], str]:
+    """Those that are sent again, and how the body was encoded."""
+    kept = tuple(
         (name, value)
         for name, value in headers.pairs()
         if name not in _NOT_SENT and not name.startswith(":") and not PLACEHOLDER.search(value)
     )
+    return kept, ",".join(headers.all("content-encoding"))
 
 
 def _pieces(body: StreamBody, pace: float) -> Iterator[Piece]:

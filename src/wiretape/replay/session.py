@@ -269,7 +269,7 @@ class ReplaySession:
             place = index.place(probe)
             found = index.shelf.peek(place.key, probe.address.host, probe.strict)
             if found is not None:
-                if probe.format is not None:
+                if probe.format is not None and index.shelf.has_several(place.key):
                     equal = index.shelf.waiting(place.key, probe.address.host)
                     found = self._continuity.choose(equal, probe) if len(equal) > 1 else found
                 return self._give(self._recorded[found], probe, tier)
@@ -320,7 +320,8 @@ class ReplaySession:
             self._tiers.positions.note(recorded, probe)
         exchange = self._echoes.forward(recorded.exchange)
         answer = Answer(self._number, recorded.reference, exchange, tier, apart, repeated, faults)
-        self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
+        if apart:
+            self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
         return answer
 
     def _apart(self, recorded: Recorded, probe: Probe, moved: Found | None) -> tuple[Difference, ...]:

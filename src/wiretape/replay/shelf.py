@@ -33,6 +33,11 @@ class Shelf:
         heads = [head for row in rows.values() if (head := self._first(row)) is not None]
         return min(heads, default=None)
 
+    def has_several(self, key: Hashable) -> bool:
+        """Whether more than one recorded call has this key, played or not."""
+        rows = self._by_key.get(key, {})
+        return len(rows) > 1 or any(len(row) > 1 for row in rows.values())
+
     def waiting(self, key: Hashable, host: str) -> list[int]:
         """All that could answer as well as what `peek` gave, earliest first: those of the same host, if any are."""
         rows = self._by_key.get(key, {})

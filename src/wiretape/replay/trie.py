@@ -23,7 +23,7 @@ Classify: TypeAlias = Callable[[object], tuple[Hashable, Sequence[str]]]
 Common: TypeAlias = Callable[[Sequence[object], Sequence[object]], int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Way:
     """How far a conversation could be followed. `nodes[i]` is the node before item i; NOWHERE is last where it ends."""
 
@@ -86,8 +86,10 @@ class Trie:
 
     def follow(self, name: Hashable, items: Sequence[object], classify: Classify) -> Way:
         """How far a live conversation goes along the recorded ones."""
-        find = self._next.get
-        return self._walk(find((NOWHERE, name), NOWHERE), items, classify, lambda node, key: find((node, key), NOWHERE))
+        return self._walk(self._step(NOWHERE, name), items, classify, self._step)
+
+    def _step(self, node: int, key: Hashable) -> int:
+        return self._next.get((node, key), NOWHERE)
 
     def forget_recent(self) -> None:
         """Recorded ways are not live ones: called once all is grown."""
@@ -104,7 +106,7 @@ class Trie:
         while nodes[-1] != NOWHERE and len(nodes) <= len(items):
             item = items[len(nodes) - 1]
             kind, ids = classify(item)
-            ordinals = tuple([names.setdefault(name, len(names)) for name in ids])
+            ordinals = tuple([names.setdefault(name, len(names)) for name in ids]) if ids else ()
             nodes.append(step(nodes[-1], (kind, ordinals)))
             seen.append(len(names))
             if base is not None:
@@ -133,13 +135,15 @@ class Trie:
         Where none has any, the latest that has as many.
         """
         best: Way | None = None
-        longest = 0
-        for way in reversed(self._recent):
-            if way.root != root or not items:
+        longest, most = 0, len(items)
+        for way in reversed(self._recent) if most else ():
+            if way.root != root:
                 continue
-            best = best or way
-            if longest < min(len(way.items), len(items)) and way.items[longest] is items[longest]:
-                common = self._common(way.items, items)
+            if best is None:
+                best = way
+            theirs = way.items
+            if longest < most and longest < len(theirs) and theirs[longest] is items[longest]:
+                common = self._common(theirs, items)
                 if common > longest:
                     best, longest = way, common
         return best, longest

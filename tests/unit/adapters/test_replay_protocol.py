@@ -14,7 +14,7 @@ from tests.support.replaying import chat, exchange, reply, session, stream, user
 from wiretape.adapters.listening import listen, serve
 from wiretape.adapters.server import ReplayApp
 from wiretape.model.http import Exchange
-from wiretape.replay.values import LiveRequest, Outcome
+from wiretape.replay.values import Answer, LiveRequest, Outcome
 
 PATH = "/api.example.com/v1/chat/completions"
 EVENTS = stream("data: 1\n\n", "data: 2\n\n")
@@ -86,12 +86,52 @@ def test_pipelined_requests_get_their_answers_in_order_at_once(monkeypatch: pyte
     assert long == []
 
 
-def test_a_request_may_come_byte_by_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_may_come_byte_by_byte() -> None:
     whole = asked("b")
-    with noted(monkeypatch) as long:
-        data = talk(app_for(*TWO), *(whole[at : at + 40] for at in range(0, len(whole), 40)), until=LAST)
+    data = talk(app_for(*TWO), *(whole[at : at + 40] for at in range(0, len(whole), 40)), until=LAST)
     assert bodies(data) == [reply("two")]
-    assert long == []
+
+
+def test_a_body_in_pieces_is_waited_for_and_what_comes_behind_it_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = asked("a"), asked("b")
+    start = first.index(b"\r\n\r\n") + 4
+    for cuts in ((start, start + 5, len(first) - 1), (start + 9,), (len(first) + 7,), (len(first) + len(second) - 3,)):
+        both = first + second
+        ends = [*cuts, len(both)]
+        with noted(monkeypatch) as long:
+            parts = [both[begin:end] for begin, end in zip([0, *cuts], ends, strict=True)]
+            data = talk(app_for(*TWO), *parts, until=LAST)
+        assert bodies(data) == [reply("one"), reply("two")], cuts
+        assert len(long) <= (1 if cuts == (len(first) + 7,) else 0)  # the second's head came in two parts
+
+
+def test_a_client_that_goes_away_in_the_middle_of_a_body_is_no_request() -> None:
+    told: list[Outcome] = []
+
+    async def talking() -> None:
+        listening, stop = listen(), asyncio.Event()
+        serving = asyncio.ensure_future(serve(app_for(*TWO, on_outcome=told.append), listening, stop))
+        _, writer = await asyncio.open_connection("127.0.0.1", listening.getsockname()[1])
+        writer.write(asked("a")[:-5])
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+        _, writer = await asyncio.open_connection("127.0.0.1", listening.getsockname()[1])
+        writer.write(asked("b"))
+        while not told:
+            await asyncio.sleep(0.01)
+        writer.close()
+        await writer.wait_closed()
+        stop.set()
+        await serving
+
+    asyncio.run(asyncio.wait_for(talking(), 30))
+    assert [outcome.exchange.number for outcome in told if isinstance(outcome, Answer)] == [2]
+
+
+def test_what_is_no_request_is_refused_behind_the_answers_to_what_was_one() -> None:
+    data = talk(app_for(*TWO), asked("b") + b"no request at all\r\n\r\n")
+    assert data.index(LAST) < data.index(b"HTTP/1.1 400")
 
 
 def test_a_request_behind_a_stream_waits_for_its_end() -> None:
@@ -128,12 +168,20 @@ def test_an_answer_that_somebody_looks_at_first_takes_the_long_way(monkeypatch: 
     assert [orjson.loads(request.body) for request in seen] == [chat(user("b"))]
 
 
+def test_a_short_stream_is_sent_at_once_each_event_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    with noted(monkeypatch) as long:
+        data = talk(app_for(exchange(1, chat(user("a")), EVENTS)), asked("a"), until=b"0\r\n\r\n")
+    head, _, rest = data.partition(b"\r\n\r\n")
+    assert b"transfer-encoding: chunked" in head.split(b"\r\n")
+    assert rest == b"9\r\ndata: 1\n\n\r\n9\r\ndata: 2\n\n\r\n0\r\n\r\n"
+    assert long == []
+
+
 def test_the_session_is_asked_once_where_the_answer_takes_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Outcome] = []
+    app = app_for(exchange(1, chat(user("a")), EVENTS), on_outcome=told.append, pace=0.001)
     with noted(monkeypatch) as long:
-        data = talk(
-            app_for(exchange(1, chat(user("a")), EVENTS), on_outcome=told.append), asked("a"), until=b"0\r\n\r\n"
-        )
+        data = talk(app, asked("a"), until=b"0\r\n\r\n")
     assert data.count(b"data: ") == 2
     assert [outcome.number for outcome in told] == [1]
     assert long == ["POST"]
