@@ -16,8 +16,6 @@ pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.
 
 from tests.support.counting import CountingModel
 
-from wiretape.adapters.live_replaying import EditMeans
-from wiretape.errors import UsageError
 from wiretape.model.http import body_bytes
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.wire.registry import decode
@@ -125,12 +123,3 @@ def test_an_edited_stream_stays_a_stream_and_what_nothing_holds_flows(
     assert flowed.response is not None
     assert "4 exchanges" not in run.err
     assert "3 exchanges on" in run.err
-
-
-def test_only_what_a_proxy_can_do_is_injected() -> None:
-    means = EditMeans(recording=True)
-    means.check_fault("429")
-    means.check_fault("reset")
-    with pytest.raises(UsageError, match="only a status from 400 to 599 and reset"):
-        means.check_fault("stall")
-    EditMeans().check_fault("stall")

@@ -16,7 +16,8 @@ import httpx
 
 from tests.support.views import shown
 from wiretape.adapters.live_desk import Desk
-from wiretape.adapters.live_replaying import EditMeans, ReplayHolding
+from wiretape.adapters.live_means import EditMeans
+from wiretape.adapters.live_replaying import ReplayHolding
 from wiretape.adapters.replaying import Replaying
 from wiretape.cli.debugging import known_of_live
 from wiretape.debug.live import Live

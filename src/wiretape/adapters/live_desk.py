@@ -14,7 +14,8 @@ from contextlib import suppress
 from typing import Literal, TypeVar
 
 from wiretape.debug.decisions import Decision, Go
-from wiretape.debug.live import AT_NEXT_CALL, Line, Live, Release
+from wiretape.debug.held import AT_NEXT_CALL, Line, Release
+from wiretape.debug.live import Live
 from wiretape.debug.living import wake
 from wiretape.debug.replies import Edit, Reply
 from wiretape.debug.session import Debugger

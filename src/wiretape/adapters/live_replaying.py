@@ -15,13 +15,11 @@ from wiretape.adapters.live_desk import Desk
 from wiretape.adapters.live_exchanges import LiveExchanges, answered, patience, words
 from wiretape.debug.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
 from wiretape.errors import UsageError
+from wiretape.model.faults import Refusal
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
-from wiretape.replay.answer_edit import edited, said
-from wiretape.replay.fault_specs import parse_fault
-from wiretape.replay.faults import Fault, Refusal, Reset
+from wiretape.replay.faults import Everywhere, Fault
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, Injected, LiveRequest, Miss, Outcome, Reference, Stray, Tier
-from wiretape.wire.registry import Registry, default_registry
 
 _WAYS: frozenset[Way] = frozenset({"live", "request", "inject", "delay", "drop"})
 _WITH_ANSWER: frozenset[Way] = frozenset({"serve", "answer", "live", "inject", "delay", "drop"})
@@ -166,8 +164,8 @@ class _Call:
             case Rewrite(body=body):
                 await self._rewrite(body)
                 return True
-            case Inject(what=what):
-                self._inject(what)
+            case Inject():
+                self._inject(decision)
             case Drop():
                 self._drop()
         return False
@@ -200,8 +198,8 @@ class _Call:
 
         await self._desk.tell(anew)
 
-    def _inject(self, what: str) -> None:
-        fault = fault_of(what)
+    def _inject(self, asked: Inject) -> None:
+        fault = Fault(asked.what, asked.effect, Everywhere())
         before, reference = self._outcome, _reference(self._outcome, self._request.url)
         exchange = self._with_answer() if isinstance(before, Answer | Injected) else self._bare()
         if not fault.breaks and isinstance(before, Answer):
@@ -257,41 +255,8 @@ def _reference(outcome: Outcome, what: str) -> Reference:
     return nearest or Reference("", 0, None, what)
 
 
-def fault_of(what: str) -> Fault:
-    """A fault as it is typed at a held call: without a target. Raises UsageError."""
-    kind, colon, options = what.partition(":")
-    return parse_fault(f"{kind}@*{colon}{options}")
-
-
 def refusal(session: ReplaySession, request: LiveRequest, fault: Fault, at: int) -> Response:
     assert isinstance(fault.effect, Refusal)
     status = fault.effect.status
     headers, body = session.refusal(request, status, "injected by wiretape (in the debugger)")
     return Response(status, Headers([*headers.pairs(), *fault.effect.headers]), at, BytesBody(body))
-
-
-class EditMeans:
-    """What the debugger's commands need of replay."""
-
-    def __init__(self, registry: Registry | None = None, *, recording: bool = False) -> None:
-        self._registry = registry or default_registry()
-        self._recording = recording
-
-    def said(self, exchange: Exchange) -> list[dict[str, Any]]:
-        calls = self._registry.calls_of(exchange, _memo())
-        response = calls[0].response if calls else None
-        return said(response.messages) if response is not None else []
-
-    def edited(self, exchange: Exchange, wanted: Sequence[Any]) -> Exchange:
-        return edited(exchange, wanted, self._registry)
-
-    def check_fault(self, what: str) -> None:
-        effect = fault_of(what).effect
-        if self._recording and not isinstance(effect, Refusal | Reset):
-            raise UsageError("while a run is recorded, only a status from 400 to 599 and reset can be injected")
-
-
-def _memo() -> Any:
-    from wiretape.wire.base import Memo
-
-    return Memo()

@@ -17,13 +17,12 @@ from mitmproxy import http
 
 from wiretape.adapters.live_desk import Desk
 from wiretape.adapters.live_exchanges import LiveExchanges, later, patience
-from wiretape.adapters.live_replaying import fault_of
 from wiretape.adapters.mitm_addon import RecordingAddon, pairs_of
 from wiretape.debug.decisions import Decision, Delay, Drop, Go, Inject, Rewrite, Way
 from wiretape.errors import UsageError
+from wiretape.model.faults import Effect, Refusal, Reset
 from wiretape.model.framing import framer_for
 from wiretape.model.http import Body, BytesBody, Ended, Exchange, Headers, Response, StreamBody, body_bytes
-from wiretape.replay.faults import Refusal, Reset
 from wiretape.replay.values import LiveRequest
 from wiretape.wire.registry import default_registry
 
@@ -125,14 +124,13 @@ class HoldingAddon(RecordingAddon):
             case Rewrite(body=body):
                 flow.request.content = orjson.dumps(body)
                 return True
-            case Inject(what=what):
-                self._inject(flow, what, exchange)
+            case Inject(effect=effect):
+                self._inject(flow, effect, exchange)
             case Drop():
                 self._drop(flow)
         return False
 
-    def _inject(self, flow: http.HTTPFlow, what: str, exchange: Exchange) -> None:
-        effect = fault_of(what).effect
+    def _inject(self, flow: http.HTTPFlow, effect: Effect, exchange: Exchange) -> None:
         if isinstance(effect, Reset):
             self._drop(flow)
             return

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from wiretape.adapters.live_desk import Desk
     from wiretape.adapters.mitm_recording import Recording
     from wiretape.adapters.surroundings import Surroundings
-    from wiretape.debug.live import Live, Mode
+    from wiretape.debug.held import Mode
+    from wiretape.debug.live import Live
     from wiretape.debug.session import Debugger
     from wiretape.model.http import Exchange
     from wiretape.model.loop import Run
@@ -122,7 +123,7 @@ def debug_recorded(asked: Asked) -> int:
 
 def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
     """A debugger on a run that has not begun."""
-    from wiretape.adapters.live_replaying import EditMeans
+    from wiretape.adapters.live_means import EditMeans
     from wiretape.cli.debugging import known_of_live
     from wiretape.debug.live import Live
     from wiretape.debug.session import Debugger

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from wiretape.debug.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
 from wiretape.debug.figures import first_line, many
-from wiretape.debug.live import Held, Live
+from wiretape.debug.held import Held
+from wiretape.debug.live import Live
 from wiretape.debug.replies import Column, Edit, Listing, Reply, Row, Said, said
 from wiretape.debug.table import Command
 from wiretape.errors import UsageError
@@ -132,8 +133,8 @@ def _inject(debugger: Debugger, rest: str) -> Reply:
     if len(words) not in (1, 2):
         raise UsageError("inject what? A status from 400 to 599, reset, cut:event=5, stall or slow:x10")
     held, _ = _which(live, words[0] if len(words) == 2 else "", "inject", "inject")
-    live.means.check_fault(words[-1])
-    return _done(live, held, Inject(words[-1]), f"gets {words[-1]} in the place of its answer")
+    effect = live.means.fault(words[-1])
+    return _done(live, held, Inject(words[-1], effect), f"gets {words[-1]} in the place of its answer")
 
 
 def _delay(debugger: Debugger, rest: str) -> Reply:

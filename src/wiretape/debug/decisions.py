@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wiretape.model.faults import Effect
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 
@@ -38,9 +39,10 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Inject:
-    """A fault in the place of the answer: 429, reset, cut:event=5, …"""
+    """A fault in the place of the answer, or in it. `what`: as the person wrote it."""
 
     what: str
+    effect: Effect
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 from wiretape.debug.breakpoints import Breakpoint
 from wiretape.debug.decisions import Decision, Way
 from wiretape.debug.expression import names_in
+from wiretape.debug.held import MOST_OUTPUT, WARN_AFTER, Held, Line, Means, Mode, Release, Stepping
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
 from wiretape.loop.run import build_run
@@ -26,71 +27,6 @@ from wiretape.wire.registry import Registry, default_registry, numbered
 
 if TYPE_CHECKING:
     from wiretape.debug.session import Debugger
-
-Release: TypeAlias = Callable[[Decision], None]
-Mode: TypeAlias = Literal["replay", "record"]
-
-
-@dataclass(frozen=True, slots=True)
-class Stepping:
-    """Where a program is held next, breakpoints apart. `answers`: with an answer, too."""
-
-    at: Callable[[Stop], bool]
-    answers: bool = False
-
-
-AT_NEXT_CALL = Stepping(lambda stop: stop.phase == "request")
-MOST_OUTPUT = 2000  # lines of the program that are kept
-WARN_AFTER = 30.0  # seconds that a call waits before its client's patience is spoken of
-
-
-class Means(Protocol):
-    """What editing an answer takes, and a fault's spelling: known to the layer that compares live with recorded."""
-
-    def said(self, exchange: Exchange) -> list[dict[str, Any]]: ...
-    def edited(self, exchange: Exchange, wanted: Sequence[Any]) -> Exchange: ...
-    def check_fault(self, what: str) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A call that waits. `number` is the call's; `exchange` as far as it is known; `recorded`: what would answer it.
-
-    `patience`: after how many seconds its client gives up, if it says so. `miss`: no recorded call answers, and how it
-    differs. `reason`: why it is held.
-    """
-
-    number: int
-    stop: Stop
-    agent: str
-    exchange: Exchange
-    recorded: Exchange | None
-    since: float
-    ways: frozenset[Way]
-    reason: str = ""
-    patience: float | None = None
-    miss: str = ""
-    edited: bool = False
-    shown: bool = False  # the person knows of it: what was not shown is not let go by a mere `continue`
-
-    @property
-    def answered(self) -> bool:
-        """Whether it waits with its answer, and not before its request."""
-        return self.exchange.response is not None or self.exchange.ended is not None
-
-    @property
-    def answer(self) -> Exchange | None:
-        """What the program would get now."""
-        return self.exchange if self.answered else self.recorded
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line that the program printed, after call `call` was answered."""
-
-    call: int | None
-    stream: Literal["out", "err"]
-    text: str
 
 
 @dataclass(slots=True)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from wiretape.debug.decisions import Go, Way
 from wiretape.debug.figures import many
-from wiretape.debug.live import AT_NEXT_CALL, Held, Live, Stepping
+from wiretape.debug.held import AT_NEXT_CALL, Held, Stepping
+from wiretape.debug.live import Live
 from wiretape.debug.replies import Arrived, Part, Reply, Said
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from wiretape.errors import UsageError
+from wiretape.model.faults import Cut, Reset, Stall
 from wiretape.model.http import StreamBody
 from wiretape.model.loop import Run, Step
-from wiretape.replay.faults import AtAgent, AtCall, AtTool, Cut, Everywhere, Fault, FaultPlan, Reset, Stall, is_event
+from wiretape.replay.faults import AtAgent, AtCall, AtTool, Everywhere, Fault, FaultPlan, is_event
 from wiretape.replay.recorded import Recorded
 
 _MOST_NAMED = 12

@@ -7,20 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from wiretape.errors import UsageError
-from wiretape.replay.faults import (
-    AtAgent,
-    AtCall,
-    AtTool,
-    Cut,
-    Effect,
-    Everywhere,
-    Fault,
-    Refusal,
-    Reset,
-    Slow,
-    Stall,
-    Target,
-)
+from wiretape.model.faults import Cut, Effect, Refusal, Reset, Slow, Stall
+from wiretape.replay.faults import AtAgent, AtCall, AtTool, Everywhere, Fault, Target
 
 _ALLOWED: Final = """\
   429@3            call 3 is first answered with this status, 400 to 599

@@ -10,60 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
+from wiretape.model.faults import Cut, Effect, Refusal, Reset, Slow, Stall, breaks, stalls
+
 if TYPE_CHECKING:
     from wiretape.replay.playback import Piece, Playback
 
 FOREVER_MS: Final = 24 * 3600 * 1000.0  # longer than any client waits
-_RETRY_LATER: Final = frozenset({429, 503, 529})  # what providers send `retry-after` with
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """An error instead of the answer. `after`: seconds that the client is told to wait."""
-
-    status: int
-    after: float | None = None
-
-    @property
-    def headers(self) -> list[tuple[str, str]]:
-        """What tells the client when to ask again; whole seconds for all, milliseconds for those who read them."""
-        after = 1 if self.after is None and self.status in _RETRY_LATER else self.after
-        if after is None:
-            return []
-        exact = [] if after == int(after) else [("retry-after-ms", str(round(after * 1000)))]
-        return [("retry-after", str(-int(-after // 1))), *exact]
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """The answer breaks off after its event `event`; None: half way."""
-
-    event: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reset:
-    """The connection is reset after event `event`; None: before the answer begins."""
-
-    event: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Stall:
-    """Nothing comes for `ms` after event `event`; None: before the answer begins, and until the client goes."""
-
-    event: int | None = None
-    ms: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Slow:
-    """Every recorded pause is so many times as long."""
-
-    factor: float
-
-
-Effect: TypeAlias = Refusal | Cut | Reset | Stall | Slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +57,12 @@ class Fault:
     @property
     def stalls(self) -> bool:
         """Whether nothing more comes, for as long as anybody waits."""
-        return isinstance(self.effect, Stall) and self.effect.ms is None
+        return stalls(self.effect)
 
     @property
     def breaks(self) -> bool:
         """Whether it stands in the answer's place: the recorded answer is left for the next attempt."""
-        match self.effect:
-            case Stall():
-                return self.stalls
-            case Slow():
-                return False
-            case Refusal() | Cut() | Reset():
-                return True
-            case _:
-                assert_never(self.effect)
+        return breaks(self.effect)
 
 
 class FaultPlan:

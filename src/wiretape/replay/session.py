@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from wiretape.model.call import ModelCall
+from wiretape.model.faults import Refusal
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import aim
@@ -21,7 +22,7 @@ from wiretape.replay.continuing import Continuity
 from wiretape.replay.drift import Drifts
 from wiretape.replay.echo import Echoes
 from wiretape.replay.excerpt import excerpts
-from wiretape.replay.faults import Fault, Refusal
+from wiretape.replay.faults import Fault
 from wiretape.replay.index import Probe
 from wiretape.replay.live import LiveReader
 from wiretape.replay.mask import Masker
@@ -87,6 +88,7 @@ class ReplaySession:
         self._masker = Masker(self.options.mask)
         self._beginnings = Beginnings()
         self._memo = Memo(self._beginnings.common)
+        self._shown = Memo(Beginnings().common)
         self._tiers = Tiers(
             self.tapes,
             self._recorded,
@@ -205,8 +207,11 @@ class ReplaySession:
         return {recorded.probe.format.name for recorded in every if recorded.probe.format is not None}
 
     def call_of(self, answer: Answer) -> ModelCall | None:
-        """The recorded model call that was played, for a person to see; None for other answers."""
-        calls = self._registry.calls_of(answer.exchange, self._memo)
+        """The recorded model call that was played, for a person to see; None for other answers.
+
+        May be asked on another thread than the session: it remembers apart from it.
+        """
+        calls = self._registry.calls_of(answer.exchange, self._shown)
         numbers = self._sockets.numbers_at(answer.reference) if len(calls) > 1 else []
         at = numbers.index(answer.reference.call) if answer.reference.call in numbers else 0
         return replace(calls[at], number=answer.reference.call or 0) if calls else None

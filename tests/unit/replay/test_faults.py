@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.support.replaying import calls, chat, exchange, live, reply, response, result, said, session, stream, user
 
 from wiretape.errors import UsageError
+from wiretape.model.faults import Cut, Refusal, Reset, Slow, Stall
 from wiretape.model.http import Ended, Exchange
 from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.faults import (
@@ -18,13 +19,8 @@ from wiretape.replay.faults import (
     AtAgent,
     AtCall,
     AtTool,
-    Cut,
     Everywhere,
     Fault,
-    Refusal,
-    Reset,
-    Slow,
-    Stall,
 )
 from wiretape.replay.playback import Playback, playback
 from wiretape.replay.session import ReplaySession

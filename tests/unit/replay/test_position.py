@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from tests.support.replaying import calls, chat, exchange, live, reply, response, result, said, session, system, user
 
+from wiretape.model.faults import Refusal
 from wiretape.model.http import Exchange
-from wiretape.replay.faults import AtCall, Fault, Refusal
+from wiretape.replay.faults import AtCall, Fault
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, Miss, Outcome, Tier
 

@@ -1,0 +1,38 @@
+"""What the debugger's commands need of replay: how an answer is edited, and how a fault is spelled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wiretape.errors import UsageError
+from wiretape.model.faults import Effect, Refusal, Reset
+from wiretape.model.http import Exchange
+from wiretape.replay.answer_edit import edited, said
+from wiretape.replay.fault_specs import parse_fault
+from wiretape.wire.base import Memo
+from wiretape.wire.registry import Registry, default_registry
+
+
+class EditMeans:
+    """The debugger's `Means`. `recording`: a proxy stands between the program and its model, and can do less."""
+
+    def __init__(self, registry: Registry | None = None, *, recording: bool = False) -> None:
+        self._registry = registry or default_registry()
+        self._recording = recording
+
+    def said(self, exchange: Exchange) -> list[dict[str, Any]]:
+        calls = self._registry.calls_of(exchange, Memo())
+        response = calls[0].response if calls else None
+        return said(response.messages) if response is not None else []
+
+    def edited(self, exchange: Exchange, wanted: Sequence[Any]) -> Exchange:
+        return edited(exchange, wanted, self._registry)
+
+    def fault(self, what: str) -> Effect:
+        """A fault as it is typed at a held call: without a target. Raises UsageError."""
+        kind, colon, options = what.partition(":")
+        effect = parse_fault(f"{kind}@*{colon}{options}").effect
+        if self._recording and not isinstance(effect, Refusal | Reset):
+            raise UsageError("while a run is recorded, only a status from 400 to 599 and reset can be injected")
+        return effect
