@@ -6,8 +6,9 @@ Both play the same recording: so many chat requests of half a kilobyte, each a l
 Each runs in a process of its own; the load comes from this one: eight connections that are kept open, each of which
 sends its next request when it has the answer. The answers of one server are all of one length, so nothing but bytes is
 counted. The servers take turns, and the ratio is that of two runs that followed one another: its median counts, because
-a busy machine slows both. `with its lines` is the command line's server, which prints a line for each call to a file.
-Without mitmproxy there is nothing to compare with, which is said.
+a busy machine slows both. `with its lines` is the command line's server, which prints a line for each call to a file:
+while it is asked without a pause most lines wait until it is not, and all must be there at the end. Without mitmproxy
+there is nothing to compare with, which is said.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -124,6 +124,7 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
     from wiretape.adapters.child import find_command
     from wiretape.adapters.replaying import Replaying
     from wiretape.adapters.tagging import CallTags
+    from wiretape.cli.live_lines import LiveLines
 
     if argv:
         find_command(argv, os.environ)
@@ -133,20 +134,21 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
         session.program = typed(argv)
     opened, why_closed = authority_of(options.proxy)
     tags = CallTags() if options.tag else None
-    replaying = Replaying(
-        session,
-        port=0 if options.proxy else options.port,
-        proxy_port=options.port if options.proxy else 0,
-        authority=opened,
-        why_closed=why_closed,
-        trouble=lambda text: click.echo(f"wiretape: {text}", err=True),
-        pace=options.pace,
-        let_through=options.let_through,
-        on_outcome=_live_lines(session, options.verbose),
-        interpose=_noting(tags) if tags is not None else None,
-    )
-    with replaying:
-        code = _run(replaying, argv, session, options, tags)
+    with LiveLines(session, options.verbose) as lines:
+        replaying = Replaying(
+            session,
+            port=0 if options.proxy else options.port,
+            proxy_port=options.port if options.proxy else 0,
+            authority=opened,
+            why_closed=why_closed,
+            trouble=lambda text: click.echo(f"wiretape: {text}", err=True),
+            pace=options.pace,
+            let_through=options.let_through,
+            on_outcome=lines.show,
+            interpose=_noting(tags) if tags is not None else None,
+        )
+        with replaying:
+            code = _run(replaying, argv, session, options, tags)
     report = session.report()
     summary(report, argv, code)
     if options.report is not None:
@@ -293,30 +295,6 @@ def _wait_for_stop() -> None:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), lambda number, frame: stop.set())
     stop.wait()
-
-
-def _live_lines(session: ReplaySession, verbose: bool) -> Callable[[Outcome], None]:
-    """Prints a line for each call; what is neither call nor miss only when asked."""
-    from wiretape.replay.values import Answer, Injected, Miss
-    from wiretape.views.call_line import call_line
-    from wiretape.views.replay_view import outcome_line, tier_mark
-    from wiretape.views.terminal import make_console, print_line
-
-    console = make_console(stderr=True)
-    width = None if console.is_terminal else console.width  # a terminal may be resized
-
-    def show(outcome: Outcome) -> None:
-        call = session.call_of(outcome) if isinstance(outcome, Answer) else None
-        if call is None and not verbose and not isinstance(outcome, Injected | Miss):
-            return
-        line = outcome_line(outcome)
-        if call is not None and isinstance(outcome, Answer):
-            mark = tier_mark(outcome)
-            line = call_line(call, width or console.width, beside=len(mark)).append(mark, "yellow")
-        with suppress(OSError, ValueError):  # nobody reads stderr any more: the program still gets its answers
-            print_line(console, line)
-
-    return show
 
 
 def summary(report: ReplayReport, argv: Sequence[str], code: int) -> None:

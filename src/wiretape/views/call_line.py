@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from rich.text import Text
+from rich.cells import cell_len
+from rich.text import Span, Text
 
 from wiretape.model.call import ModelCall, Usage
 from wiretape.views.figures import duration, tokens
@@ -23,16 +24,16 @@ class _Part:
     `least` None: it is never clipped.
     """
 
-    text: Text
+    text: str
+    style: str = ""
     gives: int = 0
     least: int | None = None
     less: str | None = None
 
     def shorter(self, by: int, least: int) -> _Part:
-        cells = self.text.cell_len
         if self.less is not None:
-            return replace(self, text=Text(self.less, self.text.style))
-        return replace(self, text=Text(clip(self.text.plain, max(least, cells - by)), self.text.style))
+            return replace(self, text=self.less)
+        return replace(self, text=clip(self.text, max(least, cell_len(self.text) - by)))
 
 
 def call_line(call: ModelCall, width: int, *, agent: str | None = None, beside: int = 0) -> Text:
@@ -41,12 +42,25 @@ def call_line(call: ModelCall, width: int, *, agent: str | None = None, beside: 
     `width` is that of the screen and says which parts there are; `beside` are cells of it that something else takes.
     """
     parts = list(_parts(call, agent, width))
-    for bound in (None, _FLOOR) if _excess(parts, width - beside) > 0 else ():
+    if _excess(parts, width - beside) <= 0:
+        return _line(parts)
+    for bound in (None, _FLOOR):
         for gives in (_MODEL, _TOOLS, _TOKENS, _FINISH):
             _shorten(parts, gives, width - beside, bound)
-    line = Text(SEPARATOR, no_wrap=True, overflow="ellipsis").join(part.text for part in parts)
+    line = _line(parts)
     line.truncate(max(1, width - beside), overflow="ellipsis")
     return line
+
+
+def _line(parts: Sequence[_Part]) -> Text:
+    """All parts in one text: of thousands of lines a second, most of the time would go into a text for each part."""
+    spans: list[Span] = []
+    at = 0
+    for part in parts:
+        if part.style:
+            spans.append(Span(at, at + len(part.text), part.style))
+        at += len(part.text) + len(SEPARATOR)
+    return Text(SEPARATOR.join([part.text for part in parts]), no_wrap=True, overflow="ellipsis", spans=spans)
 
 
 _NEVER, _MODEL, _TOOLS, _TOKENS, _FINISH = range(5)  # in this order parts give way
@@ -62,36 +76,36 @@ def _shorten(parts: list[_Part], gives: int, room: int, bound: int | None) -> No
 
 
 def _excess(parts: Sequence[_Part], room: int) -> int:
-    return sum(part.text.cell_len for part in parts) + len(SEPARATOR) * (len(parts) - 1) - room
+    return sum([cell_len(part.text) for part in parts]) + len(SEPARATOR) * (len(parts) - 1) - room
 
 
 def _parts(call: ModelCall, agent: str | None, width: int) -> Iterable[_Part]:
     number = f"{call.number:>3}" if call.number else f"{'x' + str(call.exchange):>3}"
-    yield _Part(Text(number, "bold"))
+    yield _Part(number, "bold")
     if agent is not None:
-        yield _Part(Text(name(agent)), _MODEL, 8)
-    yield _Part(Text(name(call.model or host(call.url) or "unknown model"), "cyan"), _MODEL, 14)
+        yield _Part(name(agent), "", _MODEL, 8)
+    yield _Part(name(call.model or host(call.url) or "unknown model"), "cyan", _MODEL, 14)
     if call.kind != "inference":
-        yield _Part(Text(call.kind.replace("_", " "), "dim"), _FINISH, 8)
+        yield _Part(call.kind.replace("_", " "), "dim", _FINISH, 8)
     else:
         if width >= WIDE:
-            yield _Part(Text(call.format, "dim"))
+            yield _Part(call.format, "dim")
         if width >= NARROW:
             yield _tokens(call.usage)
     asked = one_line(", ".join(tool.name for tool in call.tool_calls))
     if asked:
-        yield _Part(Text(f"→ {asked}", "magenta"), _TOOLS, 12)
+        yield _Part(f"→ {asked}", "magenta", _TOOLS, 12)
     finish, bad = ending(call)
     if bad or not (asked and finish == "tool_calls"):  # the tools' names say it
-        yield _Part(Text(finish, "red" if bad else "green"), _FINISH, 9)
+        yield _Part(finish, "red" if bad else "green", _FINISH, 9)
     if call.ended_at is not None:
-        yield _Part(Text(duration(call.ended_at - call.at), "dim"))
+        yield _Part(duration(call.ended_at - call.at), "dim")
 
 
 def _tokens(usage: Usage | None) -> _Part:
     whole = usage_text(usage)
     less = usage_text(replace(usage, cached=None)) if usage is not None and usage.cached is not None else None
-    return _Part(Text(whole), _TOKENS, less=less)
+    return _Part(whole, "", _TOKENS, less=less)
 
 
 def host(url: str) -> str:

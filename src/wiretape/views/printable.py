@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 
 from rich.cells import cell_len, set_cell_size
 
@@ -36,6 +37,7 @@ def one_line(text: str) -> str:
 LONGEST_NAME = 60
 
 
+@lru_cache(512)  # the same few stand in line after line
 def name(text: str) -> str:
     """A name (a model's, an agent's, a tool's) for a table: a wire may claim any length."""
     return clip(text, LONGEST_NAME)

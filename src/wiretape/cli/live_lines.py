@@ -1,0 +1,111 @@
+"""A line for each call while a replay runs. Answers go first: under load the lines follow behind, and none is lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+from wiretape.replay.values import Answer, Injected, Miss
+
+if TYPE_CHECKING:
+    from wiretape.replay.session import ReplaySession
+    from wiretape.replay.values import Outcome
+
+_APART: Final = 0.005  # seconds: what comes closer together than this is told by the thread behind
+_PAUSE: Final = 0.02  # between its turns while answers are being given,
+_TURN: Final = 0.001  # and how long one of these is
+
+
+class LiveLines:
+    """`with LiveLines(session) as lines:`, and `lines.show` for each outcome. At the end all of them are printed.
+
+    To decode a call and to say it takes as long as to answer it. A line is printed at once where there is time for it,
+    as there is between the calls of an agent; else by a thread that takes little while answers are being given, and
+    catches up as soon as nobody asks.
+    """
+
+    def __init__(self, session: ReplaySession, verbose: bool = False) -> None:
+        from wiretape.views.terminal import make_console
+
+        self._session = session
+        self._verbose = verbose  # tell what is neither call nor miss, too
+        self._console = make_console(stderr=True)
+        self._width = None if self._console.is_terminal else self._console.width  # a terminal may be resized
+        self._waiting: deque[Outcome] = deque()
+        self._printing = threading.Lock()  # held while one is taken and printed
+        self._told = 0
+        self._last = 0.0
+        self._wake = threading.Event()
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> LiveLines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def show(self, outcome: Outcome) -> None:
+        """Told from one thread."""
+        now = time.monotonic()
+        alone, self._last = now - self._last >= _APART, now
+        self._told += 1
+        if alone and not self._waiting and self._printing.acquire(blocking=False):
+            try:
+                self._print(outcome)
+            finally:
+                self._printing.release()
+            return
+        self._waiting.append(outcome)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._follow, name="wiretape-lines", daemon=True)
+            self._thread.start()
+        self._wake.set()
+
+    def _follow(self) -> None:
+        while not self._over.is_set():
+            self._wake.wait()
+            told = self._told
+            self._over.wait(_PAUSE)
+            until = time.monotonic() + _TURN
+            while (self._told == told or time.monotonic() < until) and self._print_next():
+                pass
+            self._wake.clear()
+            if self._waiting or self._over.is_set():
+                self._wake.set()
+        while self._print_next():
+            pass
+
+    def _print_next(self) -> bool:
+        with self._printing:
+            if not self._waiting:
+                return False
+            self._print(self._waiting.popleft())
+            return True
+
+    def _print(self, outcome: Outcome) -> None:
+        from wiretape.views.call_line import call_line
+        from wiretape.views.replay_view import outcome_line, tier_mark
+        from wiretape.views.terminal import print_line
+
+        call = self._session.call_of(outcome) if isinstance(outcome, Answer) else None
+        if call is not None and isinstance(outcome, Answer):
+            mark = tier_mark(outcome)
+            line = call_line(call, self._width or self._console.width, beside=len(mark))
+            if mark:
+                line.append(mark, "yellow")
+        elif self._verbose or isinstance(outcome, Injected | Miss):
+            line = outcome_line(outcome)
+        else:
+            return
+        with suppress(OSError, ValueError):  # nobody reads stderr any more: the program still gets its answers
+            print_line(self._console, line)
