@@ -1,12 +1,13 @@
 """Runs real agent clients: recorded through wiretape, then replayed while nothing but wiretape answers.
 
-    python tests/clients/run.py [--kit DIRECTORY] [--runs N] [--json FILE] [--write] [CASE...]
+    python tests/clients/run.py [--kit DIRECTORY] [--runs N] [--changed] [--json FILE] [--write] [CASE...]
 
 CASE is a name or its beginning (`codex`, `pi-`); without one, every case whose client is installed. Prints a table:
-calls, drift by kind, misses, verdict; a tree of agents that is not the one in tests/clients/trees.py is no `ok`. The
-kit (drive.py and a scripted mock; `../shared/clients` beside the repository) and the installed clients (CLIENTS_DIR,
-~/.cache/agent-clients) are no part of wiretape: without them there is nothing to do, which is said, and no failure.
-Needs Linux, for a network of its own. Takes minutes.
+calls, drift by kind, misses, verdict; a tree of agents that is not the one in tests/clients/trees.py is no `ok`.
+`--changed` replays once more, with another prompt, which must miss and be named. The kit (drive.py and a scripted mock;
+`../shared/clients` beside the repository) and the installed clients (CLIENTS_DIR, ~/.cache/agent-clients) are no part
+of wiretape: without them there is nothing to do, which is said, and no failure. Needs Linux, for a network of its own.
+Takes minutes.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.clients.cases import CASES, Case  # noqa: E402
+from tests.clients.changed import changed_command, verdict_of_changed  # noqa: E402
 from tests.clients.page import PAGE, with_rows  # noqa: E402
 from tests.clients.trees import differences  # noqa: E402
 from tests.support.trees import tree_of  # noqa: E402
@@ -64,8 +66,8 @@ class Result:
 class Clients:
     """The kit and the installed clients."""
 
-    def __init__(self, kit: Path, installed: Path, wiretape: Path, keep: Path) -> None:
-        self.kit, self.installed, self.wiretape, self.keep = kit, installed, wiretape, keep
+    def __init__(self, kit: Path, installed: Path, wiretape: Path, keep: Path, changed: bool = False) -> None:
+        self.kit, self.installed, self.wiretape, self.keep, self.changed = kit, installed, wiretape, keep, changed
 
     def filled(self, text: str) -> str:
         return text.replace("{d}", str(self.installed)).replace("{kit}", str(self.kit))
@@ -76,28 +78,43 @@ class Clients:
     def run(self, case: Case) -> Result:
         began = time.monotonic()
         result = Result(case.name, self.version(case))
-        tape, report = self.keep / f"{case.name}.tape", self.keep / f"{case.name}.json"
-        report.unlink(missing_ok=True)
+        tape = self.keep / f"{case.name}.tape"
         command = [self.filled(word) for word in case.command]
         record = [str(self.wiretape), "record", "--no-stats", "--force", "-o", str(tape), "--", *command]
         if case.tls_hosts:
             record = [sys.executable, str(HERE / "tls_front.py"), str(MOCK_PORT), *case.tls_hosts, "--", *record]
-        recorded = self._drive(case, record)
+        recorded = self._drive(case, "recorded", record)
         said = self._said(case)
         if recorded == 0:
-            replay = [str(self.wiretape), "replay", "--report", str(report), str(tape), "--", *command]
-            replayed = self._drive(case, replay, "--no-mock")
-            _read_report(report, result)
+            replayed = self._replay(case, "replayed", tape, command)
+            _read_report(self._report(case, "replayed"), result)
             result.verdict = _verdict(result, replayed, said, self._said(case))
-        else:
-            result.verdict = f"the recording ended with {recorded}"
-        if recorded == 0:
             result.tree = list(tree_of(read_tape(tape).exchanges))
             wrong = differences(case.name, tuple(result.tree))
             if wrong and result.verdict == "ok":
                 result.verdict = f"another tree: {'; '.join(wrong)}"
+        else:
+            result.verdict = f"the recording ended with {recorded}"
+        if self.changed and result.verdict == "ok":
+            result.verdict = self._with_another_prompt(case, tape, command)
         result.seconds = time.monotonic() - began
         return result
+
+    def _report(self, case: Case, what: str) -> Path:
+        return self.keep / f"{case.name}.{what}.json"
+
+    def _replay(self, case: Case, what: str, tape: Path, command: list[str]) -> int | str:
+        report = self._report(case, what)
+        report.unlink(missing_ok=True)
+        replay = [str(self.wiretape), "replay", "--report", str(report), str(tape), "--", *command]
+        return self._drive(case, what, replay, "--no-mock")
+
+    def _with_another_prompt(self, case: Case, tape: Path, command: list[str]) -> str:
+        """The verdict of it."""
+        code = self._replay(case, "changed", tape, changed_command(command, self.keep))
+        seen = Result(case.name)
+        _read_report(self._report(case, "changed"), seen)
+        return verdict_of_changed(code, seen.misses)
 
     def version(self, case: Case) -> str:
         """As the package says; nothing is run for it."""
@@ -108,7 +125,7 @@ class Clients:
                 return str(json.loads(manifest.read_text()).get("version", ""))
         return ""
 
-    def _drive(self, case: Case, command: list[str], *more: str) -> int | str:
+    def _drive(self, case: Case, what: str, command: list[str], *more: str) -> int | str:
         options = ["--script", case.script, "--timeout", str(PATIENCE_S), *more]
         options += ["--home", case.home] if case.home else []
         options += ["--base", case.base] if case.base else []
@@ -121,7 +138,7 @@ class Clients:
             capture_output=True,
             text=True,
         )
-        (self.keep / f"{case.name}{''.join(more)}.log").write_text(done.stdout + done.stderr)
+        (self.keep / f"{case.name}.{what}.log").write_text(done.stdout + done.stderr)
         meta = self.installed / "logs" / f"{name}.meta.json"
         if not meta.exists():
             return f"nothing run: {done.stderr.strip().splitlines()[-1:]}"
@@ -210,6 +227,7 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", metavar="CASE")
     parser.add_argument("--kit", type=Path, default=ROOT.parent / "shared" / "clients")
     parser.add_argument("--runs", type=int, default=1, help="how often each case is run")
+    parser.add_argument("--changed", action="store_true", help="replay each case with another prompt, too")
     parser.add_argument("--json", type=Path, help="write the results here as well")
     parser.add_argument("--write", action="store_true", help="write the rows into docs/clients.md")
     parser.add_argument(
@@ -231,7 +249,9 @@ def main() -> int:
     chosen = [case for case in CASES if not asked.cases or case.name.startswith(tuple(asked.cases))]
     keep = asked.keep or Path(tempfile.mkdtemp(prefix="wiretape-clients-"))
     keep.mkdir(parents=True, exist_ok=True)
-    clients = Clients(asked.kit.resolve(), installed, Path(sys.executable).with_name("wiretape"), keep.resolve())
+    clients = Clients(
+        asked.kit.resolve(), installed, Path(sys.executable).with_name("wiretape"), keep.resolve(), asked.changed
+    )
     absent = sorted({case.name for case in chosen if not clients.has(case)})
     results: list[Result] = []
     for case in (case for case in chosen if clients.has(case)):

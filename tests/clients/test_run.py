@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.cases import CASES, Case
+from tests.clients.changed import ADDED, changed_command, verdict_of_changed
 from tests.clients.page import BEGIN, END, with_rows
 from tests.clients.run import Clients, Result, _read_report, _verdict, merged, read_results, table
 
@@ -113,3 +114,45 @@ def test_rows_of_the_page_are_replaced_and_the_others_stay() -> None:
     assert again == f"above\n{BEGIN}\n{table_now}\n{END}\nbelow\n"
     with pytest.raises(ValueError, match="no lines"):
         with_rows("nothing", columns, [], [])
+
+
+def test_a_prompt_is_changed_among_the_words_or_in_a_copy_of_the_script(tmp_path: Path) -> None:
+    assert changed_command(["cli", "-p", "PARENT: delegate", "--yolo"], tmp_path) == [
+        "cli",
+        "-p",
+        f"PARENT: delegate {ADDED}",
+        "--yolo",
+    ]
+    script = tmp_path / "kit" / "client.py"
+    script.parent.mkdir()
+    script.write_text('import sys\nPROMPT = "What?"\nprint(PROMPT)\n')
+    assert changed_command(["python", str(script), "chat"], tmp_path) == ["python", str(tmp_path / "client.py"), "chat"]
+    assert (tmp_path / "client.py").read_text() == f'import sys\nPROMPT = "What? {ADDED}"\nprint(PROMPT)\n'
+    script.write_text("print()\n")
+    with pytest.raises(ValueError, match="no prompt"):
+        changed_command(["python", str(script)], tmp_path)
+
+
+def test_every_case_has_a_prompt_to_change(tmp_path: Path) -> None:
+    (tmp_path / "py").mkdir()
+    (tmp_path / "py" / "client.py").write_text('PROMPT = "What?"\n')
+    for case in CASES:
+        command = [word.replace("{kit}", str(tmp_path)) for word in case.command]
+        assert changed_command(command, tmp_path) != command
+
+
+_NAMED = f"no call answers\n  recorded  … Read it\n  live      … Read it {ADDED}\n  to record it: wiretape"
+
+
+@pytest.mark.parametrize(
+    ("code", "misses", "verdict"),
+    [
+        (3, [_NAMED], "ok"),
+        (1, ["no call of a title", _NAMED], "ok"),
+        (0, [], "a changed prompt was not missed, the replay ended with 0"),
+        (0, [_NAMED], "a changed prompt was missed, but the replay ended with 0"),
+        (3, [f"no call\n  to record it: wiretape -- 'Read it {ADDED}'"], "a changed prompt was missed, but not named"),
+    ],
+)
+def test_a_changed_prompt_must_be_missed_and_named(code: int, misses: list[str], verdict: str) -> None:
+    assert verdict_of_changed(code, misses) == verdict
