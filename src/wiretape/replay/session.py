@@ -21,7 +21,6 @@ from wiretape.replay.compare import Differences, differences_of_addresses
 from wiretape.replay.continuing import Continuity
 from wiretape.replay.drift import Drifts
 from wiretape.replay.echo import Echoes
-from wiretape.replay.excerpt import excerpts
 from wiretape.replay.faults import Fault
 from wiretape.replay.index import Probe
 from wiretape.replay.live import LiveReader
@@ -32,19 +31,16 @@ from wiretape.replay.miss import (
     fault,
     is_minor,
     mending,
-    miss,
-    nearest_at_address,
-    nearest_call,
     provider_error,
 )
 from wiretape.replay.moved import Found
-from wiretape.replay.nearest_moved import nearest_moved
 from wiretape.replay.playback import lost_body
 from wiretape.replay.recorded import Recorded, recorded_exchanges
 from wiretape.replay.report import ReplayReport, build_report
 from wiretape.replay.sockets import SocketPlay, Sockets
 from wiretape.replay.tiers import Tiers
 from wiretape.replay.tool_play import ToolPlay
+from wiretape.replay.unanswered import Unanswered
 from wiretape.replay.values import (
     Answer,
     Difference,
@@ -59,7 +55,6 @@ from wiretape.replay.values import (
     address,
 )
 from wiretape.wire.base import Memo
-from wiretape.wire.recognition import is_media_inference
 from wiretape.wire.registry import Registry, default_registry
 from wiretape.wire.tool_exchange import ToolAnswer, is_tool_exchange
 
@@ -118,6 +113,16 @@ class ReplaySession:
             self.drifts,
             self._outcomes,
             self._socket_miss,
+        )
+        self._unanswered = Unanswered(
+            self._recorded,
+            self._played,
+            self._tiers,
+            self._sockets,
+            self._masker,
+            self._memo,
+            self.names,
+            self._mending,
         )
         self._owed: set[int] = set()  # recorded calls whose answer a person withheld: the next attempt gets it
         self._faults = aim(self.options.faults, self._recorded, self.names, lambda: self._tiers.runs)
@@ -353,62 +358,12 @@ class ReplaySession:
         return Injected(self._number, recorded.reference, exchange, fault)
 
     def _nothing(self, probe: Probe, already: Recorded | None = None, note: str = "") -> Miss | Stray:
-        if probe.format is None:
-            socket = self._socket_at(probe)
-            if not socket:
-                return self._without_format(probe, already, note)
-            note = socket
-        return self._miss(probe, already, note)
-
-    def _without_format(self, probe: Probe, already: Recorded | None, note: str) -> Miss | Stray:
-        """What no format reads is a stray, unless a model was asked; either says what it is nearest to."""
-        nearest = nearest_at_address(probe, self._recorded, self._played, self._masker) if already is None else None
-        if is_media_inference(probe.request):
-            reason: MissReason = "diverged" if nearest is not None else "never recorded"
-            if already is not None:
-                reason, nearest = "already played", Nearest(already, (), True)
-            reason = "not playable" if note else reason
-            return miss(self._number, probe, reason, nearest, self.names, lambda _: "", note, self._mending(reason))
-        if already is not None:
-            note = note or f"{already.reference} was already played"
-        elif nearest is not None and nearest.differences:
-            recorded, live = excerpts(nearest.differences[0], 60)
-            where = nearest.differences[0].where
-            note = note or f"{nearest.recorded.reference} differs at {where}: recorded {recorded}, live {live}"
-        return Stray(self._number, probe.address.what_and_where, note)
-
-    def _miss(self, probe: Probe, already: Recorded | None, note: str) -> Miss:
-        nearest = None
-        reason: MissReason = "never recorded"
-        if note:
-            reason = "not playable"
-        elif already is not None:
-            reason, nearest = "already played", Nearest(already, (), True)
-        else:
-            loosest = self._tiers.loosest_index
-            place = loosest.place(probe)
-            nearest = nearest_call(probe, place, loosest, self._recorded, self._played, self._masker)
-            if self.options.tier >= Tier.MASKED and place.way is not None:
-                nearest = nearest_moved(self._tiers.moved, probe, place.way.depth, self._memo, self._masker) or nearest
-            if nearest is not None and nearest.alike:
-                reason = "diverged"
-        return miss(self._number, probe, reason, nearest, self.names, self._tiers.label, note, self._mending(reason))
-
-    def _socket_at(self, probe: Probe) -> str:
-        """Why the handshake of a WebSocket that was recorded is not answered; empty where none was recorded."""
-        if probe.address.method != "GET" or "upgrade" not in probe.request.headers:
-            return ""
-        number = self._sockets.number_at(probe.address.path)
-        if not number or self._sockets.at(probe.address.host, probe.address.path):
-            why = "and this is no WebSocket's handshake"
-            return f"x{number} was recorded as a WebSocket, {why}" if number else ""
-        return f"x{number} was recorded as a WebSocket, and was already played"
+        return self._unanswered.outcome(self._number, probe, already, note)
 
     def _socket_miss(
         self, recorded: Recorded, live: Json, reason: MissReason, nearest: Nearest | None, note: str
     ) -> Miss:
-        probe = replace(recorded.probe, value=live)
-        return miss(self._number, probe, reason, nearest, self.names, self._tiers.label, note, self._mending(reason))
+        return self._unanswered.of_socket(self._number, recorded, live, reason, nearest, note)
 
     @cached_property
     def _tools(self) -> ToolPlay:

@@ -1,0 +1,99 @@
+"""Why a live request gets no recorded answer: what it is nearest to, and what a person can do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from wiretape.model.jsonvalue import Json
+from wiretape.replay.excerpt import excerpts
+from wiretape.replay.index import Probe
+from wiretape.replay.mask import Masker
+from wiretape.replay.miss import Mending, Nearest, miss, nearest_at_address, nearest_call
+from wiretape.replay.nearest_moved import nearest_moved
+from wiretape.replay.recorded import Recorded
+from wiretape.replay.sockets import Sockets
+from wiretape.replay.tiers import Tiers
+from wiretape.replay.values import Miss, MissReason, Stray, Tier
+from wiretape.wire.base import Memo
+from wiretape.wire.recognition import is_media_inference
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unanswered:
+    """Makes the misses and strays of a session. `mending`: what to do about one."""
+
+    recorded: Sequence[Recorded]
+    played: bytearray
+    tiers: Tiers
+    sockets: Sockets
+    masker: Masker
+    memo: Memo
+    names: str
+    mending: Callable[[MissReason], Mending]
+
+    def outcome(self, number: int, probe: Probe, already: Recorded | None = None, note: str = "") -> Miss | Stray:
+        """`already`: the recorded call that would answer, had it not been played. `note`: why it cannot be."""
+        if probe.format is None:
+            socket = self._socket_at(probe)
+            if not socket:
+                return self._without_format(number, probe, already, note)
+            note = socket
+        return self._miss(number, probe, already, note)
+
+    def of_socket(
+        self, number: int, recorded: Recorded, live: Json, reason: MissReason, nearest: Nearest | None, note: str
+    ) -> Miss:
+        """A message of a WebSocket that is being played."""
+        return self._made(number, replace(recorded.probe, value=live), reason, nearest, note)
+
+    def _made(self, number: int, probe: Probe, reason: MissReason, nearest: Nearest | None, note: str) -> Miss:
+        label = self.tiers.label if probe.format is not None else _no_label
+        return miss(number, probe, reason, nearest, self.names, label, note, self.mending(reason))
+
+    def _without_format(self, number: int, probe: Probe, already: Recorded | None, note: str) -> Miss | Stray:
+        """What no format reads is a stray, unless a model was asked; either says what it is nearest to."""
+        nearest = nearest_at_address(probe, self.recorded, self.played, self.masker) if already is None else None
+        if is_media_inference(probe.request):
+            reason: MissReason = "diverged" if nearest is not None else "never recorded"
+            if already is not None:
+                reason, nearest = "already played", Nearest(already, (), True)
+            return self._made(number, probe, "not playable" if note else reason, nearest, note)
+        if already is not None:
+            note = note or f"{already.reference} was already played"
+        elif nearest is not None and nearest.differences:
+            recorded, live = excerpts(nearest.differences[0], 60)
+            where = nearest.differences[0].where
+            note = note or f"{nearest.recorded.reference} differs at {where}: recorded {recorded}, live {live}"
+        return Stray(number, probe.address.what_and_where, note)
+
+    def _miss(self, number: int, probe: Probe, already: Recorded | None, note: str) -> Miss:
+        nearest = None
+        reason: MissReason = "never recorded"
+        if note:
+            reason = "not playable"
+        elif already is not None:
+            reason, nearest = "already played", Nearest(already, (), True)
+        else:
+            loosest = self.tiers.loosest_index
+            place = loosest.place(probe)
+            nearest = nearest_call(probe, place, loosest, self.recorded, self.played, self.masker)
+            if self.tiers.loosest >= Tier.MASKED and place.way is not None:
+                nearest = nearest_moved(self.tiers.moved, probe, place.way.depth, self.memo, self.masker) or nearest
+            if nearest is not None and nearest.alike:
+                reason = "diverged"
+        return self._made(number, probe, reason, nearest, note)
+
+    def _socket_at(self, probe: Probe) -> str:
+        """Why the handshake of a WebSocket that was recorded is not answered; empty where none was recorded."""
+        if probe.address.method != "GET" or "upgrade" not in probe.request.headers:
+            return ""
+        number = self.sockets.number_at(probe.address.path)
+        if not number or self.sockets.at(probe.address.host, probe.address.path):
+            why = "and this is no WebSocket's handshake"
+            return f"x{number} was recorded as a WebSocket, {why}" if number else ""
+        return f"x{number} was recorded as a WebSocket, and was already played"
+
+
+def _no_label(recorded: Recorded) -> str:
+    return ""
