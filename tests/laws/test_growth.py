@@ -50,7 +50,7 @@ def spoken(blocks: list[Block]) -> list[object]:
     return made
 
 
-@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.label)
 @given(st.lists(turns(), min_size=1, max_size=3))
 def test_growing_then_decoding_gives_history_answer_and_results(one: Format, conversation: list[Turn]) -> None:
     memo = Memo()

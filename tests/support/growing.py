@@ -22,6 +22,11 @@ class Format:
     body: dict[str, Any]
     answer: Callable[[str, Sequence[Call]], dict[str, Any]]
     has_ids: bool = True
+    vendor: str = ""  # whose language it is, where a format carries several
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} {self.vendor}".rstrip()
 
     @property
     def form(self) -> WireFormat:
@@ -113,6 +118,15 @@ def _cohere(text: str, calls: Sequence[Call]) -> dict[str, Any]:
     return {"id": "c1", "message": message, "finish_reason": "TOOL_CALL" if made else "COMPLETE"}
 
 
+def _interaction(text: str, calls: Sequence[Call]) -> dict[str, Any]:
+    steps: list[dict[str, Any]] = (
+        [{"type": "model_output", "content": [{"type": "text", "text": text}]}] if text else []
+    )
+    steps += [{"type": "function_call", "id": i, "name": n, "arguments": a} for i, n, a in calls]
+    return {"id": "i1", "status": "requires_action" if calls else "completed", "steps": steps}
+
+
+_INVOKE = "https://bedrock-runtime.us-east-1.amazonaws.com/model/m/invoke"
 _MESSAGES = {"model": "m", "messages": [{"role": "user", "content": "How warm is it?"}]}
 FORMATS = [
     Format("openai.chat", "https://api.openai.com/v1/chat/completions", _MESSAGES, _chat),
@@ -135,6 +149,27 @@ FORMATS = [
         {"messages": [{"role": "user", "content": [{"text": "How warm is it?"}]}]},
         _converse,
     ),
+    Format(
+        "gemini.interactions",
+        "https://generativelanguage.googleapis.com/v1beta/interactions",
+        {"model": "m", "input": "How warm is it?"},
+        _interaction,
+    ),
+    Format(
+        "bedrock.invoke",
+        _INVOKE,
+        {"anthropic_version": "bedrock-2023-05-31", "max_tokens": 9, "messages": _MESSAGES["messages"]},
+        _anthropic,
+        vendor="anthropic",
+    ),
+    Format(
+        "bedrock.invoke",
+        _INVOKE,
+        {"schemaVersion": "messages-v1", "messages": [{"role": "user", "content": [{"text": "How warm is it?"}]}]},
+        _converse,
+        vendor="nova",
+    ),
+    Format("bedrock.invoke", _INVOKE, {"messages": _MESSAGES["messages"]}, _chat, vendor="chat"),
     Format("ollama.chat", "http://localhost:11434/api/chat", {**_MESSAGES, "stream": False}, _ollama),
     Format("cohere.chat", "https://api.cohere.com/v2/chat", _MESSAGES, _cohere),
 ]

@@ -11,16 +11,40 @@ from wiretape.model.call import ToolResult
 from wiretape.model.http import Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.anthropic_stream import AnthropicAssembly
-from wiretape.wire.growing import InMessages, assembled, beyond, text_and_parts, with_role
+from wiretape.wire.growing import ResultsLead, assembled, text_and_parts
 from wiretape.wire.lenient import is_empty, items, obj
 
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _DIRECT = {"type": "direct"}
 
 
-class AnthropicGrower(InMessages):
+class AnthropicGrower(ResultsLead):
     def answer(self, response: Response) -> JsonObject:
         return assembled(response, AnthropicAssembly())
+
+    def parts(self, answer: JsonObject, like: JsonObject | None) -> list[Json]:
+        content = answer.get("content")
+        blocks = [self.words(content)] if isinstance(content, str) else items(content)
+        theirs = {obj(block).get("type") for block in items(obj(like).get("content"))}
+        thinks = like is None or not _THOUGHTS.isdisjoint(theirs)
+        return [_block(block) for block in blocks if thinks or obj(block).get("type") not in _THOUGHTS]
+
+    def result(self, result: ToolResult) -> JsonObject:
+        content: Json = result.text
+        if result.parts:
+            content = text_and_parts(result, self.words(result.text)) if result.text else list(result.parts)
+        made: JsonObject = {"type": "tool_result", "tool_use_id": result.id, "content": content}
+        return {**made, "is_error": True} if result.is_error else made
+
+    def words(self, user: str) -> JsonObject:
+        return {"type": "text", "text": user}
+
+    def said(
+        self, results: Sequence[ToolResult], user: str | None, answer: JsonObject, later: Sequence[JsonObject]
+    ) -> list[Json]:
+        if user is not None and not results:
+            return [{"role": "user", "content": user}]
+        return super().said(results, user, answer, later)
 
     def grow(
         self,
@@ -30,27 +54,13 @@ class AnthropicGrower(InMessages):
         user: str | None = None,
         like: JsonObject | None = None,
     ) -> JsonObject:
-        history = items(body.get("messages"))
-        theirs = with_role(beyond(history, items(obj(like).get("messages"))), "assistant")
-        made = list(history)
-        if blocks := _handed_back(answer.get("content"), theirs):
-            made.append({"role": "assistant", "content": blocks})
-        said: list[Json] = [_result(result) for result in results]
-        if user is not None:
-            made.append({"role": "user", "content": [*said, {"type": "text", "text": user}] if said else user})
-        elif said:
-            made.append({"role": "user", "content": said})
         thread = obj(body.get("thread"))
         if "previous_message_id" in thread and answer.get("id"):
             body = {**body, "thread": {**thread, "previous_message_id": answer["id"]}}
-        return {**body, "messages": made}
+        return super().grow(body, answer, results, user, like)
 
-
-def _handed_back(content: Json, like: JsonObject | None) -> list[Json]:
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
-    theirs = {obj(block).get("type") for block in items(obj(like).get("content"))}
-    thinks = like is None or not _THOUGHTS.isdisjoint(theirs)
-    return [_block(block) for block in blocks if thinks or obj(block).get("type") not in _THOUGHTS]
+    def held(self, body: JsonObject) -> JsonObject:
+        return {"thread": body["thread"]} if "previous_message_id" in obj(body.get("thread")) else {}
 
 
 def _block(raw: Json) -> Json:
@@ -59,11 +69,3 @@ def _block(raw: Json) -> Json:
         return raw
     empty = ("citations", "caller") if raw.get("caller") in (None, _DIRECT) else ("citations",)
     return {k: v for k, v in raw.items() if k not in empty or (not is_empty(v) and v != _DIRECT)}
-
-
-def _result(result: ToolResult) -> JsonObject:
-    content: Json = result.text
-    if result.parts:
-        content = text_and_parts(result, {"type": "text", "text": result.text}) if result.text else list(result.parts)
-    made: JsonObject = {"type": "tool_result", "tool_use_id": result.id, "content": content}
-    return {**made, "is_error": True} if result.is_error else made

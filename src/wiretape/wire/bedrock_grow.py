@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from urllib.parse import quote
 
 from wiretape.model.call import ToolResult
@@ -11,13 +10,13 @@ from wiretape.model.http import Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.aws_eventstream import is_event_stream, read_events
 from wiretape.wire.bedrock_stream import ConverseAssembly, named_events
-from wiretape.wire.growing import InMessages, assembled, beyond, with_role
+from wiretape.wire.growing import ResultsLead, assembled
 from wiretape.wire.lenient import items, obj
 
 _MODEL = re.compile(r"(/model/)[^/?]+(/converse(?:-stream)?)(?=$|\?)")
 
 
-class ConverseGrower(InMessages):
+class ConverseGrower(ResultsLead):
     def answer(self, response: Response) -> JsonObject:
         if not is_event_stream(response):
             return assembled(response, ConverseAssembly())
@@ -26,36 +25,21 @@ class ConverseGrower(InMessages):
             assembly.add(event)
         return obj(assembly.value())
 
-    def grow(
-        self,
-        body: JsonObject,
-        answer: JsonObject,
-        results: Sequence[ToolResult] = (),
-        user: str | None = None,
-        like: JsonObject | None = None,
-    ) -> JsonObject:
-        history = items(body.get("messages"))
-        theirs = with_role(beyond(history, items(obj(like).get("messages"))), "assistant")
-        message = obj(obj(answer.get("output")).get("message"))
-        made = list(history)
-        if parts := _handed_back(message, theirs):
-            made.append({"role": "assistant", "content": parts})
-        said: list[Json] = [_result(result) for result in results]
-        if user is not None:
-            said.append({"text": user})
-        if said:
-            made.append({"role": "user", "content": said})
-        return {**body, "messages": made}
+    def parts(self, answer: JsonObject, like: JsonObject | None) -> list[Json]:
+        parts = items(obj(obj(answer.get("output")).get("message")).get("content"))
+        thinks = like is None or any("reasoningContent" in obj(part) for part in items(like.get("content")))
+        return [_part(part) for part in parts if thinks or "reasoningContent" not in obj(part)]
+
+    def result(self, result: ToolResult) -> JsonObject:
+        content: list[Json] = [{"text": result.text}] if result.text or not result.parts else []
+        made: JsonObject = {"toolUseId": result.id, "content": [*content, *result.parts]}
+        if result.is_error is not None:
+            made["status"] = "error" if result.is_error else "success"
+        return {"toolResult": made}
 
     def retarget(self, url: str, body: JsonObject, model: str) -> tuple[str, JsonObject]:
         name = quote(model, safe="")
         return _MODEL.sub(lambda found: found[1] + name + found[2], url), body
-
-
-def _handed_back(message: JsonObject, like: JsonObject | None) -> list[Json]:
-    parts = items(message.get("content"))
-    thinks = like is None or any("reasoningContent" in obj(part) for part in items(like.get("content")))
-    return [_part(part) for part in parts if thinks or "reasoningContent" not in obj(part)]
 
 
 def _part(raw: Json) -> Json:
@@ -64,11 +48,3 @@ def _part(raw: Json) -> Json:
     if said and said.get("signature") is None:
         return {"reasoningContent": {"reasoningText": {k: v for k, v in said.items() if v is not None}}}
     return raw
-
-
-def _result(result: ToolResult) -> JsonObject:
-    content: list[Json] = [{"text": result.text}] if result.text or not result.parts else []
-    made: JsonObject = {"toolUseId": result.id, "content": [*content, *result.parts]}
-    if result.is_error is not None:
-        made["status"] = "error" if result.is_error else "success"
-    return {"toolResult": made}

@@ -28,22 +28,19 @@ from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import anthropic_messages, bedrock_converse, openai_chat, recognition
 from wiretape.wire.answers import leftovers, text_response, token_time
-from wiretape.wire.aws_eventstream import AwsEvents, error_value, is_event_stream, read_events
+from wiretape.wire.aws_eventstream import AwsEvents, is_event_stream, read_events
 from wiretape.wire.base import Claim, Memo, Volatile
-from wiretape.wire.bedrock_stream import EVENTS
+from wiretape.wire.bedrock_chunks import vendor_events, vendor_of
+from wiretape.wire.bedrock_invoke_grow import InvokeGrower, vendor_of_request
 from wiretape.wire.bedrock_texts import PROMPTS, TextAssembly, is_text_answer, prompt_request, text_usage, texts
 from wiretape.wire.bedrock_usage import METRICS, converse_finish, header_usage, metrics_usage
 from wiretape.wire.call_frame import came_whole, frame_call, unknown_message, unreadable_request
 from wiretape.wire.failures import call_error, has_error
-from wiretape.wire.lenient import Unreadable, body_json, dumps, items, load, obj, string
-from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
+from wiretape.wire.lenient import body_json, dumps, items, load, obj, string
+from wiretape.wire.payload import EventPayload, JsonPayload, TextPayload, read_payload
 from wiretape.wire.side_calls import side_request, side_response
 
 _TAIL = re.compile(r"/model/(?P<model>.+)/(?P<verb>invoke|invoke-with-response-stream|count-tokens)$")
-_ANTHROPIC = frozenset(
-    {"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta"}
-    | {"message_stop", "ping"}
-)
 _EMBEDDINGS = ("embedding", "embeddings", "embeddingsByType")
 _EMBEDDED = ("texts", "singleEmbeddingParams", "segmentedEmbeddingParams", "inputImage", "inputText", "inputs")
 _COUNTED = "input.invokeModel.body"
@@ -54,6 +51,7 @@ class BedrockInvoke:
     volatile: ClassVar[Volatile] = Volatile(
         settings=frozenset({"diagnostics", "cache_control", "user"}), nested=frozenset({("metadata", "user_id")})
     )
+    grower: ClassVar[InvokeGrower] = InvokeGrower()
 
     def claims(self, request: Request) -> Claim:
         tail = _TAIL.search(recognition.path_of(request.url)) if recognition.is_post(request) else None
@@ -115,13 +113,19 @@ def _embeds(body: JsonObject, path: str = "") -> bool:
 
 def _vendor_request(body: JsonObject, headers: Headers, memo: Memo) -> CallRequest:
     """The request in the language of its vendor, which its members tell."""
-    shown = recognition.body_format(body, headers)
-    if shown == "anthropic.messages":
-        return anthropic_messages.messages_request(body, memo)
-    if shown == "bedrock.converse" or "schemaVersion" in body:
-        return bedrock_converse.converse_request(body, memo)
-    if isinstance(body.get("messages"), list):
-        return openai_chat.chat_request(body, memo)
+    match vendor_of_request(body, headers):
+        case "anthropic.messages":
+            return anthropic_messages.messages_request(body, memo)
+        case "bedrock.converse":
+            return bedrock_converse.converse_request(body, memo)
+        case "openai.chat":
+            return openai_chat.chat_request(body, memo)
+        case None:
+            return _prompt_request(body)
+
+
+def _prompt_request(body: JsonObject) -> CallRequest:
+    """What has no history: a prompt, or something to embed or rank."""
     if "query" in body and "documents" in body:
         return side_request(body, "rerank")
     if "texts" in body or ("images" in body and not any(name in body for name in PROMPTS)):
@@ -218,42 +222,22 @@ def _cohere_call(raw: JsonObject) -> ToolCall | Unknown:
 
 
 def _stream(response: Response, read: AwsEvents) -> CallResponse:
-    events: list[Event] = []
-    unreadable: list[str] = []
-    for kind, name, value, ms in read.events:
-        if kind != "event":
-            events.append(Event("error", error_value(name, value), ms))
-            continue
-        inner = _inner(value) if name == "chunk" else value
-        if isinstance(inner, Unreadable):
-            unreadable.append(dumps(value))
-        else:
-            shown = obj(inner).get("type")
-            events.append(Event(shown if isinstance(shown, str) else "", inner, ms))
-    decoded = _vendor_stream(response, EventPayload(events, unreadable=tuple(unreadable)))
+    decoded = _vendor_stream(response, vendor_events(read))
     return replace(decoded, messages=decoded.messages + read.leftovers())
-
-
-def _inner(value: Json) -> Json | Unreadable:
-    """The vendor's event inside a chunk."""
-    data = obj(value).get("bytes")
-    try:
-        return load(base64.b64decode(data, validate=True)) if isinstance(data, str) else value
-    except (binascii.Error, ValueError):
-        return Unreadable()
 
 
 def _vendor_stream(response: Response, payload: EventPayload) -> CallResponse:
     """The vendor's events, put together in the vendor's own way; the invocation's metrics fill in what they lack."""
+    match vendor_of(payload):
+        case "anthropic.messages":
+            decoded = anthropic_messages.decode_stream(response, payload)
+        case "bedrock.converse":
+            decoded = bedrock_converse.decode_stream(response, payload)
+        case "openai.chat":
+            decoded = openai_chat.decode_stream(response, payload)
+        case None:
+            decoded = _text_stream(response, payload)
     values = [event.value for event in payload.events if isinstance(event.value, dict) and event.name != "error"]
-    if any(value.get("type") in _ANTHROPIC for value in values if isinstance(value.get("type"), str)):
-        decoded = anthropic_messages.decode_stream(response, payload)
-    elif any(not EVENTS.isdisjoint(value) for value in values):
-        decoded = bedrock_converse.decode_stream(response, payload)
-    elif any("delta" in obj(choice) for value in values for choice in items(value.get("choices"))):
-        decoded = openai_chat.decode_stream(response, payload)
-    else:
-        decoded = _text_stream(response, payload)
     metrics = next((value[METRICS] for value in reversed(values) if METRICS in value), None)
     return replace(decoded, usage=_filled(decoded.usage, metrics_usage(metrics)))
 

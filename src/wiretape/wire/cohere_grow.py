@@ -20,7 +20,7 @@ class CohereGrower(ItemForEach):
         names = [n for n in _HANDED_BACK if like is None or n in like]
         return {"role": "assistant", **{n: said[n] for n in names if not is_empty(said.get(n))}}
 
-    def result(self, result: ToolResult, like: JsonObject | None) -> JsonObject:
+    def result(self, result: ToolResult, said: JsonObject, like: JsonObject | None) -> JsonObject:
         content: Json = result.text
         theirs = items(obj(like).get("content"))
         if theirs and obj(theirs[0]).get("type") == "document":

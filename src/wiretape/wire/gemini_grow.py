@@ -14,7 +14,7 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.gemini_keys import spelled
 from wiretape.wire.gemini_payload import Chunks, read_chunks, unwrapped
 from wiretape.wire.gemini_stream import GenerateAssembly
-from wiretape.wire.growing import beyond, named, replaced
+from wiretape.wire.growing import InList, named
 from wiretape.wire.lenient import UNREADABLE, items, load, obj, string
 from wiretape.wire.payload import JsonPayload
 
@@ -23,7 +23,7 @@ _MODEL = re.compile(r"(/)[^/:?]+(:(?:streamGenerateContent|generateContent)(?=$|
 _SAYS = ("output", "result", "return_value", "content", "error")
 
 
-class GenerateGrower:
+class GenerateGrower(InList):
     def history(self, body: JsonObject) -> tuple[str, ...]:
         if "contents" not in body:
             for name in _WRAPPERS:
@@ -42,31 +42,28 @@ class GenerateGrower:
             assembly.add(event)
         return assembly.value()
 
-    def grow(
-        self,
-        body: JsonObject,
-        answer: JsonObject,
-        results: Sequence[ToolResult] = (),
-        user: str | None = None,
-        like: JsonObject | None = None,
-    ) -> JsonObject:
+    def listed(self, body: JsonObject) -> list[Json]:
         path = self.history(body)
-        history = named(body, path)
-        if not history and isinstance(obj(_at(body, path)), dict) and _at(body, path):
-            history = [_at(body, path)]  # one content, not in a list
-        later = beyond(history, named(obj(like), path))
-        made = list(history)
+        alone = obj(_at(body, path))
+        return [alone] if alone else named(body, path)  # one content, not in a list
+
+    def handed_back(self, answer: JsonObject, later: Sequence[JsonObject]) -> list[Json]:
         content = obj(obj(next(iter(items(answer.get("candidates"))), None)).get("content"))
-        if parts := _handed_back(items(content.get("parts")), later):
-            made.append({"role": "model", "parts": parts})
+        parts = _handed_back(items(content.get("parts")), later)
+        return [{"role": "model", "parts": parts}] if parts else []
+
+    def said(
+        self, results: Sequence[ToolResult], user: str | None, answer: JsonObject, later: Sequence[JsonObject]
+    ) -> list[Json]:
         theirs = [obj(part) for item in later for part in items(item.get("parts")) if _response_in(part)]
-        said: list[Json] = [_result(r, _like(r, n, theirs)) for n, r in enumerate(results)]
-        if said:
+        parts: list[Json] = [_result(r, _like(r, n, theirs)) for n, r in enumerate(results)]
+        made: list[Json] = []
+        if parts:
             role = next((i.get("role") for i in later if any(map(_response_in, items(i.get("parts"))))), "user")
-            made.append({"role": role or "user", "parts": said})
+            made.append({"role": role or "user", "parts": parts})
         if user is not None:
             made.append({"role": "user", "parts": [{"text": user}]})
-        return replaced(body, path, made)
+        return made
 
     def retarget(self, url: str, body: JsonObject, model: str) -> tuple[str, JsonObject]:
         if "model" in body:  # Code Assist

@@ -20,6 +20,7 @@ from wiretape.wire.call_frame import (
 )
 from wiretape.wire.failures import Phase, call_error, has_error
 from wiretape.wire.gemini_generate import gemini_error
+from wiretape.wire.gemini_interactions_grow import InteractionsGrower
 from wiretape.wire.gemini_interactions_stream import InteractionAssembly
 from wiretape.wire.gemini_parts import system_content
 from wiretape.wire.gemini_payload import Chunks, read_chunks
@@ -35,6 +36,7 @@ _SHOWS_INTERACTION = frozenset({"steps", "outputs", "status", "object"})
 class GeminiInteractions:
     name: ClassVar[str] = "gemini.interactions"
     volatile: ClassVar[Volatile] = Volatile(settings=frozenset({"previous_interaction_id", "labels"}))
+    grower: ClassVar[InteractionsGrower] = InteractionsGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):

@@ -14,7 +14,7 @@ from wiretape.model.call import ToolResult
 from wiretape.model.http import Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.base import WireFormat
-from wiretape.wire.lenient import items, obj
+from wiretape.wire.lenient import is_empty, items, obj
 from wiretape.wire.payload import Event, EventPayload, JsonPayload, read_payload
 
 
@@ -22,7 +22,7 @@ class Grower(Protocol):
     """How one format's conversations go on."""
 
     def history(self, body: JsonObject) -> tuple[str, ...]:
-        """Where in a request body the list stands that grows, as member names from the outside in."""
+        """Where in a request body the list stands that grows, as member names from the outside in; () where none is."""
         ...
 
     def answer(self, response: Response) -> JsonObject:
@@ -45,6 +45,10 @@ class Grower(Protocol):
 
     def retarget(self, url: str, body: JsonObject, model: str) -> tuple[str, JsonObject]:
         """The same request for another model, wherever the format names it."""
+        ...
+
+    def held(self, body: JsonObject) -> JsonObject:
+        """The members of a body that name a history which the provider holds; {} where the body has all of it."""
         ...
 
 
@@ -74,28 +78,36 @@ def assembled(response: Response, assembly: Assembles) -> JsonObject:
 
 
 class BodyModel:
-    """Formats that name the model in the body."""
+    """Formats that name the model in the body, and whose requests carry all of their history."""
 
     def retarget(self, url: str, body: JsonObject, model: str) -> tuple[str, JsonObject]:
         return url, {**body, "model": model}
 
+    def held(self, body: JsonObject) -> JsonObject:
+        return {}
 
-class InMessages(BodyModel):
-    """Formats whose history is the body's `messages`."""
+
+class InList(BodyModel):
+    """The frame of formats whose history is one list: it goes on with the answer, then with what the client says.
+
+    `later` are the items that a later request of the same client has after this history: they show how it spells.
+    """
 
     def history(self, body: JsonObject) -> tuple[str, ...]:
         return ("messages",)
 
+    def listed(self, body: JsonObject) -> list[Json]:
+        """The history so far."""
+        return named(body, self.history(body))
 
-class ItemForEach(InMessages):
-    """Formats that hand back one item for the answer's `message`, and one of the role `tool` for each result."""
-
-    def assistant(self, said: JsonObject, like: JsonObject | None) -> JsonObject:
-        """The answer as an item of the history. `like`: how the client spelled it."""
+    def handed_back(self, answer: JsonObject, later: Sequence[JsonObject]) -> list[Json]:
+        """The answer as items of the history."""
         raise NotImplementedError
 
-    def result(self, result: ToolResult, like: JsonObject | None) -> JsonObject:
-        """What a tool said, as an item. `like`: how the client spelled one."""
+    def said(
+        self, results: Sequence[ToolResult], user: str | None, answer: JsonObject, later: Sequence[JsonObject]
+    ) -> list[Json]:
+        """What the tools and the user say, as items. `answer`: what asked for the tools."""
         raise NotImplementedError
 
     def grow(
@@ -106,17 +118,133 @@ class ItemForEach(InMessages):
         user: str | None = None,
         like: JsonObject | None = None,
     ) -> JsonObject:
-        history = items(body.get("messages"))
-        later = beyond(history, items(obj(like).get("messages")))
-        made, said = list(history), obj(answer.get("message"))
-        if said:
-            made.append(self.assistant(said, with_role(later, "assistant")))
-        spelled = [item for item in later if item.get("role") == "tool"]
-        for n, result in enumerate(results):
-            made.append(self.result(result, spelled[min(n, len(spelled) - 1)] if spelled else None))
+        history = self.listed(body)
+        later = beyond(history, self.listed(obj(like)))
+        made = [*history, *self.handed_back(answer, later), *self.said(results, user, answer, later)]
+        return replaced(body, self.history(body), made)
+
+
+class ItemForEach(InList):
+    """Formats that hand back one item for the answer's message, and one for each result."""
+
+    results_by: tuple[str, ...] = ("tool",)  # roles of the items that have results
+
+    def message(self, answer: JsonObject) -> JsonObject:
+        """What the model said, in the format's own shape."""
+        return obj(answer.get("message"))
+
+    def assistant(self, said: JsonObject, like: JsonObject | None) -> JsonObject:
+        """The answer as an item of the history. `like`: how the client spelled it."""
+        raise NotImplementedError
+
+    def result(self, result: ToolResult, said: JsonObject, like: JsonObject | None) -> JsonObject:
+        """What a tool said, as an item. `said`: the answer that asked for it; `like`: how the client spelled one."""
+        raise NotImplementedError
+
+    def handed_back(self, answer: JsonObject, later: Sequence[JsonObject]) -> list[Json]:
+        said = self.message(answer)
+        return [self.assistant(said, with_role(later, "assistant"))] if said else []
+
+    def said(
+        self, results: Sequence[ToolResult], user: str | None, answer: JsonObject, later: Sequence[JsonObject]
+    ) -> list[Json]:
+        message = self.message(answer)
+        spelled = [item for item in later if item.get("role") in self.results_by]
+        made: list[Json] = [self.result(r, message, _alike(r, n, spelled)) for n, r in enumerate(results)]
+        return made if user is None else [*made, {"role": "user", "content": user}]
+
+
+class ResultsLead(InList):
+    """Formats that hand back the parts of an answer, and whose next user message begins with the results."""
+
+    def parts(self, answer: JsonObject, like: JsonObject | None) -> list[Json]:
+        """The answer's parts that are handed back. `like`: the message in which the client handed them back."""
+        raise NotImplementedError
+
+    def result(self, result: ToolResult) -> JsonObject:
+        """What a tool said, as a part."""
+        raise NotImplementedError
+
+    def words(self, user: str) -> JsonObject:
+        """What the user says, as a part."""
+        return {"text": user}
+
+    def handed_back(self, answer: JsonObject, later: Sequence[JsonObject]) -> list[Json]:
+        parts = self.parts(answer, with_role(later, "assistant"))
+        return [{"role": "assistant", "content": parts}] if parts else []
+
+    def said(
+        self, results: Sequence[ToolResult], user: str | None, answer: JsonObject, later: Sequence[JsonObject]
+    ) -> list[Json]:
+        parts: list[Json] = [self.result(result) for result in results]
         if user is not None:
-            made.append({"role": "user", "content": user})
-        return {**body, "messages": made}
+            parts.append(self.words(user))
+        return [{"role": "user", "content": parts}] if parts else []
+
+
+class MayBeHeld(BodyModel):
+    """The frame of formats whose `input` is all of the history, or only what is new where the provider holds the rest.
+
+    `previous` is the member that names the answer after which a held history goes on.
+    """
+
+    previous = "previous_response_id"
+
+    def history(self, body: JsonObject) -> tuple[str, ...]:
+        return ("input",)
+
+    def listed(self, given: Json) -> list[Json]:
+        """What stands in `input`, as a list of items."""
+        raise NotImplementedError
+
+    def words(self, user: str) -> Json:
+        """What the user says, as an item."""
+        raise NotImplementedError
+
+    def handed_back(self, answer: JsonObject, theirs: Sequence[JsonObject] | None) -> list[Json]:
+        """The answer's items. `theirs`: what the client's request has after this history; None where none is known."""
+        raise NotImplementedError
+
+    def result(self, result: ToolResult, answer: JsonObject, like: Sequence[JsonObject]) -> Json:
+        """What a tool said, as an item. `answer`: what asked for it; `like`: what the client says at that place."""
+        raise NotImplementedError
+
+    def grow(
+        self,
+        body: JsonObject,
+        answer: JsonObject,
+        results: Sequence[ToolResult] = (),
+        user: str | None = None,
+        like: JsonObject | None = None,
+    ) -> JsonObject:
+        held = self.goes_on_from(like if like is not None else body, answer)
+        before = [] if held is not None else self.listed(body.get("input"))
+        theirs = beyond(before, self.listed(like.get("input"))) if like is not None else None
+        said = [self.result(result, answer, theirs or ()) for result in results]
+        if user is not None:
+            said.append(self.words(user))
+        rest = {name: value for name, value in body.items() if name != self.previous}
+        if held is not None:
+            return {**rest, **held, "input": said}
+        return {**rest, "input": [*before, *self.handed_back(answer, theirs), *said]}
+
+    def goes_on_from(self, habit: JsonObject, answer: JsonObject) -> JsonObject | None:
+        """The members that name a history which the provider holds; None where the request carries it all.
+
+        `habit`: a request of the same client.
+        """
+        if is_empty(habit.get(self.previous)) or not answer.get("id"):
+            return None
+        return {self.previous: answer["id"]}
+
+    def held(self, body: JsonObject) -> JsonObject:
+        return {self.previous: body[self.previous]} if body.get(self.previous) is not None else {}
+
+
+def _alike(result: ToolResult, position: int, spelled: Sequence[JsonObject]) -> JsonObject | None:
+    """How the client spells this result: by its id, else by its place."""
+    same = next((item for item in spelled if result.id and item.get("tool_call_id") == result.id), None)
+    return same or (spelled[min(position, len(spelled) - 1)] if spelled else None)
 
 
 def beyond(history: Sequence[Json], like: Sequence[Json]) -> list[JsonObject]:

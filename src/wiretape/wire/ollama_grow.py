@@ -21,7 +21,7 @@ class OllamaGrower(ItemForEach):
         kept = {n: said[n] for n in _HANDED_BACK if n not in dropped and not is_empty(said.get(n))}
         return {"role": "assistant", "content": "", **kept}
 
-    def result(self, result: ToolResult, like: JsonObject | None) -> JsonObject:
+    def result(self, result: ToolResult, said: JsonObject, like: JsonObject | None) -> JsonObject:
         item: JsonObject = {"role": "tool", "content": result.text}
         if like is None:
             named = {"tool_name": result.name, "tool_call_id": result.id}

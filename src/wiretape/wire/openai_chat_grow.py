@@ -2,56 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from wiretape.model.call import ToolResult
 from wiretape.model.http import Response
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.growing import InMessages, assembled, beyond, text_and_parts, with_role
+from wiretape.wire.growing import ItemForEach, assembled, text_and_parts
 from wiretape.wire.lenient import is_empty, items, obj, string
 from wiretape.wire.openai_chat_stream import ChatAssembly
 
 _THOUGHTS = ("reasoning_content", "reasoning", "reasoning_details")
 _HANDED_BACK = ("refusal", "function_call", "prefix")
-_ROLES = ("tool", "function")
 
 
-class ChatGrower(InMessages):
+class ChatGrower(ItemForEach):
+    results_by = ("tool", "function")
+
     def answer(self, response: Response) -> JsonObject:
         return assembled(response, ChatAssembly())
 
-    def grow(
-        self,
-        body: JsonObject,
-        answer: JsonObject,
-        results: Sequence[ToolResult] = (),
-        user: str | None = None,
-        like: JsonObject | None = None,
-    ) -> JsonObject:
-        history = items(body.get("messages"))
-        later = beyond(history, items(obj(like).get("messages")))
-        made = list(history)
-        said = obj(obj(next(iter(items(answer.get("choices"))), None)).get("message"))
-        if said:
-            made.append(assistant_item(said, with_role(later, "assistant")))
-        spelled = [item for item in later if item.get("role") in _ROLES]
-        made += [result_item(result, said, _alike(result, n, spelled)) for n, result in enumerate(results)]
-        if user is not None:
-            made.append({"role": "user", "content": user})
-        return {**body, "messages": made}
+    def message(self, answer: JsonObject) -> JsonObject:
+        return obj(obj(next(iter(items(answer.get("choices"))), None)).get("message"))
 
+    def assistant(self, said: JsonObject, like: JsonObject | None) -> JsonObject:
+        calls = items(said.get("tool_calls")) or [said["tool_calls"]] if said.get("tool_calls") else []
+        item: JsonObject = {"role": "assistant", "content": _content(said, like)}
+        item.update({name: said[name] for name in _HANDED_BACK if not is_empty(said.get(name))})
+        if not is_empty(obj(said.get("audio")).get("id")):
+            item["audio"] = {"id": said["audio"]["id"]}
+        item.update(_thoughts(said, like))
+        if calls:
+            item["tool_calls"] = [_call(call) for call in calls]
+        return item
 
-def assistant_item(said: JsonObject, like: JsonObject | None) -> JsonObject:
-    """The answer as an item of the history. `like`: how the client spelled it."""
-    calls = items(said.get("tool_calls")) or [said["tool_calls"]] if said.get("tool_calls") else []
-    item: JsonObject = {"role": "assistant", "content": _content(said, like)}
-    item.update({name: said[name] for name in _HANDED_BACK if not is_empty(said.get(name))})
-    if not is_empty(obj(said.get("audio")).get("id")):
-        item["audio"] = {"id": said["audio"]["id"]}
-    item.update(_thoughts(said, like))
-    if calls:
-        item["tool_calls"] = [_call(call) for call in calls]
-    return item
+    def result(self, result: ToolResult, said: JsonObject, like: JsonObject | None) -> JsonObject:
+        """Some clients name the tool, some dialects have nothing but the name."""
+        legacy = obj(said.get("function_call")) if not said.get("tool_calls") else {}
+        name = result.name or string(legacy.get("name")) or _name_of(result.id, said)
+        content: Json = result.text
+        if result.parts or isinstance(obj(like).get("content"), list):
+            content = text_and_parts(result, {"type": "text", "text": result.text})
+        if legacy or obj(like).get("role") == "function":
+            return {"role": "function", "name": name, "content": content}
+        item: JsonObject = {"role": "tool"}
+        if result.id and (like is None or like.get("tool_call_id")):
+            item["tool_call_id"] = result.id
+        if name and ("tool_call_id" not in item or "name" in obj(like)):
+            item["name"] = name
+        item["content"] = content
+        return item
 
 
 def _content(said: JsonObject, like: JsonObject | None) -> Json:
@@ -89,30 +86,6 @@ def _call(raw: Json) -> JsonObject:
     if not is_empty(call.get("function")) and is_empty(call.get("custom")):
         call.pop("custom", None)
     return call
-
-
-def _alike(result: ToolResult, position: int, spelled: Sequence[JsonObject]) -> JsonObject | None:
-    """How the client spells this result: by its id, else by its place."""
-    same = next((item for item in spelled if result.id and item.get("tool_call_id") == result.id), None)
-    return same or (spelled[min(position, len(spelled) - 1)] if spelled else None)
-
-
-def result_item(result: ToolResult, said: JsonObject, like: JsonObject | None) -> JsonObject:
-    """What a tool said. Some clients name the tool, some dialects have nothing but the name."""
-    legacy = obj(said.get("function_call")) if not said.get("tool_calls") else {}
-    name = result.name or string(legacy.get("name")) or _name_of(result.id, said)
-    content: Json = result.text
-    if result.parts or isinstance(obj(like).get("content"), list):
-        content = text_and_parts(result, {"type": "text", "text": result.text})
-    if legacy or obj(like).get("role") == "function":
-        return {"role": "function", "name": name, "content": content}
-    item: JsonObject = {"role": "tool"}
-    if result.id and (like is None or like.get("tool_call_id")):
-        item["tool_call_id"] = result.id
-    if name and ("tool_call_id" not in item or "name" in obj(like)):
-        item["name"] = name
-    item["content"] = content
-    return item
 
 
 def _name_of(call_id: str | None, said: JsonObject) -> str | None:

@@ -10,53 +10,31 @@ from collections.abc import Sequence
 from wiretape.model.call import ToolResult
 from wiretape.model.http import Response
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.growing import BodyModel, assembled, beyond, text_and_parts
+from wiretape.wire.growing import MayBeHeld, assembled, text_and_parts
 from wiretape.wire.lenient import is_empty, items, obj
 from wiretape.wire.openai_responses_stream import ResponseAssembly
 
 _ANSWER_ONLY = ("status", "created_by", "format")
 
 
-class ResponsesGrower(BodyModel):
-    def history(self, body: JsonObject) -> tuple[str, ...]:
-        return ("input",)
-
+class ResponsesGrower(MayBeHeld):
     def answer(self, response: Response) -> JsonObject:
         return assembled(response, ResponseAssembly())
 
-    def grow(
-        self,
-        body: JsonObject,
-        answer: JsonObject,
-        results: Sequence[ToolResult] = (),
-        user: str | None = None,
-        like: JsonObject | None = None,
-    ) -> JsonObject:
-        output = items(answer.get("output"))
-        said: list[Json] = [_result(result, _call_of(result, output)) for result in results]
-        if user is not None:
-            said.append({"role": "user", "content": user})
-        held = _held(body, answer, like)
-        if held is not None:
-            return {**{k: v for k, v in body.items() if k != "previous_response_id"}, **held, "input": said}
-        history = _listed(body.get("input"))
-        theirs = beyond(history, _listed(obj(like).get("input"))) if like is not None else None
-        rest = {k: v for k, v in body.items() if k != "previous_response_id"}
-        return {**rest, "input": [*history, *_handed_back(output, theirs), *said]}
+    def listed(self, given: Json) -> list[Json]:
+        return [self.words(given)] if isinstance(given, str) else items(given)
 
+    def words(self, user: str) -> Json:
+        return {"role": "user", "content": user}
 
-def _held(body: JsonObject, answer: JsonObject, like: JsonObject | None) -> JsonObject | None:
-    """The members that name a history which the provider holds; None where the request carries it all."""
-    habit = like if like is not None else body
-    if not is_empty(habit.get("conversation")):
-        return {}
-    if is_empty(habit.get("previous_response_id")) or not answer.get("id"):
-        return None
-    return {"previous_response_id": answer["id"]}
+    def handed_back(self, answer: JsonObject, theirs: Sequence[JsonObject] | None) -> list[Json]:
+        return _handed_back(items(answer.get("output")), theirs)
 
+    def result(self, result: ToolResult, answer: JsonObject, like: Sequence[JsonObject]) -> Json:
+        return _result(result, _call_of(result, items(answer.get("output"))))
 
-def _listed(given: Json) -> list[Json]:
-    return [{"role": "user", "content": given}] if isinstance(given, str) else items(given)
+    def goes_on_from(self, habit: JsonObject, answer: JsonObject) -> JsonObject | None:
+        return {} if not is_empty(habit.get("conversation")) else super().goes_on_from(habit, answer)
 
 
 def _handed_back(output: Sequence[Json], theirs: Sequence[JsonObject] | None) -> list[Json]:

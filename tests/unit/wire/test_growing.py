@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from tests.support.growing import FORMATS, Format
+from tests.support.wire_binary import chunk
 
 from wiretape.model.call import ToolResult
 from wiretape.model.http import Headers, JsonBody, Response, StreamBody
 from wiretape.wire.growing import grower_of
 from wiretape.wire.registry import built_in
 
-BY_NAME = {one.name: one for one in FORMATS}
+BY_NAME = {one.label: one for one in FORMATS}
 CALL = ("call_1", "weather", {"city": "Bern"})
 
 
@@ -22,11 +24,11 @@ def grown(name: str, answer: dict[str, Any], *results: ToolResult, **more: Any) 
 
 def test_formats_without_a_way_to_grow_say_so() -> None:
     without = {form.name for form in built_in() if grower_of(form) is None}
-    assert {"bedrock.invoke", "gemini.interactions", "ollama.generate", "openai.completions"} <= without
-    assert not without & BY_NAME.keys()
+    assert {"ollama.generate", "openai.completions"} <= without
+    assert not without & {one.name for one in FORMATS}
 
 
-@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.label)
 def test_nothing_that_was_given_is_changed_and_what_stays_is_shared(one: Format) -> None:
     before = repr(one.body)
     body = one.grower.grow(one.body, one.answer("Let me see.", [CALL]), [ToolResult("call_1", "weather", "7")])
@@ -36,7 +38,7 @@ def test_nothing_that_was_given_is_changed_and_what_stays_is_shared(one: Format)
         assert body[path[0]][0] is one.body[path[0]][0]
 
 
-@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.label)
 def test_the_model_is_named_where_the_format_names_it(one: Format) -> None:
     url, body = one.grower.retarget(one.url, one.body, "other-1")
     request = one.request(body)
@@ -292,6 +294,123 @@ def test_cohere_hands_back_the_plan_and_spells_results_as_documents_where_its_cl
     like = {"messages": [*BY_NAME["cohere.chat"].body["messages"], said, {"role": "tool", "content": documents}]}
     spelled = grown("cohere.chat", answer, ToolResult("c1", None, "8"), like=like)
     assert spelled["messages"][2]["content"] == [{"type": "document", "document": {"data": "8"}}]
+
+
+# -- Interactions ----------------------------------------------------------------------------------------------------
+
+
+THOUGHT = {"type": "thought", "signature": "EqQB", "summary": [{"type": "text", "text": "Hm."}]}
+FUNCTION_CALL = {"type": "function_call", "id": "c1", "name": "weather", "arguments": {"city": "Bern"}}
+INTERACTION = {"id": "i1", "status": "requires_action", "steps": [THOUGHT, FUNCTION_CALL]}
+
+
+def test_interactions_hand_back_their_steps_where_nobody_holds_them() -> None:
+    body = grown("gemini.interactions", INTERACTION, ToolResult("c1", None, "7", is_error=True), user="Go on.")
+    assert body["input"] == [
+        {"type": "user_input", "content": [{"type": "text", "text": "How warm is it?"}]},
+        THOUGHT,
+        FUNCTION_CALL,
+        {"type": "function_result", "call_id": "c1", "name": "weather", "result": "7", "is_error": True},
+        {"type": "user_input", "content": [{"type": "text", "text": "Go on."}]},
+    ]
+    assert "previous_interaction_id" not in body
+
+
+def test_interactions_send_only_what_is_new_where_the_provider_holds_the_history() -> None:
+    like = {"previous_interaction_id": "i0", "input": [{"type": "function_result", "call_id": "x", "result": [{}]}]}
+    body = grown("gemini.interactions", INTERACTION, ToolResult("c1", "weather", "7"), like=like)
+    assert body["previous_interaction_id"] == "i1"
+    assert body["input"] == [{"type": "function_result", "call_id": "c1", "result": [{"type": "text", "text": "7"}]}]
+    assert BY_NAME["gemini.interactions"].grower.held(body) == {"previous_interaction_id": "i1"}
+
+
+def test_interactions_spell_results_as_their_client_does_and_leave_thoughts_out_with_it() -> None:
+    question = {"type": "user_input", "content": "How warm is it?"}
+    given = {"type": "function_result", "call_id": "c1", "name": "weather", "result": {"degrees": 7}}
+    like = {"model": "m", "input": [question, FUNCTION_CALL, given]}
+    before = {"model": "m", "input": [question]}
+    body = grown("gemini.interactions", INTERACTION, ToolResult("c1", None, '{"degrees": 8}'), like=like, body=before)
+    assert body["input"] == [question, FUNCTION_CALL, {**given, "result": {"degrees": 8}}]
+
+
+def test_interactions_put_content_without_a_step_into_one() -> None:
+    image = {"type": "image", "uri": "gs://a/b.png"}
+    before = {"model": "m", "input": ["What is this?", image]}
+    body = grown("gemini.interactions", {"id": "i1", "outputs": [{"type": "text", "text": "A cat."}]}, body=before)
+    assert body["input"] == [
+        {"type": "user_input", "content": [{"type": "text", "text": "What is this?"}, image]},
+        {"type": "model_output", "content": [{"type": "text", "text": "A cat."}]},
+    ]
+
+
+def test_interactions_are_put_together_from_a_stream() -> None:
+    events = [
+        {"event_type": "interaction.created", "interaction": {"id": "i1", "status": "in_progress"}},
+        {"event_type": "step.start", "index": 0, "step": {"type": "model_output"}},
+        {"event_type": "step.delta", "index": 0, "delta": {"type": "text", "text": "Se"}},
+        {"event_type": "step.delta", "index": 0, "delta": {"type": "text", "text": "ven."}},
+        {"event_type": "step.stop", "index": 0},
+        {"event_type": "interaction.completed", "interaction": {"id": "i1", "status": "completed"}},
+    ]
+    frames = [b"data: %s\n\n" % json.dumps(event).encode() for event in events]
+    response = Response(200, Headers([("content-type", "text/event-stream")]), 0, StreamBody(frames, [0] * len(frames)))
+    answer = BY_NAME["gemini.interactions"].grower.answer(response)
+    assert answer["id"] == "i1"
+    assert grown("gemini.interactions", answer)["input"][1:] == [
+        {"type": "model_output", "content": [{"type": "text", "text": "Seven."}]}
+    ]
+
+
+# -- Invoke ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("vendor", "events", "said"),
+    [
+        (
+            "anthropic",
+            [
+                {"type": "message_start", "message": {"id": "msg_1", "role": "assistant", "content": []}},
+                {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Seven."}},
+                {"type": "content_block_stop", "index": 0},
+                {"type": "message_stop", "amazon-bedrock-invocationMetrics": {"inputTokenCount": 9}},
+            ],
+            {"role": "assistant", "content": [{"type": "text", "text": "Seven."}]},
+        ),
+        (
+            "nova",
+            [
+                {"messageStart": {"role": "assistant"}},
+                {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Seven."}}},
+                {"contentBlockStop": {"contentBlockIndex": 0}},
+                {"messageStop": {"stopReason": "end_turn"}},
+            ],
+            {"role": "assistant", "content": [{"text": "Seven."}]},
+        ),
+        (
+            "chat",
+            [{"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Seven."}, "finish_reason": "stop"}]}],
+            {"role": "assistant", "content": "Seven."},
+        ),
+    ],
+    ids=["anthropic", "nova", "chat"],
+)
+def test_invoke_grows_as_its_vendor_does(vendor: str, events: list[dict[str, Any]], said: dict[str, Any]) -> None:
+    one = BY_NAME[f"bedrock.invoke {vendor}"]
+    frames = [chunk(event) for event in events]
+    headers = Headers([("content-type", "application/vnd.amazon.eventstream")])
+    answer = one.grower.answer(Response(200, headers, 0, StreamBody(frames, [0] * len(frames))))
+    assert one.grower.grow(one.body, answer)["messages"][1:] == [said]
+
+
+def test_a_plain_prompt_has_no_history_that_could_grow() -> None:
+    grower = BY_NAME["bedrock.invoke anthropic"].grower
+    body = {"prompt": "[INST] How warm is it? [/INST]", "max_gen_len": 9}
+    assert grower.history(body) == ()
+    assert grower.grow(body, {"generation": "Seven."}, user="Thanks.") is body
+    embedding = {"inputText": "warm"}
+    assert (grower.history(embedding), grower.held(embedding)) == ((), {})
 
 
 def test_an_answer_that_cannot_be_read_adds_nothing() -> None:
