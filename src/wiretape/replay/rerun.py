@@ -8,24 +8,25 @@ user's words, reminders, another prompt) is taken from the tape. Hooks may chang
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 from wiretape.loop.run import build_run
 from wiretape.loop.words import answer_text
-from wiretape.model.call import ModelCall, ToolCall, ToolResult
+from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, JsonBody, Response
 from wiretape.model.jsonvalue import JsonObject
 from wiretape.model.loop import Run
 from wiretape.replay.canonical import canonical
 from wiretape.replay.growth import Grown, Growth, with_given
-from wiretape.replay.loosen import loose
 from wiretape.replay.mask import Masker
-from wiretape.replay.rerun_plan import Grounds, Take, client_calls, plan, results_in
-from wiretape.replay.rerun_tasks import Task, passed_on, task_of, with_task
+from wiretape.replay.rerun_parting import Parting
+from wiretape.replay.rerun_plan import Grounds, Take, client_calls, plan
+from wiretape.replay.rerun_tasks import Task, task_of, with_task
+from wiretape.replay.rerun_threads import Thread, Waiting
+from wiretape.replay.rerun_tools import Tools
 from wiretape.replay.rerun_values import BodyHook, Outcome, Row, Send, Stopped, ToolHook
-from wiretape.replay.tool_book import Found, ToldResult, ToolBook, parsed_arguments, told_on_the_wire
+from wiretape.replay.tool_book import ToldResult
 from wiretape.replay.values import Difference, Tier
 from wiretape.wire.base import Memo
 from wiretape.wire.growing import Grower, named
@@ -33,34 +34,6 @@ from wiretape.wire.registry import Registry, decode, default_registry
 
 _ASIDE = "beside the loop"
 MOST_NEW = 40  # calls that a thread may make after the runs have parted, before somebody should look
-
-
-@dataclass(slots=True, eq=False)
-class _Thread:
-    """One agent's conversation while it is played."""
-
-    takes: list[Take]
-    at: int = 0  # the take that is next
-    body: JsonObject = field(default_factory=dict)  # sent last
-    before: Take | None = None  # the recorded call that our last one stands for
-    reply: JsonObject = field(default_factory=dict)
-    call: ModelCall | None = None  # our last answer, decoded
-    parted: bool = False  # our last answer went another way than the recorded one
-    stopped: bool = False
-    new: int = 0
-
-    @property
-    def next(self) -> Take | None:
-        return self.takes[self.at] if self.at < len(self.takes) else None
-
-
-class _Waiting(NamedTuple):
-    """A request that waits for its answer, and what will be said of it."""
-
-    send: Send
-    row: Row
-    take: Take
-    thread: _Thread
 
 
 class Rerun:
@@ -86,17 +59,15 @@ class Rerun:
         self._live = live
         self._masker = Masker(mask)
         self._memo = Memo()
-        self._tools = tools
         self._change = change
-        self._told = told
-        self._threads: dict[int, _Thread] = {}
+        self._threads: dict[int, Thread] = {}
         self._asked: dict[int, tuple[ToolCall, ...]] = {}  # recorded call -> what our answer asked for in its place
-        self._final: dict[int, str] = {}  # agent -> what it said last
-        self._cut_off: set[int] = set()  # agents that could not go on
+        self._tools = Tools(self.run, self.takes, self._masker, told, tools)
+        self._parting = Parting(self._masker)
         self._seen: set[bytes] = set()  # differences that were told
-        self._waiting: _Waiting | None = None
+        self._waiting: Waiting | None = None
         for take in self._played(self.takes):
-            self._threads.setdefault(_lane(take), _Thread([])).takes.append(take)
+            self._threads.setdefault(_lane(take), Thread([])).takes.append(take)
 
     # -- what a driver calls ------------------------------------------------------------------------------------------
 
@@ -155,7 +126,7 @@ class Rerun:
                 kept.append(take)
         return kept
 
-    def _due(self) -> _Thread | None:
+    def _due(self) -> Thread | None:
         """A thread that went its own way finishes its turn first; else the order is that of the tape."""
         busy = [t for t in self._threads.values() if t.parted and not t.stopped and client_calls(t.call)]
         if busy:
@@ -178,7 +149,7 @@ class Rerun:
 
     # -- building requests --------------------------------------------------------------------------------------------
 
-    def _advance(self, thread: _Thread) -> Send | None:
+    def _advance(self, thread: Thread) -> Send | None:
         take = thread.next
         if thread.parted:
             if client_calls(thread.call):
@@ -190,7 +161,7 @@ class Rerun:
         before = thread.before
         return self._first(thread, take) if before is None else self._goes_on(thread, take, before)
 
-    def _first(self, thread: _Thread, take: Take) -> Send | None:
+    def _first(self, thread: Thread, take: Take) -> Send | None:
         """A thread's first request is its program's; a subagent's task comes from what its parent asked for."""
         ground = take.grounds
         if ground is None:
@@ -224,11 +195,11 @@ class Rerun:
         at = task.position
         return asked[at] if at < len(asked) and asked[at].name == task.use.call.name else None
 
-    def _as_recorded(self, thread: _Thread, take: Take, note: str) -> Send | None:
+    def _as_recorded(self, thread: Thread, take: Take, note: str) -> Send | None:
         body = take.grounds.body if take.grounds is not None else None
         return self._ready(thread, take, self._row(take, "given", note=note), body)
 
-    def _goes_on(self, thread: _Thread, take: Take, before: Take) -> Send | None:
+    def _goes_on(self, thread: Thread, take: Take, before: Take) -> Send | None:
         ground, base = take.grounds, before.grounds
         if ground is None or base is None:
             return self._as_recorded(thread, take, take.why_not or before.why_not)
@@ -256,26 +227,16 @@ class Rerun:
         self, before: Take, take: Take, ground: Grounds, base: Grounds, reply: JsonObject, growth: Growth
     ) -> Grown:
         """The recorded request beside what the recorded one before it becomes with this answer."""
-        results = self._recorded_results(before, take)
+        results = self._tools.recorded(before, take)
         made = [ground.grower.grow(base.body, reply, results, like=ground.body)]
         if before.failed or before.cut or take.step.cause.kind == "retry":
             made.append(base.body)  # a program may go on as if nothing had come
         compared = [growth.compare(body, ground.body, take.request) for body in made]
         return min(compared, key=lambda grown: (len(grown.differences), len(grown.given)))
 
-    def _recorded_results(self, before: Take, take: Take) -> list[ToolResult]:
-        """What the tools said, in the order of the request that tells it."""
-        order = {block.id: place for place, block in enumerate(results_in(take))}
-        found = []
-        for use in before.uses:
-            if use.result is not None and use.result_call == take.number:
-                found.append(self._hooked(use.call, replace(use.result, id=use.call.id, kind=use.call.kind)))
-        known = [result for result in found if result is not None]
-        return sorted(known, key=lambda result: order.get(result.id, len(order)))
-
     # -- after the runs have parted ------------------------------------------------------------------------------------
 
-    def _on_our_own(self, thread: _Thread) -> Send | None:
+    def _on_our_own(self, thread: Thread) -> Send | None:
         """The model asks for tools that the recorded run did not ask for here."""
         before = thread.before
         if before is None or before.grounds is None:
@@ -292,13 +253,13 @@ class Rerun:
         row = replace(self._row(before, "new"), number=None)
         return self._ready(thread, before, row, body, new=True)
 
-    def _habits(self, thread: _Thread, grower: Grower) -> JsonObject | None:
+    def _habits(self, thread: Thread, grower: Grower) -> JsonObject | None:
         """A recorded request that shows what its client hands back, if one has more of a history than ours."""
         ours = len(named(thread.body, grower.history(thread.body)))
         bodies = (take.grounds.body for take in thread.takes if take.grounds is not None)
         return next((body for body in bodies if len(named(body, grower.history(body))) > ours), None)
 
-    def _next_turn(self, thread: _Thread) -> Take | None:
+    def _next_turn(self, thread: Thread) -> Take | None:
         """The next recorded request that has words of the user's: there the run goes on. What lies before is passed."""
         while (take := thread.next) is not None:
             if take.step.cause.kind == "turn_start":
@@ -309,64 +270,37 @@ class Rerun:
             thread.at += 1
         return None
 
-    def _unreached(self, thread: _Thread, why: str) -> None:
+    def _unreached(self, thread: Thread, why: str) -> None:
         thread.at -= 1
         while (take := thread.next) is not None:
             self.rows.append(self._row(take, "not reached", note=why))
             thread.at += 1
         thread.stopped = True
 
-    def _stop(self, thread: _Thread, why: str) -> None:
+    def _stop(self, thread: Thread, why: str) -> None:
         number = thread.before.number if thread.before is not None else None
         self.stops.append(Stopped(thread.takes[0].step.thread, number, why))
         thread.stopped = True
-        self._cut_off.add(thread.takes[0].step.agent)
+        self._tools.cut_off.add(thread.takes[0].step.agent)
         while (take := thread.next) is not None:
             self.rows.append(self._row(take, "not reached"))
             thread.at += 1
 
-    # -- what tools say -----------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _book(self) -> ToolBook:
-        own = {one.name for one in self._told}
-        wire = told_on_the_wire(self.run, skip=own.__contains__)
-        return ToolBook([*self._told, *wire], self._masker)
-
-    def _results(self, thread: _Thread) -> list[ToolResult] | None:
+    def _results(self, thread: Thread) -> list[ToolResult] | None:
         """What the tools say that our last answer asked for; None (and the thread stops) where one is not known."""
         found: list[ToolResult] = []
+        before = thread.before if not thread.parted else None
         for position, call in enumerate(client_calls(thread.call)):
-            result = self._hooked(call, self._from_tape(thread, position, call))
+            result = self._tools.answer(call, before, position)
             if result is None:
                 self._stop(thread, f"nothing answers {call.name}({_short(call.arguments)})")
                 return None
             found.append(result)
         return found
 
-    def _from_tape(self, thread: _Thread, position: int, call: ToolCall) -> ToolResult | None:
-        before = thread.before
-        uses = before.uses if before is not None and not thread.parted else ()
-        use = uses[position] if position < len(uses) and uses[position].call.name == call.name else None
-        if use is not None and use.agent in self._cut_off:
-            return None  # what it gave on the tape is not what this run's subagent would have given
-        if use is not None and use.result is not None and use.agent is not None and use.agent in self._final:
-            child = next(t for t in reversed(self.takes) if t.step.agent == use.agent)
-            text = passed_on(use.result.text, child, self._final[use.agent])
-            return replace(use.result, id=call.id, name=use.result.name, text=text, kind=call.kind)
-        found = self._book.take(call.name, parsed_arguments(call.arguments), repeat=True)
-        if not isinstance(found, Found):
-            return None
-        told = found.told
-        named_so = told.use.result.name if told.use is not None and told.use.result is not None else None
-        return ToolResult(call.id, named_so or call.name, told.text, told.is_error, told.parts, call.kind)
-
-    def _hooked(self, call: ToolCall, found: ToolResult | None) -> ToolResult | None:
-        return self._tools(call, found) if self._tools is not None else found
-
     # -- rows ---------------------------------------------------------------------------------------------------------
 
-    def _ready(self, thread: _Thread, take: Take, row: Row, body: JsonObject | None, new: bool = False) -> Send | None:
+    def _ready(self, thread: Thread, take: Take, row: Row, body: JsonObject | None, new: bool = False) -> Send | None:
         """A request to send. Without an answer on the tape, and live without a body, there is nothing to ask for."""
         thread.before = take
         thread.call, thread.reply = None, {}
@@ -378,7 +312,7 @@ class Rerun:
         thread.body = body
         request = replace(take.request, body=JsonBody(body))
         send = Send(None if new else take.number, take.step.thread, request, body)
-        self._waiting = _Waiting(send, row, take, thread)
+        self._waiting = Waiting(send, row, take, thread)
         return send
 
     def _row(self, take: Take, outcome: Outcome, note: str = "", grown: Grown | None = None) -> Row:
@@ -405,7 +339,7 @@ class Rerun:
                 kept.append(apart)
         return tuple(kept)
 
-    def _told_answer(self, row: Row, thread: _Thread, take: Take, send: Send) -> Row:
+    def _told_answer(self, row: Row, thread: Thread, take: Take, send: Send) -> Row:
         call = thread.call
         assert call is not None
         asks = client_calls(call)
@@ -413,7 +347,7 @@ class Rerun:
         if send.number is not None:
             self._asked[send.number] = asks
         if not asks and text:
-            self._final[take.step.agent] = text
+            self._tools.final[take.step.agent] = text
         error = call.response.error if call.response is not None else None
         row = replace(row, asks=asks, said=text if error is None else f"{error.status} {error.message}")
         if not self._live or send.number is None:
@@ -421,23 +355,9 @@ class Rerun:
         if error is not None:
             self._stop(thread, f"the model answered {error.status}: {error.message}")
             return replace(row, parts="the live answer is an error")
-        parts = self._how_it_parts(take, client_calls(take.call), asks)
+        parts = self._parting(take, asks, self._tasked.keys())
         thread.parted = bool(parts)
         return replace(row, parts=parts)
-
-    def _how_it_parts(self, take: Take, recorded: Sequence[ToolCall], live: Sequence[ToolCall]) -> str:
-        if bool(recorded) != bool(live):
-            return "it answers instead of asking for tools" if recorded else "it asks for tools instead of answering"
-        if [tool.name for tool in recorded] != [tool.name for tool in live]:
-            return "it asks for other tools"
-        starts = {use.call.id for use in take.uses if use.agent in self._tasked}  # they get the task in our words
-        pairs = [(one, other) for one, other in zip(recorded, live, strict=True) if one.id not in starts]
-        alike = all(self._same_arguments(one, other) for one, other in pairs)
-        return "" if alike else "it asks with other arguments"
-
-    def _same_arguments(self, one: ToolCall, other: ToolCall) -> bool:
-        a, b = loose(parsed_arguments(one.arguments)), loose(parsed_arguments(other.arguments))
-        return bool(a == b or self._masker.value(a) == self._masker.value(b))
 
 
 def _short(text: str, most: int = 80) -> str:
@@ -451,5 +371,6 @@ def _lane(take: Take) -> int:
 
 def _is_aside(take: Take) -> bool:
     """Whether a call stands in a thread without going on from the one before it."""
-    kind = take.step.cause.kind
-    return kind == "side_call" or (kind != "retry" and not take.step.new_from and not take.call.request.held)
+    kind, request = take.step.cause.kind, take.call.request
+    goes_on = take.step.new_from or request.held or request.previous_response_id is not None
+    return kind == "side_call" or (kind != "retry" and not goes_on)

@@ -80,6 +80,8 @@ def _take(step: Step, exchange: Exchange, registry: Registry, uses: tuple[ToolUs
     value = body_json(request.body)
     if not why and grower is not None and _is_polled(call, exchange, grower):
         why = "its answer was asked for again and again until it was there"
+    if not why and grower is not None and isinstance(value, dict) and not grower.history(value):
+        why = f"a plain prompt in {call.format} does not say how it goes on"
     grounds = None
     if not why and form is not None and grower is not None and isinstance(value, dict):
         grounds = Grounds(form, grower, value)

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Request
 from wiretape.model.jsonvalue import JsonObject
-from wiretape.replay.growth import Given
+from wiretape.replay.growth_walk import Given
 from wiretape.replay.values import Difference, Tier
 
 Outcome: TypeAlias = Literal[

@@ -189,6 +189,67 @@ def test_tools_are_answered_from_the_tape_by_arguments() -> None:
     assert sent[1][-1] == {"role": "tool", "tool_call_id": "call_new", "content": "7 degrees"}
 
 
+INTERACTIONS = "https://generativelanguage.googleapis.com/v1beta/interactions"
+
+
+def as_json(value: dict[str, Any]) -> Response:
+    return Response(200, Headers([("content-type", "application/json")]), 0, JsonBody(value))
+
+
+def posted(url: str, *calls: tuple[dict[str, Any], dict[str, Any]]) -> list[Exchange]:
+    """(body, answer) of each call, as the exchanges of a tape."""
+    return [
+        Exchange(n, n * 10, Request("POST", url, Headers(), JsonBody(body)), as_json(said), Ended.COMPLETE, n * 10 + 5)
+        for n, (body, said) in enumerate(calls, 1)
+    ]
+
+
+def test_a_history_that_the_provider_holds_goes_on_from_our_own_answer() -> None:
+    call = {"type": "function_call", "id": "c1", "name": "weather", "arguments": {"city": "Bern"}}
+    result = {"type": "function_result", "call_id": "c1", "name": "weather", "result": "7 degrees"}
+    seven = {"type": "model_output", "content": [{"type": "text", "text": "Seven."}]}
+    exchanges = posted(
+        INTERACTIONS,
+        ({"model": "m", "input": "How warm is it?"}, {"id": "i1", "status": "requires_action", "steps": [call]}),
+        (
+            {"model": "m", "input": [result], "previous_interaction_id": "i1"},
+            {"id": "i2", "status": "completed", "steps": [seven]},
+        ),
+    )
+    assert outcomes(play(Rerun(exchanges))) == [(1, "given"), (2, "equal")]
+    sent: list[dict[str, Any]] = []
+
+    def answer(send: Send) -> Response:
+        sent.append(send.body)
+        return as_json({"id": f"live{len(sent)}", "status": "completed", "steps": [call if len(sent) == 1 else seven]})
+
+    assert outcomes(play(Rerun(exchanges, live=True), answer)) == [(1, "given"), (2, "equal")]
+    assert sent[1] == {"model": "m", "input": [result], "previous_interaction_id": "live1"}
+
+
+def test_a_request_that_names_its_history_is_no_call_beside_the_loop() -> None:
+    call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "weather", "arguments": "{}"}
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Seven."}]}
+    result = {"type": "function_call_output", "call_id": "c1", "output": "7 degrees"}
+    exchanges = posted(
+        "https://api.openai.com/v1/responses",
+        ({"model": "m", "input": "How warm is it?"}, {"id": "r1", "object": "response", "output": [call]}),
+        (
+            {"model": "m", "input": [result], "previous_response_id": "r1"},
+            {"id": "r2", "object": "response", "output": [said]},
+        ),
+    )
+    assert outcomes(play(Rerun(exchanges))) == [(1, "given"), (2, "equal")]
+
+
+def test_a_plain_prompt_is_given_and_says_why() -> None:
+    url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/meta.llama3/invoke"
+    said = {"generation": "Seven.", "stop_reason": "stop"}
+    rerun = play(Rerun(posted(url, ({"prompt": "How warm is it?"}, said), ({"prompt": "And in Rome?"}, said))))
+    note = "a plain prompt in bedrock.invoke does not say how it goes on"
+    assert [(row.outcome, row.note) for row in rerun.rows] == [("given", note)] * 2
+
+
 def test_an_unknown_tool_call_stops_the_thread_and_says_so() -> None:
     rerun = play(Rerun(LOOP, live=True), scripted(asks(("weather", {"city": "Oslo"}))))
     assert rerun.parted

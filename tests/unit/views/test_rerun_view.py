@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from wiretape.model.call import ToolCall
-from wiretape.replay.growth import Given
+from wiretape.replay.growth_walk import Given
 from wiretape.replay.rerun_report import RerunReport, build_rerun_report, rerun_call
 from wiretape.replay.rerun_values import Row, Stopped
 from wiretape.replay.values import Difference, Tier
