@@ -16,6 +16,7 @@ from wiretape.adapters.whole_answers import whole_answer
 from wiretape.adapters.whole_requests import plain_head
 
 _END: Final = b"\r\n\r\n"  # of a head
+_LONG: Final = 16 * 1024  # bytes of an answer
 
 
 class ReplayProtocol(HttpToolsProtocol):
@@ -73,11 +74,17 @@ class ReplayProtocol(HttpToolsProtocol):
             if not self._answers:
                 self.loop.call_soon(self._write)
             self._answers.append(sent)
+            if len(sent) > _LONG:
+                self._write()  # where nobody reads them, the next requests wait
             self._replay.tell(decided)
         else:
             self._decided = decided
             self._parse(data[:stop])
         return data[stop:]
+
+    def shutdown(self) -> None:
+        self._write()
+        super().shutdown()
 
     def _write(self) -> None:
         if self._answers and not self.transport.is_closing():

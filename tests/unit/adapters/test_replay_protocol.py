@@ -192,3 +192,29 @@ def test_a_method_of_any_name_is_passed_on() -> None:
     odd = asked("b", method="FROBNICATE")
     talk(app_for(*TWO, on_outcome=told.append), odd, until=b"\r\n\r\n")
     assert "FROBNICATE" in str(told[0])
+
+
+def test_nothing_is_answered_ahead_of_a_client_that_does_not_read() -> None:
+    told: list[Outcome] = []
+    count, long = 600, "x" * 60_000
+    app = ReplayApp(session(exchange(1, chat(user("a")), long), repeat=True), on_outcome=told.append)
+
+    async def talking() -> int:
+        listening, stop = listen(), asyncio.Event()
+        serving = asyncio.ensure_future(serve(app, listening, stop))
+        reader, writer = await asyncio.open_connection("127.0.0.1", listening.getsockname()[1], limit=1024)
+        writer.write(asked("a") * count)
+        seen = -1
+        while seen != len(told):  # until it goes on no more
+            seen = len(told)
+            await asyncio.sleep(0.1)
+        read = 0
+        while len(told) < count or read < count * len(long):
+            read += len(await reader.read(1 << 20))
+        writer.close()
+        stop.set()
+        await serving
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(talking(), 60)) < count
+    assert len(told) == count
