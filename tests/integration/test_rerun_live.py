@@ -32,6 +32,15 @@ def test_a_capture_is_equal_to_itself(capsys: pytest.CaptureFixture[str]) -> Non
     assert all(len(line) <= 80 for line in out.splitlines()[1:])
 
 
+def test_an_incomplete_tape_is_never_equal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cut = tmp_path / "cut.tape"
+    cut.write_bytes(ONE_TOOL.read_bytes()[:-200])
+    assert main(["rerun", str(cut)]) == 1
+    out = capsys.readouterr().out
+    assert "the tape is incomplete, and only what is there was compared:\n" in out
+    assert out.endswith(": equal as far as the tape goes\n")
+
+
 def test_a_tape_without_model_calls_says_what_to_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with wiretape.record(tmp_path / "x.tape"):
         wiretape.tool(len)([1])

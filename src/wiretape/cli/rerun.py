@@ -48,7 +48,9 @@ def command(
     against the recorded one. What no format implies (the user's words, a reminder) is taken from the tape and said so.
 
     With --model, --base-url or --live the requests go to a live endpoint, and the tools are answered from the tape by
-    their arguments: the table shows where the runs part. The exit code is 0 where they are equal, 1 where they part.
+    their arguments: the table shows where the runs part.
+
+    The exit code is 0 where all is equal, and 1 where it is not, or where the tape lacks something that it once held.
     """
     from wiretape.adapters.rerunning import Target
     from wiretape.adapters.settings import load_settings
@@ -79,7 +81,7 @@ def command(
         print_json(report.model_dump(mode="json"))
     else:
         make_console().print(RerunView(report))
-    ctx.exit(0 if report.equal else 1)
+    ctx.exit(0 if report.equal and not report.gaps else 1)
 
 
 def _check(

@@ -59,7 +59,7 @@ class RerunView:
             yield sentence(f"stopped{after}: {visible(stop.why)}", "bold red")
         for gap in report.gaps:
             yield sentence(f"the tape is incomplete, and only what is there was compared: {one_line(gap)}", "bold red")
-        yield sentence(_summary(report), "bold green" if report.equal else "bold red")
+        yield sentence(_summary(report), "bold green" if report.equal and not report.gaps else "bold red")
 
     def _row(self, console: Console, width: int, row: RerunCall, agents: int) -> Iterator[Text]:
         head = _head(row, agents)
