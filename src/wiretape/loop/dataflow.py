@@ -9,6 +9,7 @@ import orjson
 
 from wiretape.loop.keys import canonical
 from wiretape.loop.tools import Asked
+from wiretape.model import jsonwalk
 from wiretape.model.jsonvalue import Json
 
 TOKEN = re.compile(r"[\w./#-]+")  # an id, a name, a word
@@ -20,18 +21,7 @@ _KEPT = 2 * _OPEN  # and remembered: what nobody ever answers must not pile up
 
 def strings(value: Json) -> Iterator[str]:
     """All string values in a JSON value, stripped."""
-    match value:
-        case str():
-            if said := value.strip():
-                yield said
-        case dict():
-            for member in value.values():
-                yield from strings(member)
-        case list():
-            for element in value:
-                yield from strings(element)
-        case _:
-            return
+    return (said for text in jsonwalk.strings(value) if (said := text.strip()))
 
 
 def parsed(text: str) -> Json:

@@ -84,14 +84,20 @@ _STATES = ("agent_status", "status", "state")
 
 
 def _objects(value: Json) -> Iterator[tuple[str, str]]:
-    if isinstance(value, list):
-        for element in value:
-            yield from _objects(element)
-    if not isinstance(value, dict):
-        return
-    name = next((value[key] for key in _IDS if isinstance(value.get(key), str)), None)
-    state = next((value[key] for key in _STATES if value.get(key)), None)
-    if name is None or state is None:
-        yield from (row for member in value.values() for row in _objects(member))
-        return
-    yield name, state if isinstance(state, str) else next(iter(state), "") if isinstance(state, dict) else str(state)
+    left = [value]  # a list may be nested deeper than Python recurses
+    while left:
+        one = left.pop()
+        if isinstance(one, list):
+            left += reversed(one)
+        if not isinstance(one, dict):
+            continue
+        name = next((one[key] for key in _IDS if isinstance(one.get(key), str)), None)
+        state = next((one[key] for key in _STATES if one.get(key)), None)
+        if name is not None and state is not None:
+            yield name, _state(state)
+        else:
+            left += reversed(one.values())
+
+
+def _state(state: Json) -> str:
+    return state if isinstance(state, str) else next(iter(state), "") if isinstance(state, dict) else str(state)

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import orjson
-
 from wiretape.model.call import CallRequest
 from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonwalk import text_of
 from wiretape.replay.beginnings import common_run
 from wiretape.replay.compare import Differences
 from wiretape.replay.course import Course, Stood
@@ -130,7 +129,7 @@ def members_of_messages(request: CallRequest) -> frozenset[str]:
 
 
 def _said(value: Json) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return value if isinstance(value, str) else text_of(value)
 
 
 def _count(number: int) -> str:

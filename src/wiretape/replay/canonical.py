@@ -6,14 +6,13 @@ integers. What was numbered once is remembered by identity: an unchanged message
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 from hashlib import blake2b
 
 import orjson
 
 from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonwalk import rebuilt, spelled
 from wiretape.tape.redact_placeholders import PLACEHOLDER, matches
 
 UNKNOWN = -1  # the class of a live value that was not recorded
@@ -29,9 +28,9 @@ def canonical(value: Json) -> bytes:
     try:
         raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
         if not _is_text(value) and (b".0" in raw or (_EXPONENT.search(raw) and _has_exponents(raw))):
-            raw = orjson.dumps(_whole(value), option=orjson.OPT_SORT_KEYS)
+            raw = orjson.dumps(rebuilt(value, _whole), option=orjson.OPT_SORT_KEYS)
     except TypeError:  # a lone surrogate, an integer beyond 64 bits, or nested deeper than orjson spells
-        raw = "".join(_spelled(value)).encode()
+        raw = "".join(spelled(rebuilt(value, _whole), ordered=True)).encode()
     return raw
 
 
@@ -44,41 +43,9 @@ def _has_exponents(raw: bytes) -> bool:
     return any(raw[found.start() - 1 : found.start()].isdigit() for found in _EXPONENT.finditer(raw))
 
 
-def _spelled(value: Json) -> Iterator[str]:
-    """The same of any value, however deeply it is nested: JSON but for a comma at the end of what has members."""
-    left: list[Json | _Punctuation] = [value]
-    while left:
-        match left.pop():
-            case _Punctuation() as mark:
-                yield mark
-            case dict() as members:
-                yield "{"
-                left.append(_Punctuation("}"))
-                for key in sorted(members, reverse=True):
-                    left += (_Punctuation(","), members[key], _Punctuation(json.dumps(key) + ":"))
-            case list() as items:
-                yield "["
-                left.append(_Punctuation("]"))
-                for item in reversed(items):
-                    left += (_Punctuation(","), item)
-            case leaf:
-                yield json.dumps(_whole(leaf))
-
-
-class _Punctuation(str):
-    """What stands between values."""
-
-
-def _whole(value: Json) -> Json:
-    """The value with floats that are whole numbers spelled as integers."""
-    match value:
-        case float() if value.is_integer() and abs(value) < _BIGGEST:
-            return int(value)
-        case list():
-            return [_whole(item) for item in value]
-        case dict():
-            return {key: _whole(item) for key, item in value.items()}
-    return value
+def _whole(name: str | None, value: Json) -> Json:
+    """A float that is a whole number as an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _BIGGEST else value
 
 
 def same(recorded: Json, live: Json) -> bool:
@@ -107,19 +74,6 @@ def _same_leaf(recorded: Json, live: Json) -> bool:
         case bool() | None:
             return recorded is live
     return isinstance(live, int | float) and not isinstance(live, bool) and bool(recorded == live)
-
-
-def strings(value: Json) -> Iterator[str]:
-    """Every string inside a JSON value."""
-    match value:
-        case str():
-            yield value
-        case list():
-            for item in value:
-                yield from strings(item)
-        case dict():
-            for item in value.values():
-                yield from strings(item)
 
 
 _TOKEN = re.compile(PLACEHOLDER.pattern.encode())

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import orjson
 
-from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.model.jsonwalk import text_of
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +53,7 @@ class Channels:
 
     def put_value(self, number: int, value: Json) -> None:
         before, was, rest = self._values[number]
-        if orjson.dumps(was) != orjson.dumps(value):
+        if text_of(was) != text_of(value):
             self._values[number] = (before, value, rest)
             self._changed.add(number)
 
@@ -82,22 +84,11 @@ class Channels:
             return
         self._values[number] = (frame[:at], value, frame[end:])
         kind = value.get("type") if isinstance(value, dict) else None
-        self._walk(number, value, (kind,), ())
-
-    def _walk(self, number: int, value: Json, place: tuple[object, ...], path: tuple[str | int, ...]) -> None:
-        match value:
-            case str():
-                channel = self._channels.setdefault(place, Channel(str(place[0])))
-                channel.frames.append(number)
-                channel.paths.append(path)
-                channel.texts.append(value)
-            case list():
-                for index, item in enumerate(value):
-                    self._walk(number, item, (*place, index), (*path, index))
-            case dict():
-                numbers = [(key, item) for key, item in value.items() if isinstance(item, int) and "index" in key]
-                for key, item in value.items():
-                    self._walk(number, item, (*place, *numbers, key), (*path, key))
+        for place, path, text in _texts(value, (kind,)):
+            channel = self._channels.setdefault(place, Channel(str(kind)))
+            channel.frames.append(number)
+            channel.paths.append(path)
+            channel.texts.append(text)
 
     def put(self, channel: Channel, place: int, text: str) -> None:
         """Another text for one delta of a channel."""
@@ -108,7 +99,32 @@ class Channels:
 
     def _written(self, number: int) -> bytes:
         before, value, rest = self._values[number]
-        return before + orjson.dumps(value) + rest
+        return before + text_of(value).encode() + rest
+
+
+_Place: TypeAlias = tuple[object, ...]
+_Path: TypeAlias = tuple[str | int, ...]
+
+
+def _texts(value: Json, place: _Place) -> Iterator[tuple[_Place, _Path, str]]:
+    """Every string, with the channel that it belongs to and its path."""
+    left: list[Iterator[tuple[Json, _Place, _Path]]] = [iter(((value, place, ()),))]
+    while left:
+        for item, where, path in left[-1]:
+            if isinstance(item, str):
+                yield where, path, item
+            elif isinstance(item, dict | list):
+                left.append(_parts(item, where, path))
+                break
+        else:
+            left.pop()
+
+
+def _parts(value: JsonObject | list[Json], place: _Place, path: _Path) -> Iterator[tuple[Json, _Place, _Path]]:
+    if isinstance(value, list):
+        return ((item, (*place, index), (*path, index)) for index, item in enumerate(value))
+    numbers = [(key, item) for key, item in value.items() if isinstance(item, int) and "index" in key]
+    return ((item, (*place, *numbers, key), (*path, key)) for key, item in value.items())
 
 
 def _pieces(text: str, count: int) -> list[str]:
@@ -120,8 +136,9 @@ def _pieces(text: str, count: int) -> list[str]:
 
 def _with(value: Json, path: Sequence[str | int], text: str) -> Json:
     """The JSON value with another string at a path."""
-    if not path:
-        return text
-    made = list(value) if isinstance(value, list) else dict(value)
-    made[path[0]] = _with(value[path[0]], path[1:], text)  # type: ignore[index]
-    return made
+    holder: list[Json] = [value]
+    inside: Json = holder
+    for step, following in zip((0, *path), (*path, None), strict=True):
+        inside[step] = text if following is None else inside[step].copy()
+        inside = inside[step]
+    return holder[0]

@@ -17,8 +17,8 @@ from typing import Final
 
 from wiretape.model.http import Body, Exchange, JsonBody, StreamBody, TextBody
 from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonwalk import rebuilt, strings
 from wiretape.replay.beginnings import Beginnings
-from wiretape.replay.canonical import strings
 from wiretape.replay.compare import differences
 from wiretape.replay.delta_channels import Channel, Channels
 from wiretape.replay.loosen import loose
@@ -208,16 +208,7 @@ def _common(alike: Callable[[int], bool], most: int) -> int:
 
 def _renamed(value: Json, names: Names) -> Json:
     """The JSON value with every string renamed; the very same object where nothing has another name."""
-    match value:
-        case str():
-            return names.named(value)
-        case list():
-            made = [_renamed(item, names) for item in value]
-            return made if any(new is not old for new, old in zip(made, value, strict=True)) else value
-        case dict():
-            members = {key: _renamed(item, names) for key, item in value.items()}
-            return members if any(members[key] is not item for key, item in value.items()) else value
-    return value
+    return rebuilt(value, lambda _, leaf: names.named(leaf) if isinstance(leaf, str) else leaf)
 
 
 def _renamed_stream(frames: Iterable[bytes], names: Names) -> list[bytes] | None:

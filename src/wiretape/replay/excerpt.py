@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-import orjson
-
 from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonwalk import text_of
 from wiretape.replay.values import Absent, Difference
 
 RECORDED = "recorded  "  # what stands before the values where they are shown under each other
@@ -27,7 +26,7 @@ def spelled(value: Json | Absent) -> str:
     """A value on one line: text as it is, anything else as JSON."""
     if isinstance(value, Absent):
         return "(nothing)"
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    text = value if isinstance(value, str) else text_of(value)
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
 
 

@@ -27,6 +27,7 @@ from wiretape.model.call import (
     Unknown,
 )
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.model.jsonwalk import rebuilt
 from wiretape.wire.base import Volatile
 
 # Members of wire blocks that never count: where the cache was marked, what only the provider can read, stray positions.
@@ -48,6 +49,7 @@ _STRAY_MEMBERS: Final = frozenset({"index", "status"})  # what clients copy from
 _IDS: Final = frozenset(
     {"id", "call_id", "tool_call_id", "tool_use_id", "toolUseId", "item_id", "approval_request_id", "message_id"}
 )
+_LEFT_OUT: Final = _DROPPED | _IDS
 _NONCE: Final = re.compile(r"^x-anthropic-billing-header:.*", re.DOTALL)  # a text block that Claude Code puts first
 
 
@@ -96,14 +98,17 @@ def settings_template(request: CallRequest, volatile: Volatile) -> JsonObject:
 
 def loose(value: Json) -> Json:
     """Any other JSON value: cache markers dropped, JSON inside strings read."""
-    match value:
-        case str():
-            return text_template(value)
-        case list():
-            return [loose(item) for item in value]
-        case dict():
-            return {key: loose(item) for key, item in value.items() if key != "cache_control"}
-    return value
+    return rebuilt(value, _read, _without_marks)
+
+
+def _without_marks(members: JsonObject) -> JsonObject:
+    if "cache_control" not in members:
+        return members
+    return {key: item for key, item in members.items() if key != "cache_control"}
+
+
+def _read(name: str | None, value: Json) -> Json:
+    return text_template(value) if isinstance(value, str) else value
 
 
 def counts(where: str, volatile: Volatile) -> bool:
@@ -177,21 +182,13 @@ def _is_id(key: str, value: Json, ids: list[str]) -> bool:
 
 def _strip(value: Json, ids: list[str]) -> Json:
     """The JSON value without what is dropped, its ids noted, JSON inside strings read."""
-    match value:
-        case str():
-            return text_template(value)
-        case list():
-            items = []
-            for item in value:  # a comprehension takes two frames a level where Python is old, and bodies may be deep
-                items.append(_strip(item, ids))
-            return items
-        case dict():
-            members: JsonObject = {}
-            for key, item in value.items():
-                if key not in _DROPPED and not _is_id(key, item, ids):
-                    members[key] = _strip(item, ids)
+
+    def kept(members: JsonObject) -> JsonObject:
+        if _LEFT_OUT.isdisjoint(members):
             return members
-    return value
+        return {key: item for key, item in members.items() if key not in _DROPPED and not _is_id(key, item, ids)}
+
+    return rebuilt(value, _read, kept)
 
 
 def _without(value: Json, path: tuple[str, ...]) -> Json:

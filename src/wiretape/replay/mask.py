@@ -10,10 +10,10 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-import orjson
-
 from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonwalk import rebuilt
+from wiretape.replay.canonical import canonical
 
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?"
 _ZONE = r"(?:Z\b|\s?[+-]\d\d:?\d\d(?!\d)|\s?(?:UTC|GMT)(?:[+-]\d{1,4}(?::\d\d)?)?)"
@@ -220,27 +220,25 @@ class Masker:
 
     def value(self, value: Json) -> Json:
         """The JSON value with every string masked, and numbers that are epochs; agents in a list in no order."""
-        match value:
-            case str():
-                return self.text(value)
-            case list():
-                return [self.value(item) for item in value]
-            case dict():
-                return {key: self._member(key, item) for key, item in value.items()}
-            case int() | float() if any(low < value < high for low, high in _EPOCH_SPANS):
-                return "<epoch>"
+        return rebuilt(value, self._leaf, closed=_in_no_order)
+
+    def _leaf(self, key: str | None, value: Json) -> Json:
+        if isinstance(value, str):
+            return self.text(value)
+        if key is not None and _is_duration(key, value):
+            return "<duration>"
+        if key in _PROCESSES and isinstance(value, int):
+            return "<process>"
+        if isinstance(value, int | float) and any(low < value < high for low, high in _EPOCH_SPANS):
+            return "<epoch>"
         return value
 
-    def _member(self, key: str, item: Json) -> Json:
-        if _is_duration(key, item):
-            return "<duration>"
-        if key in _PROCESSES and isinstance(item, int):
-            return "<process>"
-        masked_item = self.value(item)
-        # Agents that were started at once are listed as they came up.
-        if key == "agents" and isinstance(item, list) and all(isinstance(row, dict) for row in item):
-            return sorted(masked_item, key=lambda row: orjson.dumps(row, option=orjson.OPT_SORT_KEYS))
-        return masked_item
+
+def _in_no_order(key: str | None, value: Json) -> Json:
+    """Agents that were started at once are listed as they came up."""
+    if key == "agents" and isinstance(value, list) and all(isinstance(row, dict) for row in value):
+        return sorted(value, key=canonical)
+    return value
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

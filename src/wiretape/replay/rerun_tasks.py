@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from wiretape.loop.agents import final_words
 from wiretape.model.call import ToolCall
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.model.jsonwalk import rebuilt, strings
 from wiretape.model.loop import Run, ToolUse
 from wiretape.replay.rerun_plan import Grounds, Take
 from wiretape.replay.tool_book import parsed_arguments
@@ -31,8 +32,8 @@ def task_of(take: Take, run: Run, takes: Mapping[int, Take]) -> Task | None:
     if use is None or take.grounds is None or take.step.cause.kind != "subagent" or use.call_number not in takes:
         return None
     asked = takes[use.call_number].uses
-    said = "\n".join(_strings(_history(take.grounds)))
-    texts = tuple(t for t in _strings(parsed_arguments(use.call.arguments)) if len(t) >= _WHOLE and t in said)
+    said = "\n".join(strings(_history(take.grounds)))
+    texts = tuple(t for t in strings(parsed_arguments(use.call.arguments)) if len(t) >= _WHOLE and t in said)
     position = next((n for n, one in enumerate(asked) if one.index == use.index), None)
     return Task(use, position, texts) if texts and position is not None else None
 
@@ -62,18 +63,6 @@ def _history(ground: Grounds) -> Json:
     return value
 
 
-def _strings(value: Json) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case list():
-            for item in value:
-                yield from _strings(item)
-        case dict():
-            for item in value.values():
-                yield from _strings(item)
-
-
 def _pairs(one: Json, other: Json) -> Iterator[tuple[str, str]]:
     """Texts that stand in the same place."""
     if isinstance(one, str) and isinstance(other, str):
@@ -87,13 +76,9 @@ def _pairs(one: Json, other: Json) -> Iterator[tuple[str, str]]:
 
 
 def _replaced(value: Json, texts: Mapping[str, str]) -> Json:
-    match value:
-        case str():
-            for old, new in texts.items():
-                value = value.replace(old, new)
-            return value
-        case list():
-            return [_replaced(item, texts) for item in value]
-        case dict():
-            return {key: _replaced(item, texts) for key, item in value.items()}
-    return value
+    def anew(name: str | None, leaf: Json) -> Json:
+        for old, new in texts.items() if isinstance(leaf, str) else ():
+            leaf = leaf.replace(old, new)
+        return leaf
+
+    return rebuilt(value, anew)

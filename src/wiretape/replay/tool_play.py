@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-
-import orjson
+from dataclasses import dataclass
 
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonwalk import text_of
 from wiretape.model.loop import Run
 from wiretape.replay.echo import Echoes
 from wiretape.replay.excerpt import LIVE, RECORDED, excerpts
@@ -18,6 +18,15 @@ from wiretape.replay.values import Answer, Difference, Miss, MissReason, Referen
 from wiretape.wire.tool_exchange import ToolAnswer, answered, made_exchange
 
 _SHOWN = 3  # differences written out; the rest are counted
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPlayed:
+    """What a tool came to, and how that was found. `own`: the tool's own exchange, where it has one."""
+
+    answer: ToolAnswer
+    shown: Answer
+    own: Recorded | None
 
 
 class ToolPlay:
@@ -55,8 +64,8 @@ class ToolPlay:
             served += told_by_servers(there, known, str(position))
         self._book = ToolBook([*own, *wire, *served], masker, options.tier)
 
-    def call(self, number: int, name: str, arguments: Json) -> tuple[ToolAnswer, Answer, Recorded | None] | Miss:
-        """What the tool came to, how that was found, and its own exchange if it has one; a miss where it has none."""
+    def call(self, number: int, name: str, arguments: Json) -> ToolPlayed | Miss:
+        """What the tool came to; a miss where the tapes do not say."""
         found = self._book.take(name, self._echoes.back(arguments), self._repeat)
         if isinstance(found, NotFound):
             return self._miss(number, name, arguments, found)
@@ -66,8 +75,8 @@ class ToolPlay:
         exchange = own.exchange if own is not None else _as_exchange(told)
         answer = answered(self._echoes.forward(exchange))
         assert answer is not None, "only tools that ended are in the book"
-        played = Answer(number, self._reference(told), exchange, found.tier, found.differences, found.again)
-        return answer, played, own
+        shown = Answer(number, self._reference(told), exchange, found.tier, found.differences, found.again)
+        return ToolPlayed(answer, shown, own)
 
     def _reference(self, told: ToldResult) -> Reference:
         """The tool's own exchange, or the model call that asked for it."""
@@ -117,5 +126,5 @@ def _as_exchange(told: ToldResult) -> Exchange:
 
 
 def _short(value: Json, most: int = 100) -> str:
-    text = orjson.dumps(value).decode()
+    text = text_of(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"

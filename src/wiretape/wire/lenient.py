@@ -12,6 +12,7 @@ import orjson
 
 from wiretape.model.http import Body, BytesBody, JsonBody, StreamBody, TextBody
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.model.jsonwalk import text_of
 
 _EMPTY: dict[str, Any] = {}
 _LARGEST = 2**63 - 1
@@ -57,14 +58,10 @@ def is_empty(value: Json, depth: int = 4) -> bool:
 
 
 def dumps(value: Json) -> str:
-    """Compact JSON text. What orjson refuses (huge integers, lone surrogates, depth) the standard library spells."""
+    """Compact JSON text, also of huge integers, lone surrogates and any depth."""
     try:
-        return orjson.dumps(value).decode()
-    except (TypeError, ValueError, RecursionError):
-        pass
-    try:
-        return json.dumps(value, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
+        return text_of(value)
+    except (TypeError, ValueError):
         return repr(type(value))
 
 

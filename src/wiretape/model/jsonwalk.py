@@ -1,0 +1,117 @@
+"""Walks JSON values that may be nested as deeply as they like: what is parsed can be deeper than Python recurses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import orjson
+
+from wiretape.model.jsonvalue import Json, JsonObject
+
+Change: TypeAlias = Callable[[str | None, Json], Json]
+Members: TypeAlias = Callable[[JsonObject], JsonObject]
+
+
+def strings(value: Json) -> Iterator[str]:
+    """Every string inside a JSON value, in their order; names of members are none."""
+    left = [iter((value,))]
+    while left:
+        for item in left[-1]:
+            if isinstance(item, str):
+                yield item
+            elif isinstance(item, dict):
+                left.append(iter(item.values()))
+                break
+            elif isinstance(item, list):
+                left.append(iter(item))
+                break
+        else:
+            left.pop()
+
+
+def rebuilt(value: Json, leaf: Change, members: Members | None = None, closed: Change | None = None) -> Json:
+    """The value with every leaf as `leaf(name, leaf)` has it, in their order; a part that stays is the same object.
+
+    The name is the member's, None in a list. `members` gives an object with the members that are kept, as a new one;
+    the same, where all are. `closed` says what a list or an object becomes once its parts are done.
+    """
+    root = _Open([value], None)
+    left = [root]
+    while left:
+        one = left[-1]
+        for place, item in one.parts:
+            kind = type(item)
+            if kind is dict:
+                left.append(_Open(item if members is None else members(item), place))
+                break
+            if kind is list:
+                left.append(_Open(item, place))
+                break
+            changed = leaf(place if one.named else None, item)
+            if changed is not item:
+                one.put(place, changed)
+        else:
+            left.pop()
+            if left:
+                made = one.made if closed is None else closed(one.place if left[-1].named else None, one.made)
+                left[-1].put(one.place, made)
+    return root.made[0]
+
+
+class _Open:
+    """A list or an object whose parts are being gone through; `made` is a copy from its first change on.
+
+    `place`: where it stands in the one around it.
+    """
+
+    __slots__ = ("_before", "made", "named", "parts", "place")
+
+    def __init__(self, before: Json, place: Any) -> None:
+        self._before = self.made = before
+        self.named = type(before) is dict
+        self.place = place
+        self.parts: Iterator[tuple[Any, Json]] = iter(before.items() if self.named else enumerate(before))
+
+    def put(self, place: Any, part: Json) -> None:
+        if self.made is self._before:
+            if self._before[place] is part:
+                return
+            self.made = self._before.copy()
+        self.made[place] = part
+
+
+def text_of(value: Json) -> str:
+    """Compact JSON, however deeply the value is nested, and whatever orjson refuses to write."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return "".join(spelled(value))
+
+
+def spelled(value: Json, ordered: bool = False) -> Iterator[str]:
+    """The pieces of compact JSON, in ASCII. `ordered`: the members of objects by their names."""
+    left: list[Json] = [value]
+    while left:
+        match left.pop():
+            case _Sign() as sign:
+                yield sign
+            case dict() as members:
+                yield "{"
+                left.append(_Sign("}"))
+                names = sorted(members) if ordered else [*members]
+                for place in range(len(names) - 1, -1, -1):
+                    name = _Sign(f"{',' if place else ''}{json.dumps(names[place])}:")
+                    left += (members[names[place]], name)
+            case list() as items:
+                yield "["
+                left.append(_Sign("]"))
+                for place in range(len(items) - 1, -1, -1):
+                    left += (items[place], _Sign("," if place else ""))
+            case leaf:
+                yield json.dumps(leaf)
+
+
+class _Sign(str):
+    """What stands between values."""
