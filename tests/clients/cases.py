@@ -35,6 +35,16 @@ _GEMINI = ("GEMINI_API_KEY=test-key", "GEMINI_CLI_TRUST_WORKSPACE=true")
 # Without a terminal of its own, its shell tool loses the output of short commands on a busy machine.
 _QWEN_SHELL = f"QWEN_CODE_SYSTEM_SETTINGS_PATH={Path(__file__).with_name('qwen.settings.json')}"
 _QWEN = ("OPENAI_API_KEY=sk-test", f"OPENAI_BASE_URL={MOCK}/v1", "OPENAI_MODEL=qwen3-coder-plus", _QWEN_SHELL)
+_AIDER = (
+    "{d}/venv/aider/bin/aider",
+    "--no-check-update",
+    "--model",
+    "openai/gpt-4o",
+    "--yes-always",
+    "--message",
+    TASK,
+)
+_AIDER_SCRIPT = str(Path(__file__).with_name("aider"))  # an edit, since it offers no tools
 _CORP = "https://llm.corp.example"
 
 CLIENTS = (
@@ -118,6 +128,13 @@ CLIENTS = (
         home="opencode",
         subagents=True,
     ),
+    Case(
+        "aider",
+        _AIDER[0],
+        _AIDER,
+        ("OPENAI_API_KEY=sk-test", f"OPENAI_API_BASE={MOCK}/v1"),
+        script=_AIDER_SCRIPT,
+    ),
 )
 
 # The same clients where their models have names of their own and speak TLS: the proxy, the certificate and the
@@ -185,6 +202,14 @@ OVER_TLS = (
         (_npm("opencode"), "run", "-m", "anthropic/claude-sonnet-4-5", TASK),
         ("ANTHROPIC_API_KEY=sk-ant-test",),
         tls_hosts=("api.anthropic.com",),
+    ),
+    Case(
+        "aider-tls",
+        _AIDER[0],
+        _AIDER,
+        ("OPENAI_API_KEY=sk-test",),
+        script=_AIDER_SCRIPT,
+        tls_hosts=("api.openai.com",),
     ),
 )
 

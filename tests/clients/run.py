@@ -38,6 +38,7 @@ from wiretape.tape.reader import read_tape  # noqa: E402
 
 PATIENCE_S = 150
 MOCK_PORT = 9000
+_PRINTED = (r"\bCommit [0-9a-f]{7}\b", r"(?m)^HTTPSConnectionPool\(.*")  # a new commit; a host that was not reached
 COLUMNS = ("case", "version", "calls", "exact", "normalized", "masked", "misses", "left over", "time", "verdict")
 
 
@@ -117,9 +118,12 @@ class Clients:
         return verdict_of_changed(code, seen.misses)
 
     def version(self, case: Case) -> str:
-        """As the package says; nothing is run for it."""
-        package = Path(self.filled(case.needs)).resolve()
-        for parent in list(package.parents)[:4]:
+        """As the package says; nothing is run for it. Python cases have several packages, and no version."""
+        program = Path(self.filled(case.needs))
+        installed = program.parent.parent.glob(f"lib/*/site-packages/{program.name}[_-]*.dist-info")
+        if program.name != "python" and (found := next(installed, None)):
+            return found.name.removesuffix(".dist-info").rpartition("-")[2]
+        for parent in list(program.resolve().parents)[:4]:
             manifest = parent / "package.json"
             if "node_modules" in str(parent) and manifest.exists():
                 return str(json.loads(manifest.read_text()).get("version", ""))
@@ -169,7 +173,7 @@ def _verdict(result: Result, code: int | str, recorded: str, replayed: str) -> s
         return f"the replay ended with {code}"
     if not result.calls:
         return "no model call came by"
-    plain = Masker()  # programs print how long they took
+    plain = Masker(_PRINTED)  # programs print how long they took, too
     if plain.text(recorded) != plain.text(replayed):
         return "played, but the program said something else"
     return "ok"

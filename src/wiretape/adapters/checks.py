@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import ssl
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from wiretape.adapters.authority import CERTIFICATE, KEY, anew, expiry, holds_something
 from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.mitm_via import upstream_proxy
 from wiretape.adapters.routes import base_url_problem, route_url, same_provider, user_base_urls
@@ -99,34 +99,24 @@ def certificate_checks(environ: Mapping[str, str]) -> Iterator[Check]:
 
 def authority_check(directory: Path, now: float) -> Check:
     """The CA whose certificates the recorder shows to clients."""
-    certificate, key = directory / "mitmproxy-ca-cert.pem", directory / "mitmproxy-ca.pem"
-    if not certificate.exists():
+    certificate, key = directory / CERTIFICATE, directory / KEY
+    if not holds_something(key):
         return Check(level="ok", what="authority", said=f"none yet; the first recording makes it in {directory}")
-    anew = f"remove {directory}: the next recording makes a new authority"
+    if not holds_something(certificate):
+        return Check(level="ok", what="authority", said=f"{key}; the next recording writes {certificate.name} anew")
     try:
-        expires = _expiry(certificate)
-        key.read_bytes()
-    except (OSError, ssl.SSLError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        return Check(level="fail", what="authority", said=f"{certificate} cannot be used: {reason}", next=anew)
+        expires = expiry(directory)
+    except ValueError as error:
+        return Check(level="fail", what="authority", said=str(error), next=anew(directory))
     day = time.strftime("%Y-%m-%d", time.gmtime(expires))
     if expires < now:
-        return Check(level="fail", what="authority", said=f"{certificate} expired on {day}", next=anew)
+        return Check(level="fail", what="authority", said=f"{certificate} expired on {day}", next=anew(directory))
     if expires < now + _SOON_S:
-        return Check(level="warn", what="authority", said=f"{certificate} expires on {day}", next=anew)
+        return Check(level="warn", what="authority", said=f"{certificate} expires on {day}", next=anew(directory))
     if os.name == "posix" and key.stat().st_mode & 0o077:
         said = f"{key} can be read by others: whoever has it can read your TLS traffic"
         return Check(level="warn", what="authority", said=said, next=f"chmod 600 {key}")
     return Check(level="ok", what="authority", said=f"{certificate}, valid until {day}")
-
-
-def _expiry(certificate: Path) -> float:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.load_verify_locations(certificate)
-    found = context.get_ca_certs()
-    if not found:
-        raise ValueError("it holds no authority's certificate")
-    return ssl.cert_time_to_seconds(str(found[0]["notAfter"]))
 
 
 def _trust_checks(environ: Mapping[str, str]) -> Iterator[Check]:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
+from wiretape.adapters.authority import CERTIFICATE, KEY, anew, expiry, holds_something, signing_certificate
 from wiretape.adapters.trust import locked
-
-_KEY, _CERTIFICATE = "mitmproxy-ca.pem", "mitmproxy-ca-cert.pem"
+from wiretape.errors import UsageError
 
 
 def ensure_ca(directory: Path) -> Path:
-    """The authority's certificate in `directory`, made if it is not there."""
+    """The authority's certificate in `directory`, made if it is not there. UsageError: what is there cannot be used."""
     with locked(directory):
-        if not all(_holds_something(directory / name) for name in (_KEY, _CERTIFICATE)):
+        if not holds_something(directory / KEY):
             from mitmproxy.certs import CertStore
 
             CertStore.from_store(directory, "mitmproxy", 2048)
-    return directory / _CERTIFICATE
-
-
-def _holds_something(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
+        try:
+            if not holds_something(directory / CERTIFICATE):
+                (directory / CERTIFICATE).write_bytes(signing_certificate(directory))
+            expires = expiry(directory)
+        except ValueError as error:
+            raise UsageError(f"{error}\n  {anew(directory)}") from error
+    if expires < time.time():
+        day = time.strftime("%Y-%m-%d", time.gmtime(expires))
+        raise UsageError(f"{directory / CERTIFICATE} expired on {day}: no client would trust it\n  {anew(directory)}")
+    return directory / CERTIFICATE

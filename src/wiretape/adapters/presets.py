@@ -181,7 +181,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "aider",
         "aider",
-        None,
+        "0.86.2",
         commands=("aider",),
         packages=("aider-chat",),
         modules=("aider",),

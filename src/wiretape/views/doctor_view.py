@@ -67,7 +67,8 @@ class _DoctorView:
             if check.next is not None:
                 yield from _hung(console, Text(" " * (column + 8) + "→ "), check.next, width)
         if report.sets:
-            yield Text(f"\n{one_line(report.program or 'The program')} would be run with", "bold")
+            yield Text()
+            yield from _hung(console, Text(), f"{report.program or 'The program'} would be run with", width, "bold")
         for why, settings in groupby(report.sets, key=lambda setting: setting.why):
             yield from _hung(console, Text("  # ", "dim"), why, width, "dim")
             for setting in settings:

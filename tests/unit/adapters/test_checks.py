@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.authorities import make_wiretapes_authority
 
 from wiretape.adapters import checks
 from wiretape.adapters.checks import (
@@ -37,36 +38,6 @@ def live_port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def certificate(directory: Path, days: int) -> float:
-    """A CA in this directory that is valid for so many days; when it expires."""
-    pytest.importorskip("cryptography", reason="certificates are made with cryptography")
-    import datetime
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-
-    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(until - datetime.timedelta(days=3650))
-        .not_valid_after(until)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (directory / "mitmproxy-ca-cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    (directory / "mitmproxy-ca.pem").write_text("a key")
-    (directory / "mitmproxy-ca.pem").chmod(0o600)
-    return until.timestamp()
-
-
 def test_an_older_python_can_do_all_but_record() -> None:
     assert python_check((3, 12)).level == "ok"
     old = python_check((3, 11))
@@ -82,7 +53,7 @@ def test_no_authority_yet_is_no_fault(tmp_path: Path) -> None:
 def test_the_authoritys_expiry_is_told(tmp_path: Path, days: int, level: str) -> None:
     import time
 
-    expires = certificate(tmp_path, days)
+    expires = make_wiretapes_authority(tmp_path, days)
     check = authority_check(tmp_path, time.time())
     assert check.level == level
     assert time.strftime("%Y-%m-%d", time.gmtime(expires)) in check.said
@@ -90,17 +61,25 @@ def test_the_authoritys_expiry_is_told(tmp_path: Path, days: int, level: str) ->
 
 def test_a_broken_authority_says_how_to_make_another(tmp_path: Path) -> None:
     (tmp_path / "mitmproxy-ca-cert.pem").write_text("no certificate")
+    (tmp_path / "mitmproxy-ca.pem").write_text("no key")
     check = authority_check(tmp_path, 0)
     assert check.level == "fail"
-    assert check.next is not None
-    assert str(tmp_path) in check.next
+    assert f"{tmp_path / 'mitmproxy-ca.pem'} cannot be used" in check.said
+    assert check.next == f"remove {tmp_path}: the next recording makes a new authority"
+
+
+def test_a_lost_certificate_is_no_fault_since_a_recording_writes_it(tmp_path: Path) -> None:
+    make_wiretapes_authority(tmp_path, 365)
+    (tmp_path / "mitmproxy-ca-cert.pem").unlink()
+    check = authority_check(tmp_path, 0)
+    assert (check.level, "writes mitmproxy-ca-cert.pem anew" in check.said) == ("ok", True)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
 def test_an_authority_that_others_can_read_is_told(tmp_path: Path) -> None:
     import time
 
-    certificate(tmp_path, 365)
+    make_wiretapes_authority(tmp_path, 365)
     (tmp_path / "mitmproxy-ca.pem").chmod(0o644)
     check = authority_check(tmp_path, time.time())
     assert (check.level, check.next) == ("warn", f"chmod 600 {tmp_path / 'mitmproxy-ca.pem'}")

@@ -90,6 +90,23 @@ def test_a_preset_that_was_not_seen_running_says_so(
     assert "OPENAI_HOST=http://127.0.0.1:PORT/api.openai.com" in out
 
 
+def test_a_long_command_is_told_in_whole_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    _, out = run(capsys, "--", str(tmp_path / "no-such-agent"), *["--a-long-option"] * 5)
+    assert [line for line in out.splitlines() if line != line.rstrip()] == []
+    assert "would be run with" in " ".join(out.split())
+
+
+def test_a_damaged_authority_is_broken(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    authority = tmp_path / "state" / "wiretape"
+    authority.mkdir(parents=True)
+    (authority / "mitmproxy-ca.pem").write_text("no key")
+    (authority / "mitmproxy-ca-cert.pem").write_text("no certificate")
+    code, out = run(capsys)
+    assert code == 1
+    assert "fail  authority" in out
+    assert f"→remove{authority}:thenextrecordingmakesanewauthority" in "".join(out.split())  # wherever lines break
+
+
 def test_a_command_that_does_not_exist_is_broken(capsys: pytest.CaptureFixture[str]) -> None:
     code, out = run(capsys, "no-such-agent")
     assert code == 1
