@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -21,26 +23,22 @@ def holds_something(path: Path) -> bool:
 
 
 def signing_certificate(directory: Path) -> bytes:
-    """The certificate beside the key, as PEM. ValueError: there is none; OSError: the file cannot be read."""
-    found = _PEM.search((directory / KEY).read_bytes())
-    if found is None:
-        raise ValueError("it holds no certificate")
+    """The certificate beside the key, as PEM. ValueError says why nothing can be signed with the two."""
+    path = directory / KEY
+    with _named(path):
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path, password=_no_password)
+        found = _PEM.search(path.read_bytes())
+        if found is None:
+            raise ValueError("it holds no certificate")
     return found[0] + b"\n"
 
 
 def expiry(directory: Path) -> float:
     """When the authority expires, in seconds since 1970. ValueError says why it cannot be used at all."""
-    path = directory / KEY
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path, password=_no_password)
-        signs = _block(signing_certificate(directory))
-        path = directory / CERTIFICATE
-        expires = _expiry_of(path)
-        trusted = _block(path.read_bytes())
-    except (OSError, ValueError) as error:  # those of ssl are OSErrors
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise ValueError(f"{path} cannot be used: {reason}") from error
-    if signs != trusted:
+    signs, path = signing_certificate(directory), directory / CERTIFICATE
+    with _named(path):
+        expires, trusted = _expiry_of(path), path.read_bytes()
+    if _block(signs) != _block(trusted):
         raise ValueError(f"{path} is not the certificate that signs, which stands in {directory / KEY}")
     return expires
 
@@ -48,6 +46,16 @@ def expiry(directory: Path) -> float:
 def anew(directory: Path) -> str:
     """How to mend an authority that cannot be used."""
     return f"remove {directory}: the next recording makes a new authority"
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors within are ValueErrors that name the file."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # those of ssl are OSErrors
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise ValueError(f"{path} cannot be used: {reason}") from error
 
 
 def _no_password() -> str:

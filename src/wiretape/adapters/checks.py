@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from wiretape.adapters.authority import CERTIFICATE, KEY, anew, expiry, holds_something
+from wiretape.adapters.authority import CERTIFICATE, KEY, anew, expiry, holds_something, signing_certificate
 from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.mitm_via import upstream_proxy
 from wiretape.adapters.routes import base_url_problem, route_url, same_provider, user_base_urls
@@ -102,9 +102,11 @@ def authority_check(directory: Path, now: float) -> Check:
     certificate, key = directory / CERTIFICATE, directory / KEY
     if not holds_something(key):
         return Check(level="ok", what="authority", said=f"none yet; the first recording makes it in {directory}")
-    if not holds_something(certificate):
-        return Check(level="ok", what="authority", said=f"{key}; the next recording writes {certificate.name} anew")
     try:
+        if not holds_something(certificate):
+            signing_certificate(directory)
+            said = f"{key}; the next recording writes {certificate.name} anew"
+            return Check(level="ok", what="authority", said=said)
         expires = expiry(directory)
     except ValueError as error:
         return Check(level="fail", what="authority", said=str(error), next=anew(directory))

@@ -34,8 +34,11 @@ def test_a_lost_certificate_is_taken_from_beside_the_key(tmp_path: Path, left: b
     assert ensure_ca(tmp_path).read_bytes() == before
 
 
-def test_a_key_that_is_none_is_named_and_how_to_mend_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("certificate", [True, False])
+def test_a_key_that_is_none_is_named_and_how_to_mend_it(tmp_path: Path, certificate: bool) -> None:
     make_wiretapes_authority(tmp_path, 30)
+    if not certificate:
+        (tmp_path / CERTIFICATE).unlink()
     (tmp_path / KEY).write_text("bad")
     with pytest.raises(UsageError) as told:
         ensure_ca(tmp_path)

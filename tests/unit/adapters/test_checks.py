@@ -73,6 +73,8 @@ def test_a_lost_certificate_is_no_fault_since_a_recording_writes_it(tmp_path: Pa
     (tmp_path / "mitmproxy-ca-cert.pem").unlink()
     check = authority_check(tmp_path, 0)
     assert (check.level, "writes mitmproxy-ca-cert.pem anew" in check.said) == ("ok", True)
+    (tmp_path / "mitmproxy-ca.pem").write_text("no key")
+    assert authority_check(tmp_path, 0).level == "fail"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
