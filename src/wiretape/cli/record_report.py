@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _PREFIX = "wiretape "
 _MOST_TURNS = 5  # shown at the end
 _MOST_LOST = 5
+_MOST_TYPED = 56  # characters of a command that stands within 80 columns, after the words that explain it
 _LOOK_AT = 8  # messages of a connection that are looked at for signs of a format
 _MEMO_CALLS = 200  # a memo keeps what it has seen alive: start a new one from time to time
 
@@ -199,7 +201,7 @@ class LiveReport:
             self.say(f"{Path(self._argv[0]).name} exited with {code} before {before}{_keys(os.environ)}")
         else:
             self.say("NO MODEL CALL WAS SEEN", "bold red")
-            lines += _checklist(bool(self._argv))
+            lines += _checklist(self._argv)
         for line in lines:
             for part in _wrapped(line, self._width() - 2):
                 self._console.print(f"  {part}", soft_wrap=True)
@@ -266,13 +268,14 @@ def _clues(tape: Path, bypassed: Sequence[str], exchanges: int) -> list[str]:
     return lines
 
 
-def _checklist(running: bool) -> list[str]:
-    """Why a recording may have no model call on it, the likeliest first."""
-    lines = [] if running else ["Were the lines above pasted into the shell that ran the agent?"]
+def _checklist(argv: Sequence[str]) -> list[str]:
+    """Why a recording may have no model call on it, the likeliest first. `argv`: of the program, if there is one."""
+    lines = [] if argv else ["Were the lines above pasted into the shell that ran the agent?"]
     return [
         *lines,
         "If the program should have called a model, it did not come by. What to check:",
-        "- What does wiretape know of the program? wiretape doctor -- CMD",
+        "- What does wiretape know of the program?",
+        f"    wiretape doctor -- {_typed(argv)}",
         "- Does it have a base URL in its code or its configuration file? Point that at the recorder:",
         "    http://127.0.0.1:PORT/HOST/PATH, with --port to choose the port",
         "- Does it ignore HTTPS_PROXY? Node's fetch reads it from Node 22.21 on (NODE_USE_ENV_PROXY=1 is set).",
@@ -280,6 +283,12 @@ def _checklist(running: bool) -> list[str]:
         "- Is the work done by another process that was started before, or in a container?",
         "- Did it refuse the recorder's certificate? Then a warning above names the host.",
     ]
+
+
+def _typed(argv: Sequence[str]) -> str:
+    """The program as a person would type it, if that is short enough to be read."""
+    typed = shlex.join(argv)
+    return typed if 0 < len(typed) <= _MOST_TYPED and typed.isprintable() else "CMD"
 
 
 def _keys(environ: Mapping[str, str]) -> str:

@@ -38,12 +38,18 @@ def test_help_for_an_empty_recording_names_the_hosts_that_were_let_through() -> 
     lines = _clues(Path("a.tape"), ["llm.example", "cdn.example"], exchanges=0)
     assert "    wiretape record --host llm.example --host cdn.example …" in lines
     assert any("wiretape show a.tape" in line for line in _clues(Path("a.tape"), [], exchanges=3))
-    assert not any("pasted" in line for line in _checklist(running=True))
-    assert any("pasted" in line for line in _checklist(running=False))
+    assert not any("pasted" in line for line in _checklist(["codex"]))
+    assert any("pasted" in line for line in _checklist([]))
+
+
+def test_the_checklist_names_the_program_to_ask_the_doctor_about() -> None:
+    assert "    wiretape doctor -- node 'my agent.mjs'" in _checklist(["node", "my agent.mjs"])
+    for argv in ([], ["agent", "x" * 80], ["python", "-c", "import a\na.main()"]):
+        assert "    wiretape doctor -- CMD" in _checklist(argv)
 
 
 def test_the_checklist_wraps_between_words_and_commands_stay_whole() -> None:
-    lines = [part for line in _checklist(running=True) for part in _wrapped(line, 48)]
+    lines = [part for line in _checklist(["codex"]) for part in _wrapped(line, 48)]
     assert max(len(line) for line in lines if not line.startswith("    ")) <= 48
     assert "    http://127.0.0.1:PORT/HOST/PATH, with --port to choose the port" in lines
     at = lines.index("- Is the work done by another process that was")
