@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from wiretape.debug.overview import overview
 from wiretape.debug.replies import Edit, Reply, said
 from wiretape.debug.script import split
 from wiretape.errors import UsageError
 from wiretape.views.debug_reply import reply_view
-from wiretape.views.figures import count
 from wiretape.views.printable import one_line, visible
 from wiretape.views.terminal import make_console
 
@@ -131,13 +131,9 @@ def _greet(front: Front, debugger: Debugger, desk: Desk | None) -> None:
         front.say("the program has not been started: break says where to hold it, continue starts it", "dim")
         front.say("step starts it and holds its first call; help or ? lists the commands", "dim")
         return
-    front.show(debugger.execute("info tape"))
-    front.say("help or ? lists the commands; step goes on to the first call", "dim")
-    debugger.history.clear()
     debugger.judge()  # so that no step has to wait for it
-    found = len(debugger.world.all_remarks())
-    if found:
-        front.say(f"{count(found, 'finding')} about this run: info findings lists them", "yellow")
+    front.show(Reply(parts=overview(debugger)))
+    front.say("step or next goes to the first call, continue to the first breakpoint; help or ? lists all", "dim")
 
 
 def _ask() -> str:

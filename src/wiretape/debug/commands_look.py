@@ -12,6 +12,7 @@ from wiretape.debug.expression import Unknown, evaluate
 from wiretape.debug.figures import place_words, span
 from wiretape.debug.jsonpaths import found_by_jsonpath
 from wiretape.debug.other_tape import Other, counterpart
+from wiretape.debug.overview import overview
 from wiretape.debug.parsing import parse
 from wiretape.debug.replies import Arrived, Column, Listing, Reply, Row, Value, said
 from wiretape.debug.searching import search
@@ -41,7 +42,8 @@ def _show(debugger: Debugger, rest: str) -> Reply:
         raise UsageError(f"show takes nothing, or full; to look at another place: goto {rest}")
     stop = debugger.selected
     detail = debugger.detail() if stop.call is not None else None
-    return Reply(parts=(Arrived(detail, place=stop.phase, full=rest == "full"),))
+    arrived = Arrived(detail, place=stop.phase, full=rest == "full")
+    return Reply(parts=(arrived, *(overview(debugger) if stop.phase == "start" else ())))
 
 
 _RANGE = re.compile(r"(\d{1,6})\s*(?:-|,|\.\.)\s*(\d{1,6})")
@@ -100,11 +102,17 @@ def _diff_before(debugger: Debugger, number: int) -> Reply:
 
 
 def _diff_tape(debugger: Debugger, path: str, number: int | None) -> Reply:
+    path = _unquoted(path)
     other = Other(path, debugger.world.known.open_tape(path))
     here = debugger.world.number(debugger.selected)
     theirs, note = counterpart(debugger.line, here, other, number)
     names = (f"call {here}", f"call {theirs.number} of {path}")
     return Reply(parts=(compare(debugger.line.step(here).call, theirs, names, note),))
+
+
+def _unquoted(path: str) -> str:
+    """A path as a shell would read it, where it is quoted."""
+    return path[1:-1] if len(path) > 2 and path[0] == path[-1] and path[0] in "'\"" else path
 
 
 # -- around ------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,13 +26,13 @@ def counterpart(line: Timeline, number: int, other: Other, theirs: int | None) -
         found = next((step.call for step in other.run.steps if step.call.number == theirs), None)
         if found is None:
             raise UsageError(f"{other.path} has no call {theirs}; it has {Timeline(other.run).extent()}")
-        return found, _parting(line.run, other)
+        return found, _parting(line.run, other, number)
     place = next(place for place, step in _places(line.run) if step.call.number == number)
     match = next((step.call for there, step in _places(other.run) if there == place), None)
     if match is None:
         agent, order = place
         raise UsageError(f"{other.path} has no call {order} of agent {agent}; name one: diff {other.path} N")
-    return match, _parting(line.run, other)
+    return match, _parting(line.run, other, number)
 
 
 def _places(run: Run) -> Iterator[tuple[tuple[str, int], Step]]:
@@ -43,15 +44,17 @@ def _places(run: Run) -> Iterator[tuple[tuple[str, int], Step]]:
         yield (name, counts[name]), step
 
 
-def _parting(run: Run, other: Other) -> str:
-    """Where the two runs first say something else."""
+def _parting(run: Run, other: Other, here: int) -> str:
+    """Where the two runs first say something else; and how to see it, where that is not call `here`."""
     theirs = dict(_places(other.run))
     for place, step in _places(run):
         match = theirs.get(place)
         if match is None:
             return f"the tapes part at call {step.call.number}: {other.path} has no call like it"
         if _brought(step) != _brought(match):
-            return f"the tapes part at call {step.call.number} (call {match.call.number} of {other.path})"
+            found = f"the tapes part at call {step.call.number} (call {match.call.number} of {other.path})"
+            way = f"; to see it: goto {step.call.number}, then diff {shlex.quote(other.path)}"
+            return found if step.call.number == here else found + way
     more = len(other.run.steps) - len(run.steps)
     return f"all calls say the same; {other.path} goes on for {more} more" if more > 0 else "all calls say the same"
 

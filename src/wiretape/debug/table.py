@@ -42,6 +42,7 @@ class Command:
 def commands() -> Mapping[str, Command]:
     """All commands by their full names, in the order of help."""
     from wiretape.debug import (
+        commands_cache,
         commands_fork,
         commands_help,
         commands_keep,
@@ -52,7 +53,8 @@ def commands() -> Mapping[str, Command]:
     )
 
     modules = (
-        commands_move, commands_stop, commands_look, commands_keep, commands_live, commands_fork, commands_help
+        commands_move, commands_stop, commands_look, commands_cache, commands_keep, commands_live, commands_fork,
+        commands_help,
     )  # fmt: skip
     return {command.name: command for module in modules for command in module.COMMANDS}
 

@@ -33,7 +33,13 @@ def _in_the_captures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sit(play: Play, tape: str = "subagents.tape", size: tuple[int, int] = (80, 24)) -> None:
-    at_screen(Path(tape), play, size)
+    """Play at the first call."""
+
+    async def from_the_first_call(seat: Seat) -> None:
+        await seat.press("s")
+        await play(seat)
+
+    at_screen(Path(tape), from_the_first_call, size)
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 40)])
@@ -41,9 +47,9 @@ def sit(play: Play, tape: str = "subagents.tape", size: tuple[int, int] = (80, 2
     ("name", "keys"),
     [
         ("opened", []),
-        ("subagent", ["s"]),
+        ("subagent", ["s", "s"]),
         ("context", ["end", "N", "x"]),
-        ("difference", ["s", "s", "d"]),
+        ("difference", ["s", "s", "s", "d"]),
         ("help", ["?"]),
     ],
 )
@@ -61,6 +67,19 @@ def test_every_key_is_on_the_help_page_and_does_a_command_there_is() -> None:
                 assert find(key.command)[0].name == key.command.split()[0]
     for name in commands():
         assert name in shown
+
+
+def test_it_opens_where_line_mode_does_with_what_there_is() -> None:
+    async def play(seat: Seat) -> None:
+        shown = await seat.text()
+        assert "at the start · 4 calls" in shown
+        assert "4 calls, 1 turn, 2 agents, 2 tool calls" in shown
+        assert "帮我约明天下午" in shown
+        await seat.type(":break 1\n")
+        assert "call 1 of 4, request" in await seat.press("c")
+        assert "帮我约明天下午" in await seat.press("home")
+
+    at_screen(SUBAGENTS, play, (120, 40))
 
 
 def test_into_the_subagent_and_back_out() -> None:
@@ -218,7 +237,7 @@ def streamed() -> Debugger:
 
 def test_an_answer_is_played_as_it_streamed() -> None:
     async def play(seat: Seat) -> None:
-        await seat.press("a")
+        await seat.press("n", "a")
         shown = await seat.wait_for("5 of 5 events")
         assert "It is sunny." in shown
         assert "events" not in await seat.press("escape")
@@ -227,7 +246,7 @@ def test_an_answer_is_played_as_it_streamed() -> None:
 
 
 def test_an_answer_that_came_whole_cannot_be_played() -> None:
-    assert "came whole" in after(Path("subagents.tape"), ["a"])
+    assert "came whole" in after(Path("subagents.tape"), ["n", "a"])
 
 
 def test_a_tape_without_model_calls_says_so() -> None:
@@ -237,7 +256,7 @@ def test_a_tape_without_model_calls_says_so() -> None:
 
 
 def test_notes_and_findings_are_marked() -> None:
-    shown = after(Path("weather-one-tool.tape"), ["n"])
+    shown = after(Path("weather-one-tool.tape"), ["n", "n"])
     assert "▶!" in shown
 
 

@@ -142,8 +142,26 @@ def test_diff_with_another_tape_says_where_the_two_part(
     assert code == 0
     assert "the tapes part at call 3" in " ".join(out.split())
     assert "~ input[3].output, character 13" in out
+    assert "to see it" not in out
     assert "- OK: created '产品评审会' at 2025-06-11T15:00:00 for 60 min" in out
     assert "+ OK: created '设计评审会' at 2025-06-11T15:00:00 for 60 min" in out
+
+
+def test_diff_at_a_call_that_is_the_same_says_how_to_see_where_the_two_part(
+    tape: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "an other.tape"
+    text = Path(tape).read_text(encoding="utf-8").replace("created '产品评审会'", "created '设计评审会'")
+    other.write_text(text, encoding="utf-8")
+    code, out, _ = run(capsys, tape, "--batch", f"goto 1; diff {other}")
+    said = " ".join(out.split())
+    assert code == 0
+    assert "request: no difference" in said
+    way = said.split("; to see it: goto 3, then ")[1].split("'")[1].replace(" ", "")
+    assert way == str(other).replace(" ", "")
+    code, out, _ = run(capsys, tape, "--batch", f"goto 3; diff '{other}'")
+    assert code == 0
+    assert "~ input[3].output, character 13" in out
 
 
 def test_findings_and_the_cache_are_those_of_the_analysis(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ TRANSCRIPTS: dict[str, tuple[str, list[str]]] = {
         "subagents",
         ["print usage", "goto 4", "print usage.cached", "print cached / input", "print request.messages[-1]",
          "print response.blocks[0].text", "print $.request.messages[*].role", "print answer", "context", "context new",
-         "context 2 full", "diff", "diff 2", "diff 1 2", "list", "goto 1.1", "print tool", "print arguments.request",
+         "context 2 full", "cache", "diff", "diff 2", "diff 1 2", "list", "goto 1.1", "print tool", "print arguments.request",
          "show full", "print wire.request.body.model", "print request.mesages", "print request.messages[9]"],
     ),
     "searching": (
@@ -46,7 +46,7 @@ TRANSCRIPTS: dict[str, tuple[str, list[str]]] = {
     ),
     "topics": (
         "subagents",
-        ["info tape", "info turns", "info agents", "info tools", "info findings", "goto 2", "info frame", "info",
+        ["show", "cache", "info tape", "info turns", "info agents", "info tools", "info findings", "goto 2", "info frame", "info",
          "info wrong"],
     ),
     "helping": (

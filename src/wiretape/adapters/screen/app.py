@@ -23,6 +23,7 @@ from wiretape.adapters.screen.keys import FOOTER, GROUPS, HELD_KEYS
 from wiretape.adapters.screen.outline_tree import OutlineTree
 from wiretape.debug.living import wake
 from wiretape.debug.outline import Node, key_of
+from wiretape.debug.overview import overview
 from wiretape.debug.replies import Arrived, Edit, Reply, Said
 from wiretape.debug.session import Debugger
 from wiretape.debug.streamed import Streamed, streamed
@@ -36,6 +37,7 @@ from wiretape.views.printable import one_line
 
 _LOOK_S = 0.1  # between two looks at a program at work
 NOT_STARTED = "The program has not been started yet.\n\nSet breakpoints first, where it is to be held."
+BEGIN = Text("n goes to the first call, s too; c to the first breakpoint, B sets one", style="dim")
 _TICK_S = 0.05  # between two looks at a stream that is played
 _STEPS = (24, 28, 32, 38, 46, 56, 68)  # widths of the tree
 _NARROW = 90  # columns: below, the tree is narrow
@@ -97,8 +99,6 @@ class DebugScreen(App[None]):
             self._watch(self.desk)
             return
         self.debugger.judged = False
-        if self.debugger.at == 0 and self.debugger.line.answers:
-            self.debugger.execute("step")  # the first call says more than the start of a tape
         self._show_place(self._arrived())
         self._say(Text("? shows every key; : takes a command", style="dim"))
         self.run_worker(self._judge, thread=True)
@@ -142,7 +142,7 @@ class DebugScreen(App[None]):
                 self._say(self._what_can_be_done(desk))
                 self._held = bool(desk.live.held)
             elif (grown or settled) and not self._asked and self._player is None and self.debugger.line.calls:
-                self._show(place_view(self._arrived()), home=False)
+                self._show(self._place(self._arrived()), home=False)
             self.refresh_marks()
 
     def _what_can_be_done(self, desk: Desk) -> Text:
@@ -159,18 +159,24 @@ class DebugScreen(App[None]):
     def _judged(self) -> None:
         self.debugger.judged = True
         if not self._asked:
-            self._show(place_view(self._arrived()), home=False)
+            self._show(self._place(self._arrived()), home=False)
         self.refresh_marks()
 
     def _arrived(self) -> Arrived:
         stop = self.debugger.here
         return Arrived(self.debugger.detail() if stop.call is not None else None, place=stop.phase)
 
+    def _place(self, arrived: Arrived) -> RenderableType:
+        """A step as it is to be seen; the start of a tape says what there is on it."""
+        if arrived.place != "start" or self.desk is not None:
+            return place_view(arrived)
+        return Group(place_view(arrived), Text(), reply_view(Reply(parts=overview(self.debugger))), Text(), BEGIN)
+
     def _show_place(self, arrived: Arrived, *above: RenderableType) -> None:
         """The step; `above` it what led here, such as what a search found."""
         self._stop_playing()
         self._asked = bool(above)
-        self._show(Group(*above, place_view(arrived)))
+        self._show(Group(*above, self._place(arrived)))
         self.refresh_marks()
 
     def _show(self, content: RenderableType, *, home: bool = True) -> None:
