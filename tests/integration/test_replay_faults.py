@@ -569,7 +569,7 @@ def test_the_command_line_injects_and_tells_of_it(tape: Path, tmp_path: Path) ->
     ("spec", "part"),
     [
         ("explode@1", "--fault explode@1: there is no fault 'explode'\n  429@3 "),
-        ("429@7", "has no call 7 whose answer came over HTTP\n  there are: 1\n"),
+        ("429@7", "has no call 7\n  there are: 1\n"),
     ],
 )
 def test_a_wrong_fault_is_said_so_before_anything_runs(tape: Path, spec: str, part: str) -> None:

@@ -192,6 +192,28 @@ def test_a_websocket_miss_in_tls_is_told_at_once(state: Path) -> None:
     assert [one.reason for one in replay.report().missed] == ["diverged"]
 
 
+@pytest.mark.parametrize("fault", ["cut@1:event=2", "reset@1:event=2"])
+def test_a_websocket_in_tls_breaks_off_and_the_next_one_gets_the_answer(state: Path, fault: str) -> None:
+    pytest.importorskip("websockets", reason="websockets is not installed")
+    from websockets.exceptions import ConnectionClosedError
+    from websockets.sync.client import connect
+
+    said = [create("hi"), *events("r1", message("one"))]
+    replay = session(recorded_socket(said), faults=(parse_fault(fault),))
+    with opening(replay, state) as (running, trust, _):
+        for count, ends in ((2, True), (6, False)):
+            proxy = f"http://127.0.0.1:{running.gate_port}"
+            with connect(f"wss://{HOST}/v1/responses", proxy=proxy, ssl=trust) as talking:
+                talking.send(json.dumps(said[0][1]))
+                assert [json.loads(talking.recv(PATIENCE_S)) for _ in range(count)] == [s for _, s in said[1:]][:count]
+                if ends:
+                    with pytest.raises(ConnectionClosedError) as closed:
+                        talking.recv(PATIENCE_S)
+                    assert closed.value.rcvd is None
+    assert [mishap.fault for mishap in replay.report().injected] == [fault]
+    assert replay.report().left_over == ()
+
+
 @pytest.mark.parametrize(
     ("fault", "error"),
     [

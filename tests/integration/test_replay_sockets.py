@@ -6,18 +6,24 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.replaying import chat, exchange, session, user
 from tests.support.sockets import create, events, message, socket
 
+import wiretape
 from wiretape.adapters.replaying import Replaying
 from wiretape.model.http import Close, Ended, Exchange
+from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, LiveRequest, Miss, Outcome
+from wiretape.replay.values import Answer, Injected, LiveRequest, Miss, Outcome, Tier
+from wiretape.tape.documents import Header
+from wiretape.tape.reader import Tape
 
 websockets = pytest.importorskip("websockets", reason="websockets is not installed")
 openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
@@ -273,3 +279,177 @@ def test_a_socket_that_was_recorded_without_tls_is_played_through_the_proxy_port
                 assert raw.recv(4096) == b"\x81\x01b"
     assert [played.tier for played in replay.report().played] == ["exact"]
     assert replay.report().passed == {}
+
+
+# -- faults, and answers given again
+
+
+def faulty(*faults: str, **options: Any) -> ReplaySession:
+    return session(two_calls(), faults=tuple(map(parse_fault, faults)), **options)
+
+
+FIRST = len(events("r1", message("one")))
+
+
+def at_second_call(replaying: Replaying, talk: ClientConnection) -> None:
+    """The first call answered, the second one asked for."""
+    ask(talk, create("hi")[1])
+    hear(talk, FIRST)
+    ask(talk, create("more")[1])
+
+
+@pytest.mark.filterwarnings("ignore:connect.. must be used as a context manager:DeprecationWarning")  # the SDK does not
+def test_openai_s_connection_gets_a_refusal_as_an_event_and_the_answer_when_it_asks_again() -> None:
+    seen: list[Outcome] = []
+    replay = faulty("429@2:after=10ms")
+    with Replaying(replay, on_outcome=seen.append) as replaying:
+        base = f"http://127.0.0.1:{replaying.port}/api.example.com/v1"
+        with openai.OpenAI(base_url=base, api_key="sk-test") as client, client.responses.connect() as connection:
+            got = []
+            for text in ("hi", "more", "more"):
+                connection.response.create(model="m", input=[{"role": "user", "content": text}])
+                for event in connection:
+                    if event.type in ("response.completed", "error"):
+                        got.append(event)
+                        break
+    assert [event.type for event in got] == ["response.completed", "error", "response.completed"]
+    assert (got[1].status, got[1].error.code) == (429, "wiretape_fault")
+    assert got[1].error.headers == {"retry-after": "1", "retry-after-ms": "10"}
+    assert [type(outcome) for outcome in seen] == [Answer, Injected, Answer]
+
+
+@pytest.mark.parametrize("way", ["server", "proxy port"])
+def test_a_cut_ends_the_connection_without_a_close_and_a_reset_resets_it(way: str) -> None:
+    import socket as sockets
+
+    url = "http://models.example.com/v1/responses"
+    spoken = replace(two_calls(), request=replace(two_calls().request, url=url))
+    for fault, error in (("cut@1:event=2", None), ("reset@1:event=2", ConnectionResetError)):
+        replay = session(spoken, faults=(parse_fault(fault),))
+        with Replaying(replay) as replaying:
+            port, target = replaying.port, "/models.example.com/v1/responses"
+            if way == "proxy port":
+                port, target = replaying.gate_port, url
+            with sockets.create_connection(("127.0.0.1", port), PATIENCE) as raw:
+                raw.sendall(shake(target))
+                assert raw.recv(4096).startswith(b"HTTP/1.1 101 ")
+                raw.sendall(masked(json.dumps(create("hi")[1])))
+                received = bytearray()
+                with pytest.raises(error) if error is not None else nullcontext():
+                    while data := raw.recv(65536):
+                        received += data
+        assert received.count(b'"type":"response.') == 2
+        assert b"\x88" not in received[:1]  # no close frame
+
+
+def shake(target: str) -> bytes:
+    return (
+        f"GET {target} HTTP/1.1\r\nhost: models.example.com\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
+        "sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    ).encode()
+
+
+def masked(text: str) -> bytes:
+    data = text.encode()
+    head = bytes([0x81, 0x80 | len(data)]) if len(data) < 126 else b"\x81\xfe" + len(data).to_bytes(2, "big")
+    return head + bytes(4) + data
+
+
+def test_a_stalled_connection_says_nothing_more_and_a_new_one_gets_the_answer() -> None:
+    replay = faulty("stall@2:event=1")
+    with Replaying(replay) as replaying:
+        with dial(replaying, ping_interval=None, close_timeout=0.1) as talk:
+            at_second_call(replaying, talk)
+            assert json.loads(*hear(talk))["type"] == "response.created"
+            pong = talk.ping()
+            with pytest.raises(TimeoutError):
+                talk.recv(timeout=0.2)
+            assert not pong.is_set()
+        with dial(replaying) as talk:
+            ask(talk, create("more")[1])
+            assert json.loads(hear(talk, 6)[-1])["type"] == "response.completed"
+    assert replay.report().left_over == ()
+
+
+def test_a_refused_handshake_is_an_http_answer_and_the_next_one_opens() -> None:
+    with Replaying(faulty("503@1:handshake")) as replaying:
+        with pytest.raises(websockets.exceptions.InvalidStatus) as refused:
+            dial(replaying).__enter__()
+        assert (refused.value.response.status_code, refused.value.response.headers["retry-after"]) == (503, "1")
+        with dial(replaying) as talk:
+            at_second_call(replaying, talk)
+            hear(talk, 6)
+
+
+def test_a_slow_call_takes_its_time_and_a_stall_with_an_end_goes_on() -> None:
+    for fault, least in (("slow@1:x5", 6 * 0.05), ("stall@1:for=300ms", 0.3)):
+        with Replaying(faulty(fault)) as replaying, dial(replaying) as talk:
+            began = time.monotonic()
+            ask(talk, create("hi")[1])
+            hear(talk, FIRST)
+            assert time.monotonic() - began >= least - 0.05
+
+
+def test_with_repeat_a_program_may_run_through_its_connection_twice() -> None:
+    replay = faulty(repeat=True)
+    with Replaying(replay) as replaying:
+        for _ in range(2):
+            with dial(replaying) as talk:
+                at_second_call(replaying, talk)
+                hear(talk, 6)
+    assert [played.repeated for played in replay.report().played] == [False, False, True, True]
+
+
+# -- the same in process
+
+
+def taped(*exchanges: Exchange) -> Tape:
+    header = Header(wiretape=1, started=datetime(2026, 1, 1, tzinfo=UTC), recorder="wiretape test")
+    return Tape(Path("hand.tape"), header, exchanges, (), False)
+
+
+@pytest.mark.parametrize("fault", ["cut@2:event=1", "reset@2:event=1", "stall@2:event=1"])
+def test_in_process_a_connection_breaks_off_at_once_and_a_new_one_goes_on(fault: str) -> None:
+    """A stall without an end, too: the library may have no time limit."""
+    with wiretape.replay(taped(two_calls()), faults=[fault]) as replay:
+        with connect("wss://api.example.com/v1/responses") as talk:
+            ask(talk, create("hi")[1])
+            hear(talk, FIRST)
+            ask(talk, create("more")[1])
+            hear(talk)
+            with pytest.raises(websockets.exceptions.ConnectionClosedError) as closed:
+                hear(talk)
+            assert closed.value.rcvd is None
+        with connect("wss://api.example.com/v1/responses") as talk:
+            ask(talk, create("more")[1])
+            hear(talk, 6)
+    assert [mishap.fault for mishap in replay.report.injected] == [fault]
+    assert replay.report.left_over == ()
+
+
+def test_httpx2_meets_refusals_and_a_refused_handshake_in_process() -> None:
+    httpx2 = pytest.importorskip("httpx2", reason="httpx2 is not installed")
+    pytest.importorskip("httpx2.websockets", reason="httpx2 has no WebSockets here")
+    faults = ["503@1:handshake", "429@1"]
+    url = "wss://api.example.com/v1/responses"
+    with wiretape.replay(taped(two_calls()), faults=faults) as replay, httpx2.Client() as client:
+        with pytest.raises(httpx2.websockets.WebSocketUpgradeError) as refused, client.websocket(url):
+            pass
+        assert refused.value.response.status_code == 503
+        with client.websocket(url) as talk:
+            talk.send_text(json.dumps(create("hi")[1]))
+            assert json.loads(talk.receive_text(timeout=PATIENCE))["status"] == 429
+            talk.send_text(json.dumps(create("hi")[1]))
+            assert [json.loads(talk.receive_text(timeout=PATIENCE))["type"] for _ in range(6)][-1] == (
+                "response.completed"
+            )
+    assert [mishap.fault for mishap in replay.report.injected] == faults
+
+
+def test_by_position_a_changed_prompt_gets_the_recorded_answers_through_the_server() -> None:
+    replay = session(two_calls(), tier=Tier.POSITION)
+    with Replaying(replay) as replaying, dial(replaying) as talk:
+        for text in ("another", "and another"):
+            ask(talk, create(text)[1])
+            assert json.loads(hear(talk, 6)[-1])["type"] == "response.completed"
+    assert [played.tier for played in replay.report().played] == ["position", "position"]

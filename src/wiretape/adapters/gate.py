@@ -276,7 +276,7 @@ async def _both_ways(
     there_writer: asyncio.StreamWriter,
     linger: float = 0,
 ) -> None:
-    """Move bytes until one side ends: when one goes, the other must learn of it."""
+    """Move bytes until one side ends: when one goes, the other must learn of it. A reset from there is one here."""
     up = asyncio.ensure_future(_pump(reader, there_writer))
     down = asyncio.ensure_future(_pump(there_reader, writer))
     await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
@@ -284,14 +284,19 @@ async def _both_ways(
         await asyncio.wait({down}, timeout=linger)
     for task in (up, down):
         task.cancel()
-    await asyncio.gather(up, down, return_exceptions=True)
+    _, ended = await asyncio.gather(up, down, return_exceptions=True)
+    if isinstance(ended, ConnectionResetError):
+        reset(writer.transport)
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
-        while data := await source.read(_CHUNK):
+    """ConnectionResetError: the source was reset. That the sink is gone is no error."""
+    while data := await source.read(_CHUNK):
+        try:
             sink.write(data)
             await sink.drain()
+        except OSError:
+            return
 
 
 async def _refuse(writer: asyncio.StreamWriter, status: int, why: str) -> None:

@@ -20,9 +20,9 @@ T = TypeVar("T")
 TRANSPORT = "wiretape.transport"
 LINGER_SECONDS = 2.0  # how long a client that hung up in the recording is given to do so again
 KEEP_ALIVE_SECONDS = 10.0  # a held stream says so often that it lives; clients wait for five minutes, some for one
-_COMMENT = b": wiretape holds this answer\n\n"
+COMMENT = b": wiretape holds this answer\n\n"
 _FAIR = 32  # so many events of one answer, then the other connections have their turn
-_BEFORE_RESET_MS = 50
+BEFORE_RESET_MS = 50  # what was written before is given so long to arrive
 _NO_LINGER = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # closing discards and resets
 
 
@@ -109,7 +109,7 @@ class Sending:
         if self._begun is None:
             await self._head(shown)
             self._begun = shown.status, _content_type(shown)
-        await self._send({"type": "http.response.body", "body": _COMMENT, "more_body": True})
+        await self._send({"type": "http.response.body", "body": COMMENT, "more_body": True})
 
     async def _pause(self, milliseconds: float) -> None:
         if milliseconds <= 0:
@@ -134,7 +134,7 @@ class Sending:
         if transport is None:
             return
         with suppress(ClientGone):
-            await self._pause(_BEFORE_RESET_MS)
+            await self._pause(BEFORE_RESET_MS)
         if self._on_reset is not None:
             self._on_reset()
         reset(transport)

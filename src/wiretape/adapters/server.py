@@ -17,7 +17,7 @@ from wiretape.model.http import Headers
 from wiretape.replay.playback import Playback, playback
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import Answer, LiveRequest, Miss, Outcome, Reference
+from wiretape.replay.values import LiveRequest, Outcome
 
 DECIDED = "wiretape.decided"
 
@@ -71,7 +71,7 @@ class ReplayApp:
             if transport is not None and _opens_socket(request):
                 opened = self._session.open_socket(request)
                 if isinstance(opened, SocketPlay):
-                    await self._play_socket(transport, request, opened)
+                    await self._play_socket(scope, request, opened)
                     return
                 decided = Decided(request, opened, playback(opened, self._pace))
             else:
@@ -116,14 +116,9 @@ class ReplayApp:
             sending.over()
             self._tell(outcome)
 
-    async def _play_socket(self, transport: asyncio.Transport, request: LiveRequest, play: SocketPlay) -> None:
-        told: list[Reference | Miss | None] = []
-
+    async def _play_socket(self, scope: Scope, request: LiveRequest, play: SocketPlay) -> None:
         def heard() -> None:
-            outcome = play.outcome
-            what = outcome.reference if isinstance(outcome, Answer) else outcome
-            if outcome is not None and what not in told:
-                told.append(what)
+            for outcome in play.news():
                 self._tell(outcome)
 
         hold = None
@@ -135,7 +130,8 @@ class ReplayApp:
                 if play.outcome is not None:
                     await interpose(replace(request, body=body), play.outcome)
 
-        playing = PlayedSocket(transport, play, self._pace, heard, hold, self._lock)
+        resetting = self._resetting(scope)
+        playing = PlayedSocket(scope[TRANSPORT], play, self._pace, heard, hold, self._lock, resetting)
         await playing.play(handshake_bytes(play, request.headers))
         heard()  # a server that spoke first, to a client that said nothing
 

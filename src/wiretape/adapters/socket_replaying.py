@@ -8,7 +8,8 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
-from wiretape.adapters.socket_talk import SocketTalk
+from wiretape.adapters.sending import BEFORE_RESET_MS, reset
+from wiretape.adapters.socket_talk import End, SocketTalk
 from wiretape.replay.sockets import SocketPlay
 
 _CLOSE_PATIENCE_S = 5.0  # for the client's answer to a close
@@ -19,6 +20,7 @@ class PlayedSocket(asyncio.Protocol):
     """One connection, from its handshake on. What the client sends is heard as it comes, during pauses, too.
 
     `on_message` is told of each message that was heard. `hold` is waited for before what is due for it is sent.
+    `on_reset` resets what stands between client and server.
     """
 
     def __init__(
@@ -29,14 +31,15 @@ class PlayedSocket(asyncio.Protocol):
         on_message: Callable[[], None],
         hold: Hold | None = None,
         lock: AbstractContextManager[Any] | None = None,
+        on_reset: Callable[[], None] | None = None,
     ) -> None:
         self._transport = transport
         self._before = transport.get_protocol()
-        self._pace = pace
+        self._on_reset = on_reset
         self._on_message = on_message
         self._hold = hold
         self._waiting: deque[str | bytes] = deque()  # messages that were heard, and not held yet
-        self._talk = SocketTalk(play, self._heard, lock)
+        self._talk = SocketTalk(play, self._heard, lock, pace)
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -70,17 +73,26 @@ class PlayedSocket(asyncio.Protocol):
         while self._waiting and self._hold is not None:
             await self._unless_gone(asyncio.ensure_future(self._hold(self._waiting.popleft())))
         for due in self._talk.due():
-            if due.pause * self._pace > 0:
-                await self._unless_gone(asyncio.ensure_future(asyncio.sleep(due.pause * self._pace / 1000)))
+            if due.pause > 0:
+                await self._unless_gone(asyncio.ensure_future(asyncio.sleep(due.pause / 1000)))
             if self._ended:
                 return
             self._transport.write(due.data)
             await self._room.wait()
 
-    async def _end(self, end: bytes) -> None:
-        if not end:
-            return
-        self._transport.write(end)
+    async def _end(self, end: End) -> None:
+        if end.silent:
+            await self._gone.wait()
+        elif end.reset:
+            await self._unless_gone(asyncio.ensure_future(asyncio.sleep(BEFORE_RESET_MS / 1000)))
+            if self._on_reset is not None:
+                self._on_reset()
+            reset(self._transport)
+        elif end.data:
+            self._transport.write(end.data)
+            await self._answer_to_close()
+
+    async def _answer_to_close(self) -> None:
         waiting = asyncio.ensure_future(asyncio.sleep(_CLOSE_PATIENCE_S))
         while not (self._ended or waiting.done()):
             self._news.clear()

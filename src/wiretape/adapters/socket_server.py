@@ -64,15 +64,15 @@ def _serve(context: Inside, url: str, sock: socket.socket) -> None:
 
 
 def _play(context: Inside, play: SocketPlay, sock: socket.socket, data: bytes) -> None:
-    talk = SocketTalk(play, lock=context.lock)
+    talk = SocketTalk(play, lock=context.lock, pace=context.pace)
     while not talk.over:
         sock.sendall(talk.heard(data))
         for one in talk.due():
-            time.sleep(one.pause * context.pace / 1000)
+            time.sleep(one.pause / 1000)
             sock.sendall(one.data)
         end = talk.ends()
-        if end is not None:
-            _end(talk, end, sock)
+        if end is not None:  # whatever it is: a silent server's client would wait for ever, where it has no time limit
+            _end(talk, end.data, sock)
             return
         data = b"" if talk.over else sock.recv(_CHUNK)
         if not data:

@@ -51,14 +51,26 @@ def handshake_bytes(play: SocketPlay, asked: Headers) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Bytes to send after a pause of so many milliseconds, as recorded."""
+    """Bytes to send after a pause of so many milliseconds."""
 
     pause: float
     data: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """How the server ends a connection: what it says last, and then. Without a close frame it is cut off.
+
+    `reset`: by a TCP reset. `silent`: it ends nothing, but says nothing more until the client goes.
+    """
+
+    data: bytes = b""
+    reset: bool = False
+    silent: bool = False
+
+
 class SocketTalk:
-    """`on_message` is told of each message of the client after the play has heard it.
+    """`on_message` is told of each message of the client after the play has heard it. `pace` is that of the pauses.
 
     `lock` is held while the play is asked: its session may answer others meanwhile.
     """
@@ -68,8 +80,10 @@ class SocketTalk:
         play: SocketPlay,
         on_message: Callable[[str | bytes], None] | None = None,
         lock: AbstractContextManager[Any] | None = None,
+        pace: float = 0,
     ) -> None:
         self.play = play
+        self._pace = pace
         self._lock = lock or nullcontext()
         self.over = False  # both sides have closed, or the client has said what nobody understands
         self._on_message = on_message
@@ -89,26 +103,30 @@ class SocketTalk:
         if self.over:
             return []
         with self._lock:
-            return [Due(one.pause, message(one.data)) for one in self.play.due()]
+            return [
+                Due(one.wait(self._pace), message(one.data) if one.data is not None else b"") for one in self.play.due()
+            ]
 
-    def ends(self) -> bytes | None:
-        """How the server ends it, now that nothing is due; None: it does not. Without a close frame it is cut off."""
+    def ends(self) -> End | None:
+        """How the server ends it, now that nothing is due; None: it does not."""
         play = self.play
         if self.over:
             return None
         if play.miss is not None:
             why = "wiretape: no recorded message answers this one"
-            end = message(miss_message(play.miss)) + closing(_POLICY, why)
+            end = End(message(miss_message(play.miss)) + closing(_POLICY, why))
         elif play.close is not None:
-            end = closing(play.close.code, play.close.reason)
+            end = End(closing(play.close.code, play.close.reason))
+        elif play.cut or play.silent:
+            end = End(reset=play.reset, silent=play.silent)
         else:
-            return b"" if play.cut else None
+            return None
         self._closed = True
         return end
 
     def _answer(self, event: WsEvent) -> bytes:
         if event.kind == "close":
-            self.over = True
+            self.over = True  # even a silent server's client is gone then
             return b"" if self._closed else closing(event.code, str(event.data))
         if self._closed or self.over:
             return b""

@@ -12,7 +12,8 @@ from wiretape.replay.faults import AtAgent, AtCall, AtTool, Everywhere, Fault, T
 
 _ALLOWED: Final = """\
   429@3            call 3 is first answered with this status, 400 to 599
-                   (:after=2s is when the client is told to ask again)
+                   (:after=2s is when the client is told to ask again;
+                   :handshake refuses the WebSocket that the call came over)
   cut@2:event=5    the answer of call 2 breaks off after its 5th event
                    (without event: half way)
   stall@2:event=5  nothing comes after the 5th event, until the client goes
@@ -26,7 +27,7 @@ _OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "reset": frozenset({"event", "times"}),
     "stall": frozenset({"event", "for", "times"}),
     "slow": frozenset({"x"}),
-    "status": frozenset({"after", "times"}),
+    "status": frozenset({"after", "handshake", "times"}),
 }
 _DURATION: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m)")
 _NUMBER: Final = re.compile(r"[0-9]{1,9}")
@@ -47,7 +48,8 @@ def parse_fault(spec: str) -> Fault:
             raise _Wrong("it does not say at which call: WHAT@CALL")
         kind = "status" if _NUMBER.fullmatch(what) else what
         given = dict(_option(kind, option) for option in options)
-        return Fault(spec.strip(), _effect(what, given), _target(target), _number(given, "times", 1) or 1)
+        times = _number(given, "times", 1) or 1
+        return Fault(spec.strip(), _effect(what, given), _target(target), times, "handshake" in given)
     except _Wrong as wrong:
         raise UsageError(f"--fault {spec}: {wrong}\n{_ALLOWED}") from None
 
@@ -91,6 +93,10 @@ def _option(kind: str, option: str) -> tuple[str, str]:
     if kind in _OPTIONS and name not in _OPTIONS[kind]:
         shown = "a status" if kind == "status" else kind
         raise _Wrong(f"{shown} has no option {option!r}")
+    if name == "handshake":
+        if option != name:
+            raise _Wrong("handshake takes no value")
+        return name, ""
     if not value:
         raise _Wrong(f"option {option!r} has no value")
     return name, value

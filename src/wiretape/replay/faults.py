@@ -6,7 +6,7 @@ of a playback (`marred`). Doors only play those. Nothing here is left to chance 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
@@ -47,12 +47,16 @@ Target: TypeAlias = AtCall | AtTool | AtAgent | Everywhere
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One `--fault`: what happens, to which calls, and to how many attempts of each. `spec`: as the person wrote it."""
+    """One `--fault`: what happens, to which calls, and to how many attempts of each. `spec`: as the person wrote it.
+
+    `handshake`: what is refused is not the call, but the WebSocket that it came over.
+    """
 
     spec: str
     effect: Effect
     target: Target
     times: int = 1
+    handshake: bool = False
 
     @property
     def stalls(self) -> bool:
@@ -70,13 +74,13 @@ class FaultPlan:
 
     __slots__ = ("_aimed", "_came", "_left")
 
-    def __init__(self, aimed: Mapping[int, Sequence[Fault]]) -> None:
-        """`aimed`: the faults of each recorded call, by its order."""
+    def __init__(self, aimed: Mapping[Hashable, Sequence[Fault]]) -> None:
+        """`aimed`: the faults of each recorded call, by its order; by its reference if it came over a WebSocket."""
         self._aimed = {order: tuple(faults) for order, faults in aimed.items()}
         self._left = {order: [fault.times for fault in faults] for order, faults in self._aimed.items()}
         self._came: set[Fault] = set()
 
-    def next(self, order: int) -> tuple[Fault, ...]:
+    def next(self, order: Hashable) -> tuple[Fault, ...]:
         faults = self._aimed.get(order, ())
         if not faults:
             return ()
@@ -90,7 +94,7 @@ class FaultPlan:
             self._came.add(faults[position])
         return tuple(faults[position] for position in due)
 
-    def delayed(self, order: int) -> bool:
+    def delayed(self, order: Hashable) -> bool:
         """Whether a fault delayed this call's answer: a client that gave up waiting may ask for it again."""
         faults, left = self._aimed.get(order, ()), self._left.get(order, [])
         return any(not fault.breaks and n < fault.times for fault, n in zip(faults, left, strict=True))

@@ -20,7 +20,7 @@ from wiretape.replay.recorded import Recorded
 from wiretape.wire.base import Memo
 
 _INSTRUCTING: Final = ("system", "developer")
-_ENOUGH: Final = 3  # traits, of six: fewer, and it is somebody of whom nothing was recorded
+ENOUGH: Final = 3  # traits, of six: fewer, and it is somebody of whom nothing was recorded
 
 
 @dataclass(slots=True, eq=False)
@@ -137,10 +137,10 @@ class Positions:
     def _first(self, threads: Sequence[_Thread], call: CallRequest) -> Found:
         if len(self._threads) == len(threads) == 1:
             return Found(threads[0].calls[0])
-        live = self._traits(call)
+        live = traits(call, self.mask)
         alike = [(self._likeness(one.calls[0], live), one.calls[0]) for one in threads]
         most = max((count for count, _ in alike), default=0)
-        best = [recorded for count, recorded in alike if count == most and count >= _ENOUGH]
+        best = [recorded for count, recorded in alike if count == most and count >= ENOUGH]
         if len(best) == 1:
             return Found(best[0])
         if not best:
@@ -150,20 +150,7 @@ class Positions:
 
     def _likeness(self, recorded: Recorded, live: Sequence[Json]) -> int:
         call = recorded.probe.call(self.memo)
-        return sum(1 for one, other in zip(self._traits(call), live, strict=True) if one == other) if call else 0
-
-    def _traits(self, call: CallRequest) -> list[Json]:
-        """What tells one agent from another, as far as it is not of this run alone."""
-        instructions = [_text(message) for message in call.messages if message.role in _INSTRUCTING]
-        asked = next((_text(message) for message in call.messages if message.role not in _INSTRUCTING), None)
-        return [
-            call.model,
-            [tool.name for tool in call.tools],
-            call.stream,
-            self.mask(instructions),
-            self.mask(asked),
-            sorted(call.settings),
-        ]
+        return sum(1 for one, other in zip(traits(call, self.mask), live, strict=True) if one == other) if call else 0
 
     # -- the recording
 
@@ -188,6 +175,20 @@ class Positions:
             }
         for thread in self._threads:
             self._places |= {recorded.order: (thread, n) for n, recorded in enumerate(thread.calls)}
+
+
+def traits(call: CallRequest, mask: Callable[[Json], Json]) -> list[Json]:
+    """What tells one agent from another, as far as it is not of this run alone."""
+    instructions = [_text(message) for message in call.messages if message.role in _INSTRUCTING]
+    asked = next((_text(message) for message in call.messages if message.role not in _INSTRUCTING), None)
+    return [
+        call.model,
+        [tool.name for tool in call.tools],
+        call.stream,
+        mask(instructions),
+        mask(asked),
+        sorted(call.settings),
+    ]
 
 
 def _text(message: Message) -> str:

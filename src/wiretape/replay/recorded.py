@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from wiretape.model.call import CallRequest
 from wiretape.model.http import Body, Exchange, JsonBody, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.index import Probe
@@ -21,20 +22,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SocketCall:
+    """A call of a WebSocket. `messages`: places in the exchange, from 0; `request`: with what the provider holds."""
+
+    number: int
+    messages: tuple[int, ...]
+    request: CallRequest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
-    """A recorded exchange that can answer. `calls` are a WebSocket's: (first message, from 1; number) of each."""
+    """A recorded exchange that can answer. `calls` are a WebSocket's, by start."""
 
     order: int
     tape: int
     reference: Reference
     exchange: Exchange
     probe: Probe  # its format is recognised from the request alone, as a live one's is
-    calls: tuple[tuple[int, int], ...] = ()
+    calls: tuple[SocketCall, ...] = ()
+
+    def call_of(self, message: int) -> SocketCall | None:
+        """The call that a WebSocket's message is a part of; where it is of none, the last that began before it."""
+        own = next((call for call in self.calls if message in call.messages), None)
+        before = (call for call in self.calls if call.messages[0] < message)
+        return own or max(before, key=lambda call: call.messages[0], default=None)
 
     def reference_at(self, message: int) -> Reference:
-        """What a WebSocket's message belongs to: the last call that begins with it or before."""
-        number = max(((first, call) for first, call in self.calls if first <= message + 1), default=None)
-        return replace(self.reference, call=number[1]) if number is not None else self.reference
+        """The name of that call, or of the connection where it has none."""
+        call = self.call_of(message)
+        return self.reference if call is None else self.reference_of(call)
+
+    def reference_of(self, call: SocketCall) -> Reference:
+        return replace(self.reference, call=call.number)
 
 
 def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[Recorded], list[Recorded]]:
@@ -67,7 +86,7 @@ def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[
                         ),
                         request=exchange.request,
                     ),
-                    calls=socket_calls.firsts.get(exchange.number, ()),
+                    calls=socket_calls.of.get(exchange.number, ()),
                 )
             )
     return recorded, sockets
@@ -81,21 +100,24 @@ def _socket_format(exchange: Exchange, registry: Registry) -> WireFormat | None:
 
 @dataclass(frozen=True, slots=True)
 class _SocketCalls:
-    """Of a tape with WebSockets: the number of each exchange's first call, and where each call of a socket begins."""
+    """Of a tape with WebSockets: the number of each exchange's first call, and the calls of each socket."""
 
     numbers: dict[int, int] = field(default_factory=dict)
-    firsts: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    of: dict[int, tuple[SocketCall, ...]] = field(default_factory=dict)
 
 
 def _socket_calls(tape: Tape, registry: Registry) -> _SocketCalls:
     if not any(exchange.messages for exchange in tape.exchanges):
         return _SocketCalls()
     calls = decode(tape.exchanges, registry)  # one connection may hold many
-    firsts: dict[int, tuple[tuple[int, int], ...]] = {}
+    of: dict[int, list[SocketCall]] = {}
     for call in calls:
         if call.frames:
-            firsts[call.exchange] = (*firsts.get(call.exchange, ()), (call.frames[0], call.number))
-    return _SocketCalls({call.exchange: call.number for call in reversed(calls)}, firsts)
+            made = SocketCall(call.number, tuple(frame - 1 for frame in call.frames), call.request)
+            of.setdefault(call.exchange, []).append(made)
+    return _SocketCalls(
+        {call.exchange: call.number for call in reversed(calls)}, {number: tuple(made) for number, made in of.items()}
+    )
 
 
 def _call_numbers(tape: Tape, registry: Registry) -> dict[int, int]:

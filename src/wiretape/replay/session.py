@@ -36,8 +36,9 @@ from wiretape.replay.miss import (
 from wiretape.replay.moved import Found
 from wiretape.replay.playback import lost_body
 from wiretape.replay.recorded import Recorded, recorded_exchanges
+from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.report import ReplayReport, build_report
-from wiretape.replay.sockets import SocketPlay, Sockets
+from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.tiers import Tiers
 from wiretape.replay.tool_play import ToolPlay
 from wiretape.replay.unanswered import Unanswered
@@ -105,9 +106,11 @@ class ReplaySession:
         self.passed: dict[str, int] = {}
         self.program = "…"  # as a person would type it, in the commands that mend a miss
         self.mend: Callable[[MissReason], str] | None = None  # what to do about a miss, if not wiretape's own command
+        self._faults = aim(self.options.faults, self._recorded, sockets, self.names, lambda: self._tiers.runs)
         self._sockets = Sockets(
             sockets,
-            self.options.tier,
+            self.options,
+            self._faults,
             self._masker,
             self._echoes,
             self.drifts,
@@ -125,7 +128,6 @@ class ReplaySession:
             self._mending,
         )
         self._owed: set[int] = set()  # recorded calls whose answer a person withheld: the next attempt gets it
-        self._faults = aim(self.options.faults, self._recorded, self.names, lambda: self._tiers.runs)
         self._tiers.exact  # noqa: B018  built now: it is asked by every request
 
     def answer(self, request: LiveRequest) -> Outcome:
@@ -160,7 +162,8 @@ class ReplaySession:
         if not candidates:
             return self.answer(request)
         self._number += 1
-        return SocketPlay(self._sockets, candidates, self._number)
+        refused = self._sockets.refused(candidates, self._number)
+        return SocketPlay(self._sockets, candidates, self._number) if refused is None else refused
 
     def refused(self, what: str, note: str) -> Stray:
         """A connection that the proxy port refused."""

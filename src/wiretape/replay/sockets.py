@@ -6,187 +6,74 @@ allows is drift. Which of several recorded connections is played, the client's f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import orjson
 
-from wiretape.model.http import BytesBody, Close, Ended, Headers, Response, StreamBody, WsMessage, body_bytes
+from wiretape.model.faults import Cut, Effect, Refusal, Reset, Stall
+from wiretape.model.http import Close, Ended
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.compare import differences
-from wiretape.replay.drift import Drifts
-from wiretape.replay.echo import Echoes
-from wiretape.replay.loosen import loose
-from wiretape.replay.mask import Masker
-from wiretape.replay.miss import Nearest, fault, is_minor
-from wiretape.replay.recorded import Recorded
-from wiretape.replay.values import Answer, Difference, Miss, MissReason, Outcome, Reference, Tier
-
-MakeMiss = Callable[[Recorded, Json, MissReason, Nearest | None, str], Miss]
+from wiretape.replay.canonical import same
+from wiretape.replay.faults import Fault
+from wiretape.replay.recorded import Recorded, SocketCall
+from wiretape.replay.recorded_sockets import Alike, Sockets
+from wiretape.replay.socket_places import Places, Unclear, Waiting
+from wiretape.replay.socket_runs import Frame, Run, answer_of, turn_of
+from wiretape.replay.values import Miss, Outcome, Reference, Tier
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """A message of the server, after a pause of so many milliseconds (as recorded)."""
+class _Option:
+    """A recorded message of the client that a live one may stand for. `run`: where it waits; None: it has come once."""
 
-    pause: float
-    data: str | bytes
-
-
-@dataclass(frozen=True, slots=True)
-class _Alike:
-    tier: Tier
-    apart: tuple[Difference, ...]
-    minor: tuple[bool, ...]
-
-
-class Sockets:
-    """The recorded connections of a session, and what the session knows that they need."""
-
-    def __init__(
-        self,
-        recorded: Sequence[Recorded],
-        tier: Tier,
-        masker: Masker,
-        echoes: Echoes,
-        drifts: Drifts,
-        outcomes: list[Outcome],
-        make_miss: MakeMiss,
-    ) -> None:
-        self.recorded = recorded
-        self._played: set[int] = set()
-        self._tier = tier
-        self._masker = masker
-        self._echoes = echoes
-        self._drifts = drifts
-        self._outcomes = outcomes
-        self._make_miss = make_miss
+    recorded: Recorded
+    place: int
+    run: Run | None = None
 
     @property
-    def left(self) -> int:
-        """How many nobody opened."""
-        return len(self.recorded) - len(self._played)
+    def call(self) -> SocketCall | None:
+        """The call that it begins."""
+        return next((call for call in self.recorded.calls if call.messages[0] == self.place), None)
 
-    def at(self, host: str, path: str) -> list[Recorded]:
-        """Those that a live connection may play: the same host first, then by time."""
-        there = self.unplayed(r for r in self.recorded if r.probe.address.path == path)
-        return sorted(there, key=lambda r: r.probe.address.host != host)
 
-    def unplayed(self, recorded: Iterable[Recorded]) -> list[Recorded]:
-        return [one for one in recorded if one.order not in self._played]
-
-    def number_at(self, path: str) -> int:
-        """The exchange of one that was recorded there, played or not; 0 if there is none."""
-        return next((r.exchange.number for r in self.recorded if r.probe.address.path == path), 0)
-
-    def take(self, recorded: Recorded) -> None:
-        self._played.add(recorded.order)
-
-    def answered(self, recorded: Recorded, reference: Reference, number: int, alike: _Alike) -> int:
-        """A model call of a connection, or the connection itself; its place among the session's outcomes."""
-        answer = Answer(number, reference, recorded.exchange, alike.tier, alike.apart)
-        self._outcomes.append(answer)
-        self._note(answer, alike)
-        return len(self._outcomes) - 1
-
-    def also(self, place: int, alike: _Alike) -> None:
-        """A later message of the same call: the loosest tier of all is the call's."""
-        answer = self.answer_at(place)
-        self._outcomes[place] = replace(answer, tier=max(answer.tier, alike.tier))
-        self._note(replace(answer, tier=alike.tier, differences=alike.apart), alike)
-
-    def numbers_at(self, reference: Reference) -> list[int | None]:
-        """The numbers of all calls of the connection that a call belongs to, in their order."""
-        same = (one for one in self.recorded if (one.reference.tape, one.reference.exchange) == reference.place)
-        return [number for one in same for _, number in one.calls]
-
-    @property
-    def left_over(self) -> list[Reference]:
-        """Calls of connections that were opened, for which nobody asked."""
-        asked = {outcome.reference for outcome in self._outcomes if isinstance(outcome, Answer)}
-        opened = (one for one in self.recorded if one.order in self._played)
-        every = (replace(one.reference, call=number) for one in opened for _, number in one.calls)
-        return [reference for reference in every if reference not in asked]
-
-    def answer_at(self, place: int) -> Answer:
-        answer = self._outcomes[place]
-        assert isinstance(answer, Answer)
-        return answer
-
-    def _note(self, answer: Answer, alike: _Alike) -> None:
-        if alike.tier is not Tier.EXACT:
-            self._echoes.learn(alike.apart)
-        self._drifts.add(answer, alike.minor)
-
-    def compare(self, recorded: Recorded, message: WsMessage, live: Json) -> _Alike | None:
-        """How alike two messages of the client are; None: not alike enough."""
-        apart = tuple(differences(message_value(message), live))
-        minor = tuple(is_minor(difference, recorded.probe) for difference in apart)
-        if not apart:
-            tier = Tier.EXACT
-        elif all(minor):
-            tier = Tier.NORMALIZED
-        elif all(small or self._masked(difference) for difference, small in zip(apart, minor, strict=True)):
-            tier = Tier.MASKED
-        else:
-            return None
-        return _Alike(tier, apart, minor) if tier <= self._tier else None
-
-    def _masked(self, apart: Difference) -> bool:
-        return bool(self._masker.value(loose(apart.recorded)) == self._masker.value(loose(apart.live)))
-
-    def back(self, data: str | bytes) -> Json:
-        return self._echoes.back(_value(data))
-
-    def forward(self, recorded: Recorded, messages: Sequence[WsMessage]) -> list[bytes]:
-        """What the server sent in one go, under the live names: they may be split over its messages."""
-        sent = [body_bytes(message.body) for message in messages]
-        body = StreamBody(sent, [0] * len(sent))
-        named = self._echoes.forward(replace(recorded.exchange, response=Response(200, Headers(), 0, body)))
-        return [bytes(frame) for frame in named.response.body.frames]  # type: ignore[union-attr]
-
-    def miss(self, recorded: Recorded, live: Json, index: int | None) -> Miss:
-        """`index`: of the client's message that was expected."""
-        if index is None:
-            note = f"x{recorded.exchange.number} has no further message of the client: its recording ends there"
-            made = self._make_miss(recorded, live, "not playable", None, note)
-        else:
-            recorded = replace(recorded, reference=recorded.reference_at(index))
-            expected = message_value(recorded.exchange.messages[index])
-            apart = [d for d in differences(expected, live) if not is_minor(d, recorded.probe)]
-            firm = tuple(d for d in apart if not self._masked(d)) or tuple(apart)
-            made = self._make_miss(recorded, live, "diverged", Nearest(recorded, firm, alike=True), "")
-        self._outcomes.append(made)
-        return made
-
-    def already_played(self, recorded: Recorded, live: Json) -> Miss:
-        made = self._make_miss(recorded, live, "already played", Nearest(recorded, (), alike=True), "")
-        self._outcomes.append(made)
-        return made
-
-    def fault(self, recorded: Recorded, number: int, error: Exception) -> Miss:
-        made = fault(number, recorded.reference.what, error)
-        self._outcomes.append(made)
-        return made
+Found = tuple[_Option, Alike]
 
 
 class SocketPlay:
-    """One live WebSocket. A door asks what is `due`, tells what it `heard`, and closes as `close` says."""
+    """One live WebSocket. A door asks what is `due`, tells what it `heard`, and closes as `close` says.
+
+    It breaks off where `cut` says so: by a TCP reset where `reset` does. Where it is `silent` nothing more comes, not
+    even pongs, until the client goes.
+    """
 
     def __init__(self, sockets: Sockets, candidates: Sequence[Recorded], number: int) -> None:
         self._sockets = sockets
         self._candidates = list(candidates)
         self._number = number
         self._recorded: Recorded | None = None
+        self._main: Run | None = None  # of the recorded connection
+        self._beside: list[Run] = []  # calls that are played again, or after a fault
+        self._said: list[Frame] = []  # what is due besides: what came out before a fault, and errors
+        self._broken: Effect | None = None  # the fault that ended it
         self._places: dict[Reference, int] = {}  # of its answers among the session's outcomes
-        self._last: Reference | None = None  # what the client's last message belongs to
-        self._next = 0  # messages before this one are over
-        self._came: set[int] = set()
+        self._place: int | None = None  # of what the client's last message came to
+        self._news: list[int] = []
+        self._last: Json = None  # the client's last message
         self.miss: Miss | None = None
         first = self._candidates[0]
         if not first.exchange.messages or first.exchange.messages[0].sender == "server":
-            self._choose(first)
-            self._answered(0, _Alike(Tier.EXACT, (), ()))
+            self._greet(first)
+
+    def _greet(self, first: Recorded) -> None:
+        """The server speaks first: the connection is chosen before its client has said anything."""
+        left = self._sockets.run_of(first)
+        if left is not None:
+            self._said += self._sockets.greeting(first)
+            self._choose(_Option(first, 0, left))
+        else:
+            self._choose(_Option(first, 0, self._sockets.open(first)))
+            self._answered(first, first.reference_at(0), Alike(Tier.EXACT))
 
     @property
     def headers(self) -> list[tuple[str, str]]:
@@ -194,122 +81,265 @@ class SocketPlay:
         response = (self._recorded or self._candidates[0]).exchange.response
         return response.headers.pairs() if response is not None else []
 
+    # -- what goes out
+
     def due(self) -> list[Frame]:
         """What the server sends now."""
-        if self._recorded is None or self.miss is not None:
-            return []
-        messages = self._recorded.exchange.messages
-        run: list[tuple[float, WsMessage]] = []
-        while self._next < len(messages):
-            message = messages[self._next]
-            if message.sender == "client" and self._next not in self._came:
-                break
-            if message.sender == "server":
-                before = messages[self._next - 1].at if self._next else self._recorded.exchange.at
-                run.append((max(0, message.at - before), message))
-            self._next += 1
-        named = self._sockets.forward(self._recorded, [message for _, message in run]) if run else []
-        return [
-            Frame(pause, data if isinstance(message.body, BytesBody) else data.decode("utf-8", "replace"))
-            for (pause, message), data in zip(run, named, strict=True)
-        ]
+        frames, self._said = self._said, []
+        return frames if self.miss is not None or self._broken is not None else frames + self._drained()
 
-    def heard(self, data: str | bytes) -> None:
-        """A message of the client. `miss` is set where it was not recorded."""
-        if self.miss is not None:
-            return
-        try:
-            self._hear(data)
-        except Exception as error:  # as for a request: it fails closed, and where the person looks
-            self.miss = self._sockets.fault(self._candidates[0], self._number, error)
-
-    def _hear(self, data: str | bytes) -> None:
-        live = self._sockets.back(data)
-        best: tuple[Tier, int, Recorded, int, _Alike] | None = None
-        # Another connection that was opened meanwhile may have taken one of them.
-        free = self._sockets.unplayed(self._candidates)
-        for rank, candidate in enumerate([self._recorded] if self._recorded is not None else free):
-            for index in self._waiting(candidate):
-                alike = self._sockets.compare(candidate, candidate.exchange.messages[index], live)
-                if alike is not None and (best is None or (alike.tier, rank) < best[:2]):
-                    best = (alike.tier, rank, candidate, index, alike)
-                if self._recorded is None:
-                    break  # a connection is known by its first message
-        if best is None:
-            self._missed(live)
-            return
-        _, _, chosen, index, alike = best
-        if self._recorded is None:
-            self._choose(chosen)
-        self._answered(index, alike)
-        self._came.add(index)
+    def _drained(self) -> list[Frame]:
+        frames: list[Frame] = []
+        for run in self._runs:
+            due = run.due()
+            for one in due:
+                call = run.beginnings.get(one.place)
+                if call is not None:  # the server began it by itself
+                    self._answered(run.recorded, run.recorded.reference_of(call), Alike(Tier.EXACT))
+            frames += self._sockets.frames(run.recorded, due) if due else []
+        return frames
 
     @property
-    def outcome(self) -> Answer | Miss | None:
-        """What came of the client's last message: the call that is being played, or a miss; None before the first."""
-        return self.miss or (self._sockets.answer_at(self._places[self._last]) if self._last is not None else None)
+    def _runs(self) -> list[Run]:
+        """What this connection sends from."""
+        main = [self._main] if self._main is not None and self._main.holder is self else []
+        return [*main, *self._beside]
 
     @property
     def close(self) -> Close | None:
         """How the server closes, now that nothing more is to come; None: it does not."""
-        if self._recorded is None or self._next < len(self._recorded.exchange.messages):
+        if self._recorded is None or self._broken is not None or not self._is_over:
             return None
         close = self._recorded.exchange.close
         return close if close is not None and close.sender != "client" else None
 
     @property
     def cut(self) -> bool:
-        """Nothing more is to come, and the connection just ended then."""
-        if self._recorded is None or self._next < len(self._recorded.exchange.messages):
+        """Nothing more is to come, and the connection just ends then."""
+        if self._broken is not None:
+            return not self.silent
+        if self._recorded is None or not self._is_over:
             return False
         exchange = self._recorded.exchange
         return exchange.close is None and exchange.ended in (Ended.UPSTREAM_CLOSED, Ended.TIMEOUT)
 
-    def _waiting(self, recorded: Recorded) -> list[int]:
-        messages = recorded.exchange.messages
-        return [n for n, message in enumerate(messages) if message.sender == "client" and n not in self._came]
+    @property
+    def reset(self) -> bool:
+        return isinstance(self._broken, Reset)
 
-    def _choose(self, recorded: Recorded) -> None:
-        self._recorded = recorded
-        self._sockets.take(recorded)
+    @property
+    def silent(self) -> bool:
+        return isinstance(self._broken, Stall)
 
-    def _answered(self, index: int, alike: _Alike) -> None:
-        assert self._recorded is not None
-        self._last = self._recorded.reference_at(index)
-        if self._last in self._places:
-            self._sockets.also(self._places[self._last], alike)
-        else:
-            self._places[self._last] = self._sockets.answered(self._recorded, self._last, self._number, alike)
+    @property
+    def _is_over(self) -> bool:
+        """Whether all of the recorded connection is out."""
+        if self._recorded is None or self._main is None or self._main.holder is not self:
+            return False
+        return all(run.over for run in self._runs) and not self._said and not self._sockets.owed(self._recorded)
 
-    def _missed(self, live: Json) -> None:
-        nearest = self._recorded or next(iter(self._sockets.unplayed(self._candidates)), None)
-        if nearest is None:
-            self.miss = self._sockets.already_played(self._candidates[0], live)
+    # -- what comes in
+
+    def heard(self, data: str | bytes) -> None:
+        """A message of the client. `miss` is set where it was not recorded."""
+        if self.miss is not None or self._broken is not None:
             return
-        waiting = self._waiting(nearest)
-        self.miss = self._sockets.miss(nearest, live, waiting[0] if waiting else None)
+        try:
+            self._hear(self._sockets.back(data))
+        except Exception as error:  # as for a request: it fails closed, and where the person looks
+            self._missed(self._sockets.fault(self._candidates[0], self._number, error))
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What came of the client's last message: a call that is being played, a fault, a miss; None before it."""
+        return self._sockets.at_place(self._place) if self._place is not None else None
+
+    def news(self) -> list[Outcome]:
+        """What came of this connection since it was asked for last: each call and each miss once."""
+        news, self._news = self._news, []
+        return [self._sockets.at_place(place) for place in news]
+
+    def _hear(self, live: Json) -> None:
+        found = self._find(live)
+        self._last = live
+        if isinstance(found, Miss):
+            self._missed(found)
+            return
+        option, alike = found
+        if self._recorded is None:
+            option = self._choose(option)
+        call = option.call
+        faults = self._sockets.next_faults(option.recorded, call) if call is not None else ()
+        if call is not None and faults and faults[0].breaks:
+            self._break(option.recorded, call, faults[0], live)
+            return
+        run = option.run or self._again(option)
+        run.holder = self
+        run.take(option.place)
+        if call is not None and faults:
+            self._sockets.came_to(option.recorded)
+            run.delay(call, faults)
+        self._answered(option.recorded, option.recorded.reference_at(option.place), alike, faults)
+
+    def _choose(self, option: _Option) -> _Option:
+        """The recorded connection that this one plays, and where in it."""
+        recorded = self._recorded = option.recorded
+        left = self._sockets.run_of(recorded)
+        begins = self._sockets.is_free(recorded) or option.place == _first_of_client(recorded)
+        if option.run is None and left is None and begins:
+            option = replace(option, run=self._sockets.open(recorded))
+        self._main = left or option.run
+        if self._main is not None:
+            self._main.holder = self
+        return option
+
+    def _again(self, option: _Option) -> Run:
+        """A call beside the connection: one that is owed, or one that is given again."""
+        call = option.call
+        run = Run(option.recorded, call.messages if call else turn_of(option.recorded, option.place), call)
+        self._beside = [*(one for one in self._beside if not one.over), run]
+        self._places.pop(option.recorded.reference_at(option.place), None)
+        if call is not None:
+            self._sockets.paid(option.recorded, call)
+        return run
+
+    def _answered(self, recorded: Recorded, reference: Reference, alike: Alike, faults: tuple[Fault, ...] = ()) -> None:
+        if reference in self._places:
+            self._sockets.also(self._places[reference], alike)
+        else:
+            self._places[reference] = self._sockets.answered(recorded, reference, self._number, alike, faults)
+            self._news.append(self._places[reference])
+        self._place = self._places[reference]
+
+    # -- faults
+
+    def _break(self, recorded: Recorded, call: SocketCall, one: Fault, live: Json) -> None:
+        """The fault instead of the answer, which the next attempt gets."""
+        self._said += self._drained()
+        self._last = None  # the same message again is the next attempt
+        self._sockets.owe(recorded, call)
+        for run in self._runs:
+            if run.recorded is recorded:
+                run.drop(call)
+        self._sockets.inject(recorded, call, one, self._number)
+        self._noted()
+        match one.effect:
+            case Refusal():
+                _, body = self._sockets.refusal(recorded, one, one.effect)
+                told = error_event(one.effect.status, body, one.effect.headers, _lane(live))
+                self._said.append(Frame(0, told))
+            case Cut(event=event) | Reset(event=event) | Stall(event=event):
+                half = len(answer_of(recorded, call)) // 2 if isinstance(one.effect, Cut) else 0
+                self._said += self._sockets.begun(recorded, call, half if event is None else event)
+                self._broken = one.effect
+                for run in self._runs:  # what else was being answered here is cut off with it
+                    for other in run.under_way:
+                        self._sockets.owe(run.recorded, other)
+
+    def _noted(self) -> None:
+        self._place = self._sockets.last_place
+        self._news.append(self._place)
+
+    # -- which message it is
+
+    def _find(self, live: Json) -> Found | Miss:
+        sockets = self._sockets
+        free = list(dict.fromkeys([*sockets.playable(self._candidates), *sockets.owing(self._candidates[0])]))
+        if self._recorded is None and not free:  # another connection that was opened meanwhile may have taken them
+            return sockets.already_played(self._candidates[0], live)
+        waiting = list(self._waiting(free))
+        found = _best((option, sockets.compare(option.recorded, option.place, live)) for option in waiting)
+        try:
+            found = found or self._places_of(live, waiting)
+        except Unclear as several:
+            return sockets.unclear(waiting[0].recorded, live, str(several))
+        if found is not None:
+            return found
+        came = list(self._came(free))
+        found = _best((option, sockets.compare(option.recorded, option.place, live)) for option in came)
+        if found is not None and sockets.may_repeat(found[0].recorded, found[0].call):
+            return found
+        return self._nothing(live, waiting, found)
+
+    def _waiting(self, others: Sequence[Recorded]) -> Iterator[_Option]:
+        """What has not come yet: of this connection, and what a fault left of others."""
+        own = [self._recorded] if self._recorded is not None else []
+        for recorded in dict.fromkeys([*own, *others]):
+            options = [_Option(recorded, call.messages[0]) for call in self._sockets.owed(recorded)]
+            if self._recorded is None:
+                options += self._beginnings(recorded)
+            for run in [*([self._main] if self._main else []), *self._beside]:
+                if run.recorded is recorded:
+                    options += [_Option(recorded, place, run) for place in run.waiting]
+            yield from sorted(options, key=lambda one: one.place)
+
+    def _beginnings(self, recorded: Recorded) -> list[_Option]:
+        """With which messages a connection may begin to be played."""
+        run = self._sockets.run_of(recorded)
+        if run is not None:
+            return [_Option(recorded, place, run) for place in run.waiting]
+        first = _first_of_client(recorded)  # a connection is known by its first message
+        return [_Option(recorded, first)] if first is not None and self._sockets.is_free(recorded) else []
+
+    def _came(self, free: Sequence[Recorded]) -> Iterator[_Option]:
+        """What has come once."""
+        for recorded in [self._recorded] if self._recorded is not None else free:
+            run = self._main if self._recorded is not None else self._sockets.run_of(recorded)
+            left = {*(run.waiting if run is not None else ()), *(c.messages[0] for c in self._sockets.owed(recorded))}
+            if self._sockets.is_free(recorded):
+                continue
+            places = [n for n, one in enumerate(recorded.exchange.messages) if one.sender == "client" and n not in left]
+            # On a connection the last is given again; a new one begins as the recorded one did.
+            yield from (_Option(recorded, n) for n in (places if self._recorded is None else places[::-1]))
+
+    def _places_of(self, live: Json, waiting: Sequence[_Option]) -> Found | None:
+        """By the history that it tells, or by its place alone."""
+        places = Places(self._sockets, [Waiting(one.recorded, one.place, one.call) for one in waiting])
+        again = self._last is not None and same(self._last, live)  # its place is taken
+        found = places.with_history(live) or (None if again else places.next(live, self._recorded))
+        return (waiting[found[0]], found[1]) if found is not None else None
+
+    def _nothing(self, live: Json, waiting: Sequence[_Option], came: Found | None) -> Miss:
+        sockets = self._sockets
+        if came is not None:
+            return sockets.already_played(came[0].recorded, live, came[0].place)
+        if waiting:
+            return sockets.miss(waiting[0].recorded, live, waiting[0].place)
+        return sockets.miss(self._recorded or self._candidates[0], live, None)
+
+    def _missed(self, miss: Miss) -> None:
+        self._said += self._drained()
+        self.miss = miss
+        self._noted()
 
 
-def message_value(message: WsMessage) -> Json:
-    body = message.body
-    return _value(body.data if isinstance(body, BytesBody) else body_bytes(body).decode("utf-8", "replace"))
+def _best(compared: Iterable[tuple[_Option, Alike | None]]) -> Found | None:
+    """The one that is most alike; of several, the first."""
+    found = [(option, alike) for option, alike in compared if alike is not None]
+    return min(found, key=lambda one: one[1].tier, default=None)
 
 
-def _value(data: str | bytes) -> Json:
-    """A message as JSON where it is text that is some; bytes under a name of their own."""
-    if isinstance(data, bytes):
-        return {"bytes": data.decode("utf-8", "surrogateescape")}
+def _first_of_client(recorded: Recorded) -> int | None:
+    return next((n for n, one in enumerate(recorded.exchange.messages) if one.sender == "client"), None)
+
+
+def _lane(live: Json) -> Json:
+    return live.get("stream_id") if isinstance(live, dict) else None
+
+
+def error_event(status: int, body: bytes, headers: Sequence[tuple[str, str]] = (), lane: Json = None) -> str:
+    """An error as the event that tells a client of it."""
     try:
-        return orjson.loads(data)
+        told = orjson.loads(body)
     except ValueError:
-        return data
+        told = {}
+    told = told if isinstance(told, dict) else {}
+    if headers and isinstance(told.get("error"), dict):
+        told["error"]["headers"] = dict(headers)
+    own = {} if lane is None else {"stream_id": lane}
+    return orjson.dumps({"type": "error", "status": status, **told, **own}).decode()
 
 
 def miss_message(miss: Miss) -> str:
     """A miss as the event that tells a client of it."""
-    try:
-        body = orjson.loads(miss.body)
-    except ValueError:
-        body = {}
-    event = {"type": "error", "status": miss.status, **(body if isinstance(body, dict) else {})}
-    return orjson.dumps(event).decode()
+    return error_event(miss.status, miss.body)

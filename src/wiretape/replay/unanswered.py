@@ -12,7 +12,7 @@ from wiretape.replay.mask import Masker
 from wiretape.replay.miss import Mending, Nearest, miss, nearest_at_address, nearest_call
 from wiretape.replay.nearest_moved import nearest_moved
 from wiretape.replay.recorded import Recorded
-from wiretape.replay.sockets import Sockets
+from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.tiers import Tiers
 from wiretape.replay.values import Miss, MissReason, Stray, Tier
 from wiretape.wire.base import Memo

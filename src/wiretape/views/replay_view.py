@@ -102,7 +102,7 @@ def _injected(report: ReplayReport) -> Iterator[Row]:
         by_fault.setdefault(mishap.fault, []).append(mishap)
     label = "injected"
     for fault, mishaps in by_fault.items():
-        named = list({(one.answer.tape, one.answer.exchange): one.answer for one in mishaps}.values())
+        named = list({(one.answer.tape, one.answer.exchange, one.answer.call): one.answer for one in mishaps}.values())
         again = f" ({_count(len(mishaps), 'attempt')})" if len(mishaps) > len(named) else ""
         yield _row(label, f"{fault} into {_names(named)}{again}")
         label = ""
