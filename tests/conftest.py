@@ -16,6 +16,7 @@ pytest_plugins = ["pytester"]
 
 # Each of their tests starts programs that start programs, or a whole screen.
 LONG = {
+    "test_debug_holding",
     "test_debug_live",
     "test_debug_live_screen",
     "test_debug_recorded",

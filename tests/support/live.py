@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ class Stage:
 
     desk: Desk
     url: str
-    session: ReplaySession
+    session: Any  # a ReplaySession, where they are played
     _agents: list[Callable[[], object]] = field(default_factory=list)
     results: list[Future[Any]] = field(default_factory=list)
 
@@ -110,6 +111,45 @@ def stage(tapes: Sequence[Any] | None = None) -> Iterator[Stage]:
         finally:
             desk.let_everything_go()
             wait(made.results, PATIENCE_S)  # no agent outlives its test
+
+
+@contextmanager
+def recorded_stage(upstream: str, tape: Path, state: Path) -> Iterator[Stage]:
+    """Agents are recorded onto a tape; `upstream` is their model's base URL, `Stage.url` the one that leads here."""
+    from functools import partial
+
+    from wiretape.adapters.mitm_holding import HoldingAddon
+    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.tape.recorder import Recorder
+    from wiretape.tape.redact import Redactor
+
+    environ = {"XDG_STATE_HOME": str(state), "OPENAI_BASE_URL": upstream}
+    debugger = Debugger(build_run([]))
+    live = debugger.live = Live(debugger, "record", time.monotonic, EditMeans(recording=True))
+    debugger.know(known_of_live("agents", debugger, live))
+    troubles: list[str] = []
+    told: list[HoldingAddon] = []
+    recorder = Recorder(
+        tape,
+        clock=time.monotonic,
+        started=datetime.now(UTC),
+        redactor=Redactor(),
+        on_exchange=lambda exchange: told[0].told(exchange),
+        on_trouble=troubles.append,
+    )
+    with Desk(debugger) as desk:
+        running = Recording(recorder, environ, troubles.append, addon=partial(HoldingAddon, desk=desk))
+        assert isinstance(running.addon, HoldingAddon)
+        told.append(running.addon)
+        with running:
+            made = Stage(desk, running.variables()["OPENAI_BASE_URL"], None)
+            try:
+                yield made
+            finally:
+                desk.let_everything_go()
+                wait(made.results, PATIENCE_S)
+        recorder.close()
+    assert troubles == []
 
 
 def recorded(number: int) -> Any:

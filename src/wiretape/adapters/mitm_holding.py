@@ -15,9 +15,12 @@ from typing import Any
 import orjson
 from mitmproxy import http
 
+from wiretape.adapters import mitm_keep_alive, sending
 from wiretape.adapters.live_desk import Desk
 from wiretape.adapters.live_exchanges import LiveExchanges, later, patience
 from wiretape.adapters.mitm_addon import RecordingAddon, pairs_of
+from wiretape.adapters.mitm_held_sockets import HeldSockets
+from wiretape.adapters.mitm_keep_alive import HEAD_SENT, HELD, WAITS
 from wiretape.debug.decisions import Decision, Delay, Drop, Go, Inject, Rewrite, Way
 from wiretape.errors import UsageError
 from wiretape.model.faults import Effect, Refusal, Reset
@@ -40,13 +43,18 @@ class HoldingAddon(RecordingAddon):
 
     def __init__(self, *values: Any, desk: Desk, **named: Any) -> None:
         super().__init__(*values, **named)
+        mitm_keep_alive.install()
         self._desk = desk
         self._exchanges = LiveExchanges()
+        self._sockets = HeldSockets(desk, self._exchanges)
+        self._deciding: dict[int, asyncio.Future[None]] = {}  # of answers whose clients are told that they wait
         self._later = 0  # of the debugger's times against the tape's, in milliseconds
         self._untold: set[int] = set()  # exchanges that have ended, and are not on the tape yet
 
     def told(self, exchange: Exchange) -> None:
         self._untold.discard(exchange.number)
+        if self._sockets.tells_of(exchange.number):
+            return
         live = self._desk.live
 
         def tell() -> None:
@@ -125,6 +133,10 @@ class HoldingAddon(RecordingAddon):
                 flow.request.content = orjson.dumps(body)
                 return True
             case Inject(effect=effect):
+                if flow.metadata.get(HEAD_SENT):
+                    raise UsageError(
+                        "its client has the head of this answer already: a fault comes too late, drop ends it"
+                    )
                 self._inject(flow, effect, exchange)
             case Drop():
                 self._drop(flow)
@@ -154,20 +166,48 @@ class HoldingAddon(RecordingAddon):
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         if self.number_of(flow) is not None and self._desk.live.may_hold_answers and flow.response is not None:
             flow.metadata[_HELD_BACK] = True
+            flow.metadata[HELD] = flow.response.headers.get("content-type", "").startswith("text/event-stream")
             return
         if (x := self.number_of(flow)) is not None:
             self._desk.live.answering(x)
         super().responseheaders(flow)
 
-    async def response(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]
+    async def held_answer(self, flow: http.HTTPFlow) -> None:
+        """A stream of events that is held back: the client is told from time to time that it waits."""
         x = self.number_of(flow)
+        if x is None:
+            return
+        if x not in self._deciding:
+            self._deciding[x] = asyncio.ensure_future(self._harmless(self._after, flow, x))
+        await asyncio.wait({self._deciding[x]}, timeout=sending.KEEP_ALIVE_SECONDS)
+        flow.metadata[WAITS] = not self._deciding[x].done()
+
+    async def response(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]
+        x, gone = self.number_of(flow), False
         if x is not None and flow.metadata.pop(_HELD_BACK, False) and flow.websocket is None:
-            await self._harmless(self._after, flow, x)
+            gone = await self._decided(flow, x)
             self._record(flow, x)
-        if flow.metadata.get(_DROPPED):
-            self._end(flow, Ended.UPSTREAM_CLOSED)
+        if gone or flow.metadata.get(_DROPPED):
+            self._end(flow, Ended.CLIENT_CLOSED if gone else Ended.UPSTREAM_CLOSED)
         else:
             super().response(flow)
+
+    async def _decided(self, flow: http.HTTPFlow, x: int) -> bool:
+        """Wait for what becomes of an answer. Whether the client hung up before."""
+        deciding = self._deciding.pop(x, None)
+        if deciding is None:
+            await self._harmless(self._after, flow, x)
+        elif not deciding.done():
+            deciding.cancel()
+            self._desk.tell_soon(lambda: self._desk.live.gone(x))
+            return True
+        return False
+
+    async def websocket_message(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]
+        super().websocket_message(flow)
+        x = self.number_of(flow)
+        if x is not None:
+            await self._harmless(self._sockets.heard, flow, x)
 
     def _record(self, flow: http.HTTPFlow, x: int) -> None:
         """What the program gets is what the tape has."""

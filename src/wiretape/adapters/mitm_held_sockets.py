@@ -1,0 +1,133 @@
+"""Holds the calls of WebSockets that are recorded: the message that asks, and the message that ends the answer.
+
+mitmproxy hands on one message of a connection at a time: while one waits here, all that come after it on the same
+connection wait behind it, and leave in their order. Nothing of a message is changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from mitmproxy import http
+
+from wiretape.adapters.live_desk import Desk
+from wiretape.adapters.live_exchanges import LiveExchanges, patience
+from wiretape.adapters.mitm_addon import pairs_of
+from wiretape.debug.decisions import Delay, Way
+from wiretape.model.call import ModelCall
+from wiretape.model.http import (
+    BytesBody,
+    Ended,
+    Exchange,
+    Headers,
+    Request,
+    Response,
+    TextBody,
+    WsMessage,
+)
+from wiretape.replay.values import LiveRequest
+from wiretape.wire.base import SocketFollower
+from wiretape.wire.registry import default_registry
+
+_WAYS: frozenset[Way] = frozenset({"delay"})
+_LOOK_AT = 8  # messages of a connection that are looked at for a format
+_CALLS = 100_000  # a connection's calls are numbered from so many times its own number on
+
+
+@dataclass(slots=True, eq=False)
+class _Socket:
+    """One connection. `asked`: the calls of it that are open, by their place among its calls."""
+
+    exchange: Exchange  # its handshake
+    seen: int = 0
+    follower: SocketFollower | None = None
+    last: int = 0
+
+
+class HeldSockets:
+    """`heard` is to be waited for with each message before it is passed on."""
+
+    def __init__(self, desk: Desk, exchanges: LiveExchanges) -> None:
+        self._desk = desk
+        self._exchanges = exchanges
+        self._sockets: dict[int, _Socket] = {}
+
+    def tells_of(self, x: int) -> bool:
+        """Whether the debugger knows the calls of this exchange from here."""
+        socket = self._sockets.get(x)
+        return socket is not None and socket.follower is not None
+
+    async def heard(self, flow: http.HTTPFlow, x: int) -> None:
+        assert flow.websocket is not None
+        said = flow.websocket.messages[-1]
+        message = WsMessage(
+            self._exchanges.now,
+            "client" if said.from_client else "server",
+            TextBody(said.text) if said.is_text else BytesBody(said.content),
+        )
+        socket = self._sockets.get(x)
+        if socket is None:
+            socket = self._sockets[x] = _Socket(_handshake(flow, x, message.at))
+        follower = self._followed(socket, message)
+        if follower is None:
+            return
+        ended = follower.feed(socket.exchange, message)
+        if message.sender == "client":
+            begun = [call for call in follower.rest(socket.exchange) if (call.part or 0) > socket.last]
+            for call in begun:
+                socket.last = call.part or 0
+                await self._asked(call, said.content)
+        for call in ended:
+            await self._answered(call)
+
+    @staticmethod
+    def _followed(socket: _Socket, message: WsMessage) -> SocketFollower | None:
+        """What follows a connection, once one of its first messages shows a format."""
+        if socket.follower is None and socket.seen < _LOOK_AT:
+            socket.seen += 1
+            found = default_registry().socket_format(replace(socket.exchange, messages=(message,)))
+            socket.follower = found.follow() if found is not None else None
+        return socket.follower
+
+    async def _asked(self, call: ModelCall, data: bytes) -> None:
+        number, shake = _number_of(call), call.headers
+        opened = self._exchanges.opened(number, LiveRequest("GET", call.url, Headers(shake), data))
+        asked = replace(call, exchange=number, at=opened.at, response=None, ended=None, ended_at=None)
+        live = self._desk.live
+
+        def begin() -> None:
+            live.begin(opened, patience(opened.request.headers), told=asked)
+            live.propose(number, _WAYS)
+
+        await self._desk.tell(begin)
+        await self._wait(number)
+
+    async def _answered(self, call: ModelCall) -> None:
+        number, live, now = _number_of(call), self._desk.live, self._exchanges.now
+
+        def known() -> None:
+            before = live.exchanges[number]
+            told = replace(call, exchange=number, at=before.at, ended_at=now)
+            answer = replace(before, response=Response(200, Headers(), now), ended=Ended.COMPLETE, ended_at=now)
+            live.answered(answer, _WAYS, told=told)
+
+        await self._desk.tell(known)
+        await self._wait(number)
+        await self._desk.tell(lambda: live.over(number))
+
+    async def _wait(self, number: int) -> None:
+        decision = await self._desk.held(lambda release: self._desk.live.ask(number, release))
+        if isinstance(decision, Delay):
+            await asyncio.sleep(decision.seconds)
+
+
+def _number_of(call: ModelCall) -> int:
+    """Of the exchange that stands for one call of a connection. The connection's own is not taken by it."""
+    return call.exchange * _CALLS + (call.part or 0)
+
+
+def _handshake(flow: http.HTTPFlow, x: int, at: int) -> Exchange:
+    request = Request(flow.request.method, flow.request.url, Headers(pairs_of(flow.request.headers)), None)
+    response = Response(101, Headers(pairs_of(flow.response.headers) if flow.response is not None else ()), at)
+    return Exchange(x, at, request, response)
