@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from wiretape.errors import TapeError, TapeUnwritable, UsageError
+from wiretape.cli.record_tape import TapeInPlace, check_tape, new_tape
+from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
     from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
     from wiretape.adapters.mitm_recording import Recording
-    from wiretape.adapters.old_tape import OldTape
     from wiretape.adapters.surroundings import Surroundings
     from wiretape.adapters.tagging import CallTags
     from wiretape.cli.record_report import LiveReport
@@ -123,21 +123,8 @@ def command(ctx: click.Context, /, cmd: tuple[str, ...], tape: Path | None, port
     Without CMD the recorder runs until Ctrl-C, and prints the lines that lead another shell to it.
     """
     update: Path | None = asked["update"]  # type: ignore[assignment]
-    options = Options(tape=tape or update or _new_tape(cmd), port=port or 0, **asked)  # type: ignore[arg-type]
+    options = Options(tape=tape or update or new_tape(cmd), port=port or 0, **asked)  # type: ignore[arg-type]
     ctx.exit(_record(options, list(cmd)) if update is None else _update(options, list(cmd)))
-
-
-def _new_tape(argv: Sequence[str]) -> Path:
-    """A name in captures/ that is not taken yet."""
-    from wiretape.adapters.programs import tape_name
-    from wiretape.tape.storage import journal_path
-
-    name, number = tape_name(argv), 1
-    while True:
-        path = Path("captures", f"{name}.tape" if number == 1 else f"{name}-{number}.tape")
-        if not path.exists() and not journal_path(path).exists():
-            return path
-        number += 1
 
 
 def _update(options: Options, argv: Sequence[str]) -> int:
@@ -189,57 +176,50 @@ def record(
     """Make a tape of what `run` does, which gives the program's exit code."""
     need_mitmproxy()
     check_run(options, argv)
-    _check_tape(options)
-    from wiretape.adapters.mitm_recording import Recording
-    from wiretape.adapters.old_tape import OldTape
+    check_tape(options)
     from wiretape.adapters.settings import load_settings
     from wiretape.adapters.surroundings import look_around
     from wiretape.tape.redact import Redactor
 
     around = look_around(argv, os.environ, Path.cwd())
     settings = load_settings(Path.cwd())
-    held = options.append and options.tape.exists()
-    old = OldTape(options.tape) if options.force else None
+    tape = TapeInPlace(options)
+    recorder = tape.begin(lambda: recorder_of(options, Redactor(settings.redact), report))
     try:
-        recorder = recorder_of(options, Redactor(settings.redact), report)
-    except BaseException:
-        if old is not None:
-            old.forget()
-        raise
-    kept = False
-    try:
-        recording = Recording(
-            tagging(recorder, tags),
-            os.environ,
-            report.trouble,
-            hosts=[*options.hosts, *settings.hosts, *around.hosts],
-            everything=options.everything,
-            upstream=options.upstream,
-            port=options.port,
-            verbose=options.verbose,
-            keep_unset=options.keep_unset,
-            **({} if addon is None else {"addon": addon}),
-        )
+        hosts = [*options.hosts, *settings.hosts, *around.hosts]
+        recording = _recording(options, tagging(recorder, tags), report, hosts, addon)
         code = run(recording, around)
     finally:
         with held_signals():
             summary = recorder.close()
-            if not summary.exchanges and not summary.incomplete and not held:
-                options.tape.unlink(missing_ok=True)
-            kept = _settle(old, summary.exchanges)
+            tape.settle(summary)
     with held_signals():
-        report.summary(summary, recording.addon.unrouted, recording.addon.through_tls, code, kept=kept)
-    return code or (NOTHING_REPLACED if kept else 0)
+        report.summary(summary, recording.addon.unrouted, recording.addon.through_tls, code, kept=tape.put_back)
+    return code or (NOTHING_REPLACED if tape.put_back else 0)
 
 
-def _settle(old: OldTape | None, exchanges: int) -> bool:
-    """What was to be replaced is given up only for something. Whether it was put back."""
-    if old is None:
-        return False
-    if exchanges:
-        old.forget()
-        return False
-    return old.put_back()
+def _recording(
+    options: Options,
+    recorder: RecordingDoor,
+    report: LiveReport,
+    hosts: Sequence[str],
+    addon: Callable[..., RecordingAddon] | None,
+) -> Recording:
+    """The proxy that hands what it sees to the recorder; it does not listen yet."""
+    from wiretape.adapters.mitm_recording import Recording
+
+    return Recording(
+        recorder,
+        os.environ,
+        report.trouble,
+        hosts=hosts,
+        everything=options.everything,
+        upstream=options.upstream,
+        port=options.port,
+        verbose=options.verbose,
+        keep_unset=options.keep_unset,
+        **({} if addon is None else {"addon": addon}),
+    )
 
 
 def run_recorded(
@@ -314,31 +294,6 @@ def check_run(options: Options, argv: Sequence[str]) -> None:
         find_command(argv, os.environ)
     free_port(options.port)
     state_directory(os.environ)
-
-
-def _check_tape(options: Options) -> None:
-    from wiretape.tape.storage import journal_path
-
-    tape = options.tape
-    if tape.is_dir():
-        raise TapeUnwritable(f"{tape} is a directory: name a tape in it, such as {tape / 'agent.tape'}")
-    there = any(path.exists() and path.stat().st_size for path in (tape, journal_path(tape)))
-    if there and not (options.append or options.force or _holds_nothing(tape)):
-        raise UsageError(
-            f"{tape} exists already, and nothing was recorded\n  --append goes on with it, --force replaces it"
-        )
-    if tape.parent == Path("captures"):
-        tape.parent.mkdir(exist_ok=True)
-
-
-def _holds_nothing(tape: Path) -> bool:
-    """Whether a tape has no exchange on it, and none in its journal: then there is nothing to lose."""
-    from wiretape.tape.reader import read_tape
-
-    try:
-        return not read_tape(tape).exchanges
-    except TapeError:
-        return False
 
 
 def recorder_of(options: Options, redactor: Redactor, report: LiveReport) -> Recorder:

@@ -11,15 +11,12 @@ Works on any JSON object with lists at its root: it knows no provider.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 
-from wiretape.model.http import Layout, dump_json
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.tape.spelling import SEPARATORS, NotCarried, check_values, element_encoder, loads, spellings, too_deep
+from wiretape.tape.places import Parsed, Spelled, ends_after, locate, parse_whole, shifted
+from wiretape.tape.spelling import SEPARATORS, NotCarried, element_encoder, loads, too_deep
 
 _MOST_BODIES = 16
 _MOST_BYTES = 64 * 1024 * 1024
@@ -29,61 +26,11 @@ _PIECE = 32 * 1024  # bytes that are compared at a time: what is copied for it s
 _WORTH_IT = 64  # bytes in common below which a body is no base
 
 
-@dataclass(slots=True, eq=False, weakref_slot=True)
-class Parsed:
-    """A parsed body, and what it shares with an earlier one.
-
-    `value[key][:common]` are the same objects as in `base.value[key]`. `base` is kept for one step only: a parsed body
-    forgets its own base when another builds on it, so that a long loop does not keep every body alive.
-    """
-
-    value: Json
-    base: Parsed | None = None
-    key: str | None = None
-    common: int = 0
-    layout: Layout = "compact"
-    ascii: bool = False
-    exact: bool = True
-
-
-@dataclass(slots=True)
-class _Spelled:
-    """Where the parts of a body stand in its text: the list at `start[key]` has elements that end at `ends[key][i]`."""
-
-    parsed: Parsed
-    text: bytes
-    comma: int = 1  # how long the separator between elements is
-    members: dict[str, tuple[int, int]] = field(default_factory=dict)
-    starts: dict[str, int] = field(default_factory=dict)
-    ends: dict[str, list[int]] = field(default_factory=dict)
-    parts: dict[bytes, Json] | None = None
-
-    def element(self, key: str, index: int) -> bytes:
-        ends = self.ends[key]
-        start = ends[index - 1] + self.comma if index else self.starts[key]
-        return self.text[start : ends[index]]
-
-    def tail(self, key: str) -> bytes:
-        """The text from the closing bracket of a list on."""
-        return self.text[self.members[key][1] - 1 :]
-
-    def by_bytes(self) -> dict[bytes, Json]:
-        """Every list element and every other member, by its bytes."""
-        if self.parts is None:
-            self.parts = parts = {}
-            for key, (start, end) in self.members.items():
-                parts[self.text[start:end]] = self.parsed.value[key]
-            for key, ends in self.ends.items():
-                for index, value in enumerate(self.parsed.value[key][: len(ends)]):
-                    parts[self.element(key, index)] = value
-        return self.parts
-
-
 class BodyParser:
     """Parses JSON bodies, sharing what they have in common with recent ones. Never mutate what it returns."""
 
     def __init__(self) -> None:
-        self._recent: list[_Spelled] = []  # oldest first
+        self._recent: list[Spelled] = []  # oldest first
 
     def parse(self, raw: bytes) -> Parsed:
         """Raises NotCarried for bytes that are no JSON, or JSON that would change by being parsed."""
@@ -99,7 +46,7 @@ class BodyParser:
                     self._recent = [one for one in self._recent if one is not body]  # the new one is as good a base
                 return self._remember(mended)
         try:
-            spelled = _parse_whole(raw)
+            spelled = parse_whole(raw)
         except (orjson.JSONEncodeError, RecursionError) as error:
             raise too_deep(error) from None
         base = self._most_in_common(spelled) if spelled.members else None
@@ -107,9 +54,9 @@ class BodyParser:
             _adopt(spelled, base)
         return self._remember(spelled, base)
 
-    def _nearest(self, raw: bytes) -> tuple[_Spelled, str, int] | None:
+    def _nearest(self, raw: bytes) -> tuple[Spelled, str, int] | None:
         """The recent body with the longest common beginning that ends with a list element."""
-        best: tuple[_Spelled, str, int] | None = None
+        best: tuple[Spelled, str, int] | None = None
         longest = _WORTH_IT
         for body in reversed(self._recent):
             if not body.text.startswith(raw[: longest + 1]):
@@ -123,7 +70,7 @@ class BodyParser:
         # When most of the body differs, a moved or changed part stands early: look at all parts instead.
         return best if (longest + raw.endswith(tail) * len(tail)) * 2 > len(raw) else None
 
-    def _most_in_common(self, spelled: _Spelled) -> _Spelled | None:
+    def _most_in_common(self, spelled: Spelled) -> Spelled | None:
         """The recent body that has the most bytes in parts equal to this one's."""
         best, most = None, _WORTH_IT
         parts = spelled.by_bytes()
@@ -135,7 +82,7 @@ class BodyParser:
                 best, most = body, shared
         return best
 
-    def _remember(self, spelled: _Spelled, superseded: _Spelled | None = None) -> Parsed:
+    def _remember(self, spelled: Spelled, superseded: Spelled | None = None) -> Parsed:
         parsed = spelled.parsed
         if parsed.base is not None:
             parsed.base.base = None
@@ -167,7 +114,7 @@ def common_prefix(a: bytes, b: bytes) -> int:
     return low
 
 
-def _last_element_within(body: _Spelled, length: int, raw: bytes) -> tuple[str | None, int, int]:
+def _last_element_within(body: Spelled, length: int, raw: bytes) -> tuple[str | None, int, int]:
     """The list in which `length` common bytes end, how many of its elements they hold, and where the last one ends."""
     for key in reversed(body.ends):
         start, ends = body.starts[key], body.ends[key]
@@ -180,7 +127,7 @@ def _last_element_within(body: _Spelled, length: int, raw: bytes) -> tuple[str |
     return None, 0, 0
 
 
-def _covers(new: _Spelled, old: _Spelled) -> bool:
+def _covers(new: Spelled, old: Spelled) -> bool:
     """Whether the new body holds everything of the old one's lists, so that the old one is no better base."""
     key = new.parsed.key
     return key is not None and new.parsed.base is old.parsed and new.parsed.common == len(old.ends[key])
@@ -189,7 +136,7 @@ def _covers(new: _Spelled, old: _Spelled) -> bool:
 # -- by prefix ---------------------------------------------------------------------------------------------------
 
 
-def _extend(base: _Spelled, key: str, count: int, raw: bytes) -> _Spelled | None:
+def _extend(base: Spelled, key: str, count: int, raw: bytes) -> Spelled | None:
     """Parse a body that begins like `base` up to element `count` of its list `key`; None if that proves nothing."""
     parsed = base.parsed
     if not parsed.exact or parsed.layout not in SEPARATORS:
@@ -209,7 +156,7 @@ def _fresh(middle: bytes, count: int, comma: bytes) -> bytes | None:
     return middle
 
 
-def _same_tail(base: _Spelled, key: str, count: int, raw: bytes, cut: int, end: int, comma: bytes) -> _Spelled | None:
+def _same_tail(base: Spelled, key: str, count: int, raw: bytes, cut: int, end: int, comma: bytes) -> Spelled | None:
     body = base.parsed
     middle = _fresh(raw[cut:end], count, comma)
     if middle is None:
@@ -226,14 +173,14 @@ def _same_tail(base: _Spelled, key: str, count: int, raw: bytes, cut: int, end: 
     value = dict(body.value)
     value[key] = _joined(body.value[key], count, added)
     shift = end - (base.members[key][1] - 1)
-    members, starts, ends = _shifted(base, key, shift)
-    ends[key] = _ends(base.ends[key][:count], base.starts[key], spelled, len(comma))
+    members, starts, ends = shifted(base, key, shift)
+    ends[key] = ends_after(base.ends[key][:count], base.starts[key], spelled, len(comma))
     common = _common(body.value[key], value[key], count)
     made = Parsed(value, body, key, common, body.layout, body.ascii)
-    return _Spelled(made, raw, len(comma), members, starts, ends)
+    return Spelled(made, raw, len(comma), members, starts, ends)
 
 
-def _mend(base: _Spelled, raw: bytes) -> _Spelled | None:
+def _mend(base: Spelled, raw: bytes) -> Spelled | None:
     """Parse a body of which one element differs from `base`, and the end of its list: a prompt that tells the time."""
     body = base.parsed
     if not body.exact or body.layout not in SEPARATORS:
@@ -275,15 +222,60 @@ def _mend(base: _Spelled, raw: bytes) -> _Spelled | None:
     old = body.value[key]
     value = dict(body.value)
     value[key] = [*old[:at], changed, *old[at + 1 : until], *_reuse(base, key, until, added, spelled)]
-    members, starts, all_ends = _shifted(base, key, end - (base.members[key][1] - 1))
+    members, starts, all_ends = shifted(base, key, end - (base.members[key][1] - 1))
     kept = [*ends[:at], *[one + shift for one in ends[at:until]]]
-    all_ends[key] = _ends(kept, base.starts[key], spelled, len(comma))
+    all_ends[key] = ends_after(kept, base.starts[key], spelled, len(comma))
     made = Parsed(value, body, key, at, body.layout, body.ascii)
-    return _Spelled(made, raw, len(comma), members, starts, all_ends)
+    return Spelled(made, raw, len(comma), members, starts, all_ends)
 
 
 def _joined(old: list[Json], count: int, added: list[Json]) -> list[Json]:
     return old if count == len(old) and not added else old[:count] + added
+
+
+def _reuse(base: Spelled, key: str, count: int, added: list[Json], spelled: list[bytes]) -> list[Json]:
+    """Elements that stand further on in the base are the base's objects."""
+    old = base.parsed.value[key]
+    if count >= len(old) or not added:
+        return added
+    known = {base.element(key, index): old[index] for index in range(count, len(old))}
+    return [known.get(text, element) for text, element in zip(spelled, added, strict=True)]
+
+
+def _other_tail(base: Spelled, key: str, count: int, raw: bytes, cut: int, comma: bytes) -> Spelled | None:
+    """The list begins alike, and what follows it differs: parse the body without the elements in common."""
+    body = base.parsed
+    rest = raw[cut:]
+    if count and rest.startswith(comma):
+        rest = rest[len(comma) :]
+    elif count and not rest.startswith(b"]"):
+        return None
+    head = base.starts[key]
+    try:
+        stub = locate(loads(raw[:head] + rest), raw[:head] + rest, body.layout, body.ascii)
+    except NotCarried:
+        return None
+    if stub is None or stub.starts.get(key) != head:
+        return None
+    spelled = [stub.element(key, index) for index in range(len(stub.ends[key]))]
+    added = _reuse(base, key, count, stub.parsed.value[key], spelled)
+    value = {name: _known(base, stub, name) for name in stub.parsed.value}
+    value[key] = _joined(body.value[key], count, added)
+    members, starts, ends = shifted(stub, key, len(raw) - len(stub.text))
+    ends[key] = ends_after(base.ends[key][:count], head, spelled, len(comma))
+    common = _common(body.value[key], value[key], count)
+    made = Parsed(value, body, key, common, body.layout, body.ascii)
+    return Spelled(made, raw, len(comma), members, starts, ends)
+
+
+def _known(base: Spelled, other: Spelled, name: str) -> Json:
+    """A member's value: the base's object if it is spelled the same there."""
+    if name in base.members:
+        start, end = other.members[name]
+        old_start, old_end = base.members[name]
+        if base.text[old_start:old_end] == other.text[start:end]:
+            return base.parsed.value[name]
+    return other.parsed.value[name]
 
 
 def _common(old: list[Json], new: list[Json], count: int) -> int:
@@ -294,133 +286,10 @@ def _common(old: list[Json], new: list[Json], count: int) -> int:
     return count
 
 
-def _reuse(base: _Spelled, key: str, count: int, added: list[Json], spelled: list[bytes]) -> list[Json]:
-    """Elements that stand further on in the base are the base's objects."""
-    old = base.parsed.value[key]
-    if count >= len(old) or not added:
-        return added
-    known = {base.element(key, index): old[index] for index in range(count, len(old))}
-    return [known.get(text, element) for text, element in zip(spelled, added, strict=True)]
+# -- by the bytes of its parts ------------------------------------------------------------------------------------
 
 
-def _ends(kept: list[int], start: int, spelled: list[bytes], comma: int) -> list[int]:
-    ends = list(kept)
-    position = ends[-1] + comma if ends else start
-    for text in spelled:
-        position += len(text)
-        ends.append(position)
-        position += comma
-    return ends
-
-
-def _shifted(
-    base: _Spelled, key: str, shift: int
-) -> tuple[dict[str, tuple[int, int]], dict[str, int], dict[str, list[int]]]:
-    """The base's positions, those behind the list `key` moved."""
-    here = base.members[key][0]
-    members = {
-        name: (start, end) if start < here else (start, end + shift) if name == key else (start + shift, end + shift)
-        for name, (start, end) in base.members.items()
-    }
-    starts = {name: at if at <= base.starts[key] else at + shift for name, at in base.starts.items()}
-    ends = {
-        name: [end + shift for end in all_ends] if base.starts[name] > base.starts[key] else all_ends
-        for name, all_ends in base.ends.items()
-    }
-    return members, starts, ends
-
-
-def _other_tail(base: _Spelled, key: str, count: int, raw: bytes, cut: int, comma: bytes) -> _Spelled | None:
-    """The list begins alike, and what follows it differs: parse the body without the elements in common."""
-    body = base.parsed
-    rest = raw[cut:]
-    if count and rest.startswith(comma):
-        rest = rest[len(comma) :]
-    elif count and not rest.startswith(b"]"):
-        return None
-    head = base.starts[key]
-    try:
-        stub = _locate(loads(raw[:head] + rest), raw[:head] + rest, body.layout, body.ascii)
-    except NotCarried:
-        return None
-    if stub is None or stub.starts.get(key) != head:
-        return None
-    spelled = [stub.element(key, index) for index in range(len(stub.ends[key]))]
-    added = _reuse(base, key, count, stub.parsed.value[key], spelled)
-    value = {name: _known(base, stub, name) for name in stub.parsed.value}
-    value[key] = _joined(body.value[key], count, added)
-    members, starts, ends = _shifted(stub, key, len(raw) - len(stub.text))
-    ends[key] = _ends(base.ends[key][:count], head, spelled, len(comma))
-    common = _common(body.value[key], value[key], count)
-    made = Parsed(value, body, key, common, body.layout, body.ascii)
-    return _Spelled(made, raw, len(comma), members, starts, ends)
-
-
-def _known(base: _Spelled, other: _Spelled, name: str) -> Json:
-    """A member's value: the base's object if it is spelled the same there."""
-    if name in base.members:
-        start, end = other.members[name]
-        old_start, old_end = base.members[name]
-        if base.text[old_start:old_end] == other.text[start:end]:
-            return base.parsed.value[name]
-    return other.parsed.value[name]
-
-
-# -- whole -------------------------------------------------------------------------------------------------------
-
-
-def _parse_whole(raw: bytes) -> _Spelled:
-    value = loads(raw)
-    for layout, ascii in spellings(raw):
-        if isinstance(value, dict) and layout in SEPARATORS:
-            located = _locate(value, raw, layout, ascii)
-            if located is not None:
-                return located
-        elif dump_json(value, layout, ascii) == raw:
-            return _canonical(Parsed(value, layout=layout, ascii=ascii))
-    check_values(raw, value)
-    return _canonical(Parsed(value, exact=False))
-
-
-def _canonical(parsed: Parsed) -> _Spelled:
-    """Positions in a compact spelling: enough to find parts, though not to compare beginnings."""
-    if isinstance(parsed.value, dict):
-        text = orjson.dumps(parsed.value)
-        located = _locate(parsed.value, text, "compact", False)
-        if located is not None:
-            return _Spelled(parsed, text, 1, located.members, located.starts, located.ends)
-    return _Spelled(parsed, b"")
-
-
-def _locate(value: Json, text: bytes, layout: Layout, ascii: bool) -> _Spelled | None:
-    """Where each part stands, or None if `text` is not this value in this layout."""
-    comma, colon = SEPARATORS[layout]
-    encode = element_encoder(layout, ascii)
-    found = _Spelled(Parsed(value, layout=layout, ascii=ascii), text, len(comma))
-    pieces: list[bytes] = []
-    position = 1
-    for name, member in value.items() if isinstance(value, dict) else ():
-        opening = (comma if pieces else b"") + encode(name) + colon
-        position += len(opening)
-        spelled, ends = _spell_member(member, encode, comma, position + 1)
-        if ends is not None:
-            found.starts[name], found.ends[name] = position + 1, ends
-        found.members[name] = (position, position + len(spelled))
-        position += len(spelled)
-        pieces += (opening, spelled)
-    return found if b"{%b}" % b"".join(pieces) == text else None
-
-
-def _spell_member(
-    member: Any, encode: Callable[[Json], bytes], comma: bytes, start: int
-) -> tuple[bytes, list[int] | None]:
-    if not isinstance(member, list):
-        return encode(member), None
-    spelled = [encode(element) for element in member]
-    return b"[%b]" % comma.join(spelled), _ends([], start, spelled, len(comma))
-
-
-def _adopt(spelled: _Spelled, base: _Spelled) -> None:
+def _adopt(spelled: Spelled, base: Spelled) -> None:
     """Put the base's objects wherever the same bytes stand."""
     parts = base.by_bytes()
     parsed = spelled.parsed

@@ -1,4 +1,4 @@
-"""Exchanges -> documents: the one place where bodies get their shape, share with earlier ones, and lose their secrets.
+"""Exchanges -> documents, whose bodies share with earlier ones and have lost their secrets.
 
 `TapeWriter` makes documents and hands each to a sink, the text of one document a call; what the sink does with it
 (a file, a list) is not its business. `write_tape` writes a whole tape.
@@ -6,17 +6,10 @@
 
 from __future__ import annotations
 
-from binascii import b2a_base64
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import dataclass, replace
-from io import BytesIO
+from dataclasses import replace
 from pathlib import Path
-from secrets import token_hex
-from typing import Any, Protocol
-from weakref import WeakKeyDictionary
-
-import orjson
 
 from wiretape.errors import TapeUnwritable
 from wiretape.model.http import (
@@ -30,200 +23,16 @@ from wiretape.model.http import (
     Request,
     Response,
     Sender,
-    StreamBody,
     TextBody,
     WsMessage,
     body_bytes,
 )
-from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.tape import patch
-from wiretape.tape.bodies import digest, plain_body, shape_of, spelled, text_body
+from wiretape.model.jsonvalue import JsonObject
+from wiretape.tape.bodies import plain_body, shape_of, text_body
+from wiretape.tape.document_text import document_shape, document_text, header_document, header_values
 from wiretape.tape.documents import Header
-from wiretape.tape.sharing import BodyParser, Parsed
-from wiretape.tape.spelling import NotCarried
+from wiretape.tape.shelf import TOO_DEEP, Redacts, Shelf, redacted, shaped
 from wiretape.tape.storage import TapeFile
-
-_WORTH_SHARING = 256  # bytes: a smaller body is written whole, for whoever reads the tape
-_TOO_DEEP = (orjson.JSONEncodeError, RecursionError)  # orjson reads deeper nesting than it writes
-
-
-class Redacts(Protocol):
-    """What a writer needs of a Redactor."""
-
-    def headers(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]: ...
-    def url(self, url: str) -> str: ...
-    def text(self, text: str) -> str: ...
-    def data(self, data: bytes) -> bytes: ...
-    def value(self, value: Json) -> Json: ...
-    def frames(self, frames: Any) -> tuple[Any, tuple[int, ...]]: ...
-
-
-_LAYOUT = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-_LARGE = 3 * 1024 * 1024  # bytes from which on base64 is put into the document part by part; a multiple of 3
-
-
-class _Later:
-    """Bytes whose base64 is not kept beside the document that it stands in: both are large."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.mark = token_hex(16)  # stands for it meanwhile
-
-
-def document_text(document: JsonObject) -> bytes:
-    """A document as it stands in a tape, without the blank line."""
-    later: list[_Later] = []
-
-    def mark(value: object) -> str:
-        if not isinstance(value, _Later):
-            raise TypeError(f"{type(value).__name__} is no JSON")
-        later.append(value)
-        return value.mark
-
-    text = orjson.dumps(document, default=mark, option=_LAYOUT)
-    return _filled(text, later[0]) if later else text
-
-
-def _filled(text: bytes, later: _Later) -> bytes:
-    """The document with the base64 in its place."""
-    before, _, after = text.partition(later.mark.encode())
-    made = BytesIO()
-    made.write(before)
-    for at in range(0, len(later.data), _LARGE):
-        made.write(b2a_base64(memoryview(later.data)[at : at + _LARGE], newline=False))
-    made.write(after)
-    return made.getvalue()
-
-
-def _shape(body: Body) -> JsonObject:
-    """The BODY of a document that is about to be written."""
-    return {"base64": _Later(body.data)} if isinstance(body, BytesBody) and len(body.data) > _LARGE else shape_of(body)
-
-
-def header_document(header: Header) -> JsonObject:
-    """A header as JSON, without what it does not say."""
-    document: JsonObject = header.model_dump(mode="json", exclude_none=True)
-    return document
-
-
-def header_values(headers: Headers) -> JsonObject:
-    return {name: values[0] if len(values := headers.all(name)) == 1 else list(values) for name in headers}
-
-
-# -- bodies that share -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A body on the tape: the name by which others build on it, and its value without secrets."""
-
-    name: str
-    digest: str
-    value: Json
-
-
-class Shelf:
-    """The recent bodies that a new one may build on. Compared with their secrets, written without."""
-
-    def __init__(self, redactor: Redacts | None) -> None:
-        self._redactor = redactor
-        self._parser = BodyParser()
-        self._written: WeakKeyDictionary[Parsed, _Written] = WeakKeyDictionary()
-        self._placed: tuple[Parsed, _Written] | None = None
-
-    def keep(self) -> None:
-        """The body that was placed last is on the tape: others may build on it from now on, and not before."""
-        if self._placed is not None:
-            parsed, written = self._placed
-            self._written[parsed] = written
-            self._placed = None
-
-    def forget(self) -> None:
-        """The body that was placed last did not get onto the tape."""
-        self._placed = None
-
-    def place(self, name: str, raw: bytes, known: JsonBody | None = None) -> tuple[JsonObject, Body] | None:
-        """The shape of a body and the body that a reader will get; None for an empty one.
-
-        `known` says how the body was spelled, where `raw` is only one way to spell it.
-        """
-        self._placed = None
-        if not raw:
-            return None
-        parsed = self._parsed(raw)
-        try:
-            placed = parsed and self._place(name, raw, parsed, known)
-        except _TOO_DEEP:
-            placed = None
-        return placed or _shaped(redacted(text_body(raw), self._redactor))
-
-    def _place(self, name: str, raw: bytes, parsed: Parsed, known: JsonBody | None) -> tuple[JsonObject, Body]:
-        how = known or JsonBody(None, parsed.layout, parsed.ascii, parsed.exact)
-        base = self._written.get(parsed.base) if parsed.base else None
-        shape, value = self._changed(parsed, base, len(raw)) if base else self._whole(parsed)
-        shape |= spelled(how)
-        self._placed = (parsed, _Written(name, digest(shape), value))
-        return shape, replace(how, value=value)
-
-    def _parsed(self, raw: bytes) -> Parsed | None:
-        if raw.lstrip()[:1] not in (b"{", b"["):
-            return None
-        try:
-            return self._parser.parse(raw)
-        except NotCarried:
-            return None
-
-    def _whole(self, parsed: Parsed) -> tuple[JsonObject, Json]:
-        value = self._redactor.value(parsed.value) if self._redactor else parsed.value
-        return {"json": value}, value
-
-    def _changed(self, parsed: Parsed, base: _Written, size: int) -> tuple[JsonObject, Json]:
-        assert parsed.base is not None
-        changes, keys = patch.diff(parsed.base.value, parsed.value)
-        if size < _WORTH_SHARING or len(orjson.dumps(changes)) * 4 > size * 3:
-            return self._whole(parsed)
-        clean = self._redactor.value(changes) if self._redactor else changes
-        untouched = clean is changes and base.value is parsed.base.value
-        value = parsed.value if untouched else patch.apply(base.value, clean, keys)
-        shape: JsonObject = {"like": base.name, "base": base.digest, "patch": clean}
-        if keys is not None:
-            shape["keys"] = keys
-        return shape, value
-
-
-def _shaped(body: Body) -> tuple[JsonObject, Body]:
-    return _shape(body), body
-
-
-def redacted(body: Body, redactor: Redacts | None) -> Body:
-    """The body without secrets; the very same object if there were none."""
-    if redactor is None:
-        return body
-    try:
-        return _redacted(body, redactor)
-    except _TOO_DEEP:
-        return _redacted(text_body(body_bytes(body)), redactor)
-
-
-def _redacted(body: Body, redactor: Redacts) -> Body:
-    match body:
-        case JsonBody():
-            value = redactor.value(body.value)
-            return body if value is body.value else replace(body, value=value)
-        case TextBody():
-            text = redactor.text(body.text)
-            return body if text is body.text else TextBody(text)
-        case StreamBody():
-            frames, rewritten = redactor.frames(body.frames)
-            if not rewritten:
-                return body
-            return replace(body, frames=tuple(frames), rewritten=tuple(sorted({*body.rewritten, *rewritten})))
-        case BytesBody():
-            data = redactor.data(body.data)
-            return body if data is body.data else BytesBody(data)
-
-
-# -- documents ---------------------------------------------------------------------------------------------------
 
 
 class TapeWriter:
@@ -254,8 +63,8 @@ class TapeWriter:
         """A request whose body is `raw`; the head's own body is not looked at."""
         try:
             return self._request(number, at, head, self._shelf.place(str(number), raw))
-        except _TOO_DEEP:
-            return self._request(number, at, head, _shaped(redacted(text_body(raw), self._redactor)))
+        except TOO_DEEP:
+            return self._request(number, at, head, shaped(redacted(text_body(raw), self._redactor)))
 
     def _request(self, number: int, at: int, head: Request, placed: tuple[JsonObject, Body] | None) -> Request:
         if not self._heads_clean:
@@ -281,13 +90,13 @@ class TapeWriter:
             "headers_at": response.headers_at,
         }
         if body is not None:
-            part["body"] = _shape(body)
+            part["body"] = document_shape(body)
         if trailers is not None:
             part["trailers"] = header_values(trailers)
         document = {"response": part} | ({"ended": ended} if ended else {})
         try:
             self._write(number, at, document)
-        except _TOO_DEEP:
+        except TOO_DEEP:
             response = replace(response, body=text_body(body_bytes(body)))
             part["body"] = shape_of(text_body(body_bytes(body)))
             self._write(number, at, document)
@@ -297,15 +106,15 @@ class TapeWriter:
         """A WebSocket message as it came."""
         name = f"{number}.{ordinal}"
         if not text:
-            placed = _shaped(redacted(BytesBody(data), self._redactor))
+            placed = shaped(redacted(BytesBody(data), self._redactor))
         elif sender == "client":  # what clients send grows as requests do, and is shared as they are
-            placed = self._shelf.place(name, data) or _shaped(TextBody(""))
+            placed = self._shelf.place(name, data) or shaped(TextBody(""))
         else:
-            placed = _shaped(redacted(plain_body(data) or TextBody(""), self._redactor))
+            placed = shaped(redacted(plain_body(data) or TextBody(""), self._redactor))
         try:
             return self._message(number, at, sender, placed)
-        except _TOO_DEEP:
-            return self._message(number, at, sender, _shaped(redacted(text_body(data), self._redactor)))
+        except TOO_DEEP:
+            return self._message(number, at, sender, shaped(redacted(text_body(data), self._redactor)))
 
     def _message(self, number: int, at: int, sender: Sender, placed: tuple[JsonObject, Body]) -> WsMessage:
         self._write_placed(number, at, {"message": {"from": sender, "body": placed[0]}})
@@ -313,7 +122,7 @@ class TapeWriter:
 
     def _known_message(self, number: int, ordinal: int, message: WsMessage) -> WsMessage:
         placed = self._place(f"{number}.{ordinal}", message.body) if message.sender == "client" else None
-        placed = placed or _shaped(redacted(message.body, self._redactor))
+        placed = placed or shaped(redacted(message.body, self._redactor))
         return self._message(number, message.at, message.sender, placed)
 
     def ended(self, number: int, at: int, ended: Ended, close: Close | None = None) -> Close | None:
@@ -364,7 +173,7 @@ class TapeWriter:
         if isinstance(body, JsonBody):
             return self._shelf.place(name, body_bytes(body), body)
         clean = redacted(body, self._redactor)
-        return _shaped(clean)
+        return shaped(clean)
 
     def _headers(self, headers: Headers) -> Headers:
         if self._heads_clean or self._redactor is None:
@@ -410,4 +219,4 @@ def replace_tape(path: Path, documents: Iterable[bytes]) -> None:
             fresh.unlink(missing_ok=True)
 
 
-__all__ = ["Shelf", "TapeWriter", "document_text", "header_document", "replace_tape", "write_tape"]
+__all__ = ["TapeWriter", "document_text", "header_document", "replace_tape", "write_tape"]

@@ -11,7 +11,7 @@ from wiretape.model.http import BytesBody, Ended, JsonBody, StreamBody, TextBody
 from wiretape.tape.bodies import digest, plain_body, response_body, shape_of
 from wiretape.tape.frames import from_base64, to_base64
 from wiretape.tape.reader import read_tape
-from wiretape.tape.writer import Shelf
+from wiretape.tape.shelf import Shelf
 
 
 @pytest.mark.parametrize(

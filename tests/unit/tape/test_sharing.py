@@ -8,7 +8,8 @@ import pytest
 from tests.support.taping import spell
 
 from wiretape.model.http import JsonBody, body_bytes
-from wiretape.tape.sharing import BodyParser, Parsed
+from wiretape.tape.places import Parsed
+from wiretape.tape.sharing import BodyParser
 from wiretape.tape.spelling import NotCarried
 
 TOOLS = [{"name": f"tool_{n}", "description": f"does {n} " * 10} for n in range(5)]
