@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,12 @@ from tests.support.sockets import create, events, message
 from tests.support.sockets import socket as socket_tape
 
 from wiretape.adapters import sending
+from wiretape.adapters.live_tape import LiveTape
 from wiretape.cli.main import main
 from wiretape.debug.table import commands
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, body_bytes
+from wiretape.tape.reader import read_tape
+from wiretape.wire.registry import decode
 
 TAPE = str(CAPTURES / "subagents.tape")
 AGENT = [sys.executable, "-m", "wiretape.adapters.demo.subagents"]
@@ -207,15 +211,40 @@ def test_a_delayed_call_goes_on_by_itself() -> None:
         assert _text(on.result()) == "answer to one"
 
 
-def test_the_real_model_is_asked_for_one_call_and_the_tape_does_not_miss_it() -> None:
-    with CountingModel() as model:
-        with stage(_chats("one", url=f"{model.url}/v1")) as on:
-            on.play(_ask(on, "one", f"/{model.url.removeprefix('http://')}/v1/chat/completions"))
-            shown = on.type_in("step", "live", "continue")
-            assert "is asked of the real model" in shown
+def test_the_real_model_is_asked_for_one_call_and_the_tape_does_not_miss_it(tmp_path: Path) -> None:
+    played = tmp_path / "a.tape"
+    with closing(LiveTape(played)) as beside, CountingModel() as model:
+        with stage(_chats("one", "two", url=f"{model.url}/v1"), beside) as on:
+            on.live.kept_in = str(beside.path)
+            place = f"/{model.url.removeprefix('http://')}/v1/chat/completions"
+            on.play(_ask(on, "one", place), _ask(on, "two", place))
+            shown = on.type_in("break new~one", "continue")
+            assert not beside.path.exists()
+            shown = on.type_in("live")
+            assert f"is asked of the real model (kept in {beside.path})".replace(" ", "") in "".join(shown.split())
+            on.type_in("continue")
             assert _text(on.result()) == "answer 1 to: one"
+            assert _text(on.result(1)) == "answer to two"
         assert model.asked == ["one"]
     assert on.session.report().missed == ()
+    assert beside.path == tmp_path / "a-live.tape"
+    assert beside.kept == 1
+    tape = read_tape(beside.path)
+    assert tape.header.note == "asked live in the debugger, while a.tape was played"
+    (call,) = decode(tape.exchanges)
+    assert "answer 1 to: one" in str(call.response)
+    assert LiveTape(played).path == tmp_path / "a-live-2.tape"
+
+
+def test_nothing_is_asked_where_the_answer_could_not_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "no-folder").touch()
+    beside = LiveTape(tmp_path / "no-folder" / "a.tape")
+    with CountingModel() as model, stage(_chats("one", url=f"{model.url}/v1"), beside) as on:
+        on.play(_ask(on, "one", f"/{model.url.removeprefix('http://')}/v1/chat/completions"))
+        shown = on.type_in("step", "live", "continue")
+        assert "so nothing was asked" in shown
+        assert "call 1 is held before it is sent" in shown
+        assert model.asked == []
 
 
 def test_a_model_that_cannot_be_asked_leaves_the_call_held() -> None:

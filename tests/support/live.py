@@ -19,6 +19,7 @@ from tests.support.views import shown
 from wiretape.adapters.live_desk import Desk
 from wiretape.adapters.live_means import EditMeans
 from wiretape.adapters.live_replaying import ReplayHolding
+from wiretape.adapters.live_tape import LiveTape
 from wiretape.adapters.replaying import Replaying
 from wiretape.cli.debugging import known_of_live
 from wiretape.debug.live import Live
@@ -96,15 +97,15 @@ class Stage:
 
 
 @contextmanager
-def stage(tapes: Sequence[Any] | None = None) -> Iterator[Stage]:
-    """By default captures/subagents.tape is played."""
+def stage(tapes: Sequence[Any] | None = None, live_tape: LiveTape | None = None) -> Iterator[Stage]:
+    """By default captures/subagents.tape is played. `live_tape`: where the answers of real models are kept."""
     read = list(tapes or [read_tape(CAPTURES / "subagents.tape")])
     session = ReplaySession(read, names=["a.tape"])
     debugger = Debugger(build_run([]))
     expected = build_run(decode(read[0].exchanges))
     live = debugger.live = Live(debugger, "replay", time.monotonic, EditMeans(), expected=expected)
     debugger.know(known_of_live("agents", debugger, live))
-    with Desk(debugger) as desk, Replaying(session, interpose=ReplayHolding(desk, session)) as replaying:
+    with Desk(debugger) as desk, Replaying(session, interpose=ReplayHolding(desk, session, live_tape)) as replaying:
         made = Stage(desk, f"http://127.0.0.1:{replaying.port}", session)
         try:
             yield made

@@ -73,12 +73,12 @@ def write_fork(tape: Tape, fork: Fork, out: Path, note: str, redact: Sequence[st
     write_spliced(parent, header, entries, out, redactor)
 
 
-def free_name(tape: Path, call: int) -> Path:
-    """A name for a fork that is not taken: NAME-fork-3.tape, NAME-fork-3-2.tape."""
+def free_name(tape: Path, word: str) -> Path:
+    """A name beside a tape's that is not taken: NAME-fork-3.tape, NAME-fork-3-2.tape."""
     name = tape.name.removesuffix(".zst").removesuffix(".tape")
     for number in range(1, 1000):
         more = f"-{number}" if number > 1 else ""
-        path = tape.with_name(f"{name}-fork-{call}{more}.tape")
+        path = tape.with_name(f"{name}-{word}{more}.tape")
         if not path.exists():
             return path
-    raise TapeUnwritable(f"there are too many forks of {tape.name} at call {call}: name this one with -o")
+    raise TapeUnwritable(f"there are too many {name}-{word}-N.tape: move some of them away")

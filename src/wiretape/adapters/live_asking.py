@@ -6,6 +6,7 @@ import time
 from urllib.parse import urlsplit
 
 from wiretape.adapters.hosts import is_loopback
+from wiretape.adapters.live_tape import LiveTape
 from wiretape.adapters.replaying import DUMMY_KEY
 from wiretape.errors import UsageError
 from wiretape.model.framing import framer_for
@@ -19,8 +20,8 @@ _NOT_SENT = frozenset(
 _UNDONE = ("content-encoding", "content-length", "transfer-encoding")
 
 
-async def ask(request: LiveRequest, at: int) -> Response:
-    """The whole answer. `at`: when the request was sent, in the run's own time. Raises UsageError."""
+async def ask(request: LiveRequest, at: int, tape: LiveTape | None = None) -> Response:
+    """The whole answer, kept on a tape. `at`: when the request was sent, in the run's own time. Raises UsageError."""
     import httpx
 
     host = urlsplit(request.url).hostname
@@ -30,17 +31,38 @@ async def ask(request: LiveRequest, at: int) -> Response:
         raise UsageError(f"the program has no API key for {host}: set it, and start the debugger again")
     headers = [(name, value) for name, value in request.headers.pairs() if name.lower() not in _NOT_SENT]
     began = time.monotonic()
+    taken = tape.take(request) if tape is not None else None
     try:
         async with (
             httpx.AsyncClient(timeout=httpx.Timeout(_LONGEST, connect=30)) as client,
             client.stream(request.method, request.url, headers=headers, content=request.body) as response,
         ):
             after = round((time.monotonic() - began) * 1000)
-            pieces = [(round((time.monotonic() - began) * 1000) - after, p) async for p in response.aiter_bytes()]
-    except httpx.HTTPError as error:
+            if taken is not None:
+                taken.response(response.status_code, _kept(response.headers.multi_items()))
+            pieces = []
+            async for piece in response.aiter_bytes():
+                pieces.append((round((time.monotonic() - began) * 1000) - after, piece))
+                if taken is not None:
+                    taken.received(piece)
+        if taken is not None and tape is not None:
+            taken.end()
+            tape.kept += 1
+    except BaseException as error:
+        if taken is not None:
+            taken.failed(error)
+        if not isinstance(error, httpx.HTTPError):
+            raise
         raise UsageError(f"{host} could not be asked: {error or type(error).__name__}") from None
-    kept = Headers([pair for pair in response.headers.multi_items() if pair[0].lower() not in _UNDONE])
-    return Response(response.status_code, kept, at + after, _body(response.headers.get("content-type"), pieces))
+    kept = _kept(response.headers.multi_items())
+    return Response(
+        response.status_code, Headers(kept), at + after, _body(response.headers.get("content-type"), pieces)
+    )
+
+
+def _kept(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The head of an answer whose body is read in no coding."""
+    return [pair for pair in headers if pair[0].lower() not in _UNDONE]
 
 
 def _body(content_type: str | None, pieces: list[tuple[int, bytes]]) -> BytesBody | StreamBody:

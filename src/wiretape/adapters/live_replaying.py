@@ -13,6 +13,7 @@ import orjson
 from wiretape.adapters.live_asking import ask
 from wiretape.adapters.live_desk import Desk
 from wiretape.adapters.live_exchanges import LiveExchanges, answered, patience, words
+from wiretape.adapters.live_tape import LiveTape
 from wiretape.debug.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
 from wiretape.errors import UsageError
 from wiretape.model.faults import Refusal
@@ -29,16 +30,18 @@ _OF_SOCKETS: frozenset[Way] = frozenset({"serve", "delay"})
 class ReplayHolding:
     """An `Interpose`: what the session answers passes through here, and waits where the debugger holds it."""
 
-    def __init__(self, desk: Desk, session: ReplaySession) -> None:
+    def __init__(self, desk: Desk, session: ReplaySession, live_tape: LiveTape | None = None) -> None:
+        """`live_tape`: where the answers of real models are kept."""
         self._desk = desk
         self._session = session
+        self._live_tape = live_tape
         self._exchanges = LiveExchanges()
         self._numbers = count(1)
 
     async def __call__(self, request: LiveRequest, outcome: Outcome) -> Outcome:
         if isinstance(outcome, Stray):
             return outcome
-        call = _Call(self._desk, self._session, self._exchanges, next(self._numbers), request, outcome)
+        call = _Call(self._desk, self._session, self._exchanges, next(self._numbers), request, outcome, self._live_tape)
         try:
             if isinstance(outcome, Answer) and outcome.exchange.messages:
                 await call.hold_socket(outcome)
@@ -61,9 +64,11 @@ class _Call:
         number: int,
         request: LiveRequest,
         outcome: Outcome,
+        live_tape: LiveTape | None,
     ) -> None:
         self._desk, self._live, self._session = desk, desk.live, session
         self._exchanges, self.number, self._request, self._outcome = exchanges, number, request, outcome
+        self._live_tape = live_tape
         self._opened: Exchange | None = None
 
     async def pass_through(self) -> Outcome:
@@ -177,7 +182,7 @@ class _Call:
 
     async def _ask_live(self) -> None:
         assert self._opened is not None
-        response = await ask(self._request, self._exchanges.now)
+        response = await ask(self._request, self._exchanges.now, self._live_tape)
         live = replace(self._opened, response=response, ended=Ended.COMPLETE, ended_at=self._exchanges.now)
         what = f"{self._request.method} {self._request.url}"
         self._session.withhold(self._outcome, Stray(self._outcome.number, what, "asked live, in the debugger"))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -55,9 +56,12 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     from wiretape.adapters.child import find_command
     from wiretape.adapters.live_desk import Desk
     from wiretape.adapters.live_replaying import ReplayHolding
+    from wiretape.adapters.live_tape import LiveTape
     from wiretape.adapters.replaying import Replaying
+    from wiretape.adapters.settings import load_settings
     from wiretape.cli import replay
     from wiretape.cli.tapes import link
+    from wiretape.views.figures import count
 
     find_command(asked.argv, os.environ)
     options = replay.Options((Path(tape),), tier=asked.tier, let_through=asked.let_through)
@@ -66,20 +70,29 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     session.program = replay.typed(asked.argv)
     debugger = _debugger(f"{Path(asked.argv[0]).name} against {tape}", "replay", link(tape, session.tapes[0]).run)
     opened, why_closed = replay.authority_of(None)
-    with Desk(debugger) as desk:
+    live_tape = LiveTape(Path(tape), load_settings(Path.cwd()).redact, _trouble)
+    with Desk(debugger) as desk, closing(live_tape):
+        desk.live.kept_in = str(live_tape.path)
         replaying = Replaying(
             session,
             authority=opened,
             why_closed=why_closed,
-            trouble=lambda text: click.echo(f"wiretape: {text}", err=True),
+            trouble=_trouble,
             let_through=asked.let_through,
-            interpose=ReplayHolding(desk, session),
+            interpose=ReplayHolding(desk, session, live_tape),
         )
         with replaying, replay.led_here(replaying, asked.argv, session, verbose=False) as (argv, variables):
             code = _at_work(desk, asked, argv, variables)
     report = session.report()
     replay.summary(report, asked.argv, code)
+    if live_tape.kept:
+        what = count(live_tape.kept, "call was", "calls were")
+        click.echo(f"wiretape: {what} asked live: wiretape show {shlex.quote(str(live_tape.path))}", err=True)
     return code or (MissError.exit_code if report.missed or replay.unplayed(report) else 0)
+
+
+def _trouble(text: str) -> None:
+    click.echo(f"wiretape: {text}", err=True)
 
 
 def debug_recorded(asked: Asked) -> int:

@@ -140,7 +140,7 @@ def place_for(opened: Opened, call: int, output: str | None, force: bool) -> Pat
     if output is None:
         if opened.tape.path is None or opened.name == "-":
             raise UsageError("a tape from standard input has no place of its own: say where its fork goes, with -o")
-        return free_name(Path(opened.name), call)
+        return free_name(Path(opened.name), f"fork-{call}")
     out = Path(output)
     if out.exists() and (same := opened.tape.path) is not None and same.exists() and out.samefile(same):
         raise TapeUnwritable(f"{out} is the tape itself: a fork needs a name of its own")

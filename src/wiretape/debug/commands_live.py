@@ -112,7 +112,8 @@ def _serve(debugger: Debugger, rest: str) -> Reply:
 def _live(debugger: Debugger, rest: str) -> Reply:
     live = live_of(debugger, "live")
     held, _ = _which(live, rest, "live", "live")
-    return _done(live, held, AskLive(), "is asked of the real model")
+    kept = f" (kept in {live.kept_in})" if live.kept_in else ""
+    return _done(live, held, AskLive(), f"is asked of the real model{kept}")
 
 
 def _accept(debugger: Debugger, rest: str) -> Reply:
@@ -273,7 +274,8 @@ COMMANDS = (
     ),
     Command(
         "live", "living", "ask the real model for a held call", _live, (), "[N]",
-        "It costs what it costs. The tape stays as it is.", ("live", "live 3"), "held",
+        "It costs what it costs. The tape that is played stays as it is; the answer is kept on one beside it, "
+        "NAME-live.tape.", ("live", "live 3"), "held",
     ),
     Command(
         "edit", "living", "change a held call's answer or request", _edit, (), "answer|request [N] [JSON]",

@@ -62,6 +62,7 @@ class Live:
     free: bool = False  # nothing is held any more
     running: bool = False
     code: int | None = None  # the program's exit code, once it has ended
+    kept_in: str = ""  # the tape that keeps what real models answer in a replay
     problem: str = ""  # what could not be done with a call that was let go
     _entries: dict[int, _Entry] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)  # exchange -> call

@@ -1,0 +1,62 @@
+"""The answers that real models gave while a tape was played under the debugger: kept on a tape beside that one."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from wiretape.adapters.forking import free_name
+from wiretape.adapters.taking import Taken, Taker
+from wiretape.errors import TapeError, UsageError
+from wiretape.replay.values import LiveRequest
+from wiretape.tape.recorder import Recorder
+from wiretape.tape.redact import Redactor
+from wiretape.tape.storage import read_text
+
+
+class LiveTape:
+    """Made with the first answer. `path`: where it is, or would be; `kept`: how many answers it has."""
+
+    def __init__(self, played: Path, redact: Sequence[str] = (), on_trouble: Callable[[str], None] = print) -> None:
+        self.path = free_name(played, "live")
+        self.kept = 0
+        self._played = played
+        self._redact = tuple(redact)
+        self._on_trouble = on_trouble
+        self._recorder: Recorder | None = None
+        self._taker: Taker | None = None
+
+    def take(self, request: LiveRequest) -> Taken | None:
+        """A request on its way to a model. Raises UsageError where the tape cannot be written: nothing was sent."""
+        if self._taker is None:
+            self._taker = Taker(self._open(), self._on_trouble)
+        taken = self._taker.take(request.method, request.url, request.headers.pairs())
+        if taken is not None:
+            taken.sent(request.body)
+            taken.sent_all()
+        return taken
+
+    def close(self) -> None:
+        if self._recorder is not None:
+            self._recorder.close()
+
+    def _open(self) -> Recorder:
+        redactor = Redactor(self._redact)
+        if self._played.exists():
+            redactor.resume(read_text(self._played).decode("utf-8", "replace"))  # its placeholders keep their meaning
+        shown = os.path.relpath(self._played, self.path.parent)
+        try:
+            self._recorder = Recorder(
+                self.path,
+                clock=time.monotonic,
+                started=datetime.now(UTC),
+                redactor=redactor,
+                note=f"asked live in the debugger, while {Path(shown).as_posix()} was played",
+                on_trouble=self._on_trouble,
+            )
+        except TapeError as error:
+            raise UsageError(f"its answer could not be kept, so nothing was asked: {error}") from None
+        return self._recorder
