@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -425,6 +426,25 @@ def test_in_process_a_connection_breaks_off_at_once_and_a_new_one_goes_on(fault:
             hear(talk, 6)
     assert [mishap.fault for mishap in replay.report.injected] == [fault]
     assert replay.report.left_over == ()
+
+
+def test_in_process_pings_are_answered_during_a_pause_which_ends_when_the_client_goes() -> None:
+    faults = ["stall@1:event=1:for=60m"]
+    with (
+        wiretape.replay(taped(two_calls()), faults=faults),
+        connect("wss://api.example.com/v1/responses") as talk,
+    ):
+        ask(talk, create("hi")[1])
+        hear(talk)
+        assert talk.ping().wait(PATIENCE)
+    _wait_for(lambda: not [one for one in threading.enumerate() if one.name == "wiretape-socket"])
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert condition()
 
 
 def test_httpx2_meets_refusals_and_a_refused_handshake_in_process() -> None:

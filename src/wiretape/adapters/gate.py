@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from wiretape.adapters.hosts import is_known_provider
@@ -25,6 +26,7 @@ from wiretape.replay.values import Outcome
 
 _MOST_HEAD = 64 * 1024
 _CHUNK = 64 * 1024
+_LISTENS_S = 30.0  # how long a client that has said all it will is given what comes from the other side
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _HOP_BY_HOP = (b"connection:", b"proxy-connection:", b"proxy-authorization:", b"keep-alive:")
 
@@ -84,8 +86,12 @@ class Gate:
             head = await _read_head(reader)
             if head is not None:
                 await self._lead(head, reader, writer)
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
-            pass  # whoever speaks no HTTP, or hangs up, needs no answer
+        except (OSError, asyncio.IncompleteReadError):
+            pass  # whoever hangs up needs no answer
+        except asyncio.LimitOverrunError:
+            await _refuse(writer, 431, f"wiretape replay reads request headers of up to {_MOST_HEAD // 1024} KiB here")
+        except ValueError as error:
+            await _refuse(writer, 400, f"wiretape replay could not read this request to its proxy port: {error}")
         finally:
             with suppress(OSError):
                 writer.close()
@@ -94,6 +100,8 @@ class Gate:
     async def _lead(self, head: _Head, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if head.method == "CONNECT":
             host, _, port = head.target.rpartition(":")
+            if not host or not port.isdecimal():
+                raise ValueError(f"CONNECT {head.target} names no host and port")
             await self._tunnel(host.strip("[]").lower(), int(port), reader, writer)
             return
         if not head.target.lower().startswith("http://"):
@@ -253,7 +261,7 @@ class Gate:
                 writer.write(_ESTABLISHED)
             else:
                 there_writer.write(first)
-            await _both_ways(reader, writer, there_reader, there_writer, linger=1 if first is None else 0)
+            await _both_ways(reader, writer, there_reader, there_writer)
         finally:
             with suppress(OSError):
                 there_writer.close()
@@ -265,7 +273,10 @@ async def _read_head(reader: asyncio.StreamReader, begun: bytes = b"") -> _Head 
     except asyncio.IncompleteReadError:
         return None
     first, *lines = raw.removesuffix(b"\r\n\r\n").split(b"\r\n")
-    method, target, version = first.decode("latin-1").split(" ", 2)
+    words = first.decode("latin-1").split(" ", 2)
+    if len(words) != 3:
+        raise ValueError("its first line is none of HTTP/1")
+    method, target, version = words
     return _Head(method.upper(), target, version, tuple(lines))
 
 
@@ -274,14 +285,18 @@ async def _both_ways(
     writer: asyncio.StreamWriter,
     there_reader: asyncio.StreamReader,
     there_writer: asyncio.StreamWriter,
-    linger: float = 0,
 ) -> None:
-    """Move bytes until one side ends: when one goes, the other must learn of it. A reset from there is one here."""
+    """Move bytes until one side ends: when one goes, the other must learn of it. A reset from there is one here.
+
+    A client that has said all it will may still listen: what is on its way to it arrives.
+    """
     up = asyncio.ensure_future(_pump(reader, there_writer))
     down = asyncio.ensure_future(_pump(there_reader, writer))
     await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
-    if not down.done() and linger:
-        await asyncio.wait({down}, timeout=linger)
+    if not down.done() and up.exception() is None:
+        with suppress(OSError):
+            there_writer.write_eof()
+        await asyncio.wait({down}, timeout=_LISTENS_S)
     for task in (up, down):
         task.cancel()
     _, ended = await asyncio.gather(up, down, return_exceptions=True)
@@ -300,11 +315,12 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
 
 
 async def _refuse(writer: asyncio.StreamWriter, status: int, why: str) -> None:
-    reason = {403: "Forbidden", 502: "Bad Gateway"}[status]
+    reason = HTTPStatus(status).phrase
     body = f"{why}\n".encode()
     writer.write(
         f"HTTP/1.1 {status} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\nx-should-retry: false\r\n"
         f"content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode()
         + body
     )
-    await writer.drain()
+    with suppress(OSError):
+        await writer.drain()

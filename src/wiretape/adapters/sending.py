@@ -52,7 +52,7 @@ class Sending:
                     return task.result()
                 if gone.done():
                     raise ClientGone
-                if shown.streamed and _content_type(shown).startswith("text/event-stream"):
+                if _may_have_comments(shown) and not self._knows_no_chunks:
                     await self._keep_alive(shown)
         finally:
             task.cancel()
@@ -103,7 +103,16 @@ class Sending:
 
     async def _head(self, shown: Playback) -> None:
         headers = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in shown.headers]
+        if shown.streamed and self._knows_no_chunks:
+            # One byte that never comes: so a client without chunks sees that the answer breaks off, too.
+            length = sum(len(piece.data) for piece in shown.pieces) + (1 if shown.cut else 0)
+            headers.append((b"content-length", b"%d" % length))
         await self._send({"type": "http.response.start", "status": shown.status, "headers": headers})
+
+    @property
+    def _knows_no_chunks(self) -> bool:
+        """The client speaks HTTP/1.0: its answers have a length, or end with the connection."""
+        return bool(self._scope.get("http_version") == "1.0")
 
     async def _keep_alive(self, shown: Playback) -> None:
         if self._begun is None:
@@ -147,6 +156,11 @@ def reset(transport: asyncio.BaseTransport) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
     if isinstance(transport, asyncio.WriteTransport):
         transport.abort()
+
+
+def _may_have_comments(shown: Playback) -> bool:
+    """Whether it is a stream of events."""
+    return shown.streamed and _content_type(shown).startswith("text/event-stream")
 
 
 def _content_type(shown: Playback) -> str:

@@ -68,7 +68,8 @@ def _play(context: Inside, play: SocketPlay, sock: socket.socket, data: bytes) -
     while not talk.over:
         sock.sendall(talk.heard(data))
         for one in talk.due():
-            time.sleep(one.pause / 1000)
+            if one.pause > 0:
+                _pause(talk, sock, one.pause / 1000)
             sock.sendall(one.data)
         end = talk.ends()
         if end is not None:  # whatever it is: a silent server's client would wait for ever, where it has no time limit
@@ -77,6 +78,22 @@ def _play(context: Inside, play: SocketPlay, sock: socket.socket, data: bytes) -
         data = b"" if talk.over else sock.recv(_CHUNK)
         if not data:
             return
+
+
+def _pause(talk: SocketTalk, sock: socket.socket, seconds: float) -> None:
+    """Wait, and hear meanwhile: a client that gets no pong gives up. It ends at once when the client goes."""
+    until = time.monotonic() + seconds
+    try:
+        while (left := until - time.monotonic()) > 0:
+            sock.settimeout(left)
+            data = sock.recv(_CHUNK)
+            sock.sendall(talk.heard(data))
+            if not data or talk.over:
+                raise BrokenPipeError
+    except TimeoutError:
+        pass  # it was as long as it should be
+    finally:
+        sock.settimeout(None)
 
 
 def _end(talk: SocketTalk, end: bytes, sock: socket.socket) -> None:

@@ -14,6 +14,7 @@ import pytest
 from tests.support.replaying import chat, exchange, live, session, user
 
 from wiretape.adapters.replaying import DUMMY_KEY, Replaying, dummy_keys
+from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.values import Outcome
 
 URL = "http://models.example.com/v1/chat/completions"
@@ -159,7 +160,7 @@ def test_rubbish_ends_its_own_connection_only(rubbish: bytes) -> None:
         with socket.create_connection(("127.0.0.1", replaying.gate_port)) as raw:
             raw.sendall(rubbish)
             raw.shutdown(socket.SHUT_WR)
-            assert raw.recv(4096) == b""
+            assert raw.recv(4096).partition(b"\r\n")[0] in (b"", b"HTTP/1.1 400 Bad Request")
         with through(replaying) as client:
             assert client.post(URL, json=chat(user("hi"))).status_code == 200
 
@@ -223,3 +224,55 @@ def test_a_client_that_tunnels_plain_http_is_answered_from_the_tape() -> None:
     assert b"answer 1" in own
     assert b"answer 2" in recorded
     assert elsewhere.startswith(b"HTTP/1.1 403 ")
+
+
+def raw(replaying: Replaying, *said: bytes, done: bool = False) -> bytes:
+    """All that a client hears that says this; `done`: and that it will say no more."""
+    with socket.create_connection(("127.0.0.1", replaying.gate_port), timeout=30) as connection:
+        heard = b""
+        for number, one in enumerate(said, 1):
+            connection.sendall(one)
+            if number < len(said):
+                heard += connection.recv(65536)
+        if done:
+            connection.shutdown(socket.SHUT_WR)
+        return heard + b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+@pytest.mark.parametrize("way", ["absolute form", "tunnel"])
+def test_a_client_that_says_no_more_still_hears_its_answer(way: str) -> None:
+    body = orjson.dumps(chat(user("hi")))
+    head = b"host: models.example.com\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+    with Replaying(session(exchange(1, chat(user("hi")), "one", url=URL))) as replaying:
+        if way == "tunnel":
+            asked = [b"CONNECT models.example.com:80 HTTP/1.1\r\n\r\n", b"POST /v1/chat/completions HTTP/1.1\r\n"]
+        else:
+            asked = [b"POST %b HTTP/1.1\r\n" % URL.encode()]
+        asked[-1] += head + body
+        assert b'"content":"one"' in raw(replaying, *asked, done=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "why"),
+    [
+        (b"CONNECT models.example.com HTTP/1.1\r\n\r\n", 400, b"names no host and port"),
+        (b"CONNECT :443 HTTP/1.1\r\n\r\n", 400, b"names no host and port"),
+        (b"GET http://x:99999/ HTTP/1.1\r\n\r\n", 400, b"could not read this request to its proxy port: Port out of"),
+        (b"nonsense\r\n\r\n", 400, b"this request to its proxy port: its first line is none of HTTP/1"),
+        (b"GET / HTTP/1.1\r\nx: " + b"a" * 70_000 + b"\r\n\r\n", 431, b"request headers of up to 64 KiB"),
+    ],
+)
+def test_what_the_proxy_port_cannot_read_is_told_so(said: bytes, status: int, why: bytes) -> None:
+    with Replaying(session()) as replaying:
+        told = raw(replaying, said)
+    assert told.startswith(b"HTTP/1.1 %d " % status)
+    assert why in told
+    assert b"x-should-retry: false" in told
+
+
+def test_a_reset_is_one_behind_the_proxy_port_too() -> None:
+    replay = session(exchange(1, chat(user("hi")), "one", url=URL), faults=(parse_fault("reset@1"),))
+    body = orjson.dumps(chat(user("hi")))
+    asked = b"POST %b HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%b" % (URL.encode(), len(body), body)
+    with Replaying(replay) as replaying, pytest.raises(ConnectionResetError):
+        raw(replaying, asked)
