@@ -121,7 +121,7 @@ def test_the_openai_sdk_by_https_proxy(tmp_path: Path, environ: dict[str, str]) 
         url = f"{upstream.url}/v1/chat/completions"
     assert (done.stdout, done.returncode) == ("It is sunny.\nIt is sunny.\n", 0), done.stderr
     assert [exchange.request.url for exchange in read_tape(tmp_path / "a.tape").exchanges] == [url, url]
-    assert f"{urlsplit(url).hostname} was reached through HTTPS_PROXY: wiretape replay opens no TLS" in done.stderr
+    assert f"{urlsplit(url).hostname} was reached in TLS, through HTTPS_PROXY: wiretape replay opens it" in done.stderr
 
 
 @pytest.mark.parametrize("door", ["$OPENAI_BASE_URL", "{upstream}/v1"], ids=["by route", "by proxy"])

@@ -147,8 +147,8 @@ class LiveReport:
             return
         if by_proxy := sorted(self._hosts & set(opened)):
             self.say(
-                f"{', '.join(by_proxy)} was reached through HTTPS_PROXY: wiretape replay opens no TLS, and needs a "
-                "variable that sets the program's base URL"
+                f"{', '.join(by_proxy)} was reached in TLS, through HTTPS_PROXY: wiretape replay opens it, too, "
+                "wherever mitmproxy is installed"
             )
         self.say(f"next: wiretape show {self._tape}", whole=True)
 
