@@ -25,7 +25,7 @@ from wiretape.adapters.old_tape import OldTape
 from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.adapters.replaying import dummy_keys
 from wiretape.adapters.settings import Settings, load_settings
-from wiretape.adapters.taking import Taken, Taker
+from wiretape.adapters.taking import Taken, Taker, TakenTool
 from wiretape.adapters.tool_values import NOTHING
 from wiretape.adapters.tooling import stub
 from wiretape.errors import MissError, MissInterrupt, TapeUnwritable, UsageError
@@ -347,7 +347,7 @@ class Record(Context):
 
     # what the doors ask
 
-    def tool_taken(self, name: str, arguments: Json) -> Taken | None:
+    def tool_taken(self, name: str, arguments: Json) -> TakenTool | None:
         if self._taker is None:
             return None
         try:
@@ -356,10 +356,11 @@ class Record(Context):
             _say(f"{self.path}: a call of {name} was not recorded: {error}")
             return None
         taken = self._taker.take("POST", tool_url(name), HEADERS)
-        if taken is not None:
-            taken.sent(data)
-            taken.sent_all()
-        return taken
+        if taken is None:
+            return None
+        taken.sent(data)
+        taken.sent_all()
+        return TakenTool(taken)
 
     def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
         if self._taker is None:

@@ -18,7 +18,7 @@ from wiretape.replay.playback import Playback
 from wiretape.replay.values import LiveRequest
 
 if TYPE_CHECKING:
-    from wiretape.adapters.taking import Taken
+    from wiretape.adapters.taking import Taken, TakenTool
     from wiretape.model.jsonvalue import Json
     from wiretape.replay.sockets import SocketPlay
     from wiretape.wire.tool_exchange import ToolAnswer
@@ -48,7 +48,7 @@ class Inside:
         """A replaying context: whether this host is let through. `count`: a request goes there now."""
         return False
 
-    def tool_taken(self, name: str, arguments: Json) -> Taken | None:
+    def tool_taken(self, name: str, arguments: Json) -> TakenTool | None:
         """A recording context: a tool's call that it begins, as an exchange."""
         return None
 

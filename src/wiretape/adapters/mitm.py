@@ -8,6 +8,7 @@ import sys
 from wiretape.adapters.mitm_addon import RecordingAddon
 from wiretape.adapters.mitm_ca import ensure_ca
 from wiretape.adapters.mitm_running import MitmThread, ProxySettings, free_port, port_taken
+from wiretape.adapters.tool_port import ToolPort
 
 __all__ = ["ProxySettings", "RecordingProxy", "ensure_ca", "free_port", "port_taken"]
 
@@ -21,6 +22,7 @@ class RecordingProxy(MitmThread):
     def __init__(self, addon: RecordingAddon, settings: ProxySettings) -> None:
         super().__init__(settings, [addon.gate], [addon], addon.trouble)
         self._addon = addon
+        self._tools: ToolPort | None = None
 
     def start(self) -> int:
         self._switch_before = sys.getswitchinterval()
@@ -31,11 +33,21 @@ class RecordingProxy(MitmThread):
         super().stop()
         sys.setswitchinterval(self._switch_before)
 
+    @property
+    def tool_port(self) -> int:
+        """Where the program's wrapped tools report; it listens."""
+        assert self._tools is not None, "start it first"
+        return self._tools.port
+
     def listens(self, port: int) -> None:
         self._addon.own_port = port
+        self._tools = ToolPort(self._addon.tools)
+        self._serving = asyncio.ensure_future(self._tools.serve())
 
     async def drained(self) -> None:
         deadline = asyncio.get_running_loop().time() + _DRAIN_S
         while self._addon.open and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.005)
         self._addon.stop()
+        if self._tools is not None:
+            self._tools.close()

@@ -16,6 +16,7 @@ from wiretape.adapters.hosts import Hosts, is_loopback
 from wiretape.adapters.mitm_gate import Gate
 from wiretape.adapters.mitm_via import UpstreamProxy
 from wiretape.adapters.routes import route_url
+from wiretape.adapters.tool_reports import ToolReports
 from wiretape.adapters.unset_routes import doubt
 from wiretape.model.http import Ended, Sender
 
@@ -63,6 +64,7 @@ class RecordingAddon:
         self.led = dict(led or {})  # hosts that a default leads to, each with the variable that the user had not set
         self._recorder = recorder
         self.trouble = on_trouble
+        self.tools = ToolReports(recorder, self._safely)
         self._upstream = upstream
         self._via = via
         self._stopped = False

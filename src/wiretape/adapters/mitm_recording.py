@@ -12,6 +12,7 @@ from wiretape.adapters.mitm import ProxySettings, RecordingProxy, ensure_ca
 from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
 from wiretape.adapters.mitm_via import upstream_proxy
 from wiretape.adapters.routes import base_url_hosts, base_url_variables
+from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.trust import state_directory, trust_variables, upstream_bundle
 from wiretape.adapters.unset_routes import only_set, unset_routes
 
@@ -78,4 +79,5 @@ class Recording:
             **proxy_variables(self.port),
             **(only_set(base_urls, self._environ) if self._keep_unset else base_urls),
             **trust_variables(self._environ, self._ca, self._state),
+            **tool_variables("record", self._proxy.tool_port),
         }

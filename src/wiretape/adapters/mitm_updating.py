@@ -39,6 +39,7 @@ class UpdatingAddon(RecordingAddon):
     ) -> None:
         super().__init__(*values, **named)
         self._renewing = renewing
+        self.tools.from_tape, self.tools.on_call = renewing.tool, renewing.called
         self._answers = answers
         self._on_kept = on_kept
 

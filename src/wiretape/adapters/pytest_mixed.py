@@ -12,7 +12,7 @@ from typing import Final
 
 from wiretape.adapters.inprocess import Record, Replay
 from wiretape.adapters.renewing import Renewing
-from wiretape.adapters.taking import Taken, ended_by
+from wiretape.adapters.taking import Taken, TakenTool, ended_by
 from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.playback import Piece, Playback
@@ -57,7 +57,7 @@ class Mixed(Replay):
     def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
         return self.recording.taken(method, url, headers)
 
-    def tool_taken(self, name: str, arguments: Json) -> Taken | None:
+    def tool_taken(self, name: str, arguments: Json) -> TakenTool | None:
         return self.recording.tool_taken(name, arguments)
 
     def answer(self, request: LiveRequest) -> Playback:

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from wiretape.model.http import Exchange
+from wiretape.model.jsonvalue import Json
 from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, Injected, LiveRequest
+from wiretape.replay.values import Answer, Injected, LiveRequest, Miss
 from wiretape.tape.splice import Entry, Fresh, Kept
+from wiretape.wire.tool_exchange import answer_body, is_tool_exchange
 
 
 class Renewing:
@@ -31,6 +33,16 @@ class Renewing:
                 self._order.append((True, outcome.reference.exchange))
         return outcome if isinstance(outcome, Answer | Injected) else None
 
+    def tool(self, name: str, arguments: Json) -> Json | None:
+        """What a wrapped tool came to, as MCP's result; None: the tape does not say, and the tool is to run."""
+        with self._lock:
+            played = self.session.play_tool(name, arguments)
+            if isinstance(played, Miss):
+                return None
+            if played.own is not None and not played.shown.repeated:
+                self._order.append((True, played.shown.reference.exchange))
+        return answer_body(played.answer)
+
     def called(self, number: int) -> None:
         """A live call began, which the recorder gave this number."""
         with self._lock:
@@ -41,6 +53,22 @@ class Renewing:
         """The exchanges of the old tape that answered, in that order."""
         return [number for kept, number in self._order if kept]
 
+    @property
+    def within_kept(self) -> list[int]:
+        """Exchanges of the old tape that began while a kept tool was at work: what it asked itself, it did not ask now.
+
+        One that a live request came near to was asked for, and is another now.
+        """
+        kept = set(self.kept)
+        changed = {miss.nearest.exchange for miss in self.session.misses if miss.nearest is not None}
+        exchanges = [exchange for tape in self.session.tapes for exchange in tape.exchanges]
+        tools = [exchange for exchange in exchanges if exchange.number in kept and is_tool_exchange(exchange)]
+        return [
+            one.number
+            for one in exchanges
+            if one.number not in kept and one.number not in changed and any(_began_within(one, tool) for tool in tools)
+        ]
+
     def order(self, fresh: Mapping[int, Exchange]) -> list[Entry]:
         """How the run went, for the new tape; `fresh` are the recorded live calls by their numbers.
 
@@ -48,10 +76,15 @@ class Renewing:
         """
         with self._lock:
             back = self.session.back_exchange
-            entries: list[Entry] = []
+            entries: list[Entry] = [Kept(number) for number in self.within_kept]
             for kept, number in self._order:
                 if kept:
                     entries.append(Kept(number))
                 elif number in fresh:
                     entries.append(Fresh(back(fresh[number])))
             return entries
+
+
+def _began_within(one: Exchange, tool: Exchange) -> bool:
+    ended = tool.ended_at if tool.ended_at is not None else tool.at
+    return one.number > tool.number and tool.at <= one.at <= ended

@@ -15,7 +15,8 @@ from wiretape.adapters.interposing import Interpose
 from wiretape.adapters.listening import listen, serve
 from wiretape.adapters.opening import Authority, TlsOpener
 from wiretape.adapters.routes import base_url_variables
-from wiretape.adapters.server import ReplayApp
+from wiretape.adapters.tool_route import tool_variables
+from wiretape.adapters.tool_serving import ToolApp
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Outcome
 
@@ -78,7 +79,7 @@ class Replaying:
         self._session = session
         self._authority = authority
         self._trouble = trouble
-        self._app = ReplayApp(
+        self._app = ToolApp(
             session, pace, on_outcome=on_outcome, interpose=interpose, on_reset=self._reset, lock=lock
         )
         self._listening = listen(port)
@@ -101,6 +102,7 @@ class Replaying:
             **dummy_keys(environ, self._session),
             **bedrock_variables(environ, self._session, self.port),
             **(self._authority.variables(environ) if self._authority is not None else {}),
+            **tool_variables("replay", self.port),
         }
 
     def __enter__(self) -> Replaying:

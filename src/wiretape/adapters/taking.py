@@ -8,6 +8,7 @@ from typing import Any
 
 from wiretape.model.http import Ended, Sender
 from wiretape.tape.recorder import Recorder
+from wiretape.wire.tool_exchange import HEADERS
 
 # How clients of chat completions know that a stream is over: many hang up then, without waiting for its end.
 _DONE = (b"data: [DONE]", b"data:[DONE]")
@@ -85,6 +86,21 @@ class Taken:
             self.end(ended_by(error))
         else:
             self.hung_up()
+
+
+class TakenTool:
+    """A tool's call that is being recorded: an exchange whose answer comes whole, or not at all."""
+
+    def __init__(self, taken: Taken) -> None:
+        self._taken = taken
+
+    def answered(self, data: bytes) -> None:
+        self._taken.response(200, HEADERS)
+        self._taken.received(data)
+        self._taken.end()
+
+    def abandoned(self) -> None:
+        self._taken.end(Ended.CLIENT_CLOSED)
 
 
 def ended_by(error: Exception) -> Ended:

@@ -10,20 +10,19 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast, overload
+from typing import Any, Protocol, TypeVar, cast, overload
 
 import orjson
 
 from wiretape.adapters.inside import Inside, standing
-from wiretape.adapters.taking import Taken
+from wiretape.adapters.tool_outside import Reported, outside
 from wiretape.adapters.tool_values import NOTHING, arguments, given, raised, returned
 from wiretape.errors import MissError, UsageError
-from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Miss, ReplayOptions
 from wiretape.tape.reader import Tape
-from wiretape.wire.tool_exchange import HEADERS, ToolAnswer, answer_body
+from wiretape.wire.tool_exchange import ToolAnswer, answer_body
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -137,10 +136,22 @@ class Shape:
         return arguments(flat, self._ignored)
 
 
+class TakenCall(Protocol):
+    """A call that is being recorded somewhere."""
+
+    def answered(self, data: bytes) -> None:
+        """What came of it, as the exchange's body."""
+        ...
+
+    def abandoned(self) -> None:
+        """Nothing came of it: it was cancelled."""
+        ...
+
+
 class Call:
     """One call of a tool inside a context: answered from the tape, or run and recorded."""
 
-    def __init__(self, shape: Shape, answer: ToolAnswer | None, taken: Taken | None) -> None:
+    def __init__(self, shape: Shape, answer: ToolAnswer | None, taken: Sequence[TakenCall]) -> None:
         self.answer = answer
         self._shape = shape
         self._taken = taken
@@ -149,14 +160,20 @@ class Call:
     def begun(cls, shape: Shape, args: Sequence[Any], kwargs: dict[str, Any]) -> Call | None:
         """None where no context is open."""
         recording, replaying = standing()
-        if recording is None and replaying is None:
+        around = outside()
+        if recording is None and replaying is None and around is None:
             return None
         asked = shape.arguments(args, kwargs)
         answer = replaying.tool_answer(shape.name, asked) if replaying is not None else None
-        if recording is None or (recording is replaying and answer is not None):
-            return cls(shape, answer, None)  # it is on the tape that goes on
-        taken = recording.tool_taken(shape.name, asked)
-        return cls(shape, answer, taken)
+        if recording is replaying and answer is not None:
+            return cls(shape, answer, ())  # it is on the tape that goes on
+        taken: list[TakenCall] = []
+        if answer is None and around is not None:
+            told = around.ask(shape.name, asked)
+            answer = told if isinstance(told, ToolAnswer) else None
+            taken += [told] if isinstance(told, Reported) else []
+        here = recording.tool_taken(shape.name, asked) if recording is not None else None
+        return cls(shape, answer, [*taken, *([here] if here is not None else [])])
 
     def gave(self, value: Any) -> Any:
         self._tell(given, value)
@@ -166,8 +183,9 @@ class Call:
         """A tool that was cancelled, or a program that is ending, has no answer."""
         if isinstance(error, Exception):
             self._tell(raised, error)
-        elif self._taken is not None:
-            self._taken.end(Ended.CLIENT_CLOSED)
+            return
+        for taken in self._taken:
+            taken.abandoned()
 
     def replayed(self) -> Any:
         answer = self.answer
@@ -177,16 +195,14 @@ class Call:
 
     def _tell(self, make: Callable[[Any], ToolAnswer], value: Any) -> None:
         """Record what came of it. Whatever fails in here, the tool's result goes on to the program."""
-        taken = self._taken
-        if taken is None:
+        if not self._taken:
             return
         try:
             data = orjson.dumps(answer_body(make(value)))
         except Exception as error:
             data = orjson.dumps(answer_body(ToolAnswer(f"wiretape could not keep it: {error}", None, False, "lost:")))
-        taken.response(200, HEADERS)
-        taken.received(data)
-        taken.end()
+        for taken in self._taken:
+            taken.answered(data)
 
 
 class Stub:

@@ -40,7 +40,7 @@ from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.report import ReplayReport, build_report
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.tiers import Tiers
-from wiretape.replay.tool_play import ToolPlay
+from wiretape.replay.tool_play import ToolPlay, ToolPlayed
 from wiretape.replay.unanswered import Unanswered
 from wiretape.replay.values import (
     Answer,
@@ -142,18 +142,25 @@ class ReplaySession:
 
     def call_tool(self, name: str, arguments: Json, *, keep_miss: bool = True) -> ToolAnswer | Miss:
         """What a recorded tool came to, for a program that does not run it. `keep_miss`: a miss is told at the end."""
+        played = self.play_tool(name, arguments, keep_miss=keep_miss)
+        return played if isinstance(played, Miss) else played.answer
+
+    def play_tool(self, name: str, arguments: Json, *, keep_miss: bool = True) -> ToolPlayed | Miss:
+        """The same, with how it was found."""
         self._number += 1
-        outcome = self._tools.call(self._number, name, arguments)
+        try:
+            outcome = self._tools.call(self._number, name, arguments)
+        except Exception as error:  # replay fails closed
+            outcome = fault(self._number, f"tool {name}", error)
         if isinstance(outcome, Miss):
             if keep_miss:
                 self._outcomes.append(outcome)
             return outcome
-        answer, played, own = outcome
-        if own is not None:
-            self._played[own.order] = True
-            self._outcomes.append(played)
-        self.drifts.add(played, [False] * len(played.differences))
-        return answer
+        if outcome.own is not None:
+            self._played[outcome.own.order] = True
+            self._outcomes.append(outcome.shown)
+        self.drifts.add(outcome.shown, [False] * len(outcome.shown.differences))
+        return outcome
 
     def open_socket(self, request: LiveRequest) -> SocketPlay | Outcome:
         """The recorded WebSocket that a live one plays; without any, what the request gets as one of HTTP."""

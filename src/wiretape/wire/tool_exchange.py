@@ -72,7 +72,12 @@ def answered(exchange: Exchange) -> ToolAnswer | None:
     """What came of it; None where the tool never ended."""
     if exchange.response is None or exchange.ended is not Ended.COMPLETE:
         return None
-    result = obj(obj(body_json(exchange.response.body)).get("result"))
+    return read_answer(body_json(exchange.response.body))
+
+
+def read_answer(body: Json) -> ToolAnswer:
+    """What `answer_body` says, whoever wrote it."""
+    result = obj(obj(body).get("result"))
     text, parts, _ = result_text(result.get("content"), "")
     told, meta = obj(result.get("structuredContent")), obj(result.get("_meta"))
     if result.get("isError") is True:
