@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from wiretape import __version__
-from wiretape.adapters.inprocess import OnMiss, Record, Replay, TierName, record
+from wiretape.adapters.context_record import Record
+from wiretape.adapters.context_replay import OnMiss, Replay, TierName
+from wiretape.adapters.inprocess import record
 from wiretape.adapters.network_guard import NetworkGuard
 from wiretape.adapters.pytest_mending import Mending
 from wiretape.adapters.pytest_mixed import Mixed

@@ -10,7 +10,8 @@ import threading
 from collections.abc import Iterable
 from typing import Final
 
-from wiretape.adapters.inprocess import Record, Replay
+from wiretape.adapters.context_record import Record
+from wiretape.adapters.context_replay import Replay
 from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.taking import Taken, TakenTool, ended_by
 from wiretape.model.http import Ended

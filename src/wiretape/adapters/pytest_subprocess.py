@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, cast
 
-from wiretape.adapters.inprocess import Record, Replay
+from wiretape.adapters.context_record import Record
+from wiretape.adapters.context_replay import Replay
 from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.replaying import Replaying
 from wiretape.errors import UsageError

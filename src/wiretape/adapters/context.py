@@ -1,0 +1,104 @@
+"""A context around a part of a program: entered, left, standing as a decorator; not what it does with requests."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar, cast
+
+from wiretape.adapters.inside import Inside, enter, leave
+from wiretape.adapters.patching import close_doors, open_doors
+from wiretape.errors import UsageError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Context(Inside):
+    """Can be entered with `with` and `async with`, as often as one likes, and stands as a decorator.
+
+    What a run needs is made when it begins: nothing is shared between two runs of a decorated function.
+    """
+
+    def begin(self) -> None:
+        raise NotImplementedError
+
+    def finish(self, error: BaseException | None) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        if self.is_open:
+            raise UsageError(f"{self.name} is open already: make another context for a second run at the same time")
+        self.begin()
+        try:
+            open_doors()
+        except BaseException as error:
+            self.finish(error)
+            raise
+        enter(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        leave(self)
+        close_doors()
+        self.finish(error)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Each call of the function is a run of its own."""
+        name = getattr(function, "__qualname__", None) or repr(function)
+        ways: tuple[Any, ...] = (function, type(function).__call__)  # an object may have a method that is called
+        if any(inspect.isgeneratorfunction(way) or inspect.isasyncgenfunction(way) for way in ways):
+            raise UsageError(f"{name} is a generator: open the context inside it, using `with`")
+        if any(inspect.iscoroutinefunction(way) for way in ways):
+
+            @functools.wraps(function)
+            async def awaited(*args: Any, **kwargs: Any) -> Any:
+                with self._again():
+                    return await cast(Any, function)(*args, **kwargs)
+
+            return cast(Callable[P, R], awaited)
+
+        @functools.wraps(function)
+        def whole(*args: P.args, **kwargs: P.kwargs) -> R:
+            with self._again():
+                result = function(*args, **kwargs)
+                if inspect.iscoroutine(result):
+                    result.close()
+                    raise UsageError(f"{name} gives a coroutine, which would run outside: make it an `async def`")
+                return result
+
+        return whole
+
+    def _again(self) -> Self:
+        made = copy.copy(self)
+        made.lock = threading.RLock()
+        return made
+
+
+def as_http(url: str) -> str:
+    """A WebSocket's URL as its handshake's: so it stands on tapes, whichever door it came through."""
+    return "http" + url[2:] if url.startswith(("ws:", "wss:")) else url
+
+
+def several(strings: str | Iterable[str]) -> tuple[str, ...]:
+    """An argument that takes strings; one that is given alone is meant as a whole, not as its letters."""
+    return (strings,) if isinstance(strings, str) else tuple(strings)
+
+
+def say(text: str) -> None:
+    print(f"wiretape: {text}", file=sys.stderr)

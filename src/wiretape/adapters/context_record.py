@@ -1,0 +1,144 @@
+"""`with wiretape.record(…)`: records this process's requests while they go on as ever."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from wiretape.adapters.context import Context, as_http, say, several
+from wiretape.adapters.hosts import Hosts
+from wiretape.adapters.old_tape import OldTape
+from wiretape.adapters.settings import load_settings
+from wiretape.adapters.taking import Taken, TakenTool, Taker
+from wiretape.errors import TapeUnwritable, UsageError
+from wiretape.model.http import Exchange
+from wiretape.model.jsonvalue import Json
+from wiretape.replay.values import address
+from wiretape.tape.recorder import Recorder, RecorderSummary
+from wiretape.tape.redact import Redactor
+from wiretape.tape.storage import journal_path
+from wiretape.wire.tool_exchange import HEADERS, call_body, tool_url
+
+
+class Record(Context):
+    """What `wiretape.record` returns."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        hosts: str | Sequence[str],
+        everything: bool,
+        append: bool,
+        force: bool,
+        note: str | None,
+        provenance: str | None,
+        on_exchange: Callable[[Exchange], None] | None,
+    ) -> None:
+        super().__init__()
+        if append and force:
+            raise UsageError("append goes on with a tape and force replaces it: give one of them")
+        self.path = Path(path)
+        self.name = f"the recording of {self.path}"
+        self.summary: RecorderSummary | None = None
+        self._extra = several(hosts)
+        self._everything = everything
+        self._append = append
+        self._force = force
+        self._note = note
+        self._provenance = provenance
+        self._on_exchange = on_exchange
+        self._recorder: Recorder | None = None
+        self._taker: Taker | None = None
+        self._old: OldTape | None = None
+        self._hosts = Hosts()
+
+    def begin(self) -> None:
+        settings = load_settings(Path.cwd())
+        self._check_tape()
+        self._hosts = Hosts([*self._extra, *settings.hosts], self._everything)
+        self._old = OldTape(self.path) if self._force else None
+        try:
+            self._recorder = Recorder(
+                self.path,
+                clock=time.monotonic,
+                started=datetime.now(UTC),
+                redactor=Redactor(settings.redact),
+                on_exchange=self._on_exchange,
+                on_trouble=say,
+                append=self._append,
+                note=self._note,
+                provenance=self._provenance,
+            )
+        except BaseException:
+            if self._old is not None:
+                self._old.forget()
+            raise
+        self._taker = Taker(self._recorder, say)
+
+    def finish(self, error: BaseException | None) -> None:
+        if self._recorder is None:
+            return
+        self.summary = self._recorder.close()
+        if not self.summary.exchanges and error is None:
+            past = f" ({', '.join(self.summary.bypassed)} went past it)" if self.summary.bypassed else ""
+            say(f"{self.path}: nothing was recorded{past}; name other hosts with hosts=[…], or use all=True")
+        if self._old is None:
+            return
+        if self.summary.exchanges:
+            self._old.forget()
+        elif self._old.put_back():
+            say(f"{self.path}: was not replaced, and is as it was")
+
+    def _check_tape(self) -> None:
+        if self.path.is_dir():
+            raise TapeUnwritable(f"{self.path} is a directory: name a tape in it, such as {self.path / 'agent.tape'}")
+        there = any(path.exists() and path.stat().st_size for path in (self.path, journal_path(self.path)))
+        if there and not (self._append or self._force):
+            raise UsageError(
+                f"{self.path} exists already, and nothing was recorded\n"
+                "  append=True goes on with it, force=True replaces it"
+            )
+
+    def tell(self, event: str, *values: Any) -> Any:
+        """An event of the recorder, from another door onto the same tape: any thread may tell it, nothing is raised."""
+        return self._taker.tell(event, *values) if self._taker is not None else None
+
+    # what the doors ask
+
+    def tool_taken(self, name: str, arguments: Json) -> TakenTool | None:
+        if self._taker is None:
+            return None
+        try:
+            data = orjson.dumps(call_body(name, arguments))
+        except TypeError as error:  # nested too deeply, say: the tool runs all the same
+            say(f"{self.path}: a call of {name} was not recorded: {error}")
+            return None
+        taken = self._taker.take("POST", tool_url(name), HEADERS)
+        if taken is None:
+            return None
+        taken.sent(data)
+        taken.sent_all()
+        return TakenTool(taken)
+
+    def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
+        if self._taker is None:
+            return None
+        url = as_http(url)
+        host, port = _host_and_port(method, url)
+        if not self._hosts.recorded(host, port):
+            self._taker.tell("bypassed", host)
+            return None
+        return self._taker.take(method, url, headers)
+
+
+def _host_and_port(method: str, url: str) -> tuple[str, int]:
+    host, _, port = address(method, url).host.rpartition(":")
+    if host and port.isdecimal():
+        return host, int(port)
+    return address(method, url).host, 443 if url.startswith(("https:", "wss:")) else 80

@@ -1,0 +1,181 @@
+"""`with wiretape.replay(…)`: answers this process's requests from tapes."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from wiretape.adapters.context import Context, as_http, say, several
+from wiretape.adapters.replaying import dummy_keys
+from wiretape.adapters.settings import Settings, load_settings
+from wiretape.adapters.tool_values import NOTHING
+from wiretape.adapters.tooling import stub
+from wiretape.errors import MissError, MissInterrupt, UsageError
+from wiretape.model.jsonvalue import Json
+from wiretape.replay.age import AgeAction, MaxAge, age_limit
+from wiretape.replay.fault_specs import parse_fault
+from wiretape.replay.playback import Playback, playback, timed_out
+from wiretape.replay.report import ReplayReport
+from wiretape.replay.session import ReplaySession
+from wiretape.replay.sockets import SocketPlay
+from wiretape.replay.values import Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Tier
+from wiretape.tape.reader import Tape, read_tape
+from wiretape.wire.tool_exchange import ToolAnswer
+
+Name: TypeAlias = str | os.PathLike[str]
+TierName: TypeAlias = Literal["exact", "normalized", "masked", "position"]
+OnMiss: TypeAlias = Literal["answer", "raise"]
+
+_SHOWN = 3  # misses that are told in full; the rest are counted
+
+
+class Replay(Context):
+    """What `wiretape.replay` returns."""
+
+    def __init__(
+        self,
+        tapes: Sequence[Name | Tape],
+        tier: TierName,
+        pace: float,
+        on_miss: OnMiss,
+        pass_hosts: str | Sequence[str],
+        repeat: bool,
+        mask: str | Sequence[str],
+        faults: str | Sequence[str] = (),
+        max_age: MaxAge | None = None,
+        max_age_action: AgeAction | None = None,
+    ) -> None:
+        super().__init__()
+        if not tapes:
+            raise UsageError("name a tape to replay: wiretape.replay('captures/agent.tape')")
+        if tier.upper() not in Tier.__members__:
+            raise UsageError(f"there is no tier {tier!r}: use one of {', '.join(one.word for one in Tier)}")
+        if on_miss not in ("answer", "raise"):
+            raise UsageError(f'on_miss is {on_miss!r}: use "answer" or "raise"')
+        self.tapes = tuple(tapes)
+        self._tier = Tier[tier.upper()]
+        self.pace = pace
+        self._raises = on_miss == "raise"
+        if pace < 0:
+            raise UsageError(f"pace is {pace!r}: 0 plays at once, 1 as recorded, 2 twice as slowly")
+        self._globs = [glob.lower() for glob in several(pass_hosts)]
+        self._repeat = repeat
+        self._mask = several(mask)
+        self._faults = tuple(parse_fault(spec) for spec in several(faults))
+        age_limit(max_age, max_age_action)  # what cannot be meant is said at once
+        self._max_age, self._max_age_action = max_age, max_age_action
+        self.on_warning: Callable[[str], None] = say
+        self.renewal: str | None = None  # how to record the tape anew, if not as one does in a program
+        self._session: ReplaySession | None = None
+        self._keys: Mapping[str, str] = {}
+
+    @property
+    def session(self) -> ReplaySession:
+        if self._session is None:
+            raise UsageError("this replay has not begun: use it in `with`")
+        return self._session
+
+    @property
+    def report(self) -> ReplayReport:
+        """What was played, drifted, missed and left over so far."""
+        with self.lock:
+            return self.session.report()
+
+    def begin(self) -> None:
+        tapes = [source if isinstance(source, Tape) else read_tape(Path(source)) for source in self.tapes]
+        names = [str(tape.path or "the tape") for tape in tapes]
+        settings = load_settings(Path.cwd())
+        self._check_age(tapes, names, settings)
+        mask = (*settings.mask, *self._mask)
+        options = ReplayOptions(self._tier, self._repeat, mask, self._faults)
+        self._session = ReplaySession(tapes, options, names=names)
+        self._session.mend = functools.partial(_mended, names[0])
+        self.name = f"the replay of {self._session.names}"
+        self._keys = dummy_keys(os.environ, self._session)  # SDKs refuse to start without one
+        os.environ.update(self._keys)
+
+    def _check_age(self, tapes: Sequence[Tape], names: Sequence[str], settings: Settings) -> None:
+        asked = self._max_age if self._max_age is not None else settings.max_age
+        limit = age_limit(asked, self._max_age_action or settings.max_age_action)
+        renewal = self.renewal or f'run this once in wiretape.record("{names[0]}", force=True)'
+        for warning in limit.check(tapes, datetime.now(UTC), f"  to record it anew: {renewal}"):
+            self.on_warning(warning)
+
+    def finish(self, error: BaseException | None) -> None:
+        for name, value in self._keys.items():
+            if os.environ.get(name) == value:
+                del os.environ[name]
+        misses = [miss.message for miss in self.session.misses]
+        if not misses:
+            return
+        if error is None:
+            raise MissError(_told(misses))
+        said = str(error)
+        for message in misses[:_SHOWN]:
+            if message not in said:
+                error.add_note(message)
+
+    def tool(self, name: str, *, returns: Any = NOTHING, is_async: bool = False) -> Callable[..., Any]:
+        """A stub that answers as the recorded tool did, by arguments. `returns`: the type of its results."""
+        return stub(self, name, returns, is_async)
+
+    # what the doors ask
+
+    def tool_answer(self, name: str, arguments: Json) -> ToolAnswer | None:
+        with self.lock:
+            outcome = self.session.call_tool(name, arguments, keep_miss=not self.records_too)
+        if not isinstance(outcome, Miss):
+            return outcome
+        if self.records_too:
+            return None  # it runs, and what it gives is recorded
+        raise MissInterrupt(outcome.message) if self._raises else MissError(outcome.message)
+
+    @property
+    def replays(self) -> bool:
+        return True
+
+    def passes(self, host: str, port: int, count: bool) -> bool:
+        name = host.strip("[]").lower()
+        if not any(fnmatchcase(one, glob) for glob in self._globs for one in (name, f"{name}:{port}")):
+            return False
+        if count:
+            with self.lock:
+                self.session.let_through(f"{name}:{port}")
+        return True
+
+    def answer(self, request: LiveRequest) -> Playback:
+        with self.lock:
+            outcome = self.session.answer(request)
+        return self._played(outcome)
+
+    def socket(self, request: LiveRequest) -> SocketPlay | Playback:
+        with self.lock:
+            opened = self.session.open_socket(replace(request, url=as_http(request.url)))
+        return opened if isinstance(opened, SocketPlay) else self._played(opened)
+
+    def _played(self, outcome: Outcome) -> Playback:
+        if self._raises and isinstance(outcome, Miss):
+            raise MissInterrupt(outcome.message)
+        shown = playback(outcome, self.pace)
+        return timed_out(shown) if isinstance(outcome, Injected) and outcome.fault.stalls else shown
+
+
+def _mended(tape: str, reason: MissReason) -> str:
+    """What to do about a miss, in this process."""
+    if reason == "already played":
+        return "  to give recorded answers again: wiretape.replay(…, repeat=True)"
+    intended = "if the change is intended" if reason == "diverged" else "to record it"
+    return f'  {intended}: run this once in wiretape.record("{tape}", force=True)'
+
+
+def _told(misses: Sequence[str]) -> str:
+    if len(misses) == 1:
+        return misses[0]
+    more = [f"and {len(misses) - _SHOWN} more"] if len(misses) > _SHOWN else []
+    return "\n".join([f"{len(misses)} requests had no recorded answer", *misses[:_SHOWN], *more])
