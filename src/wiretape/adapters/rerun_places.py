@@ -53,6 +53,7 @@ class Place:
         return [(self.header, f"{self.prefix}{key}")]
 
 
+_BEDROCK = "AWS_BEARER_TOKEN_BEDROCK"  # without one, requests are signed, see `aws_signing`
 _PLACES = {
     "openai.chat": Place(re.compile(r"/chat/completions$"), "OPENAI_API_KEY"),
     "openai.responses": Place(re.compile(r"/responses$"), "OPENAI_API_KEY"),
@@ -60,7 +61,9 @@ _PLACES = {
     "gemini.generate": Place(
         re.compile(r"/v1[^/:]*(?:/models)?(?:/[^/:]+)?:\w+$"), "GEMINI_API_KEY", "x-goog-api-key", ""
     ),
-    "bedrock.converse": Place(re.compile(r"/model/[^/]+/converse(?:-stream)?$"), "AWS_BEARER_TOKEN_BEDROCK"),
+    "gemini.interactions": Place(re.compile(r"/v1[^/]*/interactions$"), "GEMINI_API_KEY", "x-goog-api-key", ""),
+    "bedrock.converse": Place(re.compile(r"/model/[^/]+/converse(?:-stream)?$"), _BEDROCK),
+    "bedrock.invoke": Place(re.compile(r"/model/[^/]+/invoke(?:-with-response-stream)?$"), _BEDROCK),
     "ollama.chat": Place(re.compile(r"/api/chat$"), "OLLAMA_API_KEY"),
     "cohere.chat": Place(re.compile(r"/v2/chat$"), "CO_API_KEY"),
 }

@@ -89,10 +89,11 @@ class LiveModel(AbstractContextManager["LiveModel"]):
         if self._target.base_url is not None:
             url = place.under(self._target.base_url, url)
         headers = [pair for pair in send.request.headers.pairs() if _is_kept(pair[0])]
-        kept = Headers([*headers, *self._key(place, url)])
-        if "content-type" not in kept:
-            kept = Headers([*kept.pairs(), ("content-type", "application/json")])
-        return Request("POST", _without_secrets(url), kept, _json(body))
+        if not any(name == "content-type" for name, _ in headers):
+            headers.append(("content-type", "application/json"))
+        url, sent = _without_secrets(url), _json(body)
+        key = self._key(place, url) or _signature(url, headers, sent.data)
+        return Request("POST", url, Headers([*headers, *key]), sent)
 
     def answer(self, send: Send, take: Take) -> tuple[Response, Ended]:
         """Send a request and wait for all of its answer."""
@@ -163,6 +164,14 @@ def play_live(rerun: Rerun, model: LiveModel, on_row: Callable[[Row], None] = la
 
 def _is_kept(name: str) -> bool:
     return name in _KEPT or name.startswith(_KEPT_PREFIXES)
+
+
+def _signature(url: str, headers: list[tuple[str, str]], data: bytes) -> list[tuple[str, str]]:
+    """What an endpoint wants that knows no keys; empty for all others."""
+    from wiretape.adapters.aws_signing import region_of, signature
+
+    region = region_of(url)
+    return signature(url, headers, data, region) if region is not None else []
 
 
 def _json(body: Any) -> BytesBody:

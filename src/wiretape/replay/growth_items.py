@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from wiretape.model.call import Message, Reasoning
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.model.jsonwalk import rebuilt
 from wiretape.replay.loosen import message_shape
 
 
@@ -51,12 +52,10 @@ def _comparable(block: Json) -> Json:
 
 
 def _without_nulls(value: Json) -> Json:
-    match value:
-        case list():
-            return [_without_nulls(item) for item in value]
-        case dict():
-            return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return value
+    def kept(members: JsonObject) -> JsonObject:
+        return {key: item for key, item in members.items() if item is not None}
+
+    return rebuilt(value, lambda _, leaf: leaf, kept)
 
 
 @dataclass(frozen=True, slots=True)

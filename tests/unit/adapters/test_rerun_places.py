@@ -39,6 +39,18 @@ from wiretape.errors import UsageError
             "http://h:1",
             "http://h:1/model/a%3A0/converse",
         ),
+        (
+            "bedrock.invoke",
+            "https://bedrock-runtime.x.amazonaws.com/model/a%3A0/invoke-with-response-stream",
+            "http://h:1/aws",
+            "http://h:1/aws/model/a%3A0/invoke-with-response-stream",
+        ),
+        (
+            "gemini.interactions",
+            "https://generativelanguage.googleapis.com/v1beta/interactions",
+            "http://h:1/v1beta",
+            "http://h:1/v1beta/interactions",
+        ),
         ("ollama.chat", "http://localhost:11434/api/chat", "http://h:1", "http://h:1/api/chat"),
         ("cohere.chat", "https://api.cohere.com/v2/chat", "http://h:1", "http://h:1/v2/chat"),
     ],
