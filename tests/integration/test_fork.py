@@ -22,6 +22,7 @@ from wiretape.tape.reader import read_tape
 from wiretape.wire.registry import decode
 
 CAPTURES = Path(__file__).parents[2] / "captures"
+TASK = "帮我约明天下午 3 点和张三开产品评审会，时长 1 小时"
 LATER = "OK: created '产品评审会' at 2025-06-11T17:30:00 for 60 min"
 LATER_CALL = [
     {
@@ -80,6 +81,20 @@ def test_another_answer_with_its_tool_s_result(upstream: str) -> None:
     assert answer_of("f.tape") == LATER_ANSWER
     (tool,) = run_of("f.tape").steps[1].call.tool_calls
     assert json.loads(tool.arguments) == LATER_CALL[0]["arguments"]
+
+
+def test_another_answer_of_the_very_first_call_stands_before_what_is_asked_live(upstream: str) -> None:
+    said = [{"reasoning": "Hm."}, {"tool": "schedule_event", "arguments": {"request": TASK}}]
+    Path("a.json").write_text(json.dumps(said, ensure_ascii=False), encoding="utf-8")
+    assert main(["fork", "subagents.tape", "1", "--answer", "a.json", "--base-url", upstream, "-o", "f.tape"]) == 0
+    forked, tape = read_tape("f.tape"), read_tape("subagents.tape")
+    assert forked.header.started == tape.header.started
+    assert [exchange.number for exchange in forked.exchanges] == [1, 2, 3, 4]
+    starts = [exchange.at for exchange in forked.exchanges]
+    assert starts == sorted(starts)
+    assert starts[1] >= (forked.exchanges[0].ended_at or 0)
+    run = run_of("f.tape")
+    assert [run.agents[step.agent].name for step in run.steps] == ["root", "schedule_event", "schedule_event", "root"]
 
 
 def test_a_tool_that_is_asked_otherwise_does_not_get_the_recorded_result(

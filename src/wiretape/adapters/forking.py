@@ -10,9 +10,11 @@ from tempfile import TemporaryDirectory
 
 from wiretape.adapters.rerunning import LiveModel, Target, parent_of
 from wiretape.errors import TapeUnwritable
+from wiretape.model.http import Exchange
 from wiretape.replay.forking import Fork
 from wiretape.replay.rerun_values import Row
 from wiretape.tape.client_versions import versions_of
+from wiretape.tape.edit import moved
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.redact import Redactor
 from wiretape.tape.splice import Entry, Fresh, Kept, write_spliced
@@ -60,17 +62,28 @@ def play(fork: Fork, model: LiveModel, on_row: Callable[[Row], None]) -> None:
 
 def write_fork(tape: Tape, fork: Fork, out: Path, note: str, redact: Sequence[str], live: Tape | None = None) -> None:
     """The first calls as they were, what was changed, and what came of it: nothing yet, where a program goes on."""
-    entries: list[Entry] = [Kept(number) for number in fork.kept]
-    fresh = [fork.edited] if fork.edited is not None else []
-    fresh += live.exchanges if live is not None else ()
-    entries += map(Fresh, fresh)
+    mine = [Kept(one) if isinstance(one, int) else Fresh(one) for one in fork.entries]
+    changed = [entry.exchange for entry in mine if isinstance(entry, Fresh)]
+    asked: Sequence[Exchange] = live.exchanges if live is not None else ()
+    if changed and len(changed) == len(mine):  # nothing that stays says where and when the live part begins
+        asked = _behind(asked, changed[-1])
+    entries: list[Entry] = [*mine, *map(Fresh, asked)]
+    fresh = [*changed, *asked]
     redactor = Redactor(redact)
     if tape.path is not None and tape.path.exists():
         redactor.resume(read_text(tape.path).decode("utf-8", "replace"))  # its placeholders keep their meaning
-    changed = {"parent": parent_of(tape.path, out), "note": note}
-    parent = replace(tape, header=tape.header.model_copy(update=changed))
-    header = (live or tape).header.model_copy(update={**changed, "client": versions_of(fresh)})
+    named = {"parent": parent_of(tape.path, out), "note": note}
+    parent = replace(tape, header=tape.header.model_copy(update=named))
+    times = tape if mine or live is None else live
+    header = times.header.model_copy(update={**named, "client": versions_of(fresh)})
     write_spliced(parent, header, entries, out, redactor)
+
+
+def _behind(exchanges: Sequence[Exchange], last: Exchange) -> list[Exchange]:
+    """Exchanges of another tape, behind one of this."""
+    end = last.ended_at if last.ended_at is not None else last.at
+    by = end - exchanges[0].at if exchanges else 0
+    return [replace(moved(exchange, by), number=last.number + n) for n, exchange in enumerate(exchanges, 1)]
 
 
 def free_name(tape: Path, word: str) -> Path:

@@ -228,7 +228,7 @@ def _tell(forked: Forked, as_json: bool) -> int:
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
-        make_console().print(fork_view(report, len(forked.fork.kept), forked.fork.edited is not None))
+        make_console().print(fork_view(report, forked.fork.kept, forked.fork.edited is not None))
     return 1 if rerun.stops else 0
 
 
@@ -257,7 +257,12 @@ def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, 
         )
     need_mitmproxy()
     fork = Fork(opened.tape.exchanges, change)
-    if not fork.kept and fork.edited is None:
+    if fork.opens_socket:
+        raise UsageError(
+            f"call {call} is on a WebSocket: {argv[0]} would open it anew, and a tape cannot play a part of one; "
+            "leave out CMD, and wiretape goes on over HTTP"
+        )
+    if not fork.entries:
         raise UsageError(f"a fork at call {call} shares nothing with its tape: wiretape record -- {shlex.join(argv)}")
     note = f"fork of {Path(opened.name).name} at call {call}: {what}"
     out.unlink(missing_ok=True)

@@ -22,8 +22,9 @@ from wiretape.replay.rerun import Rerun
 from wiretape.replay.rerun_plan import Take, client_calls
 from wiretape.replay.rerun_values import Row, Send, ToolHook
 from wiretape.replay.tool_book import parsed_arguments
+from wiretape.replay.unheld import unheld
 from wiretape.wire.base import Memo
-from wiretape.wire.registry import Registry
+from wiretape.wire.registry import Registry, default_registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +79,14 @@ class Fork:
         registry: Registry | None = None,
     ) -> None:
         self._change, self._tools = change, tools
-        self.rerun = Rerun(exchanges, live=True, mask=mask, registry=registry, tools=self._tool, change=self._body)
+        over_http = unheld(exchanges, registry or default_registry())
+        self.rerun = Rerun(
+            over_http.exchanges, live=True, mask=mask, registry=registry, tools=self._tool, change=self._body
+        )
         self._takes = {take.number: take for take in self.rerun.takes}
         take = self._take(change.call)
-        self._exchanges = {exchange.number: exchange for exchange in exchanges}
+        self._exchanges = {exchange.number: exchange for exchange in over_http.exchanges}
+        self._before, self._opened = over_http.before, over_http.opened
         self.edited: Exchange | None = None  # the exchange that has another answer
         self._use: ToolUse | None = None
         self._asked_anew: list[ToolCall] = []  # tool calls of the changed answer that no recorded result belongs to
@@ -100,8 +105,6 @@ class Fork:
         if take is None:
             last = max(self._takes, default=0)
             raise UsageError(f"there is no call {number} to fork at: the tape has calls 1 to {last}")
-        if take.by_socket:
-            raise UsageError(f"call {number} is one of several on a WebSocket: fork at a call before that was opened")
         if take.why_not:
             raise UsageError(f"call {number} cannot be gone on from: {take.why_not}")
         return take
@@ -136,11 +139,41 @@ class Fork:
         return self.rerun.answered(response, ended)
 
     @property
-    def kept(self) -> list[int]:
-        """The exchanges that stay as they are: of all calls before, and what else began before those that are not."""
-        gone = min((self._takes[n].call.exchange for n in self._takes if n >= self.first_live), default=None)
+    def entries(self) -> list[int | Exchange]:
+        """What the fork has of its tape, in order: exchanges that stay as they are, by their numbers there, and others.
+
+        Others are the one with another answer, and the calls of a WebSocket that does not stay whole: as exchanges over
+        HTTP, as which the fork goes on.
+        """
+        stays = [n for n in sorted(self._exchanges) if self._gone is None or n < self._gone]
         edited = self.edited.number if self.edited is not None else None
-        return [n for n in sorted(self._exchanges) if (gone is None or n < gone) and n != edited]
+        parts: dict[int, list[int]] = {}
+        for number, before in self._before.items():
+            parts.setdefault(before, []).append(number)
+        made: list[int | Exchange] = []
+        for number in stays:
+            own = parts[self._before[number]]
+            whole = edited not in own and all(part in stays for part in own)
+            if not whole:
+                made.append(self.edited if number == edited and self.edited else self._exchanges[number])
+            elif number == own[0]:
+                made.append(self._before[number])
+        return made
+
+    @property
+    def opens_socket(self) -> bool:
+        """Whether a WebSocket does not stay whole."""
+        return any(isinstance(one, Exchange) and one.number in self._opened for one in self.entries)
+
+    @property
+    def _gone(self) -> int | None:
+        """The first exchange that does not stay: that of the first call that is asked live."""
+        return min((self._takes[n].call.exchange for n in self._takes if n >= self.first_live), default=None)
+
+    @property
+    def kept(self) -> int:
+        """How many exchanges are the tape's."""
+        return len(self.entries) - (self.edited is not None)
 
     # -- hooks of the rerun ------------------------------------------------------------------------------------------
 

@@ -35,7 +35,6 @@ class Take:
     grounds: Grounds | None
     uses: tuple[ToolUse, ...] = ()  # the tools it asked for, without those that the provider runs
     why_not: str = ""
-    by_socket: bool = False
 
     @property
     def call(self) -> ModelCall:
@@ -87,7 +86,7 @@ def _take(step: Step, exchange: Exchange, registry: Registry, uses: tuple[ToolUs
         grounds = Grounds(form, grower, value)
     elif not why:
         why = "its body is no JSON object"
-    return Take(step, request, response, form, grounds, uses, why, bool(exchange.messages))
+    return Take(step, request, response, form, grounds, uses, why)
 
 
 def _of_socket(exchange: Exchange, call: ModelCall) -> tuple[Request, Response]:
