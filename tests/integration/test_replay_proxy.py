@@ -203,7 +203,7 @@ def test_a_websocket_in_tls_breaks_off_and_the_next_one_gets_the_answer(state: P
     with opening(replay, state) as (running, trust, _):
         for count, ends in ((2, True), (6, False)):
             proxy = f"http://127.0.0.1:{running.gate_port}"
-            with connect(f"wss://{HOST}/v1/responses", proxy=proxy, ssl=trust) as talking:
+            with connect(f"wss://{HOST}/v1/responses", proxy=proxy, ssl=trust, open_timeout=PATIENCE_S) as talking:
                 talking.send(json.dumps(said[0][1]))
                 assert [json.loads(talking.recv(PATIENCE_S)) for _ in range(count)] == [s for _, s in said[1:]][:count]
                 if ends:

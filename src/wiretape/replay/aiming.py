@@ -120,11 +120,11 @@ def _why_not(fault: Fault, one: _Aim) -> str:
     """Why a fault cannot come to a call at all; empty if it can."""
     named = f"call {one.reference.call}"
     if fault.handshake and one.call is None:
-        return f"{named} came over HTTP, which has no handshake (leave :handshake out)"
+        return f"{named} came over HTTP, which has no handshake\n  leave :handshake out"
     if one.call is None:
         return ""
     if fault.handshake and one.call.number != min(call.number for call in one.recorded.calls):
-        return f"{named} was not the first of its WebSocket, which was open by then (leave :handshake out)"
+        return f"{named} was not the first of its WebSocket, which was open by then\n  leave :handshake out"
     if one.recorded.exchange.messages[one.call.messages[0]].sender == "server":
         return f"{named} was begun by the server itself, over a WebSocket: nobody asks for it again"
     return ""

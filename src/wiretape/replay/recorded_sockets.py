@@ -70,6 +70,7 @@ class Sockets:
         self._hit: set[int] = set()  # connections that a fault came to
         self._owed: dict[int, list[SocketCall]] = {}
         self._asked: set[Reference] = set()
+        self._values: dict[tuple[int, int], Json] = {}  # of the client's messages, which are compared often
         self._echoes = echoes
         self._drifts = drifts
         self._outcomes = outcomes
@@ -223,23 +224,29 @@ class Sockets:
 
     def compare(self, recorded: Recorded, place: int, live: Json) -> Alike | None:
         """How alike two messages of the client are; None: not alike enough."""
-        alike = self.between(recorded, place, live)
-        return alike if alike is not None and alike.tier <= self.options.tier else None
-
-    def between(self, recorded: Recorded, place: int, live: Json) -> Alike | None:
-        apart, minor = self.apart(recorded, place, live)
-        if not apart:
-            return Alike(Tier.EXACT)
-        if all(minor):
-            return Alike(Tier.NORMALIZED, apart, minor)
-        if all(small or self._is_masked(difference) for difference, small in zip(apart, minor, strict=True)):
-            return Alike(Tier.MASKED, apart, minor)
-        return None
+        tier, apart, minor = Tier.EXACT, [], []
+        for difference in differences(self.value(recorded, place), live):
+            small = is_minor(difference, recorded.probe)
+            if not small and not self._is_masked(difference):
+                return None
+            tier = max(tier, Tier.NORMALIZED if small else Tier.MASKED)
+            if tier > self.options.tier:
+                return None
+            apart.append(difference)
+            minor.append(small)
+        return Alike(tier, tuple(apart), tuple(minor))
 
     def apart(self, recorded: Recorded, place: int, live: Json) -> tuple[tuple[Difference, ...], tuple[bool, ...]]:
         """Where two messages differ, and whether each difference is minor."""
-        apart = tuple(differences(message_value(recorded.exchange.messages[place]), live))
+        apart = tuple(differences(self.value(recorded, place), live))
         return apart, tuple(is_minor(difference, recorded.probe) for difference in apart)
+
+    def value(self, recorded: Recorded, place: int) -> Json:
+        """A recorded message of the client."""
+        key = recorded.order, place
+        if key not in self._values:
+            self._values[key] = message_value(recorded.exchange.messages[place])
+        return self._values[key]
 
     def _is_masked(self, apart: Difference) -> bool:
         return bool(self.masker.value(loose(apart.recorded)) == self.masker.value(loose(apart.live)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
 from wiretape.model.call import CallRequest, Message
 from wiretape.model.http import JsonBody
@@ -20,7 +19,7 @@ from wiretape.replay.levels import Shapes
 from wiretape.replay.loosen import settings_template
 from wiretape.replay.position import ENOUGH, traits
 from wiretape.replay.recorded import Recorded, SocketCall
-from wiretape.replay.recorded_sockets import Alike, Sockets, message_value
+from wiretape.replay.recorded_sockets import Alike, Sockets
 from wiretape.replay.values import ABSENT, Difference, Tier
 from wiretape.wire.base import Memo
 
@@ -38,32 +37,32 @@ class Waiting:
     recorded: Recorded
     place: int
     call: SocketCall | None
-
-    @property
-    def value(self) -> Json:
-        return message_value(self.recorded.exchange.messages[self.place])
+    value: Json
 
 
 class Places:
-    """What waits, in its order."""
+    """For one live message: what waits, in its order."""
 
     def __init__(self, sockets: Sockets, waiting: Sequence[Waiting]) -> None:
         self._sockets = sockets
         self._waiting = waiting
         self._shapes = Shapes()
+        self._requests: dict[str, CallRequest] = {}  # what each format makes of the live message
 
     def with_history(self, live: Json) -> tuple[int, Alike] | None:
         """The call whose history the live message tells in full, where the recorded one named it."""
         if not isinstance(live, dict) or live.get(_NAMES_BEFORE) is not None:
             return None
-        found = [(n, self._history(one, live)) for n, one in enumerate(self._waiting) if one.call is not None]
+        found = [(n, self._history(one, live)) for n, one in enumerate(self._waiting)]
         alike = [(n, one) for n, one in found if one is not None and one.tier <= self._sockets.options.tier]
         return min(alike, key=lambda one: one[1].tier, default=None)
 
     def _history(self, one: Waiting, live: Json) -> Alike | None:
-        assert one.call is not None
-        recorded, told = one.call.request, _request(one.recorded, live)
-        if told is None or not recorded.held or recorded.model != told.model:
+        recorded = one.call.request if one.call is not None else None
+        if recorded is None or not recorded.held:
+            return None
+        told = self._request(one.recorded, live)
+        if told is None or recorded.model != told.model or len(recorded.messages) != len(told.messages):
             return None
         named = Difference(_NAMES_BEFORE, recorded.previous_response_id, ABSENT)
         parts = list(self._parts(one, recorded, told))
@@ -81,7 +80,7 @@ class Places:
         assert spoken is not None
         yield "settings", settings_template(recorded, spoken.volatile), settings_template(live, spoken.volatile)
         yield "tools", list(self._shapes.tools(recorded.tools)), list(self._shapes.tools(live.tools))
-        pairs = zip_longest(self._told(recorded.messages), self._told(live.messages), fillvalue=None)
+        pairs = zip(self._told(recorded.messages), self._told(live.messages), strict=True)
         yield from ((live.path(n), there, here) for n, (there, here) in enumerate(pairs))
 
     def _told(self, messages: Sequence[Message]) -> Iterator[Json]:
@@ -90,6 +89,16 @@ class Places:
         for message in messages:
             shape = self._shapes.message(message)
             yield [shape.template, [names.setdefault(name, len(names)) for name in shape.ids]]
+
+    def _request(self, recorded: Recorded, live: Json) -> CallRequest | None:
+        """The live message as the request that it makes; None where no format reads it."""
+        spoken = recorded.probe.format
+        if spoken is None or not isinstance(live, dict):
+            return None
+        if spoken.name not in self._requests:
+            made = replace(recorded.probe.request, body=JsonBody(live))
+            self._requests[spoken.name] = spoken.decode_request(made, Memo())
+        return self._requests[spoken.name]
 
     # -- by position
 
@@ -133,20 +142,12 @@ class Places:
         return best[0][0] if best else None
 
     def _likeness(self, one: Waiting, live: Json) -> int:
-        told = _request(one.recorded, live)
+        told = self._request(one.recorded, live)
         if one.call is None or told is None:
             return 0
         mask = self._sockets.masker.value
         there, here = traits(one.call.request, mask), traits(told, mask)
         return sum(1 for own, other in zip(there, here, strict=True) if own == other)
-
-
-def _request(recorded: Recorded, live: Json) -> CallRequest | None:
-    """A live message as the request that it makes; None where no format reads it."""
-    spoken = recorded.probe.format
-    if spoken is None or not isinstance(live, dict):
-        return None
-    return spoken.decode_request(replace(recorded.probe.request, body=JsonBody(live)), Memo())
 
 
 def _same_kind(recorded: Json, live: Json) -> bool:

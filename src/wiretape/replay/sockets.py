@@ -294,7 +294,9 @@ class SocketPlay:
 
     def _places_of(self, live: Json, waiting: Sequence[_Option]) -> Found | None:
         """By the history that it tells, or by its place alone."""
-        places = Places(self._sockets, [Waiting(one.recorded, one.place, one.call) for one in waiting])
+        value = self._sockets.value
+        stand = [Waiting(one.recorded, one.place, one.call, value(one.recorded, one.place)) for one in waiting]
+        places = Places(self._sockets, stand)
         again = self._last is not None and same(self._last, live)  # its place is taken
         found = places.with_history(live) or (None if again else places.next(live, self._recorded))
         return (waiting[found[0]], found[1]) if found is not None else None
@@ -315,8 +317,13 @@ class SocketPlay:
 
 def _best(compared: Iterable[tuple[_Option, Alike | None]]) -> Found | None:
     """The one that is most alike; of several, the first."""
-    found = [(option, alike) for option, alike in compared if alike is not None]
-    return min(found, key=lambda one: one[1].tier, default=None)
+    best: Found | None = None
+    for option, alike in compared:
+        if alike is not None and (best is None or alike.tier < best[1].tier):
+            best = option, alike
+            if alike.tier is Tier.EXACT:
+                break
+    return best
 
 
 def _first_of_client(recorded: Recorded) -> int | None:

@@ -285,7 +285,7 @@ def test_a_client_that_gave_up_waiting_may_ask_once_more_on_a_new_connection() -
         ("429@9", "has no call 9\n  there are: 1, 2, 3"),
         ("cut@2:event=7", "the answer of call 2 on hand.tape is 6 messages of a WebSocket"),
         ("stall@2:event=6:for=1s", "the answer of call 2 on hand.tape is 6 messages of a WebSocket"),
-        ("503@1:handshake", "call 1 came over HTTP, which has no handshake (leave :handshake out)"),
+        ("503@1:handshake", "call 1 came over HTTP, which has no handshake\n  leave :handshake out"),
         ("503@3:handshake", "call 3 was not the first of its WebSocket, which was open by then"),
     ],
 )

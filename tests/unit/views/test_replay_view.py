@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 
+import orjson
 import pytest
 from rich.console import Console
 from tests.support.replaying import chat, exchange, live, session, system, user
+from tests.support.sockets import URL, create, events, socket
 
 from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.session import ReplaySession
+from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import Answer, Miss, Stray
 from wiretape.views.replay_view import Unreached, outcome_line, replay_view, tier_mark
 
@@ -234,3 +237,17 @@ def test_the_advice_to_a_person_whose_calls_did_not_come_fits_the_screen(
     report = session(exchange(1, chat(user("a")), "one")).report()
     Console(file=out, width=60, color_system=None, highlight=False).print(Unreached(report, program, failed))
     assert out.getvalue().splitlines() == lines
+
+
+def test_calls_of_one_websocket_are_named_each_by_its_number() -> None:
+    said = [create("a"), *events("r1"), create("b"), *events("r2")]
+    replay = session(socket(said), faults=(parse_fault("429@*"),))
+    play = replay.open_socket(live(None, method="GET", url=URL))
+    assert isinstance(play, SocketPlay)
+    for asked in ("a", "a", "b"):
+        play.heard(orjson.dumps(create(asked)[1]).decode())
+    assert shown(replay)[1:] == [
+        "  played      1 call (1 exact)",
+        "  injected    429@* into calls 1, 2",
+        "  left over   call 2 not asked for",
+    ]
