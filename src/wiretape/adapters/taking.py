@@ -10,9 +10,6 @@ from wiretape.model.http import Ended, Sender
 from wiretape.tape.recorder import Recorder
 from wiretape.wire.tool_exchange import HEADERS
 
-# How clients of chat completions know that a stream is over: many hang up then, without waiting for its end.
-_DONE = (b"data: [DONE]", b"data:[DONE]")
-
 
 class Taker:
     """A recorder that many threads may speak to. Whatever fails in here, the traffic flows on."""
@@ -38,12 +35,11 @@ class Taker:
 class Taken:
     """An exchange that is being recorded. Its end is told once; what comes after that does not count."""
 
-    __slots__ = ("_ended", "_number", "_tail", "_taker")
+    __slots__ = ("_ended", "_number", "_taker")
 
     def __init__(self, taker: Taker, number: int) -> None:
         self._taker = taker
         self._number = number
-        self._tail = b""
         self._ended = False
 
     def _tell(self, event: str, *values: Any) -> None:
@@ -63,7 +59,6 @@ class Taken:
     def received(self, data: bytes) -> None:
         if data:
             self._tell("response_data", data)
-            self._tail = data if len(data) >= 32 else (self._tail + data)[-32:]
 
     def message(self, sender: Sender, data: str | bytes) -> None:
         self._tell("message", sender, data)
@@ -77,8 +72,8 @@ class Taken:
             self._taker.tell("end", self._number, ended)
 
     def hung_up(self) -> None:
-        """The program closed the response. It may have heard all there is."""
-        self.end(Ended.COMPLETE if self._tail[-32:].rstrip().endswith(_DONE) else Ended.CLIENT_CLOSED)
+        """The program closed the response. The recorder knows whether it had heard all there is."""
+        self.end(Ended.CLIENT_CLOSED)
 
     def failed(self, error: BaseException) -> None:
         """An error of the library, or one that came from outside: a cancellation."""

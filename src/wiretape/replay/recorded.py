@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import orjson
 
 from wiretape.model.call import CallRequest
-from wiretape.model.http import Body, Exchange, JsonBody, body_bytes
+from wiretape.model.http import Body, Ended, Exchange, JsonBody, StreamBody, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.index import Probe
 from wiretape.replay.multipart import parts_of
 from wiretape.replay.values import Reference, address
-from wiretape.wire.base import WireFormat
+from wiretape.wire.base import Memo, WireFormat
 from wiretape.wire.registry import Registry, decode
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[
                     order=len(kept),
                     tape=position,
                     reference=Reference(name, exchange.number, numbers.get(exchange.number), where.what),
-                    exchange=exchange,
+                    exchange=_as_heard(exchange, registry),
                     probe=Probe(
                         address=where,
                         value=plain(
@@ -90,6 +90,16 @@ def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[
                 )
             )
     return recorded, sockets
+
+
+def _as_heard(exchange: Exchange, registry: Registry) -> Exchange:
+    """A stream whose client hung up when it had heard all ends well when it is played: others wait for its end."""
+    response = exchange.response
+    if exchange.ended is not Ended.CLIENT_CLOSED or response is None or not isinstance(response.body, StreamBody):
+        return exchange
+    calls = registry.calls_of(exchange, Memo())
+    whole = any(call.response is not None and call.response.complete for call in calls)
+    return replace(exchange, ended=Ended.COMPLETE) if whole else exchange
 
 
 def _socket_format(exchange: Exchange, registry: Registry) -> WireFormat | None:

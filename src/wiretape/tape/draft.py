@@ -56,6 +56,7 @@ class BodyDraft:
     deferred: bool = False  # too large to be decoded on arrival: the rest is in `encoded`
     held: bytes = b""  # the end of the text so far: it may be the beginning of a secret
     held_at: int = 0
+    tail: bytes = b""  # the end of a response's text
     searched: Searched | None = None  # for requests: what was searched for secrets in an earlier one
 
     @property

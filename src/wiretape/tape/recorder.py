@@ -26,6 +26,7 @@ from wiretape.tape.codings import CodingError, decoder_for
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.draft import BodyDraft, Draft, MessageDraft
 from wiretape.tape.edit import redact_tape
+from wiretape.tape.ending import heard_all, tail_of
 from wiretape.tape.heads import CleanHeads, clean_text
 from wiretape.tape.journal import (
     Journal,
@@ -313,6 +314,8 @@ class Recorder:
         with self._journal.lock:  # the other thread may rewrite the journal: the draft must know all that is in it
             extent = self._journal.append(kind, b"%d" % draft.number, at, data)
             (body.encoded if kind.endswith(b"-encoded") else body.extents).add(*extent)
+        if kind == b"from":
+            body.tail = tail_of(body.tail, data)
 
     def _flush(self, draft: Draft, body: BodyDraft, kind: bytes) -> None:
         held, body.held = body.held, b""
@@ -323,10 +326,12 @@ class Recorder:
 
     def _finish(self, draft: Draft, ended: Ended, trailers: Iterable[tuple[str, str]] | None) -> None:
         draft.ended_at = self._now()
-        # Bytes are missing: what is there must not pass for a whole answer.
-        draft.ended = Ended.RECORDER_STOPPED if draft.lost else ended
         self._flush(draft, draft.request, b"to")
         self._flush(draft, draft.response, b"from")
+        if ended is Ended.CLIENT_CLOSED and heard_all(draft.response.tail):
+            ended = Ended.COMPLETE
+        # Bytes are missing: what is there must not pass for a whole answer.
+        draft.ended = Ended.RECORDER_STOPPED if draft.lost else ended
         if trailers is not None:
             draft.trailers = Headers(self._answer_heads.headers(trailers))
         self._journal.append(b"end", b"%d" % draft.number, draft.ended_at, end_payload(draft))

@@ -58,16 +58,6 @@ def taken() -> tuple[Taken, Recorder]:
     return made, recorder
 
 
-@pytest.mark.parametrize("cut", range(1, 16))
-def test_a_program_that_hangs_up_after_the_last_event_heard_it_all(cut: int) -> None:
-    made, recorder = taken()
-    text = b'data: {"x": 1}\n\ndata: [DONE]\n\n'
-    made.received(text[:-cut])
-    made.received(text[-cut:])
-    made.hung_up()
-    assert recorder.told == [(1, Ended.COMPLETE)]
-
-
 def test_a_cancellation_is_the_program_s_own_end_and_only_the_first_end_counts() -> None:
     made, recorder = taken()
     made.received(b"data: 1\n\n")

@@ -158,6 +158,31 @@ def test_a_stream_that_the_client_left_is_kept_and_marked(tmp_path: Path) -> Non
     assert body_bytes(exchange.response.body) == b"data: 1\n\n" + "data: 天".encode()[:-1]
 
 
+DONE = b'data: {"x": 1}\n\ndata: [DONE]\n\n'
+STOP = b'event: message_stop\ndata: {"type":"message_stop"            }\n\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "ended"),
+    [
+        (DONE, Ended.COMPLETE),
+        (DONE.replace(b": [", b":["), Ended.COMPLETE),
+        (STOP, Ended.COMPLETE),
+        (DONE[:-6], Ended.CLIENT_CLOSED),
+        (b'data: {"text": "data: [DONE]"}\n\n', Ended.CLIENT_CLOSED),
+        (b'data: {"delta": {"text": "{\\"type\\":\\"message_stop\\"}"}}\n\n', Ended.CLIENT_CLOSED),
+    ],
+)
+@pytest.mark.parametrize("cut", [1, 3, 14])
+def test_a_client_that_hangs_up_at_the_last_event_heard_all(
+    text: bytes, ended: Ended, cut: int, tmp_path: Path
+) -> None:
+    taping = Taping(tape_path(tmp_path))
+    taping.call(b"{}", [text[:-cut], text[-cut:]], SSE_TYPE, ended=Ended.CLIENT_CLOSED)
+    taping.recorder.close()
+    assert read_tape(tape_path(tmp_path)).exchanges[0].ended is ended
+
+
 def test_an_error_answer_is_kept_as_the_upstream_sent_it(tmp_path: Path) -> None:
     taping = Taping(tape_path(tmp_path))
     recorder = taping.recorder
@@ -318,12 +343,12 @@ def test_a_long_websocket_does_not_pile_up_in_memory(tmp_path: Path) -> None:
     recorder.response(x, 101, [])
     tracemalloc.start()
     for _ in range(120):
-        recorder.message(x, "server", os.urandom(1_000_000))
+        recorder.message(x, "server", os.urandom(200_000))
     recorder.end(x, Ended.COMPLETE)
     recorder.close()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 60_000_000
+    assert peak < 12_000_000
     assert len(read_tape(tape_path(tmp_path)).exchanges[0].messages) == 120
 
 
