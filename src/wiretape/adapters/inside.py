@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wiretape.errors import MissInterrupt
-from wiretape.replay.playback import Playback
-from wiretape.replay.values import LiveRequest
 
 if TYPE_CHECKING:
     from wiretape.adapters.taking import Taken, TakenTool
     from wiretape.model.jsonvalue import Json
+    from wiretape.replay.playback import Playback
     from wiretape.replay.sockets import SocketPlay
+    from wiretape.replay.values import LiveRequest
     from wiretape.wire.tool_exchange import ToolAnswer
 
 

@@ -10,19 +10,19 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 import orjson
 
 from wiretape.adapters.inside import Inside, standing
-from wiretape.adapters.tool_outside import Reported, outside
+from wiretape.adapters.tool_outside import outside
 from wiretape.adapters.tool_values import NOTHING, arguments, given, raised, returned
 from wiretape.errors import MissError, UsageError
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Miss, ReplayOptions
-from wiretape.tape.reader import Tape
 from wiretape.wire.tool_exchange import ToolAnswer, answer_body
+
+if TYPE_CHECKING:
+    from wiretape.tape.reader import Tape
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -170,8 +170,10 @@ class Call:
         taken: list[TakenCall] = []
         if answer is None and around is not None:
             told = around.ask(shape.name, asked)
-            answer = told if isinstance(told, ToolAnswer) else None
-            taken += [told] if isinstance(told, Reported) else []
+            if isinstance(told, ToolAnswer):
+                answer = told
+            elif told is not None:
+                taken.append(told)
         here = recording.tool_taken(shape.name, asked) if recording is not None else None
         return cls(shape, answer, [*taken, *([here] if here is not None else [])])
 
@@ -224,7 +226,7 @@ class Stub:
 
 def stub(source: Tape | Inside, name: str, returns: Any = NOTHING, is_async: bool = False) -> Callable[..., Any]:
     """What `tape.tool(name)` gives."""
-    ask = _of_tape(source) if isinstance(source, Tape) else functools.partial(_answered, source)
+    ask = functools.partial(_answered, source) if isinstance(source, Inside) else _of_tape(source)
     made = Stub(name, ask, returns)
     if not is_async:
         return made
@@ -242,6 +244,9 @@ def _answered(context: Inside, name: str, asked: Json) -> ToolAnswer:
 
 def _of_tape(tape: Tape) -> Callable[[str, Json], ToolAnswer]:
     """A tape outside of any context: each stub counts for itself."""
+    from wiretape.replay.session import ReplaySession
+    from wiretape.replay.values import Miss, ReplayOptions
+
     session = ReplaySession([tape], ReplayOptions())
     name_of_tape = str(tape.path or "…")
     session.mend = lambda reason: f'  to record it: run this once in wiretape.record("{name_of_tape}", force=True)'

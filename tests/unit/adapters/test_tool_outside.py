@@ -277,3 +277,21 @@ def test_an_update_runs_only_what_the_tape_no_longer_answers(tape: Path, monkeyp
     assert [miss.reason for miss in renewing.session.misses] == ["diverged"]
     fresh = {one.number: one for one in read_tape(tape.with_name("fresh.tape")).exchanges}
     assert [type(entry).__name__ for entry in renewing.order(fresh)] == ["Kept", "Fresh"]
+
+
+def test_what_a_kept_tool_asked_of_models_stays_with_it(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @wiretape.tool
+    def subagent() -> str:
+        number = recorder.begin("POST", "https://api.openai.com/v1/chat/completions", "1.1", [])
+        recorder.request_end(number)
+        recorder.end(number, Ended.UPSTREAM_CLOSED)
+        return "done"
+
+    with recorded(tape, monkeypatch) as recorder:
+        subagent()
+        weather("Bern")
+    renewing = Renewing(ReplaySession([read_tape(tape)]))
+    with recorded(tape.with_name("fresh.tape"), monkeypatch, renewing):
+        assert subagent() == "done"
+    assert (renewing.kept, renewing.within_kept) == ([1], [2])
+    assert sorted(entry.number for entry in renewing.order({})) == [1, 2]  # type: ignore[union-attr]
