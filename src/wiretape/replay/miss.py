@@ -229,6 +229,6 @@ def mending(reason: MissReason, tapes: Sequence[str], program: str) -> Mending:
     if reason == "already played":
         why, command = "to give recorded answers again", f"wiretape replay {shlex.join(tapes)} --repeat"
     else:
-        why = "if the change is intended" if reason == "diverged" else "to record it"
+        why = "if the change is intended" if reason == "diverged" else "to record this run instead"
         command = f"wiretape record --update {shlex.quote(tapes[0])}"
     return Mending(f"  {why}: {command} -- {program}", f"{command} -- {program}")

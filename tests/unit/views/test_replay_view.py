@@ -48,7 +48,8 @@ def test_everything_that_happened_is_named_once() -> None:
         "                start at messages[0].content",
         "                  recorded  c",
         "                  live      x",
-        "                to record it: wiretape record --update hand.tape -- …",
+        "                to record this run instead:",
+        "                  wiretape record --update hand.tape -- …",
         "  strayed     HEAD api.example.com/ (2 times)",
         "              CONNECT t.example.com:443: why",
         "  let through tool.example.com:443 (1 connection)",
@@ -180,7 +181,7 @@ def test_the_command_that_mends_a_miss_is_on_one_line_whatever_its_length() -> N
     replay.program = "python a_program_of_a_long_name.py --with 'an argument'"
     replay.answer(live(chat(user("b"))))
     command = f"wiretape record --update hand.tape -- {replay.program}"
-    assert shown(replay)[-3:-1] == ["                to record it:", f"                  {command}"]
+    assert shown(replay)[-3:-1] == ["                to record this run instead:", f"                  {command}"]
 
 
 def test_connections_to_one_host_that_were_not_opened_are_one_miss() -> None:
