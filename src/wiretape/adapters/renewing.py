@@ -87,4 +87,4 @@ class Renewing:
 
 def _began_within(one: Exchange, tool: Exchange) -> bool:
     ended = tool.ended_at if tool.ended_at is not None else tool.at
-    return one.number > tool.number and tool.at <= one.at <= ended
+    return one.number > tool.number and tool.at <= one.at < ended

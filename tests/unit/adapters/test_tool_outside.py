@@ -24,7 +24,6 @@ from wiretape.adapters.tool_route import PATH, VARIABLE
 from wiretape.model.http import Ended
 from wiretape.replay.session import ReplaySession
 from wiretape.tape.reader import Tape, read_tape
-from wiretape.tape.recorder import Recorder
 from wiretape.wire.tool_exchange import answered, called
 
 ran: list[Any] = []
@@ -97,7 +96,7 @@ def tape(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def recorded(tape: Path, monkeypatch: pytest.MonkeyPatch, renewing: Renewing | None = None) -> Iterator[Recorder]:
+def recorded(tape: Path, monkeypatch: pytest.MonkeyPatch, renewing: Renewing | None = None) -> Iterator[Taping]:
     """As in a child of `wiretape record`; with `renewing`, of `record --update`."""
     taping = Taping(tape)
     reports = ToolReports(taping.recorder, safely)
@@ -105,7 +104,7 @@ def recorded(tape: Path, monkeypatch: pytest.MonkeyPatch, renewing: Renewing | N
         reports.from_tape, reports.on_call = renewing.tool, renewing.called
     with heard(reports) as port:
         monkeypatch.setenv(VARIABLE, f"record+http://127.0.0.1:{port}{PATH}")
-        yield taping.recorder
+        yield taping
         monkeypatch.delenv(VARIABLE)
     taping.recorder.close()
 
@@ -282,12 +281,14 @@ def test_an_update_runs_only_what_the_tape_no_longer_answers(tape: Path, monkeyp
 def test_what_a_kept_tool_asked_of_models_stays_with_it(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @wiretape.tool
     def subagent() -> str:
+        recorder = taping.recorder
         number = recorder.begin("POST", "https://api.openai.com/v1/chat/completions", "1.1", [])
         recorder.request_end(number)
+        taping.clock.tick(5)
         recorder.end(number, Ended.UPSTREAM_CLOSED)
         return "done"
 
-    with recorded(tape, monkeypatch) as recorder:
+    with recorded(tape, monkeypatch) as taping:
         subagent()
         weather("Bern")
     renewing = Renewing(ReplaySession([read_tape(tape)]))
