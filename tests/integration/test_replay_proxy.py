@@ -151,19 +151,23 @@ def _until(connection: H2, number: int, kinds: tuple[type, ...]) -> list[Any]:
     return seen
 
 
+def dialled(running: Any, trust: ssl.SSLContext) -> Any:
+    """A WebSocket inside a tunnel. The first has to wait until mitmproxy is loaded: long, where much else runs."""
+    from websockets.sync.client import connect
+
+    proxy = f"http://127.0.0.1:{running.gate_port}"
+    return connect(f"wss://{HOST}/v1/responses", proxy=proxy, ssl=trust, open_timeout=PATIENCE_S)
+
+
 def test_a_websocket_in_tls_is_played_with_its_close(state: Path) -> None:
     pytest.importorskip("websockets", reason="websockets is not installed")
     from websockets.exceptions import ConnectionClosed
-    from websockets.sync.client import connect
 
     from wiretape.model.http import Close
 
     talk = [create("hi"), *events("r1", message("one"))]
     replay = session(recorded_socket(talk, close=Close(1013, "later", "server")))
-    with (
-        opening(replay, state) as (running, trust, _),
-        connect(f"wss://{HOST}/v1/responses", proxy=f"http://127.0.0.1:{running.gate_port}", ssl=trust) as talking,
-    ):
+    with opening(replay, state) as (running, trust, _), dialled(running, trust) as talking:
         talking.send(json.dumps(talk[0][1]))
         assert [json.loads(talking.recv(PATIENCE_S)) for _ in talk[1:]] == [said for _, said in talk[1:]]
         with pytest.raises(ConnectionClosed) as closed:
@@ -176,13 +180,9 @@ def test_a_websocket_in_tls_is_played_with_its_close(state: Path) -> None:
 def test_a_websocket_miss_in_tls_is_told_at_once(state: Path) -> None:
     pytest.importorskip("websockets", reason="websockets is not installed")
     from websockets.exceptions import ConnectionClosed
-    from websockets.sync.client import connect
 
     replay = session(recorded_socket([create("hi"), *events("r1", message("one"))]))
-    with (
-        opening(replay, state) as (running, trust, _),
-        connect(f"wss://{HOST}/v1/responses", proxy=f"http://127.0.0.1:{running.gate_port}", ssl=trust) as talking,
-    ):
+    with opening(replay, state) as (running, trust, _), dialled(running, trust) as talking:
         talking.send(json.dumps(create("other")[1]))
         assert json.loads(talking.recv(PATIENCE_S))["error"]["code"] == "wiretape_miss"
         with pytest.raises(ConnectionClosed) as closed:
@@ -196,14 +196,12 @@ def test_a_websocket_miss_in_tls_is_told_at_once(state: Path) -> None:
 def test_a_websocket_in_tls_breaks_off_and_the_next_one_gets_the_answer(state: Path, fault: str) -> None:
     pytest.importorskip("websockets", reason="websockets is not installed")
     from websockets.exceptions import ConnectionClosedError
-    from websockets.sync.client import connect
 
     said = [create("hi"), *events("r1", message("one"))]
     replay = session(recorded_socket(said), faults=(parse_fault(fault),))
     with opening(replay, state) as (running, trust, _):
         for count, ends in ((2, True), (6, False)):
-            proxy = f"http://127.0.0.1:{running.gate_port}"
-            with connect(f"wss://{HOST}/v1/responses", proxy=proxy, ssl=trust, open_timeout=PATIENCE_S) as talking:
+            with dialled(running, trust) as talking:
                 talking.send(json.dumps(said[0][1]))
                 assert [json.loads(talking.recv(PATIENCE_S)) for _ in range(count)] == [s for _, s in said[1:]][:count]
                 if ends:

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.support.replaying import chat, exchange, session, user
-from tests.support.sockets import Said, create, events, message, socket, text
+from tests.support.sockets import Said, create, events, function_call, message, socket, text
 
 from wiretape.errors import UsageError
 from wiretape.model.http import Close, Ended, Exchange, Headers
@@ -314,6 +314,20 @@ def test_all_calls_are_meant_over_http_and_over_a_websocket() -> None:
     made = replaying(exchange(1, chat(user("hi")), "one"), socket(said("a"), number=2), faults=("429@*",))
     assert ask(opened(made), "a")[0]["status"] == 429
     assert made.report().not_injected == ()
+
+
+@pytest.mark.parametrize("fault", ["429@tool=weather", "429@agent=root", "429@3"])
+def test_a_tool_and_an_agent_name_calls_of_a_websocket_too(fault: str) -> None:
+    talk = [*said("a"), create("b", previous_response_id=ONE), *events(TWO, function_call("weather", "c1"))]
+    made = replaying(exchange(1, chat(user("hi")), "one"), socket(talk, number=2), faults=(fault,))
+    play = opened(made)
+    first = ask(play, "a")
+    if "agent" in fault:
+        assert first[0]["status"] == 429
+        ask(play, "a")
+    assert ask(play, "b", previous_response_id=ONE)[0]["status"] == 429
+    assert ask(play, "b", previous_response_id=ONE)[-1]["type"] == "response.completed"
+    assert {one.answer.exchange for one in made.report().injected} == {2}
 
 
 def test_a_fault_that_nobody_came_up_for_is_told() -> None:
