@@ -41,7 +41,7 @@ def command(directory: str | None, as_json: bool) -> None:
     from wiretape.views.list_view import list_view
     from wiretape.views.terminal import make_console
 
-    make_console().print(list_view(entries))
+    make_console().print(list_view(entries), crop=False)
 
 
 def default_directory() -> Path:

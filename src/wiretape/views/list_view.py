@@ -59,14 +59,22 @@ class _ListView:
         if shape.fits:
             yield header_line(COLUMNS, shape)
         for entry, row in zip(self.entries, rows, strict=True):
+            if not shape.fits or row[0].cell_len > shape.widths[0]:
+                yield _unfolded(row[0])
             if shape.fits:
-                yield from row_lines(COLUMNS, shape, row)
+                path = row[0] if row[0].cell_len <= shape.widths[0] else Text()
+                yield from row_lines(COLUMNS, shape, [path, *row[1:]])
             else:
-                yield from labelled(console, "", row[0], width, label_width=0)
                 yield from labelled(console, "", Text(_numbers(entry)), width, indent=2, label_width=0)
             for said, style in _words(entry):
                 yield from labelled(console, "", Text(said, style=style), width, indent=2, label_width=0)
         yield Text(_summary(self.entries), style="dim")
+
+
+def _unfolded(path: Text) -> Text:
+    """A path on one line, however long: it is copied, and looked for."""
+    path.no_wrap, path.overflow = True, "ignore"
+    return path
 
 
 def _row(entry: TapeEntry) -> list[Text]:

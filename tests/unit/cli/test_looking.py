@@ -301,3 +301,16 @@ def test_raw_on_a_terminal_is_not_obeyed_by_it(
     code, out, _ = run(capsys, "show", "hostile.tape", "x1", "--raw")
     assert code == 0
     assert r"\x1b[2J\xff\x9b1m" in out
+
+
+@pytest.mark.parametrize("columns", ["80", "45"])
+def test_a_path_is_never_folded_by_ls(
+    columns: str, tape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    long = tmp_path / "captures" / ("a_directory_of_a_module_" * 2) / f"{'a_test_of_a_long_name_' * 2}.tape"
+    long.parent.mkdir(parents=True)
+    long.write_bytes(Path(tape).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert main(["ls"]) == 0
+    assert str(long.relative_to(tmp_path)) in capsys.readouterr().out.splitlines()
