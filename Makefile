@@ -14,6 +14,9 @@ TESTS ?=
 
 BIN := $(VENV)/bin
 
+# Without it each worker of the tests, and each program that they start, compiles all of wiretape anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test check corpus fuzz bench captures clients clean
 

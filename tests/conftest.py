@@ -7,7 +7,9 @@ on all versions but the newest.
 
 from __future__ import annotations
 
+import gc
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -40,16 +42,33 @@ settings.register_profile(
 settings.load_profile("wiretape")
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Do not even load what is not quick, where quick is asked for."""
+    return True if QUICK and _module_takes_long(collection_path) else None
+
+
+def pytest_report_header() -> str | None:
+    return f"quick: without laws, recorded traffic and {', '.join(sorted(LONG))}" if QUICK else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not quick, where quick is asked for; pytest counts what was deselected."""
+    """Leave out slow tests where quick is asked for; pytest counts what was deselected."""
     if not QUICK:
         return
-    left_out = [item for item in items if _takes_long(item)]
+    left_out = [item for item in items if item.get_closest_marker("slow") is not None]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not _takes_long(item)]
+    items[:] = [item for item in items if item.get_closest_marker("slow") is None]
 
 
-def _takes_long(item: pytest.Item) -> bool:
-    folder, module = item.path.parent.name, item.path.stem
+def pytest_collection_finish() -> None:
+    """Thousands of tests and what they import stay to the end: no collection of garbage needs to look at them."""
+    gc.collect()
+    gc.freeze()
+
+
+def _module_takes_long(path: Path) -> bool:
+    folder, module = path.parent.name, path.stem
+    if path.suffix != ".py" or not module.startswith("test_"):
+        return False
     recorded = folder == "corpus" and not module.endswith("_vectors")
-    return recorded or folder == "laws" or module in LONG or item.get_closest_marker("slow") is not None
+    return recorded or folder == "laws" or module in LONG

@@ -20,14 +20,16 @@ ROOT = Path(__file__).parent.parent.parent
 # Records calls as fast as it can, several open at a time, and says the number of each that has ended.
 PROGRAM = """
 import itertools, os, sys
+from datetime import UTC, datetime
 from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-from wiretape.tape import binding
-binding._REWRITE_FROM = int(sys.argv[3])
-from tests.support.taping import Taping, SSE_TYPE
 from wiretape.model.http import Ended
-taping = Taping(Path(sys.argv[1]), append=True)
-r = taping.recorder
+from wiretape.tape import binding
+from wiretape.tape.recorder import Recorder
+from wiretape.tape.redact import Redactor
+binding._REWRITE_FROM = int(sys.argv[2])
+started = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+r = Recorder(Path(sys.argv[1]), clock=lambda: 100.0, started=started, redactor=Redactor(), append=True)
+SSE_TYPE = [("content-type", "text/event-stream")]
 history, open_ones = [], []
 long = r.begin("GET", "https://events.example/", "1.1", [])
 r.request_end(long); r.response(long, 200, SSE_TYPE)
@@ -51,15 +53,19 @@ for step in itertools.count():
 """
 
 
-def record_and_kill(path: Path, seconds: float, rewrite_from: int) -> tuple[set[int], int, int, int]:
-    """Numbers that ended; the long stream's and the WebSocket's numbers, and the last step that both saw."""
-    command = [sys.executable, "-c", PROGRAM, str(path), str(ROOT), str(rewrite_from)]
+def record_and_kill(path: Path, calls: int, seconds: float, rewrite_from: int) -> tuple[set[int], int, int, int]:
+    """Killed so long after so many calls have ended.
+
+    Numbers that ended; the long stream's and the WebSocket's numbers, and the last step that both saw.
+    """
+    command = [sys.executable, "-c", PROGRAM, str(path), str(rewrite_from)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
     assert process.stdout is not None
     first = process.stdout.readline().split()
+    output = b"".join(process.stdout.readline() for _ in range(calls))
     time.sleep(seconds)
     process.send_signal(signal.SIGKILL)
-    output = process.stdout.read()
+    output += process.stdout.read()
     process.wait()
     process.stdout.close()
     ended, last = set(), -1
@@ -97,7 +103,7 @@ def test_a_killed_recorder_loses_no_finished_exchange(tmp_path: Path, suffix: st
     path = tmp_path / f"killed{suffix}"
     runs = []
     for _ in range(12):
-        runs.append(record_and_kill(path, source.uniform(0.0, 0.25), rewrite_from))
+        runs.append(record_and_kill(path, source.randrange(60), source.uniform(0.0, 0.01), rewrite_from))
         tape = read_tape(path)
         found = {exchange.number: exchange for exchange in tape.exchanges}
         for run in runs:

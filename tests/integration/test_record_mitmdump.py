@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.proxy
 MITMDUMP = [sys.executable, "-c", "from mitmproxy.tools.main import mitmdump; mitmdump()"]
 
 
+@cache
 def script() -> str:
     found = subprocess.run(
         [sys.executable, "-m", "wiretape.adapters.mitm_script"], capture_output=True, text=True, check=True
@@ -49,7 +51,7 @@ def running(home: Path, *options: str) -> Iterator[int]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = mitmdump(home, port, *options)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 180
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
@@ -60,7 +62,7 @@ def running(home: Path, *options: str) -> Iterator[int]:
             time.sleep(0.05)
     yield port
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=20)
+    said, _ = process.communicate(timeout=180)
     # Python before 3.12.2 prints a traceback for each connection that mitmdump leaves open, with no line of ours in it.
     assert "wiretape/" not in "".join(line for line in said.splitlines() if line.lstrip().startswith("File ")), said
 
@@ -68,7 +70,7 @@ def running(home: Path, *options: str) -> Iterator[int]:
 def test_a_stream_through_mitmdump_is_on_the_tape(tmp_path: Path) -> None:
     tape = tmp_path / "a.tape"
     with Upstream() as upstream, running(tmp_path, f"wiretape_tape={tape}") as port:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("POST", f"{upstream.url}/v1/chat/completions", b'{"model":"m","stream":true}')
         assert connection.getresponse().read() == b"".join(CHAT_EVENTS)
         connection.close()
@@ -81,7 +83,7 @@ def test_a_stream_through_mitmdump_is_on_the_tape(tmp_path: Path) -> None:
 def test_a_stream_that_is_open_when_mitmdump_ends(tmp_path: Path) -> None:
     tape = tmp_path / "a.tape"
     with Upstream() as upstream, ExitStack() as on_exit, running(tmp_path, f"wiretape_tape={tape}") as port:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         on_exit.callback(connection.close)  # after mitmdump has ended
         connection.request("GET", f"{upstream.url}/channel")
         response = connection.getresponse()
@@ -106,7 +108,7 @@ def test_other_hosts_keep_their_own_certificates(tmp_path: Path) -> None:
     tape = tmp_path / "a.tape"
     with Upstream(tls=context) as upstream, running(tmp_path, f"wiretape_tape={tape}") as port:
         trusting = ssl.create_default_context(cafile=str(authority))
-        connection = http.client.HTTPSConnection("127.0.0.1", port, context=trusting, timeout=10)
+        connection = http.client.HTTPSConnection("127.0.0.1", port, context=trusting, timeout=60)
         connection.set_tunnel(stranger, upstream.port)
         connection.request("GET", "/x")
         assert connection.getresponse().status == 200
@@ -128,7 +130,7 @@ def test_what_cannot_be_recorded_ends_mitmdump_with_one_line(options: list[str],
     (tmp_path / "there.tape").write_text("{}")
     process = mitmdump(tmp_path, 0, *options)
     try:
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=180)
     finally:
         process.kill()
     assert process.returncode == 1

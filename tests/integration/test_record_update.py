@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.12 or later)")
 
+from tests.support import starting
 from tests.support.certificates import make_authority
 from tests.support.counting import CountingModel
 from tests.support.upstream import Upstream
@@ -23,7 +24,6 @@ from wiretape.tape.reader import read_tape
 from wiretape.wire.registry import decode
 
 pytestmark = pytest.mark.proxy
-WIRETAPE = [sys.executable, "-m", "wiretape"]
 # Asks each of its arguments, one after the other, in a conversation of its own; the last word may be an exit code.
 AGENT = """
     import http.client, json, os, sys
@@ -77,9 +77,8 @@ class Agent:
         return self._run(["--update", str(self.tape), *options], asked, **more)
 
     def _run(self, options: list[str], asked: tuple[str, ...], **more: str) -> subprocess.CompletedProcess[str]:
-        command = [*WIRETAPE, "record", *options, "--", sys.executable, str(self._program), *asked]
-        environ = {**self._environ, **more}
-        return subprocess.run(command, env=environ, cwd=self.tape.parent, capture_output=True, text=True, timeout=120)
+        command = ["record", *options, "--", sys.executable, str(self._program), *asked]
+        return starting.run(command, env={**self._environ, **more}, cwd=self.tape.parent)
 
     @property
     def answers(self) -> list[str]:
@@ -225,8 +224,8 @@ def test_what_was_updated_replays(agent: Agent, model: CountingModel) -> None:
     agent.record("one", "two")
     agent.update("one", "zwei")
     asked = list(model.asked)
-    command = [*WIRETAPE, "replay", str(agent.tape), "--", sys.executable, str(agent._program), "one", "zwei"]
-    done = subprocess.run(command, env=agent._environ, capture_output=True, text=True, timeout=120)
+    command = ["replay", str(agent.tape), "--", sys.executable, str(agent._program), "one", "zwei"]
+    done = starting.run(command, env=agent._environ, cwd=agent.tape.parent)
     assert (done.returncode, done.stdout) == (0, "answer 1 to: one\nanswer 3 to: zwei\n"), done.stderr
     assert model.asked == asked
 
@@ -240,10 +239,7 @@ def test_what_was_updated_replays(agent: Agent, model: CountingModel) -> None:
     ],
 )
 def test_what_cannot_be_done_is_one_line(options: list[str], said: str, agent: Agent) -> None:
-    command = [*WIRETAPE, "record", *options]
-    done = subprocess.run(
-        command, env=agent._environ, cwd=agent.tape.parent, capture_output=True, text=True, timeout=120
-    )
+    done = starting.run(["record", *options], env=agent._environ, cwd=agent.tape.parent)
     assert done.returncode == 2
     assert said in done.stderr
     assert agent.files == []
@@ -267,13 +263,7 @@ def test_through_tls_the_upstream_is_reached_for_what_drifted_only(tmp_path: Pat
         program = ["--", sys.executable, "-c", code]
         for options in (["-o", str(tape)], ["--update", str(tape)]):
             asked = ["one", "two"] if options[0] == "-o" else ["one", "three"]
-            done = subprocess.run(
-                [*WIRETAPE, "record", *options, *program, *asked],
-                env=environ,
-                capture_output=True,
-                text=True,
-                timeout=120,
-            )
+            done = starting.run(["record", *options, *program, *asked], env=environ, cwd=tmp_path)
             assert (done.returncode, done.stdout) == (0, "It is sunny.\n" * 2), done.stderr
     assert [b"one" in seen.body for seen in upstream.seen] == [True, False, False]
     exchanges = read_tape(tape).exchanges
