@@ -41,6 +41,21 @@ def test_an_incomplete_tape_is_never_equal(tmp_path: Path, capsys: pytest.Captur
     assert out.endswith(": equal as far as the tape goes\n")
 
 
+def test_a_tape_is_replaced_only_once_an_answer_has_come(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], scripted: Scripted
+) -> None:
+    made, one = tmp_path / "made.tape", str(CAPTURES / "introduction.tape")
+    dead = "http://127.0.0.1:9"
+    assert main(["rerun", one, "--base-url", dead, "-o", str(made)]) == 2
+    assert not made.exists()  # the next attempt finds no tape in its way
+    made.write_bytes(ONE_TOOL.read_bytes())
+    assert main(["rerun", one, "--base-url", dead, "-o", str(made), "--force"]) == 2
+    assert made.read_bytes() == ONE_TOOL.read_bytes()
+    assert main(["rerun", str(made), "--base-url", scripted.url, "-o", str(made), "--force"]) == 2
+    assert "is the tape that is run again: give the new one another name" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["made.tape"]
+
+
 def test_a_tape_without_model_calls_says_what_to_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with wiretape.record(tmp_path / "x.tape"):
         wiretape.tool(len)([1])

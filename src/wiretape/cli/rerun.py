@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +63,7 @@ def command(
     from wiretape.views.terminal import make_console
 
     goes_live = live or model is not None or base_url is not None
-    _check(goes_live, base_url, key_env, tool_file, output, force)
+    _check(tape, goes_live, base_url, key_env, tool_file, output, force)
     settings = load_settings(Path.cwd())
     opened = open_tape(tape)
     if not opened.run.steps:
@@ -85,7 +87,13 @@ def command(
 
 
 def _check(
-    live: bool, base_url: str | None, key_env: str | None, tools: str | None, output: str | None, force: bool
+    tape: str,
+    live: bool,
+    base_url: str | None,
+    key_env: str | None,
+    tools: str | None,
+    output: str | None,
+    force: bool,
 ) -> None:
     from wiretape.adapters.routes import base_url_problem
 
@@ -94,6 +102,8 @@ def _check(
             raise UsageError(f"{option} is for live reruns: give --model, --base-url or --live, too")
     if base_url is not None and (problem := base_url_problem(base_url)):
         raise UsageError(f"--base-url {base_url} {problem}")
+    if output is not None and tape != "-" and Path(output).resolve() == Path(tape).resolve():
+        raise UsageError(f"-o {output} is the tape that is run again: give the new one another name")
     if output is not None and Path(output).exists() and not force:
         raise TapeUnwritable(f"{output} exists already, and nothing was sent\n  --force replaces it")
 
@@ -122,17 +132,35 @@ def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact
     console = make_console(stderr=True)
 
     def show(row: Row) -> None:
+        came.append(row)
         console.print(rerun_line(rerun_call(row)), soft_wrap=True)
 
     def trouble(text: str) -> None:
         click.echo(f"wiretape: {text}", err=True)
 
     path = Path(output) if output is not None else None
-    if path is not None and path.exists():
-        path.unlink()
     parent = parent_of(Path(tape), path) if path is not None and tape != "-" else None
-    with LiveModel(target, os.environ, path, parent, redact, trouble) as model:
+    with _replacing(path) as came, LiveModel(target, os.environ, path, parent, redact, trouble) as model:
         play_live(rerun, model, show)
+
+
+@contextmanager
+def _replacing(path: Path | None) -> Iterator[list[Row]]:
+    """A tape takes the place of an old one, or a place of its own, only once an answer has come for it."""
+    from wiretape.adapters.old_tape import OldTape
+
+    came: list[Row] = []
+    old = OldTape(path) if path is not None else None
+    if path is not None:
+        path.unlink(missing_ok=True)
+    try:
+        yield came
+    finally:
+        if path is not None and old is not None:
+            if came:
+                old.forget()
+            elif not old.put_back():
+                path.unlink(missing_ok=True)
 
 
 def _where(target: Target) -> str:
