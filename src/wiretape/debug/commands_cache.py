@@ -23,7 +23,10 @@ def _cache(debugger: Debugger, rest: str) -> Reply:
     before = debugger.line.thread_before(calls[0])  # the call that the thread forked from
     rows = [_row(debugger, number, here) for number in ([before] if before is not None else []) + calls]
     columns = (Column("call", True), Column("input", True), Column("cached", True), Column("hit", True))
-    more = f"wiretape cache {shlex.quote(debugger.world.known.name)} --call {here} shows the texts at a break"
+    verdict = debugger.world.cache_verdict(here)
+    broken = verdict is not None and verdict.word == "broken"
+    more = f"wiretape cache {shlex.quote(debugger.world.known.name)}"
+    more += f" --call {here} shows both texts at the break" if broken else " shows all calls"
     table = Listing((*columns, Column("cache", wide=True)), tuple(rows))
     return Reply(parts=(table, *((Said(more, "dim"),) if debugger.live is None else ())))
 

@@ -11,7 +11,7 @@ from wiretape.debug.difference import compare
 from wiretape.debug.expression import Unknown, evaluate
 from wiretape.debug.figures import place_words, span
 from wiretape.debug.jsonpaths import found_by_jsonpath
-from wiretape.debug.other_tape import Other, counterpart
+from wiretape.debug.other_tape import Other, counterpart, parting
 from wiretape.debug.overview import overview
 from wiretape.debug.parsing import parse
 from wiretape.debug.replies import Arrived, Column, Listing, Reply, Row, Value, said
@@ -73,8 +73,10 @@ def _context(debugger: Debugger, rest: str) -> Reply:
 
 
 def _diff(debugger: Debugger, rest: str) -> Reply:
-    call = debugger.world.call(debugger.selected)
     words = rest.rsplit(None, 1) if rest.count(" ") else [rest]
+    if debugger.selected.call is None and rest and not all(map(_is_number, words)):
+        return _diff_runs(debugger, _unquoted(rest))
+    call = debugger.world.call(debugger.selected)
     if not rest:
         return _diff_before(debugger, call.number)
     if _is_number(rest):
@@ -99,6 +101,11 @@ def _diff_before(debugger: Debugger, number: int) -> Reply:
             raise UsageError(f"call {number} is the first of its thread; diff N compares with another call")
     first, second = debugger.line.step(before).call, debugger.line.step(number).call
     return Reply(parts=(compare(first, second, (f"call {before}", f"call {number}")),))
+
+
+def _diff_runs(debugger: Debugger, path: str) -> Reply:
+    """Where nothing stands to be compared: the two runs as a whole."""
+    return said(parting(debugger.line.run, Other(path, debugger.world.known.open_tape(path))))
 
 
 def _diff_tape(debugger: Debugger, path: str, number: int | None) -> Reply:
@@ -260,7 +267,7 @@ COMMANDS = (
         "diff", "looking", "compare with the call before, another call, or another tape", _diff, (),
         "[N | N M | TAPE [N]]",
         "Without an argument: with the call before in the thread. With a tape: with the call of the same agent and "
-        "order there, or its call N; it also says where the tapes part.",
+        "order there, or its call N; it also says where the tapes part, and at the start nothing else.",
         ("diff", "diff 1", "diff other.tape"), "call",
     ),
     Command(

@@ -40,13 +40,22 @@ class Detail:
     drift: tuple[str, ...]
     notes: tuple[Note, ...]
     points: tuple[Breakpoint, ...]
+    goes_on: bool = False  # the run is still happening: what is not there may come
 
     @property
     def call(self) -> ModelCall:
         return self.step.call
 
 
-def detail(world: World, stop: Stop, notes: Sequence[Note], breakpoints: Breakpoints, *, judged: bool = True) -> Detail:
+def detail(
+    world: World,
+    stop: Stop,
+    notes: Sequence[Note],
+    breakpoints: Breakpoints,
+    *,
+    judged: bool = True,
+    goes_on: bool = False,
+) -> Detail:
     """Raises UsageError at the start and the end. `judged`: ask for findings, cache and drift as well."""
     step = world.step(stop)
     call, request = step.call, step.call.request
@@ -71,6 +80,7 @@ def detail(world: World, stop: Stop, notes: Sequence[Note], breakpoints: Breakpo
         drift=tuple(world.drifts(stop)) if judged else (),
         notes=tuple(note for note in notes if note.stop.call == call.number),
         points=tuple(point for point in breakpoints.points if breakpoints.matches(point, world, stop)),
+        goes_on=goes_on,
     )
 
 

@@ -26,13 +26,13 @@ def counterpart(line: Timeline, number: int, other: Other, theirs: int | None) -
         found = next((step.call for step in other.run.steps if step.call.number == theirs), None)
         if found is None:
             raise UsageError(f"{other.path} has no call {theirs}; it has {Timeline(other.run).extent()}")
-        return found, _parting(line.run, other, number)
+        return found, parting(line.run, other, number)
     place = next(place for place, step in _places(line.run) if step.call.number == number)
     match = next((step.call for there, step in _places(other.run) if there == place), None)
     if match is None:
         agent, order = place
         raise UsageError(f"{other.path} has no call {order} of agent {agent}; name one: diff {other.path} N")
-    return match, _parting(line.run, other, number)
+    return match, parting(line.run, other, number)
 
 
 def _places(run: Run) -> Iterator[tuple[tuple[str, int], Step]]:
@@ -44,7 +44,7 @@ def _places(run: Run) -> Iterator[tuple[tuple[str, int], Step]]:
         yield (name, counts[name]), step
 
 
-def _parting(run: Run, other: Other, here: int) -> str:
+def parting(run: Run, other: Other, here: int | None = None) -> str:
     """Where the two runs first say something else; and how to see it, where that is not call `here`."""
     theirs = dict(_places(other.run))
     for place, step in _places(run):

@@ -80,7 +80,9 @@ class Debugger:
 
     def detail(self, stop: Stop | None = None) -> Detail:
         """All about a place, by default the selected one. Raises UsageError at the start and the end."""
-        return detail(self.world, stop or self.selected, self.notes, self.breakpoints, judged=self.judged)
+        goes_on = self.live is not None and self.live.code is None
+        place = stop or self.selected
+        return detail(self.world, place, self.notes, self.breakpoints, judged=self.judged, goes_on=goes_on)
 
     def outline(self) -> tuple[Node, ...]:
         """The tree of turns, agents, calls and tool uses. Built once; what changes as one walks is in `marks`."""

@@ -86,6 +86,8 @@ def named(word: str) -> Command:
     if starts:
         names = ", ".join(dict.fromkeys(command.name for command in starts))
         raise UsageError(f"{word!r} could be {names}: type more of it")
+    if word in ("start", "end"):
+        raise UsageError(f"there is no command {word!r}: goto {word} goes there")
     near = dict.fromkeys(_words()[name].name for name in get_close_matches(word, _words(), 2))
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     raise UsageError(f"there is no command {word!r}; {hint}help lists all commands")

@@ -179,7 +179,8 @@ def _tool(detail: Detail, full: bool) -> Iterator[RenderableType]:
         yield Indented(Text(ran_words(use), style="dim"), 2)
     yield Heading("result" + (f", in call {use.result_call}" if use.result_call is not None else ""))
     if use.result is None:
-        yield Text("(none: no later call carries it)", style="dim")
+        missing = "not there yet: the run goes on" if detail.goes_on else "none: no later call carries it"
+        yield Text(f"({missing})", style="dim")
         return
     if use.result.is_error:
         yield Indented(Text("an error", style="red"), 2)

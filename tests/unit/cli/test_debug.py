@@ -162,6 +162,9 @@ def test_diff_at_a_call_that_is_the_same_says_how_to_see_where_the_two_part(
     code, out, _ = run(capsys, tape, "--batch", f"goto 3; diff '{other}'")
     assert code == 0
     assert "~ input[3].output, character 13" in out
+    code, out, _ = run(capsys, tape, "--batch", f"diff '{other}'")
+    assert code == 0
+    assert "".join(out.split()).startswith(f"thetapespartatcall3(call3of{other})".replace(" ", ""))
 
 
 def test_findings_and_the_cache_are_those_of_the_analysis(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -352,11 +351,6 @@ class DebugScreen(App[None]):
         choice = wider[:1] if direction > 0 else narrower[-1:]
         if choice:
             tree.styles.width = choice[0]
-
-    def refresh_run(self, nodes: Iterable[Node] | None = None) -> None:
-        """The run has grown (it is being recorded): show it anew, and stand where one stood."""
-        self.query_one(OutlineTree).fill(nodes if nodes is not None else self.debugger.outline())
-        self._show_place(self._arrived())
 
     # -- an answer as it streamed ------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ MOVING = (
 )
 LOOKING = (
     Key("x", "x", "context: all that the model saw", "context"),
+    Key("k", "k", "cache: what it served, and why not more", "cache"),
     Key("d", "d", "what changed since the call before", "diff"),
     Key("v", "v", "the step in full, nothing shortened", "show full"),
     Key("t", "t", "who called whom", "backtrace"),
