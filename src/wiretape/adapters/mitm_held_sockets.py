@@ -37,7 +37,7 @@ _CALLS = 100_000  # a connection's calls are numbered from so many times its own
 
 @dataclass(slots=True, eq=False)
 class _Socket:
-    """One connection. `asked`: the calls of it that are open, by their place among its calls."""
+    """One connection. `last`: how many of its calls have begun."""
 
     exchange: Exchange  # its handshake
     seen: int = 0
