@@ -171,6 +171,15 @@ PRESETS: tuple[Preset, ...] = (
         ),
     ),
     Preset(
+        "cline",
+        "Cline",
+        "3.0.65",
+        commands=("cline",),
+        notes=(
+            "its hub stays a while after a run, and a run that finds it there calls where that one did: cline hub stop",
+        ),
+    ),
+    Preset(
         "cursor-agent",
         "Cursor's agent",
         None,

@@ -17,7 +17,7 @@ NAMES = [preset.name for preset in EVERY]
 
 
 def test_the_common_clients_are_there() -> None:
-    wanted = ["dsh", "claude", "codex", "gemini", "qwen", "pi", "opencode", "cursor-agent", "aider", "goose"]
+    wanted = ["dsh", "claude", "codex", "gemini", "qwen", "pi", "opencode", "cline", "cursor-agent", "aider", "goose"]
     assert [preset.name for preset in PRESETS] == wanted
 
 
