@@ -29,7 +29,10 @@ class WsEvent:
 
 
 class FrameReader:
-    """Reads what one side sends. `deflated`: permessage-deflate was agreed on."""
+    """Reads what one side sends. `deflated`: permessage-deflate was agreed on.
+
+    ValueError: it does not keep to the protocol.
+    """
 
     def __init__(self, deflated: bool = False) -> None:
         self._buffer = bytearray()
@@ -53,6 +56,8 @@ class FrameReader:
             elif opcode in (PING, PONG):
                 yield WsEvent("ping" if opcode == PING else "pong", payload)
             else:
+                if opcode not in (0, TEXT, BINARY) or bool(opcode) is bool(self._opcode):
+                    raise ValueError(f"a frame of kind {opcode} where none may be")
                 if opcode:
                     self._opcode, self._parts, self._compressed = opcode, [], bool(first & 0x40)
                 self._parts.append(payload)
@@ -70,6 +75,8 @@ class FrameReader:
             if len(buffer) < 2 + size:
                 return None
             length, at = int.from_bytes(buffer[2 : 2 + size], "big"), 2 + size
+            if length >> 63:
+                raise ValueError("a frame that is longer than frames may be")
         masked = bool(buffer[1] & 0x80)
         start = at + (4 if masked else 0)
         if len(buffer) < start + length:
@@ -88,7 +95,8 @@ class FrameReader:
             if self._inflater is None:
                 raise ValueError("a compressed message where no compression was agreed on")
             data = self._inflater.decompress(data + _TAIL)
-        return WsEvent("message", data.decode("utf-8", "replace") if self._opcode == TEXT else data)
+        opcode, self._opcode = self._opcode, 0
+        return WsEvent("message", data.decode("utf-8", "replace") if opcode == TEXT else data)
 
 
 def _unmasked(payload: bytes, mask: bytes) -> bytes:

@@ -95,7 +95,13 @@ class Sockets:
 
     def playable(self, recorded: Iterable[Recorded]) -> list[Recorded]:
         """Those that nobody opened, those that a fault left something of, and all where answers may be given again."""
-        return [one for one in recorded if self.options.repeat or self.is_free(one) or one.order in self._hit]
+        return [one for one in recorded if self.options.repeat or self.is_free(one) or self._has_more(one)]
+
+    def _has_more(self, recorded: Recorded) -> bool:
+        """Whether a fault left something of it: messages that have not come, or a call that may be asked for again."""
+        run = self.run_of(recorded)
+        late = any(self.faults.delayed(call_key(recorded, call)) for call in recorded.calls)
+        return run is not None and bool(late or run.waiting or self.owed(recorded))
 
     def is_free(self, recorded: Recorded) -> bool:
         return recorded.order not in self._runs

@@ -57,6 +57,21 @@ def test_compressed_messages_share_their_window_or_begin_anew() -> None:
             assert reader.feed(bytes([0xC1, len(data)]) + data) == events(text)
 
 
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"\x80\x01a", "a frame of kind 0 where none may be"),  # goes on with a message that nobody began
+        (b"\x83\x01a", "a frame of kind 3 where none may be"),
+        (b"\x8b\x00", "a frame of kind 11 where none may be"),
+        (b"\x01\x01a\x81\x01b", "a frame of kind 1 where none may be"),  # a message within another one
+        (b"\x81\x7f" + b"\xff" * 8, "a frame that is longer than frames may be"),
+    ],
+)
+def test_frames_that_do_not_keep_to_the_protocol_are_an_error(data: bytes, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        FrameReader().feed(data)
+
+
 def test_a_compressed_message_that_was_not_agreed_on_is_an_error() -> None:
     with pytest.raises(ValueError, match="no compression was agreed on"):
         FrameReader().feed(bytes([0xC1, 1, 0]))

@@ -178,7 +178,9 @@ def test_the_first_call_of_a_connection_may_break_off_too() -> None:
     made = replaying(socket(said("a")), faults=("cut@1:event=1",))
     assert len(ask(opened(made), "a")) == 1
     assert answer(ask(opened(made), "a")) == "to a"
-    assert isinstance(made.open_socket(LiveRequest("GET", URL, SHAKE)), SocketPlay)
+    third = made.open_socket(LiveRequest("GET", URL, SHAKE))
+    assert isinstance(third, Miss)
+    assert "was already played" in third.message
 
 
 def test_a_client_that_lost_its_connection_may_tell_the_whole_history() -> None:
