@@ -114,7 +114,7 @@ def test_a_run_that_played_nothing_is_no_passed_replay_and_says_what_to_check(ta
 def test_a_program_that_fails_before_any_call_is_named_and_keeps_its_code(tape: Path) -> None:
     done = wiretape("replay", tape, "--", sys.executable, "-c", "import sys; sys.exit(5)")
     assert done.returncode == 5
-    assert done.stderr.splitlines()[-1] == f"{Path(sys.executable).name} exited with 5 before any call"
+    assert done.stderr.splitlines()[-1] == f"{Path(sys.executable).name} exited with 5 before any call reached wiretape"
     assert "No model call" not in done.stderr
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -79,6 +80,15 @@ def _interpreter_checks(argv: Sequence[str], found: str, around: Surroundings) -
         yield node_check(found)
     elif around.program.preset is NODE:
         yield Check(level="ok", what="Node", said="its version is not known from the command line; 22.21 is needed")
+
+
+def goes_past(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    """What is known to be sent past wiretape, which leads a program by its variables; None where nothing is."""
+    found = shutil.which(argv[0], path=environ.get("PATH")) if argv and Path(argv[0]).name == "node" else None
+    check = node_check(found) if found is not None else None
+    if check is None or check.level != "warn":
+        return None
+    return f"{check.said}: what it fetches from an address of its own goes to the real host"
 
 
 def python_libraries(python: str) -> Check:

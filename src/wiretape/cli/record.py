@@ -252,8 +252,9 @@ def led_here(
     """The program as it is to be run, and the variables that lead it to the recorder, which listens by now."""
     from wiretape.adapters.preparing import prepare
     from wiretape.adapters.unset_routes import only_set
-    from wiretape.cli.settings_lines import say_settings
+    from wiretape.cli.settings_lines import say_settings, say_what_goes_past
 
+    say_what_goes_past(argv, "and on no tape")
     variables = around.without_those_of_files(recording.variables())
     prepared = prepare(argv, around, recording.port)
     if options.verbose:

@@ -110,8 +110,8 @@ def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
     """Run CMD against recorded answers, offline.
 
     CMD's base-URL variables point at the replay server, its proxy variables at a port that lets no connection out:
-    nothing reaches a model, or any host that no --pass names. A program that insists on its provider's own address is
-    answered there, in TLS, if mitmproxy is installed. What matched, but not exactly, is listed as drift.
+    what obeys them reaches no model, and no host that no --pass names. A program that insists on its provider's own
+    address is answered there, in TLS, if mitmproxy is installed. What matched, but not exactly, is listed as drift.
 
     Exit code: CMD's own, if it is not 0; else 3 if a request had no recorded answer, or if nothing of the tape was
     played; else 0. Without CMD the server runs until Ctrl-C, and prints the lines that lead another shell to it.
@@ -270,8 +270,9 @@ def led_here(
 
     from wiretape.adapters.preparing import prepare
     from wiretape.adapters.surroundings import look_around
-    from wiretape.cli.settings_lines import say_settings
+    from wiretape.cli.settings_lines import say_settings, say_what_goes_past
 
+    say_what_goes_past(argv, "past the tape and at your cost")
     around = look_around(argv, os.environ, Path.cwd())
     variables = replaying.variables(around.environ)
     with TemporaryDirectory(prefix="wiretape-") as scratch:
@@ -306,7 +307,8 @@ def summary(report: ReplayReport, argv: Sequence[str], code: int) -> None:
     if report.played or report.missed or report.injected:
         return
     if code:
-        console.print(f"{Path(argv[0]).name} exited with {code} before any call", style="bold yellow", soft_wrap=True)
+        said = f"{Path(argv[0]).name} exited with {code} before any call reached wiretape"
+        console.print(said, style="bold yellow", soft_wrap=True)
     else:
         console.print(Unreached(report, typed(argv), failed=bool(argv) and unplayed(report)), crop=False)
 

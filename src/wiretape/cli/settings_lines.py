@@ -1,8 +1,10 @@
-"""What `-v` says of a program's environment: each thing that is set for its run only, and why."""
+"""What is said of a program before it runs: with `-v` each thing that is set for it, and what wiretape cannot reach."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -23,3 +25,14 @@ def say_settings(variables: Mapping[str, str], around: Surroundings, prepared: P
         click.echo(f"  {one_line(str(setting))}  ({one_line(setting.why)})", err=True)
     for note in prepared.notes:
         click.echo(f"  note: {one_line(note)}", err=True)
+
+
+def say_what_goes_past(argv: Sequence[str], so: str) -> None:
+    """Said before a program runs that is known to obey no proxy variables. `so`: what that means for its calls."""
+    if not argv or Path(argv[0]).name != "node":
+        return
+    from wiretape.adapters.program_checks import goes_past
+
+    past = goes_past(argv, os.environ)
+    if past:
+        click.echo(f"wiretape: {past}, {so}", err=True)

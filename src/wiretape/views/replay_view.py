@@ -61,6 +61,7 @@ class Unreached:
             yield "Does it read one of them, or has it a setting for the base URL?"
             return
         yield "Does the program read a *_BASE_URL variable, or has it a setting for the base URL?"
+        yield "Does it obey proxy variables? If it does neither, it may have called its model live."
         yield f"wiretape doctor -- {self._program} says what is known of it and what is set for it."
         yield f"Serve without a program (wiretape replay {self._report.tapes}) and give it the printed address by hand."
 

@@ -212,6 +212,8 @@ def test_connections_to_one_host_that_were_not_opened_are_one_miss() -> None:
                 "was played (exit code 3).",
                 "  - Does the program read a *_BASE_URL variable, or has it a",
                 "    setting for the base URL?",
+                "  - Does it obey proxy variables? If it does neither, it may",
+                "    have called its model live.",
                 "  - wiretape doctor -- python a.py says what is known of it",
                 "    and what is set for it.",
                 "  - Serve without a program (wiretape replay hand.tape) and",

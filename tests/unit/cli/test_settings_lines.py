@@ -1,0 +1,35 @@
+"""What is said before a program runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wiretape.cli.settings_lines import say_what_goes_past
+
+
+SAID = (
+    "its fetch does not obey proxy variables (22.21 does): "
+    "what it fetches from an address of its own goes to the real host"
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "told"), [("v20.20.2", f"wiretape: v20.20.2: {SAID}, and on no tape\n"), ("v22.21.0", "")]
+)
+def test_an_old_node_is_named_before_it_runs(
+    version: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = tmp_path / "node"
+    node.write_text(f"#!/bin/sh\necho {version}\n")
+    node.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    say_what_goes_past(["node", "agent.mjs"], "and on no tape")
+    assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize("argv", [[], ["python", "node"], ["node-of-mine"]])
+def test_nothing_is_asked_of_other_programs(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    say_what_goes_past(argv, "and on no tape")
+    assert capsys.readouterr().err == ""
