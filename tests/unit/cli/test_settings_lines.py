@@ -8,7 +8,6 @@ import pytest
 
 from wiretape.cli.settings_lines import say_what_goes_past
 
-
 SAID = (
     "its fetch does not obey proxy variables (22.21 does): "
     "what it fetches from an address of its own goes to the real host"
