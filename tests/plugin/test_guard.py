@@ -155,3 +155,56 @@ def test_a_model_that_was_asked_past_every_door_fails_the_test_even_if_that_was_
     result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["api.openai.com:443 is outside the tape: *"])
+
+
+WIDER = (
+    HEAD
+    + """
+    @pytest.fixture(scope="module", params=["hidden", "raised"])
+    def agent(request):
+        try:
+            urllib.request.urlopen("https://api.openai.com/v1/models")
+        except OSError:
+            if request.param == "raised":
+                raise RuntimeError("Connection error.")
+        yield
+
+    @pytest.mark.wiretape
+    def test_one(agent):
+        pass
+"""
+)
+
+
+def test_a_fixture_of_a_wider_scope_asks_no_model_before_the_tape_is_open(project: Project) -> None:
+    project.write(WIDER)
+    result = project.run()
+    result.assert_outcomes(errors=2)
+    before = (
+        "api.openai.com:443 was asked before the tape of test_it.py::test_one?{}? was open, by a fixture of a wider *"
+    )
+    result.stdout.fnmatch_lines([before.format("hidden"), before.format("raised")])
+    result.stdout.no_fnmatch_line("RuntimeError*")
+
+
+def test_a_fixture_of_a_wider_scope_may_have_a_tape_of_its_own_and_reach_other_hosts(
+    project: Project, model: CountingModel
+) -> None:
+    project.write(f"""{HEAD}
+    import wiretape as tapes
+
+    @pytest.fixture(scope="module")
+    def agent():
+        urllib.request.urlopen(URL + "/page").close()
+        at = "captures/agent.tape"
+        with tapes.replay(at) if os.path.exists(at) else tapes.record(at):
+            yield said("who are you?")
+
+    @pytest.mark.wiretape
+    def test_one(agent, wiretape):
+        assert (agent, said("hello")) == ("answer 2 to: who are you?", "answer 3 to: hello")
+        assert wiretape.stats.calls == 1
+    """)
+    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
+    project.run().assert_outcomes(passed=1)
+    assert model.asked == ["/v1/page", "who are you?", "hello", "/v1/page"]

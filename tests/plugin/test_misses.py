@@ -247,7 +247,7 @@ def test_what_is_recorded_and_not_asked_for_fails_a_strict_test(recorded: Projec
     if how == "configuration":
         recorded.configure("wiretape_strict = true")
     result = recorded.run(*(["--wiretape-strict"] if how == "option" else []))
-    result.assert_outcomes(failed=1)
+    result.assert_outcomes(passed=1, errors=1)  # told when its fixtures, too, have asked all they do
     result.stdout.fnmatch_lines(
         ["1 recorded on captures/test_it/test_one.tape and not asked for: call 2 (POST /v1/chat/completions)"]
     )
@@ -255,6 +255,22 @@ def test_what_is_recorded_and_not_asked_for_fails_a_strict_test(recorded: Projec
     recorded.run("--wiretape-strict").assert_outcomes(passed=1)
     recorded.write(RECORDED)
     recorded.run("--wiretape-strict").assert_outcomes(passed=1)
+
+
+def test_a_strict_test_s_fixtures_may_ask_when_it_is_over(project: Project, model: CountingModel) -> None:
+    project.write("""
+        @pytest.fixture
+        def polite():
+            yield
+            said("goodbye")
+
+        @pytest.mark.wiretape(strict=True)
+        def test_one(polite):
+            said("hello")
+    """)
+    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
+    project.run().assert_outcomes(passed=1)
+    assert model.asked == ["hello", "goodbye"]
 
 
 def test_a_request_that_is_no_model_call_is_answered_404_and_named(recorded: Project, model: CountingModel) -> None:

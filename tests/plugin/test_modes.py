@@ -209,6 +209,49 @@ def test_nothing_but_a_pass_makes_a_tape(project: Project, ending: str) -> None:
     assert project.tapes() == []
 
 
+@pytest.mark.parametrize("how", ["raise KeyboardInterrupt", "pytest.exit('enough')"])
+def test_an_interrupted_run_leaves_the_tape_and_nothing_beside_it(project: Project, how: str) -> None:
+    project.write(ONE)
+    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
+    before = project.tape("test_it/test_one").read_bytes()
+    project.write(f"""
+        @pytest.mark.wiretape
+        def test_one():
+            said("something else")
+            {how}
+    """)
+    result = project.pytester.runpytest_inprocess("-p", "no:xdist", "--wiretape-mode=rewrite", no_reraise_ctrlc=True)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert project.tape("test_it/test_one").read_bytes() == before
+    assert project.tapes() == ["test_it/test_one.tape"]
+    aside = ".pytest_cache/d/wiretape/test_it/test_one.tape"
+    result.stdout.fnmatch_lines(
+        [f"*test_one: the test did not pass: captures/test_it/test_one.tape is as it was; what was recorded: {aside}"]
+    )
+    assert "something else" in (project.root / aside).read_text()
+
+
+def test_a_tape_that_the_test_itself_opens_is_kept(project: Project, model: CountingModel) -> None:
+    project.write("""
+        def test_one(request):
+            wiretape = request.getfixturevalue("wiretape")
+            said("hello")
+            assert wiretape.stats.calls == 1
+    """)
+    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
+    assert project.tapes() == ["test_it/test_one.tape"]
+    project.run().assert_outcomes(passed=1)
+    assert model.asked == ["hello"]
+    project.write("""
+        def test_one(request):
+            request.getfixturevalue("wiretape")
+            ask("something else")
+    """)
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*live      something else"])
+
+
 def test_a_test_that_asks_nothing_needs_no_tape_and_makes_none(project: Project) -> None:
     project.write("""
         pytestmark = pytest.mark.wiretape

@@ -24,13 +24,15 @@ _ABSENT: Final = object()
 
 class NetworkGuard:
     """Refuses while it is entered. `allowed`: globs over the host, or over host:port.
+    `providers_only`: every host is allowed that is not a known model provider's.
 
     `explain` makes the text of the error from what was asked for. `refused` remembers it, for those who swallow errors.
     """
 
-    def __init__(self, allowed: Sequence[str], explain: Callable[[str], str]) -> None:
+    def __init__(self, allowed: Sequence[str], explain: Callable[[str], str], providers_only: bool = False) -> None:
         self._allowed = [glob.strip().lower() for glob in allowed]
         self._explain = explain
+        self._providers_only = providers_only
         self._names: dict[str, set[str]] = {}  # address -> the allowed names that it was found under
         self._exempt = threading.local()
         self._before: list[tuple[Any, str, Any]] = []
@@ -51,6 +53,8 @@ class NetworkGuard:
         for name in names:
             if any(fnmatchcase(name, glob) or fnmatchcase(f"{name}:{port}", glob) for glob in self._allowed):
                 return
+        if self._providers_only and not any(is_known_provider(name) for name in names):
+            return
         asked = host if port is None else f"{host}:{port}"
         self.refused[asked] = is_known_provider(host)
         raise NetworkRefused(self._explain(asked))

@@ -85,6 +85,11 @@ def mode_of(config: pytest.Config) -> Mode:
         raise pytest.UsageError(f"wiretape_mode is {given!r}: it must be one of {modes}") from None
 
 
+def has_tape(item: pytest.Item) -> bool:
+    """Whether a test is marked, or takes the fixture."""
+    return item.get_closest_marker(MARKER) is not None or "wiretape" in getattr(item, "fixturenames", ())
+
+
 def asked_of(item: pytest.Item) -> Asked:
     """What the markers around a test ask for, over what the project does."""
     config = item.config

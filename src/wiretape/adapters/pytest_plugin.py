@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from wiretape.adapters.pytest_options import MARKER, MARKER_HELP, Mode, add_options, asked_of, mode_of
+from wiretape.adapters.pytest_options import MARKER_HELP, Mode, add_options, asked_of, has_tape, mode_of
 from wiretape.adapters.pytest_places import tape_of
 from wiretape.adapters.pytest_summary import Summary
 from wiretape.errors import WiretapeError
 
 if TYPE_CHECKING:
+    from wiretape.adapters.pytest_before import BeforeTape
     from wiretape.adapters.pytest_fixture import Wiretape
     from wiretape.adapters.pytest_outcome import TapedTest
 
 _TAPED: pytest.StashKey[TapedTest] = pytest.StashKey()
+_BEFORE: pytest.StashKey[BeforeTape | None] = pytest.StashKey()
 _SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
 
 
@@ -43,7 +45,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 @pytest.fixture(autouse=True)
 def _wiretape_of_marked_tests(request: pytest.FixtureRequest) -> None:
     """Opens the tape before the other fixtures of a test: what they ask models is on it, too."""
-    if "wiretape" in request.fixturenames or request.node.get_closest_marker(MARKER) is not None:
+    if has_tape(request.node):
         request.getfixturevalue("wiretape")
 
 
@@ -54,6 +56,8 @@ def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
 
     item = request.node
     summary = request.config.stash[_SUMMARY]
+    if (before := item.stash.get(_BEFORE, None)) is not None:
+        before.end()
     try:
         asked, tape = asked_of(item), tape_of(item)
         taped = TapedTest(item, asked, tape, summary.mode_for(tape), summary)
@@ -71,24 +75,42 @@ def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
     if _TAPED in item.stash:  # an earlier run of the same test, by a plugin that runs it again
         del item.stash[_TAPED]
+    before = item.stash[_BEFORE] = _before_tape(item)
     try:
         yield
     except Exception as error:
+        if before is not None:
+            before.judge(error)
         if (taped := item.stash.get(_TAPED, None)) is not None:
             taped.explain(error)
         raise
+    finally:
+        if before is not None:
+            before.end()
+    if before is not None:
+        before.judge()
+
+
+def _before_tape(item: pytest.Item) -> BeforeTape | None:
+    if not has_tape(item) or mode_of(item.config) is not Mode.NONE:
+        return None
+    from wiretape.adapters.pytest_before import BeforeTape
+
+    try:
+        return BeforeTape(item.nodeid, asked_of(item).allow_hosts)
+    except WiretapeError:  # the fixture will say it
+        return None
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    taped = item.stash.get(_TAPED, None)
     try:
         yield
     except BaseException as error:
-        if taped is not None:
+        if (taped := item.stash.get(_TAPED, None)) is not None:
             taped.explain(error)
         raise
-    if taped is not None:
+    if (taped := item.stash.get(_TAPED, None)) is not None:
         taped.judge()
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 import pytest
 
-from wiretape.adapters.pytest_options import MARKER, Mode
+from wiretape.adapters.pytest_options import Mode, has_tape
 from wiretape.adapters.pytest_places import SUFFIXES, shown, tape_directory, tape_of
 
 _WORKER = "wiretape"  # the key of what a worker of xdist hands over
@@ -27,6 +28,14 @@ class Told(TypedDict, total=False):
     old: list[str]
 
 
+class Finishing(Protocol):
+    """A test with a tape."""
+
+    finished: list[str]
+
+    def finish(self, torn_down: bool) -> None: ...
+
+
 class Summary:
     """One for each process; that of the process that prints knows everything."""
 
@@ -35,6 +44,7 @@ class Summary:
         self._mode = mode
         self._recorded_here: set[Path] = set()
         self._told: dict[str, Told] = {}
+        self._running: dict[str, Finishing] = {}
         self._used: set[str] = set()
         self._partial = ""  # why the collected tests are not all there are
 
@@ -48,6 +58,12 @@ class Summary:
 
     def recorded(self, tape: Path) -> None:
         self._recorded_here.add(tape)
+
+    def began(self, test: str, finishing: Finishing) -> None:
+        self._running[test] = finishing
+
+    def ended(self, test: str) -> None:
+        self._running.pop(test, None)
 
     # -- collecting --------------------------------------------------------------------------------------------------
 
@@ -68,10 +84,15 @@ class Summary:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if not self._config.getoption("wiretape_orphans"):
             return
-        self._used = {os.fspath(tape_of(item)) for item in session.items if _has_tape(item)}
+        self._used = {os.fspath(tape_of(item)) for item in session.items if has_tape(item)}
         self._partial = self._partial or _not_all(self._config)
 
+    @pytest.hookimpl(trylast=True)  # its fixtures are torn down before
     def pytest_sessionfinish(self) -> None:
+        for test, interrupted in list(self._running.items()):
+            with suppress(pytest.fail.Exception):  # nobody is left to be failed
+                interrupted.finish(False)
+            self._told.setdefault(test, {})["recorded"] = interrupted.finished
         output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
         if output is not None:
             output[_WORKER] = {"used": sorted(self._used), "partial": self._partial}
@@ -138,10 +159,6 @@ def _listed(title: str, lines: Sequence[str]) -> Iterable[str]:
         yield f"{title}:"
         for line in lines:
             yield f"  {line}"
-
-
-def _has_tape(item: pytest.Item) -> bool:
-    return item.get_closest_marker(MARKER) is not None or "wiretape" in getattr(item, "fixturenames", ())
 
 
 def _not_all(config: pytest.Config) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Sequence
@@ -17,9 +18,11 @@ from wiretape.replay.values import LiveRequest
 from wiretape.tape.edit import merge_tapes
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.redact import Redactor
-from wiretape.tape.storage import journal_path
+from wiretape.tape.storage import journal_path, lock
 
-_ABANDONED = 24 * 3600  # seconds after which a recording beside a tape belongs to a run that was killed
+# A recording that nobody writes any more, and that its test did not put in place within so many seconds: it was killed.
+_ABANDONED = 600
+_RECORDING = re.compile(r"\..+\.\d+\.new(?:\.zst)?(?:\.journal)?")
 
 
 def there_is(tape: Path) -> bool:
@@ -83,11 +86,21 @@ class Rerecording:
             path.unlink(missing_ok=True)
 
     def _clear_abandoned(self) -> None:
+        """What runs that were killed have left beside the tapes of this directory."""
         for path in self.tape.parent.glob(".*.new*"):
-            if path.name.startswith(f".{self.tape.name}."):
+            if _RECORDING.fullmatch(path.name):
                 with suppress(OSError):
-                    if time.time() - path.stat().st_mtime > _ABANDONED:
+                    if time.time() - path.stat().st_mtime > _ABANDONED and not _is_written(path):
                         path.unlink()
+
+
+def _is_written(path: Path) -> bool:
+    """Whether a recorder holds a recording, or that to which a journal belongs."""
+    recording = path.with_name(path.name.removesuffix(".journal"))
+    if not recording.exists():
+        return False
+    with recording.open("rb+") as file:
+        return not lock(file.fileno())
 
 
 def unasked(old: Tape, exchanges: Sequence[Exchange]) -> tuple[Exchange, ...]:
