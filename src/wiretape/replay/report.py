@@ -150,7 +150,8 @@ def _mishaps(outcome: Outcome) -> list[Mishap]:
         case _:
             return []
     named = _named(outcome.reference)
-    return [Mishap(request=outcome.number, fault=f.spec, answer=named, broke=f.breaks) for f in faults]
+    broke = isinstance(outcome, Injected)
+    return [Mishap(request=outcome.number, fault=f.spec, answer=named, broke=broke) for f in faults]
 
 
 def _drifted(drift: Drift) -> Drifted:

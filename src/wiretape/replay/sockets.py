@@ -170,8 +170,9 @@ class SocketPlay:
             option = self._choose(option)
         call = option.call
         faults = self._sockets.next_faults(option.recorded, call) if call is not None else ()
-        if call is not None and faults and faults[0].breaks:
-            self._break(option.recorded, call, faults[0], live)
+        breaking = faults[0] if faults and faults[0].breaks else None
+        if call is not None and breaking is not None and not self._ends_whole(option.recorded, call, breaking):
+            self._break(option.recorded, call, breaking, live)
             return
         run = option.run or self._again(option)
         run.holder = self
@@ -180,6 +181,9 @@ class SocketPlay:
             self._sockets.came_to(option.recorded)
             run.delay(call, faults)
         self._answered(option.recorded, option.recorded.reference_at(option.place), alike, faults)
+        if breaking is not None:
+            self._said += self._drained()
+            self._end(breaking.effect)
 
     def _choose(self, option: _Option) -> _Option:
         """The recorded connection that this one plays, and where in it."""
@@ -231,10 +235,21 @@ class SocketPlay:
             case Cut(event=event) | Reset(event=event) | Stall(event=event):
                 half = len(answer_of(recorded, call)) // 2 if isinstance(one.effect, Cut) else 0
                 self._said += self._sockets.begun(recorded, call, half if event is None else event)
-                self._broken = one.effect
-                for run in self._runs:  # what else was being answered here is cut off with it
-                    for other in run.under_way:
-                        self._sockets.owe(run.recorded, other)
+                self._end(one.effect)
+
+    def _ends_whole(self, recorded: Recorded, call: SocketCall, one: Fault) -> bool:
+        """Whether a fault comes after the last message of an answer: it is given, and the connection ends behind it."""
+        match one.effect:
+            case Cut(event=event) | Reset(event=event) | Stall(event=event):
+                return bool(event) and event == len(answer_of(recorded, call))
+        return False
+
+    def _end(self, effect: Effect) -> None:
+        """Nothing more is heard or said here. What else was being answered is cut off with it."""
+        self._broken = effect
+        for run in self._runs:
+            for other in run.under_way:
+                self._sockets.owe(run.recorded, other)
 
     def _noted(self) -> None:
         self._place = self._sockets.last_place

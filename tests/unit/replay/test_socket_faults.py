@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.replaying import chat, exchange, session, user
 from tests.support.sockets import Said, create, events, function_call, message, socket, text
 
@@ -22,12 +25,12 @@ SHAKE = Headers([("upgrade", "websocket")])
 ONE, TWO, THREE = (f"r{n}" for n in (1, 2, 3))
 
 
-def said(*texts: str) -> list[Said]:
+def said(*texts: str, name: str = "r") -> list[Said]:
     """A connection whose calls follow one another, each naming the response before it."""
     found: list[Said] = []
     for n, asked in enumerate(texts, 1):
-        named = {} if n == 1 else {"previous_response_id": f"r{n - 1}"}
-        found += [create(asked, **named), *events(f"r{n}", message(f"to {asked}"))]
+        named = {} if n == 1 else {"previous_response_id": f"{name}{n - 1}"}
+        found += [create(asked, **named), *events(f"{name}{n}", message(f"to {asked}"))]
     return found
 
 
@@ -150,7 +153,7 @@ def test_a_handshake_is_refused_with_the_status_where_that_is_asked_for() -> Non
         ("cut@2:event=2", 2, "cut"),
         ("cut@2:event=0", 0, "cut"),
         ("reset@2", 0, "reset"),
-        ("reset@2:event=6", 6, "reset"),
+        ("reset@2:event=5", 5, "reset"),
         ("stall@2", 0, "silent"),
         ("stall@2:event=1", 1, "silent"),
     ],
@@ -172,6 +175,18 @@ def test_an_answer_breaks_off_after_its_event_and_a_new_connection_goes_on(fault
     report = made.report()
     assert [played.answer.call for played in report.played] == [1, 2, 3]
     assert (report.missed, report.left_over, report.sockets) == ((), (), 0)
+
+
+@pytest.mark.parametrize("fault", ["cut@1:event=6", "reset@1:event=6", "stall@1:event=6"])
+def test_after_the_last_event_the_answer_is_given_and_the_connection_ends_behind_it(fault: str) -> None:
+    made = replaying(socket(said("a", "b")), faults=(fault,))
+    first = opened(made)
+    assert answer(ask(first, "a")) == "to a"
+    assert (first.cut, first.silent) == (not fault.startswith("stall"), fault.startswith("stall"))
+    assert answer(ask(opened(made), "b", previous_response_id=ONE)) == "to b"
+    report = made.report()
+    assert [(one.fault, one.broke) for one in report.injected] == [(fault, False)]
+    assert (report.missed, report.left_over) == ((), ())
 
 
 def test_the_first_call_of_a_connection_may_break_off_too() -> None:
@@ -238,6 +253,50 @@ def test_other_lanes_that_were_being_answered_are_cut_off_with_it_and_answered_a
     assert answer(ask(second, two)) == "to b"
     assert answer(ask(second, one)) == "to a"
     assert made.report().left_over == ()
+
+
+SPECS = st.builds(
+    "{}@{}{}".format,
+    st.sampled_from(["429", "cut", "reset", "stall", "slow"]),
+    st.sampled_from(["1", "2", "3", "4", "5", "*"]),
+    st.sampled_from(["", ":event=1", ":event=6", ":times=2", ":for=1s", ":handshake", ":x2"]),
+)
+
+
+@given(st.lists(SPECS, max_size=5), st.booleans(), st.booleans())
+def test_a_client_that_tries_again_gets_every_recorded_answer_in_the_end(
+    specs: list[str], anew: bool, tells_all: bool
+) -> None:
+    """Whatever breaks and however often. `anew`: it dials anew after errors, too; `tells_all`: its whole history."""
+    recorded = [socket(said("a", "b", "c")), socket(said("x", "y", name="q"), number=2, at=900)]
+    kept = []
+    for spec in specs:
+        with suppress(UsageError):
+            replaying(*recorded, faults=(spec,))
+            kept.append(spec)
+    made = replaying(*recorded, faults=tuple(kept))
+    for talk, name in (("abc", "r"), ("xy", "q")):
+        play, history, fresh = None, [], True
+        for n, asked in enumerate(talk):
+            got: list[dict[str, Any]] = []
+            new = {"role": "user", "content": asked}
+            while not got or got[-1]["type"] != "response.completed":
+                if play is None:
+                    outcome = made.open_socket(LiveRequest("GET", URL, SHAKE))
+                    assert not isinstance(outcome, Miss)
+                    play, fresh = (outcome if isinstance(outcome, SocketPlay) else None), True
+                    continue
+                whole = {"input": [*history, new]} if fresh and tells_all else {"input": [new]}
+                named = {} if n == 0 or (fresh and tells_all) else {"previous_response_id": f"{name}{n}"}
+                got = ask(play, create(**whole, **named))
+                assert play.miss is None
+                fresh = False
+                if play.cut or play.silent or (anew and got and got[-1]["type"] == "error"):
+                    play = None
+            assert answer(got) == f"to {asked}"
+            history += [new, message(f"to {asked}")]
+    report = made.report()
+    assert (report.missed, report.left_over, report.sockets) == ((), (), 0)
 
 
 # -- what delays
