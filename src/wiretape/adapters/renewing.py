@@ -8,13 +8,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from urllib.parse import urlsplit
 
-from wiretape.model.http import Exchange
+from wiretape.model.http import Ended, Exchange
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, Injected, LiveRequest, Miss
 from wiretape.tape.splice import Entry, Fresh, Kept
 from wiretape.wire.tool_exchange import answer_body, is_tool_exchange
+
+_LOST = (None, Ended.RECORDER_STOPPED)
 
 
 class Renewing:
@@ -26,9 +29,18 @@ class Renewing:
         self._order: list[tuple[bool, int]] = []  # (kept, number) as the run went
 
     def answer(self, request: LiveRequest) -> Answer | Injected | None:
-        """The recorded answer; None: there is none, and the request is to be called live."""
+        """The recorded answer; None: there is none, and the request is to be called live.
+
+        An answer that its recorder lost is none: to play how it broke off would keep that on the tape for ever.
+        """
         with self._lock:
             outcome = self.session.answer(request)
+            if isinstance(outcome, Answer) and outcome.exchange.ended in _LOST:
+                what = f"{request.method} {urlsplit(request.url).path}"
+                told = f"{outcome.reference} would, but its recorder lost the answer"
+                missed = Miss(outcome.number, what, "not playable", told, outcome.reference)
+                self.session.withhold(outcome, missed)
+                return None
             if isinstance(outcome, Answer) and not outcome.repeated:
                 self._order.append((True, outcome.reference.exchange))
         return outcome if isinstance(outcome, Answer | Injected) else None

@@ -69,6 +69,8 @@ def _why(miss: Miss) -> str:
             return f"asked once more than it was recorded ({miss.nearest})"
         case "diverged":
             return f"differs from {miss.nearest}"
+        case "not playable" if miss.nearest is not None:
+            return f"the recorder had lost the answer of {miss.nearest}"
     return str(miss.reason)
 
 
@@ -76,10 +78,14 @@ def _dropped(updated: Updated) -> Iterator[Row]:
     if not updated.written:
         return
     report = updated.report
-    if report.left_over:
-        yield "dropped", Words(f"{_names(report.left_over)}: not asked for any more")
+    again = {
+        miss.nearest.place for miss in updated.misses if miss.reason == "not playable" and miss.nearest is not None
+    }
+    dropped = [one for one in report.left_over if (one.tape, one.exchange) not in again]
+    if dropped:
+        yield "dropped", Words(f"{_names(dropped)}: not asked for any more")
     if report.sockets:
-        yield "" if report.left_over else "dropped", Words(f"{count(report.sockets, 'WebSocket')} of the old tape")
+        yield "" if dropped else "dropped", Words(f"{count(report.sockets, 'WebSocket')} of the old tape")
 
 
 def _names(named: Sequence[Named]) -> str:
