@@ -8,7 +8,7 @@ from typing import Final
 
 from wiretape.errors import UsageError
 from wiretape.model.faults import Cut, Effect, Refusal, Reset, Slow, Stall
-from wiretape.replay.faults import AtAgent, AtCall, AtTool, Everywhere, Fault, Target
+from wiretape.replay.faults import FOREVER_MS, AtAgent, AtCall, AtTool, Everywhere, Fault, Target
 
 _ALLOWED: Final = """\
   429@3            call 3 is first answered with this status, 400 to 599
@@ -61,7 +61,8 @@ def _effect(what: str, given: Mapping[str, str]) -> Effect:
         case "reset":
             return Reset(_event(given))
         case "stall":
-            return Stall(_event(given), _milliseconds(given, "for"))
+            ms = _milliseconds(given, "for")
+            return Stall(_event(given), None if ms is None else min(ms, FOREVER_MS))
         case "slow":
             if "x" not in given:
                 raise _Wrong("it does not say how slow: slow@2:x10")

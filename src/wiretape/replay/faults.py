@@ -106,6 +106,11 @@ class FaultPlan:
         return [fault for fault in every if fault not in self._came]
 
 
+def paced(milliseconds: float, pace: float) -> float:
+    """A pause at a pace; never longer than anybody waits, which no timer would take."""
+    return min(max(0, milliseconds) * pace, FOREVER_MS) if pace > 0 else 0
+
+
 def slowed(pace: float, faults: Sequence[Fault]) -> float:
     """The pace of an answer. A slow one needs pauses: where none were asked for, the recorded ones are meant."""
     for fault in faults:

@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, StreamBody, body_bytes
-from wiretape.replay.faults import FOREVER_MS, marred, slowed
+from wiretape.replay.faults import FOREVER_MS, marred, paced, slowed
 from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray
 from wiretape.tape.codings import kept_encoded
 from wiretape.tape.redact_placeholders import PLACEHOLDER
@@ -108,9 +108,9 @@ def _recorded(exchange: Exchange, pace: float) -> Playback:
     if response is None:
         gone = exchange.ended_at if exchange.ended_at is not None else exchange.at
         ended = exchange.ended or Ended.RECORDER_STOPPED
-        return Playback(None, (), (), max(0, gone - exchange.at) * pace, cut=True, linger=linger, ended=ended)
+        return Playback(None, (), (), paced(gone - exchange.at, pace), cut=True, linger=linger, ended=ended)
     ended = exchange.ended or Ended.RECORDER_STOPPED
-    pause = max(0, response.headers_at - exchange.at) * pace if pace else 0
+    pause = paced(response.headers_at - exchange.at, pace)
     headers, encoding = _headers(response.headers)
     body = response.body
     if encoding and isinstance(body, BytesBody) and kept_encoded(encoding, body.data):
@@ -149,6 +149,6 @@ def _pieces(body: StreamBody, pace: float) -> Iterator[Piece]:
     if not pace or not body.ms:
         yield from (Piece(0, frame) for frame in frames)
         return
-    pauses = [body.ms[0], *(max(0, after - before) for before, after in pairwise(body.ms))]
-    yield from (Piece(pause * pace, frame) for pause, frame in zip(pauses, frames, strict=False))
+    pauses = [body.ms[0], *(after - before for before, after in pairwise(body.ms))]
+    yield from (Piece(paced(pause, pace), frame) for pause, frame in zip(pauses, frames, strict=False))
     yield from (Piece(0, frame) for frame in frames)

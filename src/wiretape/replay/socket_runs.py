@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from wiretape.model.faults import Slow, Stall
-from wiretape.replay.faults import Fault, slowed
+from wiretape.replay.faults import Fault, paced, slowed
 from wiretape.replay.recorded import Recorded, SocketCall
 
 
@@ -27,7 +27,7 @@ class Frame:
 
     def wait(self, pace: float) -> float:
         """Milliseconds to wait before it is sent."""
-        return self.pause * slowed(pace, self.faults) + self.late
+        return paced(self.pause, slowed(pace, self.faults)) + self.late
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,13 @@ def test_an_attempt_behind_all_faults_gets_the_recorded_answer(spec: str, data: 
     assert len(replay.report().injected) >= 1
 
 
+@pytest.mark.parametrize("spec", ["slow@1:x999999999", "stall@1:event=1:for=999999999m", "stall@1:for=999999999m"])
+def test_no_pause_is_longer_than_timers_take(spec: str) -> None:
+    recorded = exchange(1, HI, stream(*FRAMES, ms=[10, 20, 600_000, 700_000, 800_000]))
+    shown = playback(with_faults(recorded, faults=[spec]).answer(live(HI)))
+    assert max(shown.pause, *(piece.pause for piece in shown.pieces)) == FOREVER_MS
+
+
 def test_a_call_that_is_not_on_the_tape_is_refused_at_once() -> None:
     for spec in ("429@3", "429@tool=weather", "429@agent=calendar"):
         with pytest.raises(UsageError, match=r"hand\.tape has no call"):
