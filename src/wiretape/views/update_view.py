@@ -70,7 +70,7 @@ def _why(miss: Miss) -> str:
         case "diverged":
             return f"differs from {miss.nearest}"
         case "not playable" if miss.nearest is not None:
-            return f"the recorder had lost the answer of {miss.nearest}"
+            return f"the recorder lost what {miss.nearest} gave"
     return str(miss.reason)
 
 
@@ -78,9 +78,8 @@ def _dropped(updated: Updated) -> Iterator[Row]:
     if not updated.written:
         return
     report = updated.report
-    again = {
-        miss.nearest.place for miss in updated.misses if miss.reason == "not playable" and miss.nearest is not None
-    }
+    lost = [miss.nearest for miss in updated.misses if miss.reason == "not playable"]
+    again = {reference.place for reference in lost if reference is not None}
     dropped = [one for one in report.left_over if (one.tape, one.exchange) not in again]
     if dropped:
         yield "dropped", Words(f"{_names(dropped)}: not asked for any more")

@@ -29,7 +29,7 @@ def test_an_answer_that_its_recorder_lost_is_called_live(ended: Ended | None) ->
     assert said.file.getvalue() == (  # type: ignore[attr-defined]
         "  kept        0 calls\n"
         "  called live 1 exchange, recorded anew\n"
-        "              POST /v1/chat/completions: the recorder had lost the answer of call 1\n"
+        "              POST /v1/chat/completions: the recorder lost what call 1 gave\n"
         "updated t.tape\n"
     )
 
