@@ -90,8 +90,9 @@ def command(
     tokens beyond a tolerance. Calls that are new or have vanished, and other versions of client and SDK, are listed.
     The tape is never touched.
 
-    What CMD prints goes to stderr. Exit code: 1 says that the tape has drifted, 0 that it has not. Where nothing was
-    compared, because CMD failed or called no model, it is CMD's own code, or 2 if that is 0 or 1.
+    What CMD prints goes to stderr. Exit code: 1 says that the tape has drifted, 0 that it has not. Of a CMD that failed
+    the calls that it made are compared; where none of them has drifted, it is CMD's own code, or 2 if that is 1. Where
+    nothing was compared it is that, too, or 2 if CMD's is 0.
     """
     options = Asked(tape, **asked)  # type: ignore[arg-type]
     argv: list[str] = ctx.meta.get(_CMD, [])
@@ -132,10 +133,7 @@ def _run(asked: Asked, how: tuple[tuple[str, ...], bool, str | None, bool], argv
             verbose=asked.verbose,
         )
         check_run(options, argv)
-        code = _record(options, argv)
-        if code:
-            return code if code != DRIFTED else NOTHING_COMPARED
-        return _compare(asked, live, argv)
+        return _compare(asked, live, argv, _record(options, argv))
 
 
 def _record(options: Options, argv: Sequence[str]) -> int:
@@ -167,9 +165,6 @@ def _record(options: Options, argv: Sequence[str]) -> int:
         with held_signals():
             summary = recorder.close()
     report.troubles_again(summary)
-    if code:
-        own = f" (exit code {NOTHING_COMPARED}: {DRIFTED} is for a tape that has drifted)" if code == DRIFTED else ""
-        report.say(f"{Path(argv[0]).name} exited with {code}: nothing was compared{own}")
     return code
 
 
@@ -182,23 +177,39 @@ def _read(path: Path) -> Tape:
     return tape
 
 
-def _compare(asked: Asked, live: Path, argv: Sequence[str]) -> int:
+def _compare(asked: Asked, live: Path, argv: Sequence[str], code: int = 0) -> int:
+    """`code`: how the program ended. What it did until then is compared."""
     from wiretape.adapters.settings import load_settings
     from wiretape.replay.freshness import freshness
+    from wiretape.views.figures import count
     from wiretape.replay.values import ReplayOptions, Tier
 
     mask = tuple(load_settings(Path.cwd()).mask)
     options = ReplayOptions(Tier[asked.tier.upper()], mask=mask)
     found = freshness(_read(asked.tape), _read(live), options, asked.tolerance)
+    own = NOTHING_COMPARED if code == DRIFTED else code
     if not asked.against and not any(call.live is not None for call in found.calls):
-        click.echo("wiretape: NO MODEL CALL WAS SEEN: nothing was compared", err=True)
-        click.echo(f"  what is known of the program: wiretape doctor -- {shlex.join(argv)}", err=True)
-        return NOTHING_COMPARED
+        return _nothing_compared(argv, code, own)
+    missing = found.count("vanished") if code else 0
+    found = found.cut_short() if code else found
     if not asked.against:
         kept = str(asked.keep) if asked.keep else None
         found = found.model_copy(update={"live": kept or "a live run", "kept": kept})
     _print(found, asked, argv)
-    return DRIFTED if found.drifted else 0
+    if code:
+        rest = f", and came to {count(missing, 'call')} of the tape no more" if missing else ""
+        click.echo(f"wiretape {Path(argv[0]).name} exited with {code}{rest}", err=True)
+    return DRIFTED if found.drifted else own
+
+
+def _nothing_compared(argv: Sequence[str], code: int, own: int) -> int:
+    if code:
+        why = f" (exit code {own}: {DRIFTED} is for a tape that has drifted)" if code != own else ""
+        click.echo(f"wiretape {Path(argv[0]).name} exited with {code}: nothing was compared{why}", err=True)
+        return own
+    click.echo("wiretape: NO MODEL CALL WAS SEEN: nothing was compared", err=True)
+    click.echo(f"  what is known of the program: wiretape doctor -- {shlex.join(argv)}", err=True)
+    return NOTHING_COMPARED
 
 
 def _print(found: Freshness, asked: Asked, argv: Sequence[str]) -> None:
@@ -212,5 +223,7 @@ def _print(found: Freshness, asked: Asked, argv: Sequence[str]) -> None:
 
     program = shlex.join(argv) if argv else "CMD"
     program = program if program.isprintable() else f"{shlex.quote(argv[0])} …"
-    mend = f"wiretape record --update {shlex.quote(str(asked.tape))} -- {program}"
+    tape = shlex.quote(str(asked.tape))
+    how = f"-o {tape} --force" if found.answered_otherwise else f"--update {tape}"
+    mend = f"wiretape record {how} -- {program}"
     make_console().print(freshness_view(found, mend, full=asked.verbose), crop=False)

@@ -77,6 +77,16 @@ class Freshness(_Model):
     def count(self, verdict: Verdict) -> int:
         return sum(1 for call in self.calls if call.verdict == verdict)
 
+    @property
+    def answered_otherwise(self) -> bool:
+        """Whether a request that the tape answers has another answer now: recording only what it does not is no help."""
+        return any(call.tier is not None and call.changes for call in self.calls)
+
+    def cut_short(self) -> Freshness:
+        """What a run says that broke off: nothing about the calls that it did not come to."""
+        calls = tuple(call for call in self.calls if call.verdict != "vanished")
+        return self.model_copy(update={"calls": calls, "drifted": any(call.verdict != "same" for call in calls)})
+
 
 def freshness(
     recorded: Tape, live: Tape, options: ReplayOptions | None = None, tolerance: float = TOLERANCE

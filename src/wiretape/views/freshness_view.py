@@ -54,7 +54,9 @@ class _FreshnessView:
         yield Text()
         yield from labelled(console, "", self._verdict(), width, label_width=0)
         if found.drifted and self.mend:
-            yield Text(f"to re-record what drifted: {self.mend}", overflow="ignore", no_wrap=True)
+            what = "it anew, since requests are answered otherwise now" if found.answered_otherwise else "what drifted"
+            yield from labelled(console, "", Text(f"to record {what}:"), width, label_width=0)
+            yield Text(f"  {self.mend}", overflow="ignore", no_wrap=True)
 
     def _verdict(self) -> Text:
         found = self.found

@@ -57,8 +57,29 @@ def test_each_call_has_a_row_and_what_changed_stands_under_it(found: Freshness) 
         "user-agent                  sdk/1 → (nothing)\n"
         "\n"
         "drifted: 1 changed, 1 vanished, 1 same\n"
-        f"to re-record what drifted: {MEND}\n"
+        f"to record what drifted:\n  {MEND}\n"
     )
+
+
+def test_a_tape_whose_requests_are_answered_otherwise_must_be_recorded_anew() -> None:
+    old = [exchange(1, chat(user("one"))), exchange(2, chat(user("two")))]
+    limited = response({"error": {"message": "slow", "type": "limit"}}, 429)
+    for new, otherwise in (
+        ([exchange(1, chat(user("one")), limited), old[1]], True),
+        ([exchange(1, chat(user("eins")), limited), old[1]], False),
+        ([old[0]], False),
+    ):
+        found = freshness(tape(*old), tape(*new))
+        assert (found.drifted, found.answered_otherwise) == (True, otherwise)
+        assert ("to record it anew, since requests are answered otherwise now:\n" in shown(found)) is otherwise
+
+
+def test_of_a_run_that_broke_off_only_what_it_came_to_counts() -> None:
+    old = tape(exchange(1, chat(user("one"))), exchange(2, chat(user("two"))))
+    same = freshness(old, tape(old.exchanges[0])).cut_short()
+    assert ([call.verdict for call in same.calls], same.drifted) == (["same"], False)
+    changed = freshness(old, tape(exchange(1, chat(user("uno"))))).cut_short()
+    assert ([call.verdict for call in changed.calls], changed.drifted) == (["changed"], True)
 
 
 def test_a_fresh_tape_needs_no_command() -> None:
@@ -71,7 +92,7 @@ def test_a_fresh_tape_needs_no_command() -> None:
 def test_of_many_calls_the_same_ones_are_counted_only() -> None:
     old = [exchange(n, chat(user(f"question {n} of many"))) for n in range(1, 31)]
     found = freshness(tape(*old), tape(*old[:-1]))
-    assert len(shown(found).splitlines()) == 7
+    assert len(shown(found).splitlines()) == 8
     assert len(shown(found, full=True).splitlines()) == 36
 
 
