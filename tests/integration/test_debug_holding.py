@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,10 +60,12 @@ def asked_once(
                         break
             return b"".join(heard)
 
-        on.play(client)
+        over = threading.Event()  # the program goes on when this client has hung up
+        on.play(client, *([over.wait] if patience is not None else []))
         assert "call 1 is held with its answer" in on.type_in("break finish=stop", "continue")
         on.wait_for(lambda: b"".join(heard).count(COMMENT) >= 2)
         yield on, heard
+        over.set()
 
 
 def unchunked(data: bytes) -> tuple[str, bytes]:
@@ -112,8 +115,12 @@ def test_an_answer_whose_client_waits_can_be_edited_and_dropped_and_no_fault_tak
 def test_a_client_that_hangs_up_is_held_no_longer(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with asked_once(state, tmp_path / "a.tape", monkeypatch, patience=2) as (on, _):
         on.wait_for(lambda: on.live.held == [])
-        assert "no call is held" in on.type_in("serve 1")
-    assert one(tmp_path / "a.tape").ended is Ended.CLIENT_CLOSED
+        assert on.live.running
+        assert "call 1 is not held" in on.type_in("serve 1")
+    left = one(tmp_path / "a.tape")
+    assert left.ended is Ended.CLIENT_CLOSED
+    assert left.response is not None
+    assert body_bytes(left.response.body) == b""  # what it did not hear
 
 
 def test_a_drop_breaks_off_what_was_begun(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

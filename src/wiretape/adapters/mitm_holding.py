@@ -186,7 +186,7 @@ class HoldingAddon(RecordingAddon):
         x, gone = self.number_of(flow), False
         if x is not None and flow.metadata.pop(_HELD_BACK, False) and flow.websocket is None:
             gone = await self._decided(flow, x)
-            self._record(flow, x)
+            self._record(flow, x, heard=not gone)
         if gone or flow.metadata.get(_DROPPED):
             self._end(flow, Ended.CLIENT_CLOSED if gone else Ended.UPSTREAM_CLOSED)
         else:
@@ -209,13 +209,13 @@ class HoldingAddon(RecordingAddon):
         if x is not None:
             await self._harmless(self._sockets.heard, flow, x)
 
-    def _record(self, flow: http.HTTPFlow, x: int) -> None:
-        """What the program gets is what the tape has."""
+    def _record(self, flow: http.HTTPFlow, x: int, heard: bool) -> None:
+        """What the program gets is what the tape has. `heard`: it gets the body, too."""
         response = flow.response
         if response is None or flow.metadata.get(_DROPPED):
             return
         self._safely(self._recorder.response, x, response.status_code, pairs_of(response.headers))
-        if response.raw_content:
+        if heard and response.raw_content:
             self._safely(self._recorder.response_data, x, response.raw_content)
 
     async def _after(self, flow: http.HTTPFlow, x: int) -> None:
