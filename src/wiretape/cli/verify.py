@@ -181,8 +181,8 @@ def _compare(asked: Asked, live: Path, argv: Sequence[str], code: int = 0) -> in
     """`code`: how the program ended. What it did until then is compared."""
     from wiretape.adapters.settings import load_settings
     from wiretape.replay.freshness import freshness
-    from wiretape.views.figures import count
     from wiretape.replay.values import ReplayOptions, Tier
+    from wiretape.views.figures import count
 
     mask = tuple(load_settings(Path.cwd()).mask)
     options = ReplayOptions(Tier[asked.tier.upper()], mask=mask)

@@ -79,7 +79,7 @@ class Freshness(_Model):
 
     @property
     def answered_otherwise(self) -> bool:
-        """Whether a request that the tape answers has another answer now: recording only what it does not is no help."""
+        """Whether a request that the tape answers has another answer now: to record only the rest is no help."""
         return any(call.tier is not None and call.changes for call in self.calls)
 
     def cut_short(self) -> Freshness:

@@ -93,7 +93,7 @@ def test_of_many_calls_the_same_ones_are_counted_only() -> None:
     old = [exchange(n, chat(user(f"question {n} of many"))) for n in range(1, 31)]
     found = freshness(tape(*old), tape(*old[:-1]))
     assert len(shown(found).splitlines()) == 8
-    assert len(shown(found, full=True).splitlines()) == 36
+    assert len(shown(found, full=True).splitlines()) == 37
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
