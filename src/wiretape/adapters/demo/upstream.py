@@ -21,6 +21,7 @@ from typing import Any
 from wiretape.adapters.demo.script import answer_for
 from wiretape.adapters.demo.streaming import sse
 
+_KEYS = {"OPENAI_API_KEY": "none", "DEEPSEEK_API_KEY": "none"}  # SDKs refuse to start without one
 _GAP = 0.004  # seconds between two events of a streamed answer
 
 
@@ -109,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with serve(options.port) as upstream, suppress(KeyboardInterrupt):
         variables = {"DEEPSEEK_BASE_URL": upstream.url, "OPENAI_BASE_URL": f"{upstream.url}/v1"}
         if options.cmd:
-            return subprocess.run(options.cmd, env={**os.environ, **variables}, check=False).returncode
+            return subprocess.run(options.cmd, env={**_KEYS, **os.environ, **variables}, check=False).returncode
         print(" ".join(f"{name}={value}" for name, value in variables.items()), flush=True)
         threading.Event().wait()
     return 0
