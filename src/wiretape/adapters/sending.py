@@ -94,6 +94,8 @@ class Sending:
             return
         for number, piece in enumerate(shown.pieces):
             await self._pause(piece.pause)
+            if self._is_closing:
+                raise ClientGone  # asyncio would complain of each further piece
             if piece.data:
                 await self._send({"type": "http.response.body", "body": piece.data, "more_body": True})
             if number % _FAIR == 0:
@@ -108,6 +110,11 @@ class Sending:
             length = sum(len(piece.data) for piece in shown.pieces) + (1 if shown.cut else 0)
             headers.append((b"content-length", b"%d" % length))
         await self._send({"type": "http.response.start", "status": shown.status, "headers": headers})
+
+    @property
+    def _is_closing(self) -> bool:
+        transport: asyncio.Transport | None = self._scope.get(TRANSPORT)
+        return transport is not None and transport.is_closing()
 
     @property
     def _knows_no_chunks(self) -> bool:

@@ -67,7 +67,7 @@ class PlayedSocket(asyncio.Protocol):
 
     @property
     def _ended(self) -> bool:
-        return self._talk.over or self._gone.is_set()
+        return self._talk.over or self._gone.is_set() or self._transport.is_closing()
 
     async def _say(self) -> None:
         while self._waiting and self._hold is not None:

@@ -1,4 +1,4 @@
-"""How answers are sent to clients of HTTP/1.0, who know no chunks."""
+"""How answers are sent to clients of HTTP/1.0, who know no chunks, and to those who have gone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wiretape.adapters.sending import Scope, Sending
+from wiretape.adapters.sending import TRANSPORT, Scope, Sending
 from wiretape.replay.playback import Piece, Playback
 
 PIECES = (Piece(0, b"data: 1\n\n"), Piece(0, b"data: 2\n\n"))
@@ -40,3 +40,25 @@ def test_a_stream_has_a_length_where_there_are_no_chunks_and_more_than_came_wher
     assert dict(told[0]["headers"]).get(b"content-length") == length
     assert b"".join(one["body"] for one in told[1:]) == b"data: 1\n\ndata: 2\n\n"
     assert told[-1]["more_body"] is cut
+
+
+class Closing(asyncio.Transport):
+    def is_closing(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+
+def test_nothing_more_is_written_to_a_connection_that_is_closing() -> None:
+    told: list[MutableMapping[str, Any]] = []
+
+    async def nothing() -> MutableMapping[str, Any]:
+        raise AssertionError("nothing is waited for")
+
+    async def send(one: MutableMapping[str, Any]) -> None:
+        told.append(one)
+
+    scope: Scope = {"type": "http", "http_version": "1.1", TRANSPORT: Closing()}
+    asyncio.run(Sending(scope, nothing, send).play(Playback(200, EVENTS, PIECES, streamed=True)))
+    assert [one["type"] for one in told] == ["http.response.start"]
