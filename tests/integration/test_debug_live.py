@@ -221,12 +221,15 @@ def test_the_real_model_is_asked_for_one_call_and_the_tape_does_not_miss_it(tmp_
             shown = on.type_in("break new~one", "continue")
             assert not beside.path.exists()
             shown = on.type_in("live")
-            assert f"is asked of the real model (kept in {beside.path})".replace(" ", "") in "".join(shown.split())
+            assert f"is asked of the real model (its answer is kept in {beside.path})".replace(" ", "") in "".join(
+                shown.split()
+            )
             on.type_in("continue")
             assert _text(on.result()) == "answer 1 to: one"
             assert _text(on.result(1)) == "answer to two"
         assert model.asked == ["one"]
     assert on.session.report().missed == ()
+    assert on.session.report().left_over == ()
     assert beside.path == tmp_path / "a-live.tape"
     assert beside.kept == 1
     tape = read_tape(beside.path)

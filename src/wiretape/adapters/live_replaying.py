@@ -185,7 +185,9 @@ class _Call:
         response = await ask(self._request, self._exchanges.now, self._live_tape)
         live = replace(self._opened, response=response, ended=Ended.COMPLETE, ended_at=self._exchanges.now)
         what = f"{self._request.method} {self._request.url}"
-        self._session.withhold(self._outcome, Stray(self._outcome.number, what, "asked live, in the debugger"))
+        self._session.withhold(
+            self._outcome, Stray(self._outcome.number, what, "asked live, in the debugger"), again=False
+        )
         self._outcome = Answer(self._outcome.number, _reference(self._outcome, what), live, Tier.EXACT)
 
     async def _rewrite(self, body: Any) -> None:

@@ -112,7 +112,7 @@ def _serve(debugger: Debugger, rest: str) -> Reply:
 def _live(debugger: Debugger, rest: str) -> Reply:
     live = live_of(debugger, "live")
     held, _ = _which(live, rest, "live", "live")
-    kept = f" (kept in {live.kept_in})" if live.kept_in else ""
+    kept = f" (its answer is kept in {live.kept_in})" if live.kept_in else ""
     return _done(live, held, AskLive(), f"is asked of the real model{kept}")
 
 

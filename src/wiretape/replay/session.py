@@ -250,10 +250,10 @@ class ReplaySession:
         self._instead(missed, answer)
         return answer
 
-    def withhold(self, outcome: Outcome, instead: Outcome) -> None:
-        """Something else was given in the place of an outcome. A recorded answer is left for the next attempt."""
+    def withhold(self, outcome: Outcome, instead: Outcome, again: bool = True) -> None:
+        """Something else was given in the place of an outcome. `again`: its answer is left for the next attempt."""
         self._instead(outcome, instead)
-        reference = outcome.reference if isinstance(outcome, Answer) else None
+        reference = outcome.reference if isinstance(outcome, Answer) and again else None
         recorded = next((r for r in self._recorded if r.reference == reference), None)
         if recorded is not None:
             self._owed.add(recorded.order)
