@@ -219,6 +219,7 @@ PYTHON = Preset("python", "a Python program", "3.13", variables=(_AIOHTTP,))
 PROGRAM = Preset("program", "a program that wiretape does not know", None, variables=(_AIOHTTP,))
 
 REASONS: dict[str, str] = {
+    "WIRETAPE_TOOLS": "functions that `@wiretape.tool` wraps are recorded, or answered, here",
     "HTTPS_PROXY": "requests over TLS go through this port",
     "HTTP_PROXY": "plain requests go through this port",
     "ALL_PROXY": "for clients that read no other proxy variable",

@@ -18,6 +18,7 @@ from wiretape.views.printable import one_line
 from wiretape.views.terminal import make_console
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import decode, default_registry
+from wiretape.wire.tool_exchange import is_tool_exchange
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -57,6 +58,7 @@ class LiveReport:
             None
         )  # told of calls on a connection that stays open
         self.calls = 0  # model calls that were decoded here
+        self._tools = 0  # calls of wrapped tools
 
     def exchange(self, exchange: Exchange) -> None:
         """A line for each model call of an exchange that has ended; in a flood of them, for as many as can be read."""
@@ -65,6 +67,9 @@ class LiveReport:
             self._lines(follower.rest(exchange))
             return
         self._missed.pop(exchange.number, None)
+        if is_tool_exchange(exchange):
+            self._tools += 1
+            return
         if self.calls and not self._pace.allows():
             self._unsaid += 1
             return
@@ -143,7 +148,7 @@ class LiveReport:
         if lost[_MOST_LOST:]:
             self.say(f"answered 404, too: {_count(len(lost) - _MOST_LOST, 'other path')}", "yellow")
         if self.calls == 0:
-            self._no_calls(bypassed, summary.exchanges, code)
+            self._no_calls(bypassed, summary.exchanges - self._tools, code)
             return
         if by_proxy := sorted(self._hosts & set(opened)):
             self.say(

@@ -8,6 +8,7 @@ import pytest
 from wiretape.adapters.preparing import Prepared, explained, prepare
 from wiretape.adapters.routes import base_url_variables
 from wiretape.adapters.surroundings import look_around
+from wiretape.adapters.tool_route import tool_variables
 
 CODEX = '[model_providers.corp]\nbase_url = "https://llm.corp.example/v1"\n[model_providers."a b"]\nbase_url = "http://x:1"\n'
 
@@ -118,7 +119,9 @@ def test_the_users_own_value_goes_before_a_presets(tmp_path: Path) -> None:
 def test_every_variable_is_explained(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("ANTHROPIC_BASE_URL=https://two.example\n")
     around = look_around(["x"], {"OPENAI_BASE_URL": "https://one.example/v1"}, tmp_path)
-    reasons = {setting.name: setting.why for setting in explained(base_url_variables(around.environ, 1), around)}
+    variables = base_url_variables(around.environ, 1) | tool_variables("record", 1)
+    reasons = {setting.name: setting.why for setting in explained(variables, around)}
+    assert reasons["WIRETAPE_TOOLS"] == "functions that `@wiretape.tool` wraps are recorded, or answered, here"
     assert reasons["OPENAI_BASE_URL"].startswith("your own value")
     assert str(tmp_path / ".env") in reasons["ANTHROPIC_BASE_URL"]
     assert reasons["GROQ_BASE_URL"].startswith("the provider's default")

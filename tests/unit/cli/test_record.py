@@ -12,6 +12,8 @@ from rich.console import Console
 
 from wiretape.cli.main import main
 from wiretape.cli.record_report import LiveReport, _checklist, _clues, _keys, _Pace, _wrapped
+from wiretape.tape.recorder import RecorderSummary
+from wiretape.wire.tool_exchange import ToolAnswer, made_exchange
 
 
 def test_without_mitmproxy_it_says_what_to_install(
@@ -111,3 +113,12 @@ def test_a_flood_of_calls_is_thinned_and_a_trickle_is_not(monkeypatch: pytest.Mo
     assert sum(flood) == pytest.approx(15, abs=1)
     now += 60
     assert all(pace.allows() for _ in range(10))
+
+
+def test_the_calls_of_wrapped_tools_are_not_taken_for_models_of_an_unknown_format(tmp_path: Path) -> None:
+    report = LiveReport(tmp_path / "t.tape", ["agent"])
+    said = spoken(report, 100, terminal=False)
+    report.exchange(made_exchange("weather", {"city": "Bern"}, ToolAnswer("7", 7)))
+    report.summary(RecorderSummary(1, (), (), incomplete=False), [], [], 0)
+    assert "NO MODEL CALL WAS SEEN" in said.getvalue()
+    assert "in no wire format that wiretape knows" not in said.getvalue()
