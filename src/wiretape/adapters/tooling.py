@@ -245,11 +245,17 @@ def _answered(context: Inside, name: str, asked: Json) -> ToolAnswer:
 def _of_tape(tape: Tape) -> Callable[[str, Json], ToolAnswer]:
     """A tape outside of any context: each stub counts for itself."""
     from wiretape.replay.session import ReplaySession
-    from wiretape.replay.values import Miss, ReplayOptions
+    from wiretape.replay.values import Miss, MissReason, ReplayOptions
 
     session = ReplaySession([tape], ReplayOptions())
     name_of_tape = str(tape.path or "…")
-    session.mend = lambda reason: f'  to record it: run this once in wiretape.record("{name_of_tape}", force=True)'
+
+    def mended(reason: MissReason) -> str:
+        if reason == "already played":
+            return "  each recorded result is given once: another stub (tape.tool) begins anew"
+        return f'  to record it: run this once in wiretape.record("{name_of_tape}", force=True)'
+
+    session.mend = mended
 
     def ask(name: str, asked: Json) -> ToolAnswer:
         outcome = session.call_tool(name, asked)

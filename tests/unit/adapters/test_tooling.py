@@ -348,7 +348,9 @@ def test_stubs_answer_by_arguments_in_a_replay_and_from_a_tape_on_disk(tmp_path:
         assert [stub(city="Rome"), stub({"city": "Bern"})] == [rome, bern]
     stub = wiretape.read_tape(tmp_path / "x.tape").tool("weather")
     assert stub(city="Rome") == rome
-    with pytest.raises(wiretape.MissError, match="it was already played"):
+    with pytest.raises(
+        wiretape.MissError, match="it was already played\n  each recorded result is given once: another stub"
+    ):
         stub(city="Rome")
     later = wiretape.read_tape(tmp_path / "x.tape").tool("weather", is_async=True)
     assert asyncio.run(later(city="Bern")) == bern
