@@ -33,6 +33,8 @@ LONG = {
     "test_suites",
     "test_verify",
 }
+# Type-checks all of wiretape, which says the same on each version.
+LONG_TESTS = {"test_a_user_s_strict_type_checker_knows_the_forms"}
 QUICK = os.environ.get("WIRETAPE_TESTS") == "quick"
 
 # Machines that are shared are slow at times: how long an example takes says nothing about it.
@@ -55,15 +57,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out slow tests where quick is asked for; pytest counts what was deselected."""
     if not QUICK:
         return
-    left_out = [item for item in items if item.get_closest_marker("slow") is not None]
+    left_out = [item for item in items if _takes_long(item)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item.get_closest_marker("slow") is None]
+    items[:] = [item for item in items if not _takes_long(item)]
 
 
 def pytest_collection_finish() -> None:
     """Thousands of tests and what they import stay to the end: no collection of garbage needs to look at them."""
     gc.collect()
     gc.freeze()
+
+
+def _takes_long(item: pytest.Item) -> bool:
+    return item.name in LONG_TESTS or item.get_closest_marker("slow") is not None
 
 
 def _module_takes_long(path: Path) -> bool:
