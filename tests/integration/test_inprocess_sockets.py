@@ -97,6 +97,36 @@ def by_httpx2_async(url: str, said: list[str]) -> list[str]:
     return asyncio.run(run())
 
 
+def by_httpx2_trio(url: str, said: list[str]) -> list[str]:
+    trio = pytest.importorskip("trio", reason="trio is not installed")
+
+    async def run() -> list[str]:
+        async with httpx2.AsyncClient() as client, client.websocket(url) as socket:
+            heard = []
+            for text in said:
+                await socket.send_text(text)
+                heard.append(str(await socket.receive_text(timeout=5)))
+            return heard
+
+    return list(trio.run(run))
+
+
+def by_websockets_trio(url: str, said: list[str]) -> list[str]:
+    trio = pytest.importorskip("trio", reason="trio is not installed")
+    connect = pytest.importorskip("websockets.trio.client", reason="this version has no client for trio").connect
+
+    async def run() -> list[str]:
+        async with connect(url, max_size=None) as socket:
+            heard = []
+            for text in said:
+                await socket.send(text)
+                with trio.fail_after(5):
+                    heard.append(str(await socket.recv()))
+            return heard
+
+    return list(trio.run(run))
+
+
 Talk = Callable[[str, list[str]], list[str]]
 DOORS: dict[str, Talk] = {
     "websockets": by_websockets,
@@ -105,6 +135,7 @@ DOORS: dict[str, Talk] = {
     "httpx2": by_httpx2,
     "httpx2-async": by_httpx2_async,
 }
+ON_TRIO: dict[str, Talk] = {"httpx2": by_httpx2_trio, "websockets": by_websockets_trio}
 SAID = ["hello", "你好 " * 8_000, '{"type": "x"}']
 
 
@@ -118,6 +149,17 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path
             assert talk(url, SAID) == SAID
         made[name] = (path, url)
     return made
+
+
+@pytest.mark.parametrize("library", ON_TRIO)
+def test_sockets_on_trio_are_recorded_and_replayed(library: str, tmp_path: Path) -> None:
+    path = tmp_path / "trio.tape"
+    with Upstream() as upstream, wiretape.record(path):
+        url = f"ws{upstream.url.removeprefix('http')}/ws"
+        assert ON_TRIO[library](url, SAID) == SAID
+    with wiretape.replay(path) as ctx:
+        assert ON_TRIO[library](url, SAID) == SAID
+    assert not ctx.report.left_over
 
 
 @pytest.mark.parametrize("name", DOORS)

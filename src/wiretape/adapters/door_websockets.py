@@ -1,12 +1,14 @@
 """The door for `websockets`: its sans-IO protocol, which its asyncio, trio and threading sides share, is tapped.
 
-A replayed connection is made to a pair of sockets instead of the network (asyncio and threading).
+A replayed connection is made to a pair of sockets instead of the network.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +31,11 @@ def patches(module: ModuleType) -> list[Patch]:
         case "websockets.asyncio.client":
             name = "open_tcp_connection" if hasattr(module.connect, "open_tcp_connection") else "create_connection"
             return [Patch(module.connect, name, _open_async)]
+        case "websockets.trio.client":
+            return [
+                Patch(module.connect, "open_tcp_stream", _open_trio),
+                Patch(module.connect, "enable_tls", _enable_tls_trio),
+            ]
     if hasattr(module, "reconnect"):
         return [
             Patch(module.reconnect, "open_socket", _open_socket),
@@ -140,11 +147,38 @@ def _enable_tls(original: Callable[..., Any]) -> Callable[..., Any]:
     return enable_tls
 
 
+def _open_trio(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    async def open_tcp_stream(connecter: Any) -> Any:
+        context = _replaying(connecter.ws_uri)
+        connecter.__dict__[_TAP] = context is not None
+        if context is None:
+            return await original(connecter)
+        trio = import_module("trio")
+        return trio.SocketStream(trio.socket.from_stdlib_socket(connected(context, _url(connecter.ws_uri))))
+
+    return open_tcp_stream
+
+
+def _enable_tls_trio(original: Callable[..., Any]) -> Callable[..., Any]:
+    async def enable_tls(connecter: Any, stream: Any) -> Any:
+        return stream if connecter.__dict__.get(_TAP) else await original(connecter, stream)
+
+    return enable_tls
+
+
 class _NoTls:
     """Stands for an SSL context where the socket leads to this process."""
 
     def wrap_socket(self, sock: Any, **kwargs: Any) -> Any:
         return sock
+
+
+class _Pair(socket.socket):
+    """An end of a pair of sockets, where a library takes it for one of TCP's."""
+
+    def setsockopt(self, level: int, *option: Any) -> None:
+        if level != socket.IPPROTO_TCP:
+            super().setsockopt(level, *option)
 
 
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -158,6 +192,7 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
         if context is None:
             return original(uri, **kwargs)
         tls = {"ssl": _NoTls()} if parsed.secure else {}
-        return original(uri, **{**kwargs, **tls, "sock": connected(context, _url(parsed))})
+        sock = _Pair(fileno=connected(context, _url(parsed)).detach())
+        return original(uri, **{**kwargs, **tls, "sock": sock})
 
     return connect

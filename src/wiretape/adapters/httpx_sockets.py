@@ -5,8 +5,8 @@ The streams have the methods of httpcore's; both kinds of client find theirs.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import functools
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -87,24 +87,40 @@ class Played:
 
 
 class AsyncPlayed(Played):
-    """Runs on asyncio."""
+    """Waits with anyio, as the library does: on asyncio or trio."""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        loop = asyncio.get_running_loop()
-        self._sock.setblocking(False)
-        try:
-            return await asyncio.wait_for(loop.sock_recv(self._sock, max_bytes), timeout)
-        except TimeoutError as late:
-            raise self._timeout(str(late)) from late
-        except OSError as broken:
-            raise self._read_error(str(broken)) from broken
+        import anyio
+
+        data: bytes = await self._awaited(
+            self._read_error, timeout, lambda: self._sock.recv(max_bytes), anyio.wait_readable
+        )
+        return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._sock.setblocking(False)
-        try:
-            await asyncio.wait_for(asyncio.get_running_loop().sock_sendall(self._sock, buffer), timeout)
-        except OSError as broken:
-            raise self._write_error(str(broken)) from broken
+        import anyio
+
+        rest = memoryview(buffer)
+        while rest:
+            send = functools.partial(self._sock.send, rest)
+            sent = await self._awaited(self._write_error, timeout, send, anyio.wait_writable)
+            rest = rest[sent:]
 
     async def aclose(self) -> None:
         self.close()
+
+    async def _awaited(self, error: Any, timeout: float | None, call: Callable[[], Any], ready: Any) -> Any:
+        import anyio
+
+        try:
+            self._sock.setblocking(False)
+            with anyio.fail_after(timeout):
+                while True:
+                    try:
+                        return call()
+                    except BlockingIOError:
+                        await ready(self._sock)
+        except TimeoutError as late:
+            raise self._timeout(str(late)) from late
+        except (OSError, anyio.ClosedResourceError) as broken:
+            raise error(str(broken)) from broken

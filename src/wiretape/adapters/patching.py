@@ -26,6 +26,7 @@ DOORS = {
     "websockets.protocol": "door_websockets",
     "websockets.asyncio.client": "door_websockets",
     "websockets.sync.client": "door_websockets",
+    "websockets.trio.client": "door_websockets",
 }
 
 
