@@ -35,7 +35,8 @@ def check_tape(options: Options) -> None:
     there = any(path.exists() and path.stat().st_size for path in (tape, journal_path(tape)))
     if there and not (options.append or options.force or _holds_nothing(tape)):
         raise UsageError(
-            f"{tape} exists already, and nothing was recorded\n  --append goes on with it, --force replaces it"
+            f"{tape} exists already, and nothing was recorded\n"
+            "  --append goes on with it, --force replaces it, --update keeps what still answers of it"
         )
     if tape.parent == Path("captures"):
         tape.parent.mkdir(exist_ok=True)
