@@ -79,9 +79,7 @@ class Replaying:
         self._session = session
         self._authority = authority
         self._trouble = trouble
-        self._app = ToolApp(
-            session, pace, on_outcome=on_outcome, interpose=interpose, on_reset=self._reset, lock=lock
-        )
+        self._app = ToolApp(session, pace, on_outcome=on_outcome, interpose=interpose, on_reset=self._reset, lock=lock)
         self._listening = listen(port)
         self._gate_listening = listen(proxy_port)
         self.port: int = self._listening.getsockname()[1]
