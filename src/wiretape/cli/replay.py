@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import signal
@@ -199,6 +200,8 @@ def check(options: Options) -> None:
                 f"--pass {glob} would let calls through to {provider}, which serves models: live ones, at your cost\n"
                 "  --pass is for the hosts of the agent's own tools: name them more narrowly"
             )
+    if math.isnan(options.pace):
+        raise UsageError("--pace needs a number: 0 at once, 1 as recorded, 2 twice as slowly")
     if options.report is not None:
         _check_report(options.report)
 

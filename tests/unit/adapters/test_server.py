@@ -30,6 +30,9 @@ class Transport:
     def close(self) -> None:
         self.closed = True
 
+    def is_closing(self) -> bool:
+        return self.closed
+
 
 class Client:
     """Speaks ASGI to the app. `hangs_up_after`: seconds until it goes away."""

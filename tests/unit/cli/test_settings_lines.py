@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from wiretape.cli.main import main
 from wiretape.cli.settings_lines import say_what_goes_past
 
 SAID = (
@@ -32,3 +33,8 @@ def test_an_old_node_is_named_before_it_runs(
 def test_nothing_is_asked_of_other_programs(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     say_what_goes_past(argv, "and on no tape")
     assert capsys.readouterr().err == ""
+
+
+def test_a_pace_that_is_no_number_is_refused_before_anything_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", "no.tape", "--pace", "nan", "--", "true"]) == 2
+    assert "--pace needs a number" in capsys.readouterr().err
