@@ -15,7 +15,7 @@ from wiretape.replay.mask import Masker
 from wiretape.replay.recorded import Recorded
 from wiretape.replay.tool_book import NotFound, ToldResult, ToolBook, told_by_servers, told_by_tools, told_on_the_wire
 from wiretape.replay.values import Answer, Difference, Miss, MissReason, Reference, ReplayOptions
-from wiretape.wire.tool_exchange import ToolAnswer, answered, made_exchange
+from wiretape.wire.tool_exchange import ToolAnswer, answered, called, is_tool_exchange, made_exchange
 
 _SHOWN = 3  # differences written out; the rest are counted
 
@@ -51,6 +51,11 @@ class ToolPlay:
         own: list[ToldResult] = []
         for position in range(len(runs)):
             own += told_by_tools((one.exchange for one in recorded if one.tape == position), str(position))
+        self._unended = {
+            called(one.exchange)[0]: one.exchange.number
+            for one in recorded
+            if is_tool_exchange(one.exchange) and answered(one.exchange) is None
+        }
         known = {told.name for told in own}
         wire = [
             told
@@ -98,6 +103,8 @@ class ToolPlay:
         return Miss(number, f"tool {name}", reason, "\n".join(lines), nearest, apart)
 
     def _story(self, name: str, found: NotFound) -> list[str]:
+        if found.nearest is None and name in self._unended:
+            return [f"  x{self._unended[name]} is a call of it, which ended without a result when it was recorded"]
         if found.nearest is None:
             known = f"its tools are {', '.join(found.known)}" if found.known else "it has no results of tools"
             return [f"  it was never recorded: the tape has no call of {name}; {known}"]

@@ -173,6 +173,11 @@ def test_a_call_that_was_cancelled_has_no_answer(tape: Path, monkeypatch: pytest
         asyncio.run(cancelled())
     (one,) = read_tape(tape).exchanges
     assert (one.response, one.ended) == (None, Ended.CLIENT_CLOSED)
+    with (
+        replayed(tape, monkeypatch),
+        pytest.raises(wiretape.MissError, match="x1 is a call of it, which ended without"),
+    ):
+        asyncio.run(endless())
 
 
 def test_threads_ask_at_the_same_time(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
