@@ -32,7 +32,8 @@ TRANSCRIPTS: dict[str, tuple[str, list[str]]] = {
         ["print usage", "goto 4", "print usage.cached", "print cached / input", "print request.messages[-1]",
          "print response.blocks[0].text", "print $.request.messages[*].role", "print answer", "context", "context new",
          "context 2 full", "cache", "diff", "diff 2", "diff 1 2", "list", "goto 1.1", "print tool",
-         "print arguments.request", "show full", "print wire.request.body.model", "print request.mesages", "print request.messages[9]"],
+         "print arguments.request", "show full",
+         "print wire.request.body.model", "print request.mesages", "print request.messages[9]"],
     ),
     "searching": (
         "subagents",
