@@ -8,7 +8,7 @@ what an MCP server answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 
 import orjson
@@ -108,13 +108,14 @@ class ToolBook:
         for tier in Tier:
             if tier > self._tier:
                 return
-            for number in self._like(tier, name, arguments):
+            for number in self._like(tier, name, arguments, given):
                 if bool(self._given[number]) == given:
                     yield tier, number
 
-    def _like(self, tier: Tier, name: str, arguments: Json) -> Sequence[int]:
+    def _like(self, tier: Tier, name: str, arguments: Json, given: bool) -> Iterable[int]:
         if tier is Tier.EXACT:  # a placeholder in what was recorded matches anything
-            return [n for n in self._by_name.get(name, ()) if same(self._told[n].arguments, arguments)]
+            there = self._by_name.get(name, ())
+            return (n for n in there if self._given[n] == given and same(self._told[n].arguments, arguments))
         index = self._keys.get((tier, name))
         if index is None:
             index = self._keys[tier, name] = {}
