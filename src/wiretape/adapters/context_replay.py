@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -66,7 +67,7 @@ class Replay(Context):
             raise UsageError(f"pace is {pace!r}: 0 plays at once, 1 as recorded, 2 twice as slowly")
         self._globs = [glob.lower() for glob in several(pass_hosts)]
         self._repeat = repeat
-        self._mask = several(mask)
+        self._mask = tuple(_expression(pattern) for pattern in several(mask))
         self._faults = tuple(parse_fault(spec) for spec in several(faults))
         age_limit(max_age, max_age_action)  # what cannot be meant is said at once
         self._max_age, self._max_age_action = max_age, max_age_action
@@ -164,6 +165,15 @@ class Replay(Context):
             raise MissInterrupt(outcome.message)
         shown = playback(outcome, self.pace)
         return timed_out(shown) if isinstance(outcome, Injected) and outcome.fault.stalls else shown
+
+
+def _expression(pattern: str) -> str:
+    """Says of a pattern that cannot be meant that it is this one: others come from the settings."""
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"mask = {pattern!r} is no regular expression: {error}") from None
+    return pattern
 
 
 def _mended(tape: str, reason: MissReason) -> str:

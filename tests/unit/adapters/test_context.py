@@ -85,3 +85,8 @@ def test_one_host_may_be_given_as_a_string(tmp_path: Path, monkeypatch: pytest.M
 def test_a_pace_that_cannot_be_meant_is_refused() -> None:
     with pytest.raises(UsageError, match="pace is -1: 0 plays at once"):
         wiretape.replay(TAPE, pace=-1)
+
+
+def test_a_pattern_that_is_none_is_named_and_not_blamed_on_the_settings() -> None:
+    with pytest.raises(UsageError, match=r"^mask = '\(' is no regular expression: missing \)[^\n]*$"):
+        wiretape.replay(TAPE, mask=["fine", "("])
