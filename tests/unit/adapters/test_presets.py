@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from wiretape.adapters import tool_route
 from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.presets import NODE, PRESETS, PROGRAM, PYTHON, REASONS, Preset
 from wiretape.adapters.routes import base_url_problem
@@ -51,7 +52,7 @@ def test_configuration_can_be_overridden_as_its_preset_says(preset: Preset) -> N
 
 
 def test_every_variable_that_all_programs_get_has_a_reason() -> None:
-    names = {name.upper() for name in (*proxy_variables(1), *REPLACING, *ADDING)}
+    names = {name.upper() for name in (*proxy_variables(1), *REPLACING, *ADDING, tool_route.VARIABLE)}
     assert names == set(REASONS)
 
 
