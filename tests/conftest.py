@@ -42,6 +42,7 @@ settings.register_profile(
     "wiretape", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=10 if QUICK else 30)
 )
 settings.load_profile("wiretape")
+gc.disable()  # until the tests are collected: they and what they import stay to the end
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -63,9 +64,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests and what they import stay to the end: no collection of garbage needs to look at them."""
-    gc.collect()
+    """From now on there is garbage, and none of it among what has been loaded."""
     gc.freeze()
+    gc.enable()
 
 
 def _takes_long(item: pytest.Item) -> bool:
