@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from wiretape.model.call import CallRequest, Message, ModelCall, ToolResult
+from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.answer_shape import answer_differences, message_shape_of, usage_differences
 from wiretape.replay.canonical import canonical
@@ -47,13 +48,17 @@ class Change(_Model):
 
 
 class CallFreshness(_Model):
-    """One call. `tier`: how alike the requests are, as replay has it; null where they differ for good."""
+    """One call. `tier`: how alike the requests are, as replay has it; null where they differ for good.
+
+    `lost`: the tape's recorder lost the answer.
+    """
 
     verdict: Verdict
     recorded: int | None
     live: int | None
     what: str
     tier: str | None = None
+    lost: bool = False
     changes: tuple[Change, ...] = ()
 
 
@@ -80,7 +85,7 @@ class Freshness(_Model):
     @property
     def answered_otherwise(self) -> bool:
         """Whether a request that the tape answers has another answer now: to record only the rest is no help."""
-        return any(call.tier is not None and call.changes for call in self.calls)
+        return any(call.tier is not None and call.changes and not call.lost for call in self.calls)
 
     def cut_short(self) -> Freshness:
         """What a run says that broke off: nothing about the calls that it did not come to."""
@@ -129,6 +134,7 @@ class _Comparing:
             live=now.number,
             what=what,
             tier=pair.tier.word if pair.tier is not None else None,
+            lost=was.ended in (None, Ended.RECORDER_STOPPED),
             changes=changes,
         )
 

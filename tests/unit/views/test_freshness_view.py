@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,13 @@ def test_a_tape_whose_requests_are_answered_otherwise_must_be_recorded_anew() ->
         found = freshness(tape(*old), tape(*new))
         assert (found.drifted, found.answered_otherwise) == (True, otherwise)
         assert ("to record it anew, since requests are answered otherwise now:\n" in shown(found)) is otherwise
+
+
+def test_an_answer_that_the_recorder_lost_is_one_that_an_update_asks_for() -> None:
+    whole = exchange(1, chat(user("one")))
+    found = freshness(tape(replace(whole, response=None, ended=None)), tape(whole))
+    assert (found.drifted, found.answered_otherwise) == (True, False)
+    assert "to record what drifted:\n" in shown(found)
 
 
 def test_of_a_run_that_broke_off_only_what_it_came_to_counts() -> None:
