@@ -15,6 +15,7 @@ from wiretape.adapters.presets import NODE, PYTHON, Preset
 from wiretape.adapters.programs import command_name
 from wiretape.adapters.routes import base_url_variables
 from wiretape.adapters.surroundings import Surroundings, look_around
+from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.trust import ADDING, REPLACING
 from wiretape.errors import WiretapeError
 from wiretape.views.doctor_view import Check
@@ -57,7 +58,8 @@ def would_set(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> tup
     """What `wiretape record` would set, with PORT for the port and the authority's file unnamed; and notes."""
     around = look_around(argv, environ, cwd)
     trust = dict.fromkeys((*REPLACING, *ADDING), "…")
-    variables = {**proxy_variables(PORT), **base_url_variables(environ, PORT), **trust}
+    tools = tool_variables("record", PORT)
+    variables = {**proxy_variables(PORT), **base_url_variables(environ, PORT), **trust, **tools}
     prepared = prepare(argv, around, PORT)
     settings = [*explained(around.without_those_of_files(variables), around), *prepared.settings]
     shown = [Setting(one.name, one.value.replace(f"127.0.0.1:{PORT}", "127.0.0.1:PORT"), one.why) for one in settings]
