@@ -231,6 +231,20 @@ def test_an_interrupted_run_leaves_the_tape_and_nothing_beside_it(project: Proje
     assert "something else" in (project.root / aside).read_text()
 
 
+def test_tapes_that_some_file_systems_take_for_one_are_named(project: Project) -> None:
+    project.write("""
+        @pytest.mark.wiretape
+        @pytest.mark.parametrize("word", ["yes", "YES"])
+        def test_one(word):
+            said(word)
+    """)
+    result = project.run("--wiretape-mode=once")
+    if len(project.tapes()) < 2:
+        pytest.skip("this file system takes them for one")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*test_one?YES?: test_one?YES?.tape and test_one?yes?.tape differ in case only: *"])
+
+
 def test_a_tape_that_the_test_itself_opens_is_kept(project: Project, model: CountingModel) -> None:
     project.write("""
         def test_one(request):

@@ -11,7 +11,7 @@ import pytest
 from wiretape.adapters.pytest_fixture import Wiretape
 from wiretape.adapters.pytest_mending import Mending
 from wiretape.adapters.pytest_options import Asked, Mode, named_by
-from wiretape.adapters.pytest_places import shown, tape_directory
+from wiretape.adapters.pytest_places import shown, tape_directory, twins
 from wiretape.adapters.pytest_summary import Summary, Told
 from wiretape.adapters.settings import load_settings
 from wiretape.errors import MissInterrupt, WiretapeError
@@ -137,6 +137,11 @@ class TapedTest:
                 made.put_in_place()
             self._summary.recorded(wiretape.tape)
             self.finished.append(f"recorded {tape} ({_count(wiretape.new_exchanges, 'exchange')})")
+            for twin in twins(wiretape.tape):
+                self.finished.append(
+                    f"{tape.name} and {twin.name} differ in case only: macOS and Windows take them for one tape\n"
+                    '  give one of them a name: @pytest.mark.wiretape("…"), or its parameter another id'
+                )
             return
         aside = made.put_aside(self._place_aside())
         why = f"the recording is incomplete ({wiretape.troubles[0]})" if passed else "the test did not pass"

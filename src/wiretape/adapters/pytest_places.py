@@ -41,6 +41,12 @@ def shown(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
+def twins(tape: Path) -> list[Path]:
+    """Other tapes beside this one that many file systems do not tell from it."""
+    folded = tape.name.casefold()
+    return sorted(path for path in tape.parent.iterdir() if path.name != tape.name and path.name.casefold() == folded)
+
+
 def _own_place(item: pytest.Item) -> Path:
     root, path = item.config.rootpath, item.path.with_suffix("")
     parts = path.relative_to(root).parts if path.is_relative_to(root) else (path.name,)
