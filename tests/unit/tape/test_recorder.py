@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-import time
+import threading
 import tracemalloc
 import zlib
 from datetime import timedelta
@@ -17,7 +17,7 @@ import pytest
 from tests.support.taping import JSON_TYPE, SSE_TYPE, STARTED, Clock, Taping
 
 from wiretape.errors import NotATape, TapeUnwritable
-from wiretape.model.http import BytesBody, Close, Ended, JsonBody, StreamBody, TextBody, WsMessage, body_bytes
+from wiretape.model.http import BytesBody, Close, Ended, Exchange, JsonBody, StreamBody, TextBody, WsMessage, body_bytes
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
 from wiretape.tape.redact import Redactor
@@ -301,7 +301,14 @@ def test_a_large_compressed_body_is_decoded_in_the_other_thread(tmp_path: Path) 
 
 def test_each_websocket_message_is_on_the_tape_before_the_connection_closes(tmp_path: Path) -> None:
     seen: list[tuple[int, WsMessage]] = []
-    taping = Taping(tape_path(tmp_path), on_message=lambda exchange, message: seen.append((exchange.number, message)))
+    all_seen = threading.Event()
+
+    def told(exchange: Exchange, message: WsMessage) -> None:
+        seen.append((exchange.number, message))
+        if len(seen) == 5:
+            all_seen.set()
+
+    taping = Taping(tape_path(tmp_path), on_message=told)
     recorder = taping.recorder
     x = recorder.begin("GET", "wss://api.example.com/v1/responses", "1.1", [])
     recorder.request_end(x)
@@ -312,10 +319,7 @@ def test_each_websocket_message_is_on_the_tape_before_the_connection_closes(tmp_
     recorder.message(x, "client", json.dumps({"type": "response.create", "input": [big, "2"]}, separators=(",", ":")))
     recorder.message(x, "server", b"\x00\x01")
     recorder.message(x, "server", "not json")
-    for _ in range(200):
-        if len(seen) == 5:
-            break
-        time.sleep(0.01)
+    assert all_seen.wait(60)
     live = read_tape(tape_path(tmp_path)).exchanges[0]
     assert live.ended is None
     assert len(live.messages) == 5
