@@ -49,7 +49,7 @@ _STRAY_MEMBERS: Final = frozenset({"index", "status"})  # what clients copy from
 _IDS: Final = frozenset(
     {"id", "call_id", "tool_call_id", "tool_use_id", "toolUseId", "item_id", "approval_request_id", "message_id"}
 )
-_LEFT_OUT: Final = _DROPPED | _IDS
+LEFT_OUT: Final = _DROPPED | _IDS
 _NONCE: Final = re.compile(r"^x-anthropic-billing-header:.*", re.DOTALL)  # a text block that Claude Code puts first
 
 
@@ -184,7 +184,7 @@ def _strip(value: Json, ids: list[str]) -> Json:
     """The JSON value without what is dropped, its ids noted, JSON inside strings read."""
 
     def kept(members: JsonObject) -> JsonObject:
-        if _LEFT_OUT.isdisjoint(members):
+        if LEFT_OUT.isdisjoint(members):
             return members
         return {key: item for key, item in members.items() if key not in _DROPPED and not _is_id(key, item, ids)}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -40,10 +40,14 @@ class Recorded:
     exchange: Exchange
     probe: Probe  # its format is recognised from the request alone, as a live one's is
     calls: tuple[SocketCall, ...] = ()
+    begins: Mapping[int, SocketCall] = field(init=False)  # calls by the message that begins each
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "begins", {call.messages[0]: call for call in self.calls})
 
     def call_of(self, message: int) -> SocketCall | None:
         """The call that a WebSocket's message is a part of; where it is of none, the last that began before it."""
-        own = next((call for call in self.calls if message in call.messages), None)
+        own = self.begins.get(message) or next((call for call in self.calls if message in call.messages), None)
         before = (call for call in self.calls if call.messages[0] < message)
         return own or max(before, key=lambda call: call.messages[0], default=None)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import orjson
 
@@ -23,6 +24,7 @@ from wiretape.replay.loosen import loose
 from wiretape.replay.mask import Masker
 from wiretape.replay.miss import Nearest, fault, is_minor
 from wiretape.replay.recorded import Recorded, SocketCall
+from wiretape.replay.socket_cores import core, matches_anything
 from wiretape.replay.socket_runs import Due, Frame, Run, answer_of
 from wiretape.replay.values import (
     Answer,
@@ -35,6 +37,9 @@ from wiretape.replay.values import (
     ReplayOptions,
     Tier,
 )
+from wiretape.wire.base import Volatile
+
+_NOTHING: Final = Volatile()
 
 MakeMiss = Callable[[Recorded, Json, MissReason, Nearest | None, str], Miss]
 
@@ -71,6 +76,9 @@ class Sockets:
         self._owed: dict[int, list[SocketCall]] = {}
         self._asked: set[Reference] = set()
         self._values: dict[tuple[int, int], Json] = {}  # of the client's messages, which are compared often
+        self._cores: dict[tuple[int, int], bytes | None] = {}  # None: it may be like any
+        self._live_core: tuple[Json, Volatile, bytes] | None = None  # of the message that was asked about last
+        self.traits: dict[tuple[int, int], list[Json]] = {}  # of calls that begin a connection, by position
         self._echoes = echoes
         self._drifts = drifts
         self._outcomes = outcomes
@@ -100,8 +108,10 @@ class Sockets:
     def _has_more(self, recorded: Recorded) -> bool:
         """Whether a fault left something of it: messages that have not come, or a call that may be asked for again."""
         run = self.run_of(recorded)
-        late = any(self.faults.delayed(call_key(recorded, call)) for call in recorded.calls)
-        return run is not None and bool(late or run.waiting or self.owed(recorded))
+        if run is None:
+            return False
+        late = (self.faults.delayed(call_key(recorded, call)) for call in recorded.calls)
+        return bool(run.waiting or self.owed(recorded)) or any(late)
 
     def is_free(self, recorded: Recorded) -> bool:
         return recorded.order not in self._runs
@@ -202,11 +212,6 @@ class Sockets:
         self._outcomes[place] = replace(answer, tier=max(answer.tier, alike.tier))
         self._note(replace(answer, tier=alike.tier, differences=alike.apart), alike)
 
-    def numbers_at(self, reference: Reference) -> list[int]:
-        """The numbers of all calls of the connection that a call belongs to, in their order."""
-        same = (one for one in self.recorded if (one.reference.tape, one.reference.exchange) == reference.place)
-        return [call.number for one in same for call in one.calls]
-
     @property
     def left_over(self) -> list[Reference]:
         """Calls of connections that were opened, for which nobody asked."""
@@ -241,6 +246,18 @@ class Sockets:
             apart.append(difference)
             minor.append(small)
         return Alike(tier, tuple(apart), tuple(minor))
+
+    def may_be_alike(self, recorded: Recorded, place: int, live: Json) -> bool:
+        """Whether `compare` may find two messages alike: quickly, and not always rightly where it is True."""
+        volatile = recorded.probe.format.volatile if recorded.probe.format is not None else _NOTHING
+        key = recorded.order, place
+        if key not in self._cores:
+            value = self.value(recorded, place)
+            self._cores[key] = None if matches_anything(value) else core(value, volatile, self.masker)
+        last = self._live_core
+        if last is None or last[0] is not live or last[1] is not volatile:
+            last = self._live_core = live, volatile, core(live, volatile, self.masker)
+        return self._cores[key] in (None, last[2])
 
     def apart(self, recorded: Recorded, place: int, live: Json) -> tuple[tuple[Difference, ...], tuple[bool, ...]]:
         """Where two messages differ, and whether each difference is minor."""

@@ -38,6 +38,7 @@ from wiretape.replay.playback import lost_body
 from wiretape.replay.recorded import Recorded, recorded_exchanges
 from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.report import ReplayReport, build_report
+from wiretape.replay.shown import Shown
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.tiers import Tiers
 from wiretape.replay.tool_play import ToolPlay, ToolPlayed
@@ -84,7 +85,7 @@ class ReplaySession:
         self._masker = Masker(self.options.mask)
         self._beginnings = Beginnings()
         self._memo = Memo(self._beginnings.common)
-        self._shown = Memo(Beginnings().common)
+        self._shown = Shown(self._registry, sockets)
         self._tiers = Tiers(
             self.tapes,
             self._recorded,
@@ -226,10 +227,7 @@ class ReplaySession:
 
         May be asked on another thread than the session: it remembers apart from it.
         """
-        calls = self._registry.calls_of(answer.exchange, self._shown)
-        numbers = self._sockets.numbers_at(answer.reference) if len(calls) > 1 else []
-        at = numbers.index(answer.reference.call) if answer.reference.call in numbers else 0
-        return replace(calls[at], number=answer.reference.call or 0) if calls else None
+        return self._shown.call_of(answer)
 
     # -- where a person overrules it -----------------------------------------------------------------------------------
 

@@ -145,8 +145,10 @@ class Places:
         told = self._request(one.recorded, live)
         if one.call is None or told is None:
             return 0
-        mask = self._sockets.masker.value
-        there, here = traits(one.call.request, mask), traits(told, mask)
+        mask, known, key = self._sockets.masker.value, self._sockets.traits, (one.recorded.order, one.place)
+        if key not in known:
+            known[key] = traits(one.call.request, mask)
+        there, here = known[key], traits(told, mask)
         return sum(1 for own, other in zip(there, here, strict=True) if own == other)
 
 

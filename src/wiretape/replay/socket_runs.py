@@ -47,9 +47,10 @@ class Run:
         self.recorded = recorded
         self.call = call  # None: a connection
         self.holder: object = None
-        self.beginnings = {one.messages[0]: one for one in recorded.calls}
         self._places = list(places)
         self._at = 0
+        messages = recorded.exchange.messages
+        self._awaited = dict.fromkeys(n for n in self._places if messages[n].sender == "client")
         self._came: set[int] = set()
         self._slow: dict[int, tuple[Fault, ...]] = {}
         self._late: dict[int, float] = {}
@@ -61,12 +62,12 @@ class Run:
     @property
     def waiting(self) -> list[int]:
         """The client's messages that have not come yet."""
-        messages = self.recorded.exchange.messages
-        return [n for n in self._places[self._at :] if messages[n].sender == "client" and n not in self._came]
+        return list(self._awaited)
 
     def take(self, place: int) -> None:
         """The client's message has come."""
         self._came.add(place)
+        self._awaited.pop(place, None)
 
     def has_heard(self, place: int) -> bool:
         return place in self._came
@@ -75,12 +76,14 @@ class Run:
         """Nothing that is left of a call is played here: it is asked for anew."""
         gone = set(call.messages)
         self._places[self._at :] = [n for n in self._places[self._at :] if n not in gone]
+        for place in gone:
+            self._awaited.pop(place, None)
 
     @property
     def under_way(self) -> list[SocketCall]:
         """Calls that were asked for, and whose answer is not out."""
         left = set(self._places[self._at :])
-        begun = [call for place, call in self.beginnings.items() if place in self._came]
+        begun = [call for place, call in self.recorded.begins.items() if place in self._came]
         return [call for call in begun if not left.isdisjoint(call.messages)]
 
     def delay(self, call: SocketCall, faults: Sequence[Fault]) -> None:

@@ -34,7 +34,7 @@ class _Option:
     @property
     def call(self) -> SocketCall | None:
         """The call that it begins."""
-        return next((call for call in self.recorded.calls if call.messages[0] == self.place), None)
+        return self.recorded.begins.get(self.place)
 
 
 Found = tuple[_Option, Alike]
@@ -93,7 +93,7 @@ class SocketPlay:
         for run in self._runs:
             due = run.due()
             for one in due:
-                call = run.beginnings.get(one.place)
+                call = run.recorded.begins.get(one.place)
                 if call is not None:  # the server began it by itself
                     self._answered(run.recorded, run.recorded.reference_of(call), Alike(Tier.EXACT))
             frames += self._sockets.frames(run.recorded, due) if due else []
@@ -263,7 +263,7 @@ class SocketPlay:
         if self._recorded is None and not free:  # another connection that was opened meanwhile may have taken them
             return sockets.already_played(self._candidates[0], live)
         waiting = list(self._waiting(free))
-        found = _best((option, sockets.compare(option.recorded, option.place, live)) for option in waiting)
+        found = _best(self._compared(waiting, live))
         try:
             found = found or self._places_of(live, waiting)
         except Unclear as several:
@@ -271,10 +271,16 @@ class SocketPlay:
         if found is not None:
             return found
         came = list(self._came(free))
-        found = _best((option, sockets.compare(option.recorded, option.place, live)) for option in came)
+        found = _best(self._compared(came, live))
         if found is not None and sockets.may_repeat(found[0].recorded, found[0].call):
             return found
         return self._nothing(live, waiting, found)
+
+    def _compared(self, options: Sequence[_Option], live: Json) -> Iterator[tuple[_Option, Alike | None]]:
+        """The first is the likeliest. Of the others only those are gone through that may be alike."""
+        for number, option in enumerate(options):
+            if not number or self._sockets.may_be_alike(option.recorded, option.place, live):
+                yield option, self._sockets.compare(option.recorded, option.place, live)
 
     def _waiting(self, others: Sequence[Recorded]) -> Iterator[_Option]:
         """What has not come yet: of this connection, and what a fault left of others."""
