@@ -19,8 +19,9 @@ from wiretape.analyze.cache_marks import element_path
 from wiretape.analyze.cache_prefix import Elements, Prefixes, Sent
 from wiretape.analyze.cache_report import CacheBreak, CacheCall, CacheReport
 from wiretape.analyze.cache_rules import CacheRule, asks_long, lifetime, rule_for
+from wiretape.analyze.cache_situation import Situation
 from wiretape.analyze.cache_tokens import UNKNOWN, Tokens, servable, tokens_at, whole_tokens
-from wiretape.analyze.cache_verdicts import Ruling, Situation, judge, why_not_served
+from wiretape.analyze.cache_verdicts import Ruling, judge, why_not_served
 from wiretape.analyze.cost import PriceList, cost_of_uncached
 from wiretape.analyze.moved import Break
 from wiretape.analyze.prefix import breaks, is_held

@@ -6,73 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wiretape.analyze.cache_breaks import BreakKind, kind_of, mend, shape_break
-from wiretape.analyze.cache_evidence import Miss
 from wiretape.analyze.cache_marks import entry, marker_break, marks, reaches
-from wiretape.analyze.cache_prefix import Sent
 from wiretape.analyze.cache_report import Evidence, Verdict
 from wiretape.analyze.cache_rules import CacheRule
-from wiretape.analyze.cache_tokens import UNKNOWN, Tokens, servable, whole_tokens
+from wiretape.analyze.cache_situation import Situation, compared, kinds, last_sent, number_before, served, span
+from wiretape.analyze.cache_tokens import whole_tokens
 from wiretape.analyze.moved import Break
 from wiretape.analyze.tools_changed import spelled
 from wiretape.loop.threads import failed
 from wiretape.model.call import CallRequest, ModelCall
 
-_MOST = 0.8  # of what was predicted: from there on it was served
 _BEYOND = 1.25  # times what stands before a break: the break did not matter
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """A call, the one that it continues, and what they have in common."""
-
-    sent: Sent
-    rule: CacheRule
-    before: Sent | None
-    alike: int = 0  # elements in common with `before`
-    elsewhere: Break | None = None  # another model or key than before: another cache
-    breaks: Sequence[Break] = ()
-    shared: Tokens = UNKNOWN
-    expected: int | None = None  # what would have been served, had nothing changed
-    says: Miss | None = None
-    idle_ms: int | None = None
-    kept: int | None = None  # seconds without use after which the provider may drop it
-    held: bool = False  # the provider holds the history
-    answer: Break | None = None  # what the model had answered came back without its reasoning
-    with_answer: int | None = None  # what would have been served, had it come back whole
-    handoff: bool = False  # another agent goes on with the conversation
-
-    @property
-    def call(self) -> ModelCall:
-        return self.sent.call
-
-    @property
-    def reported(self) -> int | None:
-        return self.call.usage.cached if self.call.usage is not None else None
-
-    @property
-    def input(self) -> int | None:
-        return self.call.usage.input if self.call.usage is not None else None
-
-    @property
-    def intact(self) -> bool:
-        return self.before is not None and self.alike == len(self.before.numbers) and self.elsewhere is None
-
-    @property
-    def predicted(self) -> int | None:
-        """What the rules let the cache serve of what was sent before."""
-        if self.before is None and self.sent.base is None:
-            return 0
-        if self.intact:
-            return self.expected
-        if self.rule.how == "marked":
-            return None if self.alike else 0
-        return servable(self.shared.count, self.rule, self.call.request.model)
-
-    @property
-    def most_was_served(self) -> bool:
-        """Whether the wire reports about what an intact prefix gives."""
-        reported, expected = self.reported, self.expected
-        return bool(reported) and expected is not None and (reported or 0) + self.rule.step >= _MOST * expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +57,7 @@ def _told(at: Situation) -> Ruling | None:
     if not found:
         found = ((at.says.kind, Break(_SECTION.get(at.says.kind, "the request"), at.says.reason, None, None)),)
     kind, first = found[0]
-    text = f"the provider says {at.says.reason}: {first}{_compared(at)}"
+    text = f"the provider says {at.says.reason}: {first}{compared(at)}"
     return Ruling("broken", text, "provider", found, mend(kind, first), missed=True)
 
 
@@ -124,7 +68,7 @@ def _nothing_before(at: Situation) -> Ruling | None:
     if at.before is not None:
         return None
     if at.reported:
-        return Ruling("served", f"{_served(at)}; who had sent them before is not on this tape", "wire")
+        return Ruling("served", f"{served(at)}; who had sent them before is not on this tape", "wire")
     if at.held:
         return Ruling("unknown", "the provider holds the history: what it sends to the model is not on the tape")
     text = "the first request of its kind"
@@ -137,7 +81,7 @@ def _held(at: Situation) -> Ruling | None:
     if not at.held:
         return None
     if at.reported:
-        return Ruling("served", _served(at), "wire")
+        return Ruling("served", served(at), "wire")
     return Ruling("unknown", "the provider holds the history: it cannot be compared")
 
 
@@ -145,7 +89,7 @@ def _served_all(at: Situation) -> Ruling | None:
     """The wire reports what was predicted, whatever changed."""
     if not at.most_was_served:
         return None
-    text = _served(at)
+    text = served(at)
     if at.breaks and at.rule.promised:
         text += f"; what changed at {at.breaks[0].path} did not matter to the cache"
     return Ruling("served", text, "wire")
@@ -157,7 +101,7 @@ def _answer_changed(at: Situation) -> Ruling | None:
         return None
     if at.reported is not None and at.with_answer is not None and at.reported >= at.with_answer:
         return None
-    text = f"prefix breaks at {at.answer}: the answer of call {_number(at)} came back without its reasoning"
+    text = f"prefix breaks at {at.answer}: the answer of call {number_before(at)} came back without its reasoning"
     found: tuple[tuple[BreakKind, Break], ...] = (("reasoning_dropped", at.answer),)
     return Ruling("broken", text, "inferred", found, mend("reasoning_dropped", at.answer), missed=True)
 
@@ -169,11 +113,13 @@ def _never_asked(at: Situation) -> Ruling | None:
     if marks(at.call.request) or (at.call.usage is not None and at.call.usage.cache_write):
         if marks(at.before.call.request) or (at.before.call.usage and at.before.call.usage.cache_write):
             return None
-        return Ruling("first", f"the first request of its kind that marks what to cache: call {_number(at)} did not")
+        return Ruling(
+            "first", f"the first request of its kind that marks what to cache: call {number_before(at)} did not"
+        )
     text = "the request marks nothing to be cached"
     if not at.intact and at.breaks:
-        text += f"; besides, its prefix changed at {at.breaks[0]}{_compared(at)}"
-    return Ruling("not_asked", text, "wire", _kinds(at), "mark the last block with cache_control (or a cachePoint)")
+        text += f"; besides, its prefix changed at {at.breaks[0]}{compared(at)}"
+    return Ruling("not_asked", text, "wire", kinds(at), "mark the last block with cache_control (or a cachePoint)")
 
 
 def _too_short(at: Situation) -> Ruling | None:
@@ -183,14 +129,14 @@ def _too_short(at: Situation) -> Ruling | None:
     if at.rule.how == "marked" and _nothing_happened(at.call) and _nothing_happened(at.before.call):
         known = f" ({least:,} for this model)" if least else ""
         text = f"marked, but neither read nor written: fewer tokens than the provider caches{known}"
-        return Ruling("below_minimum", text, "wire", _kinds(at), "none is needed while prompts are this short")
+        return Ruling("below_minimum", text, "wire", kinds(at), "none is needed while prompts are this short")
     tokens = whole_tokens(at.before) if before is not None else None
     if tokens is None and at.intact:
         tokens = at.shared.count
     if least is None or tokens is None or tokens >= least or at.reported is None:
         return None
-    text = f"call {_number(at)} had sent {tokens:,} tokens; {at.rule.name} caches from {least:,} on"
-    return Ruling("below_minimum", text, "inferred", _kinds(at), "none is needed while prompts are this short")
+    text = f"call {number_before(at)} had sent {tokens:,} tokens; {at.rule.name} caches from {least:,} on"
+    return Ruling("below_minimum", text, "inferred", kinds(at), "none is needed while prompts are this short")
 
 
 def _nothing_happened(call: ModelCall) -> bool:
@@ -203,9 +149,9 @@ def _elsewhere(at: Situation) -> Ruling | None:
     if at.elsewhere is None:
         return None
     kind: BreakKind = "model_switch" if at.elsewhere.path == "model" else "key_changed"
-    text = f"prefix breaks at {at.elsewhere}{_compared(at)}"
+    text = f"prefix breaks at {at.elsewhere}{compared(at)}"
     verdict: Verdict = "broken" if kind == "model_switch" else "routed_elsewhere"
-    return Ruling(verdict, text, "inferred", ((kind, at.elsewhere), *_kinds(at)), mend(kind, at.elsewhere), True)
+    return Ruling(verdict, text, "inferred", ((kind, at.elsewhere), *kinds(at)), mend(kind, at.elsewhere), True)
 
 
 def _broken(at: Situation) -> Ruling | None:
@@ -214,12 +160,12 @@ def _broken(at: Situation) -> Ruling | None:
     reported, shared = at.reported, at.shared.count
     beyond = reported is not None and shared is not None and reported > _BEYOND * shared + max(64, at.rule.step)
     if beyond:
-        text = f"{_served(at)}; what changed at {at.breaks[0].path} did not matter to the cache"
+        text = f"{served(at)}; what changed at {at.breaks[0].path} did not matter to the cache"
         return Ruling("served", text, "wire")
-    found = _kinds(at)
+    found = kinds(at)
     kind, first = found[0]
     evidence: Evidence = "inferred" if reported is None else "wire"
-    text = f"prefix breaks at {first}{_compared(at)}"
+    text = f"prefix breaks at {first}{compared(at)}"
     how = mend(kind, first)
     if at.handoff:
         text, how = f"{text}: a handoff to another agent", "none is needed: another agent has a prompt of its own"
@@ -242,7 +188,7 @@ def _marker(at: Situation) -> Ruling | None:
     if place is None or reaches(at.call.request, place, at.rule):
         return None
     found = marker_break(at.before.call.request, at.call.request, place)
-    text = f"the prefix is intact, but {found}{_compared(at)}: no marker leads to what was cached"
+    text = f"the prefix is intact, but {found}{compared(at)}: no marker leads to what was cached"
     return Ruling("broken", text, "inferred", (("marker_moved", found),), mend("marker_moved", found), missed=True)
 
 
@@ -252,7 +198,7 @@ def _setting(at: Situation) -> Ruling | None:
     found = setting_break(at.before.call.request, at.call.request, at.rule.settings)
     if found is None:
         return None
-    text = f"the prefix is intact, but {found}{_compared(at)}"
+    text = f"the prefix is intact, but {found}{compared(at)}"
     return Ruling("broken", text, "inferred", (("setting_changed", found),), mend("setting_changed", found), True)
 
 
@@ -273,7 +219,7 @@ def _expired(at: Situation) -> Ruling | None:
     if seconds is None or at.idle_ms < seconds * 1000:
         return None
     text = (
-        f"the prefix is intact, but {span(at.idle_ms)} had passed since call {_last(at)} sent it: "
+        f"the prefix is intact, but {span(at.idle_ms)} had passed since call {last_sent(at)} sent it: "
         f"{at.rule.name} keeps entries {span(seconds * 1000)} without use"
     )
     longer = at.rule.long_lifetime is not None and seconds != at.rule.long_lifetime
@@ -287,7 +233,7 @@ def _shape(at: Situation) -> Ruling | None:
     found = shape_break(at.before.call.request, at.call.request)
     if found is None:
         return None
-    text = f"prefix breaks at {found}{_compared(at)}; the words are the same"
+    text = f"prefix breaks at {found}{compared(at)}; the words are the same"
     return Ruling("broken", text, "inferred", (("shape_changed", found),), mend("shape_changed", found), missed=True)
 
 
@@ -307,8 +253,8 @@ def _partly(at: Situation) -> Ruling | None:
     """Part of it was served. Without a promise that is all that can be said."""
     if not at.reported or (at.rule.promised and at.expected is not None and at.reported * 2 < at.expected):
         return None
-    return Ruling("served", f"{_served(at)}, fewer than the {at.expected:,} that were sent before" if at.expected else
-                  _served(at), "wire")  # fmt: skip
+    return Ruling("served", f"{served(at)}, fewer than the {at.expected:,} that were sent before" if at.expected else
+                  served(at), "wire")  # fmt: skip
 
 
 def _unpromised(at: Situation) -> Ruling | None:
@@ -334,7 +280,7 @@ def why_not_served(at: Situation) -> str:
 
 def _routed(at: Situation) -> Ruling | None:
     since = f"{span(at.idle_ms)} after" if at.idle_ms is not None else "after"
-    text = f"the prefix is intact and came {since} call {_last(at)}: it went to another cache, or was dropped early"
+    text = f"the prefix is intact and came {since} call {last_sent(at)}: it went to another cache, or was dropped early"
     key = at.rule.key
     steer = f"send the same {key} in every call" if key and key not in at.call.request.settings else None
     return Ruling("routed_elsewhere", text, "inferred", (), steer, missed=True)
@@ -361,43 +307,3 @@ _RULES: tuple[Rule, ...] = (
     _unpromised,
     _routed,
 )
-
-
-# -- words ---------------------------------------------------------------------------------------------------------
-
-
-def _served(at: Situation) -> str:
-    of = f" of {at.input:,}" if at.input is not None else ""
-    return f"{at.reported or 0:,}{of} input tokens came from the cache"
-
-
-def _kinds(at: Situation) -> tuple[tuple[BreakKind, Break], ...]:
-    if at.before is None:
-        return ()
-    return tuple((kind_of(found, at.before.call.request, at.call.request), found) for found in at.breaks)
-
-
-def _compared(at: Situation) -> str:
-    return f" (compared with call {_number(at)})" if at.before is not None else ""
-
-
-def _number(at: Situation) -> int:
-    return at.before.call.number if at.before is not None else 0
-
-
-def _last(at: Situation) -> int:
-    """The call that sent the prefix last."""
-    base = at.sent.base
-    return max(_number(at), base.call.number if base is not None and base.call is not at.call else 0)
-
-
-def span(ms: int) -> str:
-    """A time span in words."""
-    seconds = ms / 1000
-    if seconds < 120:
-        return f"{seconds:.0f} s" if seconds >= 1 or not ms else f"{ms} ms"
-    minutes = seconds / 60
-    if minutes < 120:
-        return f"{minutes:.0f} minutes"
-    hours = minutes / 60
-    return f"{hours:.0f} hours" if hours < 48 else f"{hours / 24:.0f} days"
