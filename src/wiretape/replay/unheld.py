@@ -61,13 +61,15 @@ def _opened(exchange: Exchange, calls: Sequence[ModelCall], registry: Registry) 
         grower: Any = grower_of(registry.named(call.format))
         body, response = _asked(exchange, call), _answered(exchange, call)
         if hasattr(grower, "previous"):  # the provider may hold a history
-            before = histories.get(body.get(grower.previous) or "")
+            before = histories.get(str(body.get(grower.previous) or ""))
             said = grower.listed(body.get("input"))
             if before is not None:
                 said = [*before, *said]
                 body = {name: value for name, value in body.items() if name != grower.previous} | {"input": said}
             answer = grower.answer(response) if response is not None else {}
-            histories[str(answer.get("id") or "")] = [*said, *filter(_can_be_told, grower.handed_back(answer, None))]
+            if answer.get("id"):  # what broke off before it had a name is followed by nothing
+                known = [*said, *filter(_can_be_told, grower.handed_back(answer, None))]
+                histories[str(answer["id"])] = known
         request = Request("POST", _as_http(exchange.request.url), _headers(exchange, call), JsonBody(body))
         made.append(Exchange(0, call.at, request, response, call.ended or Ended.UPSTREAM_CLOSED, call.ended_at))
     return made

@@ -65,6 +65,14 @@ def test_the_calls_of_a_websocket_as_exchanges_have_their_whole_histories() -> N
     assert [call.response and call.response.finish for call in calls] == ["tool_calls", "tool_calls", "stop"]
 
 
+def test_a_call_that_names_none_before_it_has_its_own_history_alone() -> None:
+    """The call before broke off before its answer had a name."""
+    failed = ("server", {"type": "error", "status": 500, "error": {"type": "server_error", "message": "no"}})
+    said = [create(input=[ASKED]), failed, create(input=[ASKED]), *events("r2", message("Rain."))]
+    made = unheld([socket(said)], default_registry())
+    assert [len(call.request.messages) for call in decode(made.exchanges)] == [1, 1]
+
+
 CALL, RESULT = "function_call", "function_call_output"
 
 
