@@ -41,6 +41,7 @@ class ReplayProtocol(HttpToolsProtocol):
         self._answers: list[bytes] = []  # of this turn of the loop
 
     def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()  # who is in the middle of a request is not idle
         if self._missing > len(data):
             self._parts.append(data)
             self._missing -= len(data)
@@ -70,7 +71,6 @@ class ReplayProtocol(HttpToolsProtocol):
         decided = self._replay.decide(head.method, head.target, head.headers, data[start:stop])
         sent = whole_answer(decided.shown)
         if sent is not None:
-            self._unset_keepalive_if_required()
             if not self._answers:
                 self.loop.call_soon(self._write)
             self._answers.append(sent)

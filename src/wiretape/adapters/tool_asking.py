@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Final
 
@@ -95,12 +96,13 @@ class Outside:
             print(f"wiretape: a call of the tool {name} was not recorded: {why}", file=sys.stderr)
 
     def _send(self, method: str, path: str, data: bytes) -> tuple[int, bytes]:
-        connection = self._idle.pop() if self._idle else None
+        try:
+            connection = self._idle.pop()  # at once: other threads ask, too
+        except IndexError:
+            connection = None
         if connection is not None:
-            try:
+            with suppress(ConnectionError):  # it was closed for having been idle: that says nothing of a new one
                 return self._sent(connection, method, path, data)
-            except ConnectionError:
-                pass  # it was closed for having been idle: that says nothing of a new one
         return self._sent(HTTPConnection(self._where, timeout=_LONGEST), method, path, data)
 
     def _sent(self, connection: HTTPConnection, method: str, path: str, data: bytes) -> tuple[int, bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from wiretape.adapters.tool_route import ANSWERED, DONE, RUN, Reply, asked_for, refused
 from wiretape.model.http import Ended
@@ -12,6 +12,8 @@ from wiretape.wire.tool_exchange import HEADERS, tool_url
 
 FromTape: TypeAlias = "Callable[[str, Json], Json | None]"
 """MCP's result for a tool's call, from a tape; None: the tool is to run."""
+
+_DIGITS: Final = 18  # of an exchange's number, at most
 
 
 class ToolReports:
@@ -62,4 +64,4 @@ class ToolReports:
 def _exchange_in(target: str) -> int:
     """The exchange that a report is about; 0 for none."""
     number = target.partition("?exchange=")[2]
-    return int(number) if number.isdecimal() else 0
+    return int(number) if number.isdecimal() and len(number) <= _DIGITS else 0

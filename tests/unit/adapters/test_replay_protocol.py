@@ -10,8 +10,10 @@ from typing import Any
 import orjson
 import pytest
 from tests.support.replaying import chat, exchange, reply, session, stream, user
+from uvicorn.server import ServerState
 
-from wiretape.adapters.listening import listen, serve
+from wiretape.adapters.listening import _config, listen, serve
+from wiretape.adapters.replay_protocol import ReplayProtocol
 from wiretape.adapters.server import ReplayApp
 from wiretape.model.http import Exchange
 from wiretape.replay.values import Answer, LiveRequest, Outcome
@@ -185,6 +187,20 @@ def test_the_session_is_asked_once_where_the_answer_takes_the_long_way(monkeypat
     assert data.count(b"data: ") == 2
     assert [outcome.number for outcome in told] == [1]
     assert long == ["POST"]
+
+
+def test_a_client_in_the_middle_of_a_request_is_not_idle() -> None:
+    async def talking() -> bool:
+        config = _config(app_for(*TWO))
+        config.load()
+        protocol = ReplayProtocol(config=config, server_state=ServerState(), app_state={})
+        protocol.connection_made(asyncio.Transport())
+        idle = asyncio.get_running_loop().call_later(60, protocol.timeout_keep_alive_handler)
+        protocol.timeout_keep_alive_task = idle  # as after an answer
+        protocol.data_received(asked("a")[:-5])
+        return idle.cancelled()
+
+    assert asyncio.run(talking())
 
 
 def test_a_method_of_any_name_is_passed_on() -> None:

@@ -70,6 +70,7 @@ def test_a_call_without_a_result_ends_as_its_client_left_it() -> None:
         ("POST", "/tool:local/a", "application/json", b"{", 400),
         ("PUT", "/tool:local/a", "application/json", RESULT, 404),
         ("PUT", "/tool:local/a?exchange=9", "application/json", RESULT, 404),
+        ("PUT", f"/tool:local/a?exchange={'9' * 5000}", "application/json", RESULT, 404),
         ("GET", "/tool:local/a?exchange=7", "", b"", 404),
     ],
 )
