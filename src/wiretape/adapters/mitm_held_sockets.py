@@ -7,6 +7,7 @@ connection wait behind it, and leave in their order. Nothing of a message is cha
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mitmproxy import http
@@ -79,6 +80,9 @@ class HeldSockets:
                 socket.last = call.part or 0
                 await self._asked(call, said.content)
         for call in ended:
+            if (call.part or 0) > socket.last:  # the server began it by itself
+                socket.last = call.part or 0
+                await self._desk.tell(self._beginning(call, b""))
             await self._answered(call)
 
     @staticmethod
@@ -91,6 +95,11 @@ class HeldSockets:
         return socket.follower
 
     async def _asked(self, call: ModelCall, data: bytes) -> None:
+        await self._desk.tell(self._beginning(call, data))
+        await self._wait(_number_of(call))
+
+    def _beginning(self, call: ModelCall, data: bytes) -> Callable[[], None]:
+        """Tells the debugger of a call. `data`: the message that asks."""
         number, shake = _number_of(call), call.headers
         opened = self._exchanges.opened(number, LiveRequest("GET", call.url, Headers(shake), data))
         asked = replace(call, exchange=number, at=opened.at, response=None, ended=None, ended_at=None)
@@ -100,8 +109,7 @@ class HeldSockets:
             live.begin(opened, patience(opened.request.headers), told=asked)
             live.propose(number, _WAYS)
 
-        await self._desk.tell(begin)
-        await self._wait(number)
+        return begin
 
     async def _answered(self, call: ModelCall) -> None:
         number, live, now = _number_of(call), self._desk.live, self._exchanges.now
