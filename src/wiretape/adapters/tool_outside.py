@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from wiretape.adapters.tool_route import VARIABLE, is_own
+from wiretape.errors import MissError
 
 if TYPE_CHECKING:
     from wiretape.adapters.tool_asking import Outside
 
 
 def outside() -> Outside | None:
-    """What started this program, if that was wiretape; None where the variable is absent, or leads to ourselves."""
+    """What started this program, if that was wiretape; None where the variable is absent, or leads to ourselves.
+
+    Raises MissError where it says that this is a replay, and not where to ask.
+    """
     value = os.environ.get(VARIABLE)
     return _known(value) if value else None
 
@@ -27,12 +31,24 @@ def outside() -> Outside | None:
 def _parsed(value: str) -> Outside | None:
     from wiretape.adapters.tool_asking import Outside
 
-    way, plus, url = value.partition("+")
-    parts = urlsplit(url)
-    if not plus or way not in ("record", "replay") or parts.scheme != "http" or not parts.hostname or not parts.port:
-        print(f"wiretape: {VARIABLE} leads nowhere: {value}", file=sys.stderr)
+    way, _, url = value.partition("+")
+    place = _place(url) if way in ("record", "replay") else None
+    if place is not None:
+        return Outside(way == "replay", *place)
+    if way.startswith("replay"):
+        raise MissError(f"{VARIABLE} leads nowhere: {value}\n  without it tools run; in a replay they do not")
+    print(f"wiretape: {VARIABLE} leads nowhere: {value}", file=sys.stderr)
+    return None
+
+
+def _place(url: str) -> tuple[str, int] | None:
+    """Host and port; None where a URL has none."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # a port beyond all ports, half an IPv6 address
         return None
-    return Outside(way == "replay", parts.hostname, parts.port)
+    return (parts.hostname, port) if parts.scheme == "http" and parts.hostname and port else None
 
 
 def _known(value: str) -> Outside | None:

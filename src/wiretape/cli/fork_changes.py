@@ -44,7 +44,7 @@ def change_of(opened: Opened, call: int, wish: Wish) -> tuple[Change, str]:
     if wish.say is not None:
         return Answers(call, _saying(made, wish.say), wish.result), "another answer"
     if wish.answer is not None:
-        spoken = _list(Path(wish.answer).read_text(encoding="utf-8"), wish.answer)
+        spoken = _list(Path(wish.answer).read_bytes(), wish.answer)
         return Answers(call, spoken, wish.result), "another answer"
     if wish.edit == "answer":
         return Answers(call, _edited_answer(made), wish.result), "an edited answer"
@@ -84,12 +84,12 @@ def _saying(call: ModelCall, text: str) -> tuple[Any, ...]:
     return tuple(spoken)
 
 
-def _list(text: str, where: str) -> tuple[Any, ...]:
+def _list(text: str | bytes, where: str) -> tuple[Any, ...]:
     import json
 
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{where} is no JSON: {error}") from None
     if not isinstance(value, list):
         raise UsageError(f"{where} must be a list of what the answer says, as --edit answer shows it")
@@ -108,7 +108,7 @@ def _tool_index(opened: Opened, call: int, tool: str | None) -> int:
         if len(names) > 1:
             raise UsageError(f"call {call} asks for {len(names)} tools: say which with --tool: {', '.join(names)}")
         return 0
-    if tool.isdigit() and 1 <= int(tool) <= len(names):
+    if tool.isdecimal() and 1 <= int(tool) <= len(names):
         return int(tool) - 1
     places = [place for place, name in enumerate(names) if name == tool]
     if len(places) != 1:
@@ -127,7 +127,7 @@ def _assigned(text: str) -> tuple[str, Any]:
         raise UsageError(f"--set {text}: write PATH=VALUE, as in temperature=0.2 or messages[0].content='Be brief.'")
     try:
         return path, json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return path, value
 
 
@@ -152,6 +152,6 @@ def _edited_request(opened: Opened, call: ModelCall) -> tuple[Change, str]:
     text = in_editor(json_text(body_json(exchange.request.body)))
     try:
         body = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"what was written is no JSON: {error}") from None
     return Asks(call.number, lambda _: body), "an edited request"

@@ -234,13 +234,23 @@ def test_a_replay_that_is_gone_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ran == []
 
 
+@pytest.mark.parametrize(
+    "value", ["http://elsewhere", "record+http://127.0.0.1:99999/tool:local/", "record+http://[::1/tool:local/"]
+)
 def test_a_variable_that_leads_nowhere_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv(VARIABLE, "http://elsewhere")
+    monkeypatch.setenv(VARIABLE, value)
     assert weather("Bern")["degrees"] == 4
     assert weather("Bern")["degrees"] == 4
-    assert capsys.readouterr().err == f"wiretape: {VARIABLE} leads nowhere: http://elsewhere\n"
+    assert capsys.readouterr().err == f"wiretape: {VARIABLE} leads nowhere: {value}\n"
+
+
+def test_in_a_replay_that_leads_nowhere_no_tool_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "replay+http://127.0.0.1/")
+    with pytest.raises(wiretape.MissError, match=f"{VARIABLE} leads nowhere"):
+        weather("Bern")
+    assert ran == []
 
 
 def test_a_context_in_the_child_goes_first_and_a_recording_around_it_hears_what_runs(
