@@ -6,8 +6,10 @@ machine's role) is what a person has set up. Bedrock's API keys need no signatur
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -35,11 +37,11 @@ def signature(url: str, headers: Iterable[tuple[str, str]], data: bytes, region:
 
 
 def _credentials() -> Any:
-    session = _botocore("session").Session()
+    problems = _botocore("exceptions")
     try:
-        found = session.get_credentials()
+        found = _found(tuple(sorted(pair for pair in os.environ.items() if pair[0].startswith("AWS_"))))
         frozen = found.get_frozen_credentials() if found is not None else None
-    except _botocore("exceptions").BotoCoreError as error:
+    except (problems.BotoCoreError, problems.ClientError) as error:  # ClientError: AWS refuses a role, say
         raise UsageError(f"AWS credentials could not be had: {error}\n{_OR_KEY}") from None
     if frozen is None:
         raise UsageError(
@@ -47,6 +49,12 @@ def _credentials() -> Any:
             f"are looked for as the AWS SDK does)\n{_OR_KEY}"
         )
     return frozen
+
+
+@lru_cache(1)
+def _found(variables: tuple[tuple[str, str], ...]) -> Any:
+    """What the chain finds, for these variables: a role is asked for once, and not with each request."""
+    return _botocore("session").Session().get_credentials()
 
 
 def _botocore(module: str) -> Any:

@@ -98,6 +98,26 @@ def test_without_credentials_it_says_where_they_are_looked_for(
         signature(URL, [], b"", "us-east-1")
 
 
+@pytest.mark.usefixtures("credentials")
+def test_what_aws_refuses_is_said_and_credentials_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("botocore")
+    from botocore.exceptions import ClientError
+    from botocore.session import Session
+
+    looked: list[Session] = []
+
+    class Refused:
+        def get_frozen_credentials(self) -> None:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no such role for you"}}, "AssumeRole")
+
+    monkeypatch.setenv("AWS_PROFILE", "of this test")
+    monkeypatch.setattr(Session, "get_credentials", lambda self: looked.append(self) or Refused())
+    for _ in range(2):
+        with pytest.raises(UsageError, match="AWS credentials could not be had: .*no such role for you"):
+            signature(URL, [], b"", "us-east-1")
+    assert len(looked) == 1
+
+
 def test_without_botocore_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore", None)
     monkeypatch.setitem(sys.modules, "botocore.awsrequest", None)
