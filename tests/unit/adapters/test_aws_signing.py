@@ -113,7 +113,7 @@ def test_what_aws_refuses_is_said_and_credentials_are_looked_for_once(monkeypatc
     monkeypatch.setenv("AWS_PROFILE", "of this test")
     monkeypatch.setattr(Session, "get_credentials", lambda self: looked.append(self) or Refused())
     for _ in range(2):
-        with pytest.raises(UsageError, match="AWS credentials could not be had: .*no such role for you"):
+        with pytest.raises(UsageError, match=r"AWS credentials could not be had: .*no such role for you"):
             signature(URL, [], b"", "us-east-1")
     assert len(looked) == 1
 
