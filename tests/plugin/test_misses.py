@@ -17,6 +17,7 @@ MISS = [
     "  it was never recorded; the nearest, call 1, differs from its start at messages?0?.content",
     "    recorded  hello",
     "    live      hullo",
+    "  asked at test_it.py:*",
     "  if the change is intended: pytest test_it.py::test_one --wiretape-mode=rewrite",
 ]
 
@@ -145,24 +146,6 @@ def test_a_miss_beyond_the_end_of_the_tape_advises_to_record_only_that(recorded:
     recorded.run("test_it.py::test_one", "--wiretape-mode=new").assert_outcomes(passed=1)
     assert model.asked == ["one more thing"]
     recorded.run().assert_outcomes(passed=1)
-
-
-def test_a_tape_that_others_may_share_is_not_rewritten_for_one_test(project: Project) -> None:
-    test = """
-        @pytest.mark.wiretape("shared")
-        def test_one():
-            said("{}")
-    """
-    project.write(test.format("hello"))
-    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
-    project.write(test.format("hullo"))
-    project.run().stdout.fnmatch_lines(
-        [
-            "  if the change is intended: pytest test_it.py::test_one --wiretape-mode=rewrite",
-            "  together with every other test that uses this tape: what none of them asks is dropped",
-        ],
-        consecutive=True,
-    )
 
 
 def test_several_misses_are_counted(project: Project) -> None:
@@ -309,3 +292,68 @@ def test_a_marker_that_cannot_be_meant_is_refused(project: Project, arguments: s
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([said])
     result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_a_miss_names_the_line_that_asked(project: Project) -> None:
+    """The person's own line: neither the client's, nor that of whoever started the thread."""
+    (project.root / "agent.py").write_text(
+        "import os, httpx\n"
+        "def greet(name):\n"
+        "    url = os.environ['MODEL_URL'] + '/chat/completions'\n"
+        "    httpx.post(url, json={'model': 'm', 'messages': [{'role': 'user', 'content': name}]})\n"
+        "async def agreet(name):\n"
+        "    async with httpx.AsyncClient() as client:\n"
+        "        url = os.environ['MODEL_URL'] + '/chat/completions'\n"
+        "        await client.post(url, json={'model': 'm', 'messages': [{'role': 'user', 'content': name}]})\n"
+    )
+    project.write("""
+        import asyncio
+        import threading
+        import agent
+
+        def test_sync(wiretape):
+            agent.greet("Ann")
+        def test_async(wiretape):
+            asyncio.run(agent.agreet("Bob"))
+        def test_thread(wiretape):
+            thread = threading.Thread(target=agent.greet, args=("Cid",))
+            thread.start()
+            thread.join()
+    """)
+    result = project.run("-p", "no:cacheprovider", "--tb=short")
+    asked = [line for line in result.stdout.lines if "asked at" in line]
+    assert asked == ["  asked at agent.py:4", "  asked at agent.py:8", "  asked at agent.py:4"]
+
+
+def test_the_short_summary_says_what_differs(recorded: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "1")  # pytest cuts nothing off
+    recorded.write(RECORDED.replace("hello", "hullo"))
+    recorded.run().stdout.fnmatch_lines(
+        ["FAILED test_it.py::test_one - Failed: messages?0?.content differs from call 1 of test_one.tape*"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "said"),
+    [
+        ("tear='exact'", "", "@pytest.mark.wiretape does not know 'tear'"),
+        ("faults=['429@7']", "", "has no call 7"),
+        ("max_age='1h', max_age_action='fail'", "", "max_age is 1 hour"),
+        ("", "mask = 3", "mask must be a list of strings"),
+    ],
+)
+def test_what_cannot_be_set_up_is_told_once(project: Project, arguments: str, settings: str, said: str) -> None:
+    project.tape("test_it/test_one").parent.mkdir(parents=True)
+    header = '{"wiretape": 1, "started": "2026-01-01T00:00:00Z", "recorder": "wiretape 0", "redacted": []}\n'
+    project.tape("test_it/test_one").write_text(header)
+    (project.root / "pyproject.toml").write_text(f"[tool.wiretape]\n{settings}\n")
+    project.write(f"""
+        @pytest.mark.wiretape({arguments})
+        def test_one():
+            pass
+    """)
+    result = project.run("-rN")
+    result.assert_outcomes(errors=1)
+    text = result.stdout.str()
+    assert text.count(said) == 1
+    assert "another exception" not in text

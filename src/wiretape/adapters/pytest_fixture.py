@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -14,6 +15,7 @@ from wiretape.adapters.context_record import Record
 from wiretape.adapters.context_replay import OnMiss, Replay, TierName
 from wiretape.adapters.inprocess import record
 from wiretape.adapters.network_guard import NetworkGuard
+from wiretape.adapters.pytest_frames import asked_at
 from wiretape.adapters.pytest_mending import Mending
 from wiretape.adapters.pytest_mixed import Mixed
 from wiretape.adapters.pytest_options import Asked, Mode
@@ -27,6 +29,7 @@ from wiretape.loop.run import build_run
 from wiretape.model.http import Exchange
 from wiretape.replay.age import AgeAction
 from wiretape.replay.report import ReplayReport, build_report
+from wiretape.replay.values import Miss, MissReason
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.wire.registry import decode
@@ -43,8 +46,9 @@ class Wiretape:
     `tape` is its place; `recording` says whether the test runs live. Everything else may be asked at any time.
     """
 
-    def __init__(self, tape: Path, asked: Asked, mode: Mode, mending: Mending) -> None:
+    def __init__(self, tape: Path, asked: Asked, mode: Mode, mending: Mending, root: Path) -> None:
         self.tape = tape
+        self._root = root
         self.mode = mode
         self._asked = asked
         self._mending = mending
@@ -136,24 +140,31 @@ class Wiretape:
         if self._record is not None and self.recording:
             self._open.enter_context(self._record)
             return
-        self._replay = self._replaying()
-        self._open.push(self._leave_replay(self._replay))
-        session = self._replay.session
-        session.mend = lambda reason: self._mending.mend(reason, waiting=bool(session.report().left_over))
+        replay = self._replaying()
+        self._open.push(self._leave_replay(replay))
+        self._replay = replay  # one that has begun
+        session = replay.session
+        session.mend = functools.partial(self._mend, session)
         if self._record is None:
             self._open.enter_context(self.guard)
+
+    def _mend(self, session: ReplaySession, reason: MissReason) -> str:
+        """Runs where the request is made: on its thread, below whoever makes it."""
+        said = self._mending.mend(reason, [left.exchange for left in session.report().left_over])
+        place = asked_at(self._root)
+        return f"  asked at {place}\n{said}" if place is not None else said
 
     def end(self) -> None:
         """The test is over: every door closes."""
         self._open.close()
 
     @property
-    def misses(self) -> list[str]:
+    def misses(self) -> list[Miss]:
         if isinstance(self._replay, Mixed):
             return self._replay.unplayed
         if self._replay is None:
             return []
-        return [miss.message for miss in self._replay.session.misses]
+        return self._replay.session.misses
 
     @property
     def new_exchanges(self) -> int:
@@ -196,7 +207,7 @@ class Wiretape:
             asked.max_age,
             action,
         )
-        made.on_warning, made.renewal = self.warnings.append, self._mending.command("rewrite")
+        made.on_warning, made.renewal = self.warnings.append, self._mending.rewriting()
         if isinstance(made, Mixed) and self._record is not None:
             made.recording = self._record
         return made
@@ -219,6 +230,11 @@ class Wiretape:
 
         stack.callback(leave)
         return stack
+
+    @property
+    def played_numbers(self) -> set[int]:
+        """The recorded exchanges that this test was given."""
+        return {one.answer.exchange for one in self._replay.report.played} if self._replay is not None else set()
 
     def _played(self) -> tuple[Exchange, ...]:
         if self._replay is None:

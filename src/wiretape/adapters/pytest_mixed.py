@@ -18,7 +18,7 @@ from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.playback import Piece, Playback
 from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import LiveRequest
+from wiretape.replay.values import LiveRequest, Miss
 
 _OF_THE_CONNECTION: Final = frozenset(
     ("connection", "content-length", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer")
@@ -32,7 +32,7 @@ class Mixed(Replay):
 
     recording: Record
     renewing: Renewing
-    unplayed: list[str]  # misses that could not be recorded
+    unplayed: list[Miss]  # those that could not be recorded
     records_too = True
 
     def begin(self) -> None:
@@ -79,7 +79,7 @@ class Mixed(Replay):
         """A WebSocket that is not on the tape stays a miss: its messages cannot be asked for one by one."""
         shown = super().socket(request)
         if isinstance(shown, Playback) and shown.status != 404:  # 404: a stray
-            self.unplayed += [miss.message for miss in self.session.misses[-1:]]
+            self.unplayed += self.session.misses[-1:]
         return shown
 
 

@@ -9,13 +9,16 @@ from typing import NoReturn
 import pytest
 
 from wiretape.adapters.pytest_fixture import Wiretape
+from wiretape.adapters.pytest_headline import headline
+from wiretape.adapters.pytest_keeping import Keeping
 from wiretape.adapters.pytest_mending import Mending
-from wiretape.adapters.pytest_options import Asked, Mode, named_by
+from wiretape.adapters.pytest_options import Asked, Mode
 from wiretape.adapters.pytest_places import shown, tape_directory, twins
 from wiretape.adapters.pytest_summary import Summary, Told
-from wiretape.adapters.settings import load_settings
+from wiretape.adapters.pytest_users import test_id, typed
 from wiretape.errors import MissInterrupt, WiretapeError
 from wiretape.replay.report import Named
+from wiretape.replay.values import Miss
 
 _MOST_MISSES = 3  # told in full; the rest are counted
 _MOST_NAMED = 12
@@ -24,14 +27,18 @@ _MOST_NAMED = 12
 class TapedTest:
     """A test, its tape, and how its phases went."""
 
-    def __init__(self, item: pytest.Item, asked: Asked, tape: Path, mode: Mode, summary: Summary) -> None:
+    def __init__(self, item: pytest.Item, asked: Asked, tape: Path, summary: Summary) -> None:
         self._item = item
         self._summary = summary
-        self._mending = Mending(_test_id(item), tape.exists(), named_by(item) is not None)
-        self.wiretape = Wiretape(tape, asked, mode, self._mending)
+        users, elsewhere = summary.users_of(item, tape), summary.is_of_another_worker(tape)
+        self._mending = Mending(typed(test_id(item), item.config), tape.exists(), users, elsewhere)
+        self._keeping = Keeping(tape, summary.turns)  # before the mode: either sees what another worker has recorded
+        mode = summary.mode_for(tape)
+        self.wiretape = Wiretape(tape, asked, mode, self._mending, item.config.rootpath)
         self._outcomes: dict[str, str] = {}
         self._told_misses = 0
         self.finished: list[str] = []  # what became of the recording
+        self.made: list[tuple[str, int]] = []  # the tape that was recorded, and its new exchanges
         summary.began(item.nodeid, self)
 
     # -- failures ----------------------------------------------------------------------------------------------------
@@ -71,7 +78,7 @@ class TapedTest:
         failure = pytest.fail.Exception("\n".join(lines), pytrace=False)
         raise failure.with_traceback(error.__traceback__ if error is not None else None) from None
 
-    def _untold(self) -> list[str]:
+    def _untold(self) -> list[Miss]:
         return self.wiretape.misses[self._told_misses :]
 
     def _misses(self) -> list[str]:
@@ -79,10 +86,12 @@ class TapedTest:
         self._told_misses += len(untold)
         if not untold:
             return []
-        lines = [f"there is no tape {shown(self.wiretape.tape)}"] if self.wiretape.is_missing else []
+        tape = self.wiretape.tape
+        first = f"there is no tape {shown(tape)}" if self.wiretape.is_missing else headline(untold[0], tape.name)
+        lines = [first] if first else []
         if len(untold) > 1:
             lines.append(f"{len(untold)} requests had no recorded answer")
-        lines += untold[:_MOST_MISSES]
+        lines += [miss.message for miss in untold[:_MOST_MISSES]]
         if len(untold) > _MOST_MISSES:
             lines.append(f"and {len(untold) - _MOST_MISSES} more")
         strays = [stray.what for stray in self.wiretape.report.strayed]
@@ -94,7 +103,7 @@ class TapedTest:
         if isinstance(error, MissInterrupt):
             return True
         said = str(error)
-        return any(miss.partition("\n")[0] in said for miss in self.wiretape.misses)
+        return any(miss.message.partition("\n")[0] in said for miss in self.wiretape.misses)
 
     def _refused_providers(self) -> list[str]:
         """A model that was asked past every door: as good as a miss."""
@@ -112,11 +121,11 @@ class TapedTest:
         """After teardown. A recording takes the tape's place only if everything went well."""
         outcomes = [self._outcomes.get(phase) for phase in ("setup", "call")]  # a tape may be opened by the call itself
         passed = torn_down and outcomes in (["passed", "passed"], [None, "passed"])
-        self._summary.ended(self._item.nodeid)
+        self._summary.ended(self._item, self.wiretape.tape, self.wiretape.played_numbers)
         try:
             self._finish_recording(passed)
         except (WiretapeError, OSError) as error:
-            pytest.fail(f"the recording of {shown(self.wiretape.tape)} cannot be kept: {error}", pytrace=False)
+            self._fail([f"the recording of {shown(self.wiretape.tape)} cannot be kept: {error}"])
         if torn_down and self._untold():
             self._fail(self._misses())
         if passed and (lines := [*self._faults_that_never_came(), *self._left_over()]):
@@ -131,12 +140,10 @@ class TapedTest:
             made.remove()
             return
         if passed and not wiretape.troubles:
-            if wiretape.mode is Mode.ALL:
-                made.put_in_place_beside_the_rest(load_settings(Path.cwd()).redact)
-            else:
-                made.put_in_place()
+            if (dropped := self._keeping.keep(made, wiretape.mode)) is not None:
+                self._summary.dropped(wiretape.tape, dropped)
             self._summary.recorded(wiretape.tape)
-            self.finished.append(f"recorded {tape} ({_count(wiretape.new_exchanges, 'exchange')})")
+            self.made.append((str(tape), wiretape.new_exchanges))
             for twin in twins(wiretape.tape):
                 self.finished.append(
                     f"{tape.name} and {twin.name} differ in case only: macOS and Windows take them for one tape\n"
@@ -166,7 +173,7 @@ class TapedTest:
         if report.when == "call":
             told = {"drift": list(self._drift()), "outside": self._outside(), "old": self.wiretape.warnings}
         elif report.when == "teardown":
-            told = {"recorded": self.finished}
+            told = {"recorded": self.finished, "made": self.made}
         report.wiretape = told  # type: ignore[attr-defined]
 
     def _drift(self) -> Iterator[str]:
@@ -180,12 +187,6 @@ class TapedTest:
         return strays + [f"{asked}: refused" for asked in self.wiretape.guard.refused]
 
 
-def _test_id(item: pytest.Item) -> str:
-    """The test as pytest takes it on its command line: xdist adds the name of a group."""
-    group = item.get_closest_marker("xdist_group")
-    return item.nodeid.rpartition("@")[0] if group is not None and "@" in item.nodeid else item.nodeid
-
-
 def _names(calls: Sequence[Named]) -> str:
     return ", ".join(str(one) for one in calls[:_MOST_NAMED]) + (" …" if len(calls) > _MOST_NAMED else "")
 
@@ -193,7 +194,3 @@ def _names(calls: Sequence[Named]) -> str:
 def _first_line(error: BaseException) -> str:
     text = str(error).partition("\n")[0]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

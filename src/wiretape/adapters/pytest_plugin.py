@@ -60,10 +60,10 @@ def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
         before.end()
     try:
         asked, tape = asked_of(item), tape_of(item)
-        taped = TapedTest(item, asked, tape, summary.mode_for(tape), summary)
+        taped = TapedTest(item, asked, tape, summary)
         taped.wiretape.begin()
     except WiretapeError as error:
-        pytest.fail(str(error), pytrace=False)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     item.stash[_TAPED] = taped
     try:
         yield taped.wiretape

@@ -6,17 +6,22 @@ Loaded in every pytest run of whoever has wiretape installed: nothing heavy may 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 import pytest
 
-from wiretape.adapters.pytest_options import Mode, has_tape
+from wiretape.adapters.pytest_options import Mode, has_tape, named_by
 from wiretape.adapters.pytest_places import SUFFIXES, shown, tape_directory, tape_of
 
-_WORKER = "wiretape"  # the key of what a worker of xdist hands over
+if TYPE_CHECKING:
+    from wiretape.adapters.pytest_users import Users
+    from wiretape.tape.reader import Tape
+
+_WORKER = "wiretape"  # the key of what a worker of xdist is given, and hands over
 
 
 class Told(TypedDict, total=False):
@@ -25,6 +30,7 @@ class Told(TypedDict, total=False):
     drift: list[str]
     outside: list[str]
     recorded: list[str]
+    made: list[tuple[str, int]]
     old: list[str]
 
 
@@ -32,6 +38,7 @@ class Finishing(Protocol):
     """A test with a tape."""
 
     finished: list[str]
+    made: list[tuple[str, int]]
 
     def finish(self, torn_down: bool) -> None: ...
 
@@ -42,7 +49,14 @@ class Summary:
     def __init__(self, config: pytest.Config, mode: Mode) -> None:
         self._config = config
         self._mode = mode
+        self._began: float = getattr(config, "workerinput", {}).get(_WORKER, time.time())  # the whole run, as files do
         self._recorded_here: set[Path] = set()
+        self._items: Sequence[pytest.Item] = ()
+        self._items_of: dict[Path, list[pytest.Item]] | None = None
+        self._ended: set[str] = set()
+        self._played: dict[Path, dict[str, Collection[int]]] = {}
+        self._left: dict[Path, Tape] = {}
+        self._dropped: dict[str, int] = {}
         self._told: dict[str, Told] = {}
         self._running: dict[str, Finishing] = {}
         self._used: set[str] = set()
@@ -52,18 +66,68 @@ class Summary:
 
     def mode_for(self, tape: Path) -> Mode:
         """Tests that share a tape do not undo what another one has just recorded."""
-        if tape in self._recorded_here:
+        if tape in self._recorded_here or self.is_of_another_worker(tape):
             return {Mode.ONCE: Mode.NEW, Mode.REWRITE: Mode.ALL}.get(self._mode, self._mode)
         return self._mode
 
     def recorded(self, tape: Path) -> None:
         self._recorded_here.add(tape)
 
+    def is_of_another_worker(self, tape: Path) -> bool:
+        """Whether another worker of xdist has recorded a tape in this run."""
+        if not hasattr(self._config, "workerinput") or self._mode is Mode.NONE or tape in self._recorded_here:
+            return False
+        try:
+            return tape.stat().st_mtime >= self._began
+        except OSError:
+            return False
+
+    @property
+    def turns(self) -> Path | None:
+        """The file whose lock the workers of xdist take in turn; None without workers, or a place that all know."""
+        cache = getattr(self._config, "cache", None)
+        if cache is None or not hasattr(self._config, "workerinput"):
+            return None
+        place: Path = cache.mkdir("wiretape")
+        return place / ".turns"
+
+    def dropped(self, tape: Path, left: Tape) -> None:
+        """A rewrite has dropped this of the old tape; tests that share the tape may record it anew yet."""
+        self._left.setdefault(tape, left)
+
     def began(self, test: str, finishing: Finishing) -> None:
         self._running[test] = finishing
 
-    def ended(self, test: str) -> None:
-        self._running.pop(test, None)
+    def ended(self, item: pytest.Item, tape: Path, played: Collection[int]) -> None:
+        """`played`: the exchanges of the tape that the test was given."""
+        self._running.pop(item.nodeid, None)
+        self._ended.add(item.nodeid)
+        self._played.setdefault(tape, {})[item.nodeid] = played
+
+    # -- who uses a tape ---------------------------------------------------------------------------------------------
+
+    def users_of(self, item: pytest.Item, tape: Path) -> Users | None:
+        """None: no other test uses the tape of this one."""
+        if named_by(item) is None:
+            return None
+        from wiretape.adapters.pytest_users import Users, arguments, test_id, typed
+
+        if self._items_of is None:
+            self._items_of = {}
+            for one in filter(has_tape, self._items):
+                self._items_of.setdefault(tape_of(one), []).append(one)
+        users = self._items_of.get(tape, [item])
+        if len(users) < 2 and not self._partial:
+            return None
+        others = {one.nodeid for one in users} - {item.nodeid}
+        found = arguments([test_id(one) for one in users], map(test_id, self._items or [item]))
+
+        def played() -> Collection[int]:
+            played = self._played.get(tape, {})
+            return {number for test in others for number in played.get(test, ())}
+
+        typed_ones = tuple(typed(one, self._config) for one in found)
+        return Users(typed_ones, self._partial, played, lambda: others <= self._ended)
 
     # -- collecting --------------------------------------------------------------------------------------------------
 
@@ -82,20 +146,35 @@ class Summary:
             self._partial = "some tests cannot be collected"
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        if not self._config.getoption("wiretape_orphans"):
-            return
-        self._used = {os.fspath(tape_of(item)) for item in session.items if has_tape(item)}
+        self._items = session.items
         self._partial = self._partial or _not_all(self._config)
+        if self._config.getoption("wiretape_orphans"):
+            self._used = {os.fspath(tape_of(item)) for item in session.items if has_tape(item)}
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """A worker of xdist is to be started, maybe in the place of one that died."""
+        node.workerinput[_WORKER] = self._began
 
     @pytest.hookimpl(trylast=True)  # its fixtures are torn down before
     def pytest_sessionfinish(self) -> None:
         for test, interrupted in list(self._running.items()):
             with suppress(pytest.fail.Exception):  # nobody is left to be failed
                 interrupted.finish(False)
-            self._told.setdefault(test, {})["recorded"] = interrupted.finished
+            told: Told = {"recorded": interrupted.finished, "made": interrupted.made}
+            self._told.setdefault(test, {}).update(told)
+        self._count_dropped()
         output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
         if output is not None:
-            output[_WORKER] = {"used": sorted(self._used), "partial": self._partial}
+            output[_WORKER] = {"used": sorted(self._used), "partial": self._partial, "dropped": self._dropped}
+
+    def _count_dropped(self) -> None:
+        for tape, left in self._left.items():
+            from wiretape.adapters.pytest_keeping import left_of
+            from wiretape.tape.reader import read_tape
+
+            if (still := left_of(left, read_tape(tape))) is not None:
+                self._dropped[str(shown(tape))] = len(still.exchanges)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -103,6 +182,7 @@ class Summary:
         handed = getattr(node, "workeroutput", {}).get(_WORKER, {})
         self._used.update(handed.get("used", ()))
         self._partial = self._partial or handed.get("partial", "")
+        self._dropped.update(handed.get("dropped", {}))
 
     # -- printing ----------------------------------------------------------------------------------------------------
 
@@ -119,9 +199,17 @@ class Summary:
                 terminalreporter.line(line)
 
     def _recordings(self) -> Iterable[str]:
+        """Each tape once, however many tests have recorded it."""
+        exchanges: dict[str, int] = {}
+        for told in self._told.values():
+            for tape, number in told.get("made", ()):
+                exchanges[tape] = exchanges.get(tape, 0) + number
+        for tape, number in exchanges.items():
+            dropped = self._dropped.get(tape, 0)
+            more = f"; {_count(dropped, 'older call')} dropped" if dropped else ""
+            yield f"recorded {tape} ({_count(number, 'exchange')}{more})"
         for test, told in self._told.items():
-            for line in told.get("recorded", ()):
-                yield line if line.startswith("recorded ") else f"{test}: {line}"
+            yield from (f"{test}: {line}" for line in told.get("recorded", ()))
 
     def _old_tapes(self) -> Iterable[str]:
         """Told once for each tape, however many tests it has."""
@@ -154,6 +242,10 @@ class Summary:
             yield f"every tape in {shown(directory)} is used"
 
 
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def _listed(title: str, lines: Sequence[str]) -> Iterable[str]:
     if lines:
         yield f"{title}:"
@@ -163,8 +255,12 @@ def _listed(title: str, lines: Sequence[str]) -> Iterable[str]:
 
 def _not_all(config: pytest.Config) -> str:
     """Why this run does not collect the whole suite; empty if it does."""
-    if config.args_source is not pytest.Config.ArgsSource.ARGS:
-        return "" if not config.getoption("ignore") else "some tests are ignored"
+    if config.getoption("ignore") or config.getoption("ignore_glob"):
+        return "some tests are ignored"
+    if config.getoption("lf", False):  # modules without a failure are not even collected
+        return "only what failed last was collected"
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        return ""
     given = {Path(config.invocation_params.dir, arg.partition("::")[0]).resolve() for arg in config.args}
     whole = {config.rootpath / path for path in config.getini("testpaths")} or {config.rootpath}
     if "::" in "".join(config.args) or not (whole <= given or config.rootpath in given):

@@ -1,0 +1,75 @@
+"""How the recording of a test that has passed becomes its tape: in place of the old one, or beside what that holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from wiretape.adapters.pytest_options import Mode
+from wiretape.adapters.rerecording import Rerecording, there_is, unasked
+from wiretape.adapters.settings import load_settings
+from wiretape.errors import WiretapeError
+from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.storage import lock
+
+_PATIENCE = 30  # seconds; a tape is put in place within a fraction of one
+
+
+class Keeping:
+    """Of one test. Made before its recording begins: what has come to the tape since then is never dropped.
+
+    `turns`: the file whose lock the workers of one run hold in turn while they put a tape in place; None: there is
+    one process, or none is known.
+    """
+
+    def __init__(self, tape: Path, turns: Path | None) -> None:
+        self._tape = tape
+        self._turns = turns
+        self._before = _identity(tape)
+
+    def keep(self, made: Rerecording, mode: Mode) -> Tape | None:
+        """The old tape with what no request of the recording answers to any more, where that was dropped."""
+        with _turn(self._turns):
+            if mode is Mode.ALL or _identity(self._tape) != self._before:
+                made.put_in_place_beside_the_rest(load_settings(Path.cwd()).redact)
+                return None
+            dropped = self._dropped(made) if mode is Mode.REWRITE else None
+            made.put_in_place()
+            return dropped
+
+    def _dropped(self, made: Rerecording) -> Tape | None:
+        if not there_is(self._tape):
+            return None
+        with suppress(WiretapeError):  # a tape that nobody can read loses nothing
+            return left_of(read_tape(self._tape), read_tape(made.fresh))
+        return None
+
+
+def left_of(old: Tape, new: Tape) -> Tape | None:
+    """The old tape with the exchanges that answer no request of the new one; None: there are none."""
+    left = unasked(old, new.exchanges)
+    return replace(old, exchanges=left) if left else None
+
+
+def _identity(tape: Path) -> tuple[int, int, int] | None:
+    """Another file at the same place has another one."""
+    try:
+        found = tape.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@contextmanager
+def _turn(turns: Path | None) -> Iterator[None]:
+    if turns is None:
+        yield
+        return
+    with turns.open("ab") as file:
+        patience = time.monotonic() + _PATIENCE
+        while not lock(file.fileno()) and time.monotonic() < patience:
+            time.sleep(0.005)
+        yield

@@ -1,0 +1,108 @@
+"""Tests that share a tape: none of them is advised what would lose the calls of the others, and a loss is told."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from tests.support.counting import CountingModel
+from tests.support.projects import Project
+
+NAMES = """
+    @pytest.mark.wiretape("shared/greet")
+    @pytest.mark.parametrize("name", ["Ann", "Bob"])
+    def test_param(name):
+        said("hello " + name)
+"""
+THIRD = """
+    @pytest.mark.wiretape("shared/greet")
+    def test_third():
+        said("goodbye")
+"""
+OTHER = """
+    def test_other():
+        pass
+"""
+
+
+def advice(result: pytest.RunResult) -> list[str]:
+    return [line for line in result.stdout.lines if "--wiretape-mode=" in line or "not with mode" in line]
+
+
+@pytest.fixture
+def shared(project: Project) -> Project:
+    project.write(NAMES + OTHER)
+    project.run("--wiretape-mode=once").assert_outcomes(passed=3)
+    return project
+
+
+def test_a_changed_prompt_names_every_test_of_the_tape(shared: Project) -> None:
+    shared.write(NAMES.replace("hello", "hullo") + OTHER)
+    assert advice(shared.run()) == [
+        "  to record it: pytest 'test_it.py::test_param[Ann]' --wiretape-mode=new",
+        "  if it is a recorded call that has changed: pytest test_it.py::test_param --wiretape-mode=rewrite",
+        "  if the change is intended: pytest test_it.py::test_param --wiretape-mode=rewrite",
+    ]
+    result = shared.run("test_it.py::test_param", "--wiretape-mode=rewrite")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["recorded captures/shared/greet.tape (2 exchanges; 2 older calls dropped)"])
+    shared.run().assert_outcomes(passed=3)
+
+
+def test_a_module_that_shares_its_tape_is_named_whole(project: Project) -> None:
+    project.write(NAMES + THIRD)
+    project.write(OTHER, "test_other.py")
+    project.run("--wiretape-mode=once").assert_outcomes(passed=4)
+    project.write(NAMES + THIRD.replace("goodbye", "farewell"))
+    assert advice(project.run()) == ["  if the change is intended: pytest test_it.py --wiretape-mode=rewrite"]
+
+
+def test_a_new_test_records_its_call_beside_the_others(shared: Project, model: CountingModel) -> None:
+    shared.write(NAMES + OTHER + THIRD)
+    assert advice(shared.run()) == ["  to record it: pytest test_it.py::test_third --wiretape-mode=new"]
+    shared.run("test_it.py::test_third", "--wiretape-mode=new").assert_outcomes(passed=1)
+    assert model.asked == ["hello Ann", "hello Bob", "goodbye"]
+    shared.run().assert_outcomes(passed=4)
+
+
+def test_a_part_of_the_suite_is_not_advised_to_rewrite(shared: Project) -> None:
+    shared.write(NAMES.replace("hello", "hullo") + OTHER)
+    assert advice(shared.run("test_it.py::test_param[Ann]")) == [
+        "  to record it: pytest 'test_it.py::test_param[Ann]' --wiretape-mode=new",
+        "  not with mode rewrite: only a part of the tests was collected, and others may use this tape",
+    ]
+
+
+def test_a_rewrite_for_one_test_says_what_it_dropped(shared: Project) -> None:
+    result = shared.run("test_it.py::test_param[Ann]", "--wiretape-mode=rewrite")
+    result.stdout.fnmatch_lines(["recorded captures/shared/greet.tape (1 exchange; 1 older call dropped)"])
+    assert len(shared.answers("shared/greet")) == 1
+
+
+def test_a_rewrite_that_loses_nothing_says_nothing_of_it(shared: Project) -> None:
+    result = shared.run("--wiretape-mode=rewrite")
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["recorded captures/shared/greet.tape (2 exchanges)"])
+
+
+def test_a_tape_that_a_marker_names_for_one_test_is_rewritten_by_it(project: Project) -> None:
+    project.write(THIRD)
+    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
+    project.write(THIRD.replace("goodbye", "farewell"))
+    assert advice(project.run()) == [
+        "  if the change is intended: pytest test_it.py::test_third --wiretape-mode=rewrite"
+    ]
+
+
+@pytest.mark.slow
+def test_workers_that_record_one_tape_at_the_same_time_keep_all_calls(project: Project, model: CountingModel) -> None:
+    """The model answers none of them before all have come: each worker began where there was no tape."""
+    project.write(NAMES.replace('"Bob"', '"Bob", "Cid"'))
+    model.together = threading.Barrier(3)
+    result = project.run_apart("-n", "3", "--wiretape-mode=once")
+    model.together = None
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["recorded captures/shared/greet.tape (3 exchanges)"])
+    assert project.tapes() == ["shared/greet.tape"]
+    project.run().assert_outcomes(passed=3)
+    assert len(model.asked) == 3
