@@ -12,7 +12,7 @@ from hashlib import blake2b
 import orjson
 
 from wiretape.model.jsonvalue import Json
-from wiretape.model.jsonwalk import rebuilt, spelled
+from wiretape.model.jsonwalk import rebuilt, spelled, strings
 from wiretape.tape.redact_placeholders import PLACEHOLDER, matches
 
 UNKNOWN = -1  # the class of a live value that was not recorded
@@ -74,6 +74,11 @@ def _same_leaf(recorded: Json, live: Json) -> bool:
         case bool() | None:
             return recorded is live
     return isinstance(live, int | float) and not isinstance(live, bool) and bool(recorded == live)
+
+
+def has_placeholder(value: Json) -> bool:
+    """Whether a recorded value may be the same as many live ones."""
+    return any(PLACEHOLDER.search(text) for text in strings(value))
 
 
 _TOKEN = re.compile(PLACEHOLDER.pattern.encode())

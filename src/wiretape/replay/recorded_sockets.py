@@ -16,6 +16,7 @@ from wiretape.model.faults import Refusal
 from wiretape.model.http import BytesBody, Headers, Response, StreamBody, WsMessage, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import call_key, handshake_key
+from wiretape.replay.canonical import has_placeholder
 from wiretape.replay.compare import differences
 from wiretape.replay.drift import Drifts
 from wiretape.replay.echo import Echoes
@@ -24,7 +25,7 @@ from wiretape.replay.loosen import loose
 from wiretape.replay.mask import Masker
 from wiretape.replay.miss import Nearest, fault, is_minor
 from wiretape.replay.recorded import Recorded, SocketCall
-from wiretape.replay.socket_cores import core, matches_anything
+from wiretape.replay.socket_cores import core
 from wiretape.replay.socket_runs import Due, Frame, Run, answer_of
 from wiretape.replay.values import (
     Answer,
@@ -170,7 +171,7 @@ class Sockets:
 
     def refusal(self, recorded: Recorded, one: Fault, effect: Refusal) -> tuple[Headers, bytes]:
         """An error in the shape of who is asked."""
-        message = f"injected by wiretape (--fault {one.spec})"
+        message = f"injected by wiretape ({one.named})"
         spoken = recorded.probe.format
         assert spoken is not None, "only calls have faults, and calls have a format"
         return spoken.error(effect.status, message, "wiretape_fault")
@@ -253,7 +254,7 @@ class Sockets:
         key = recorded.order, place
         if key not in self._cores:
             value = self.value(recorded, place)
-            self._cores[key] = None if matches_anything(value) else core(value, volatile, self.masker)
+            self._cores[key] = None if has_placeholder(value) else core(value, volatile, self.masker)
         last = self._live_core
         if last is None or last[0] is not live or last[1] is not volatile:
             last = self._live_core = live, volatile, core(live, volatile, self.masker)

@@ -10,25 +10,19 @@ from collections.abc import Callable
 from hashlib import blake2b
 
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.model.jsonwalk import rebuilt, strings
+from wiretape.model.jsonwalk import rebuilt
 from wiretape.replay.canonical import canonical
 from wiretape.replay.loosen import LEFT_OUT, loose
 from wiretape.replay.mask import Masker
-from wiretape.tape.redact_placeholders import PLACEHOLDER
 from wiretape.wire.base import Volatile
 
 
 def core(value: Json, volatile: Volatile, masker: Masker) -> bytes:
-    """Different for messages that no tier takes for alike."""
+    """Different for messages that no tier takes for alike; it says nothing of a recorded one with a placeholder."""
     if isinstance(value, dict):
         value = {name: item for name, item in value.items() if name not in volatile.settings}
     bare = rebuilt(value, lambda _, leaf: leaf, _without({*LEFT_OUT, *(path[-1] for path in volatile.nested)}))
     return blake2b(canonical(masker.value(loose(bare))), digest_size=16).digest()
-
-
-def matches_anything(value: Json) -> bool:
-    """Whether a recorded message has a placeholder, which many values match: its core says nothing."""
-    return any(PLACEHOLDER.search(text) for text in strings(value))
 
 
 def _without(names: set[str]) -> Callable[[JsonObject], JsonObject]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
+from heapq import merge
 
 import orjson
 
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 from wiretape.model.loop import Run, ToolUse
-from wiretape.replay.canonical import canonical, same
+from wiretape.replay.canonical import canonical, has_placeholder, same
 from wiretape.replay.compare import differences
 from wiretape.replay.loosen import loose
 from wiretape.replay.mask import Masker
@@ -79,6 +80,7 @@ class ToolBook:
         for number, one in enumerate(self._told):
             self._by_name.setdefault(one.name, []).append(number)
         self._keys: dict[tuple[Tier, str], dict[bytes, list[int]]] = {}
+        self._wild_by_name: dict[str, list[int]] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,8 +115,8 @@ class ToolBook:
                     yield tier, number
 
     def _like(self, tier: Tier, name: str, arguments: Json, given: bool) -> Iterable[int]:
-        if tier is Tier.EXACT:  # a placeholder in what was recorded matches anything
-            there = self._by_name.get(name, ())
+        if tier is Tier.EXACT:  # looked for among what is alike, and what a placeholder may make alike
+            there = merge(self._like(Tier.NORMALIZED, name, arguments, given), self._wild(name))
             return (n for n in there if self._given[n] == given and same(self._told[n].arguments, arguments))
         index = self._keys.get((tier, name))
         if index is None:
@@ -122,6 +124,13 @@ class ToolBook:
             for number in self._by_name.get(name, ()):
                 index.setdefault(self._key(tier, self._told[number].arguments), []).append(number)
         return index.get(self._key(tier, arguments), ())
+
+    def _wild(self, name: str) -> list[int]:
+        """Calls with a placeholder in their arguments, which matches anything."""
+        if name not in self._wild_by_name:
+            there = self._by_name.get(name, ())
+            self._wild_by_name[name] = [n for n in there if has_placeholder(self._told[n].arguments)]
+        return self._wild_by_name[name]
 
     def _key(self, tier: Tier, arguments: Json) -> bytes:
         value = loose(arguments)
