@@ -64,7 +64,7 @@ def test_a_fault_that_never_came_fails_the_test(recorded: Project) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "said"),
-    [("429@9", "*429@9*no call 9*"), ("surprise@1", "*surprise@1*")],
+    [("429@9", 'faults=?"429@9"?: * has no call 9'), ("surprise@1", 'faults=?"surprise@1"?: there is no fault *')],
     ids=["no such call", "no fault"],
 )
 def test_a_fault_that_cannot_come_is_named_at_once(fault: str, said: str, recorded: Project) -> None:

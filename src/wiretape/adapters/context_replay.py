@@ -21,6 +21,7 @@ from wiretape.errors import MissError, MissInterrupt, UsageError
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.age import AgeAction, MaxAge, age_limit
 from wiretape.replay.fault_specs import parse_fault
+from wiretape.replay.faults import IN_PYTHON
 from wiretape.replay.playback import Playback, playback, timed_out
 from wiretape.replay.report import ReplayReport
 from wiretape.replay.session import ReplaySession
@@ -68,7 +69,7 @@ class Replay(Context):
         self._globs = [glob.lower() for glob in several(pass_hosts)]
         self._repeat = repeat
         self._mask = tuple(_expression(pattern) for pattern in several(mask))
-        self._faults = tuple(parse_fault(spec) for spec in several(faults))
+        self._faults = tuple(parse_fault(spec, IN_PYTHON) for spec in several(faults))
         age_limit(max_age, max_age_action)  # what cannot be meant is said at once
         self._max_age, self._max_age_action = max_age, max_age_action
         self.on_warning: Callable[[str], None] = say

@@ -84,7 +84,7 @@ def _hit(fault: Fault, calls: Sequence[_Aim], tapes: str, runs: Callable[[], Seq
             noun = f"call of an agent {name!r}"
     if not hit:
         shown = ", ".join([*there[:_MOST_NAMED], *(["…"] if len(there) > _MOST_NAMED else [])]) or "none"
-        raise UsageError(f"--fault {fault.spec}: {tapes} has no {noun}\n  there are: {shown}")
+        raise UsageError(f"{fault.named}: {tapes} has no {noun}\n  there are: {shown}")
     return hit
 
 
@@ -112,7 +112,7 @@ def _meant(fault: Fault, hit: Sequence[_Aim], tapes: str) -> list[_Aim]:
     """Of the calls that a fault names together, those that it can come to."""
     meant = [one for one in hit if not _why_not(fault, one)]
     if hit and not meant:
-        raise UsageError(f"--fault {fault.spec}: no such call on {tapes}: {_why_not(fault, hit[0])}")
+        raise UsageError(f"{fault.named}: no such call on {tapes}: {_why_not(fault, hit[0])}")
     return meant
 
 
@@ -134,13 +134,13 @@ def _check(fault: Fault, one: _Aim, tapes: str) -> None:
     """Whether the fault can come to this call; a cut behind the last event of an answer would be none."""
     why = _why_not(fault, one)
     if why:
-        raise UsageError(f"--fault {fault.spec}: {why}")
+        raise UsageError(f"{fault.named}: {why}")
     if not isinstance(fault.effect, Cut | Reset | Stall) or not isinstance(fault.target, AtCall):
         return
     events, what = _events(one)
     goes_on = isinstance(fault.effect, Stall) and fault.effect.ms is not None and one.call is not None
     if (fault.effect.event or 0) > (max(0, events - 1) if goes_on else events):  # a message has no end that may be late
-        raise UsageError(f"--fault {fault.spec}: the answer of {one.reference} on {tapes} is {what}")
+        raise UsageError(f"{fault.named}: the answer of {one.reference} on {tapes} is {what}")
 
 
 def _events(one: _Aim) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from wiretape.errors import UsageError
 from wiretape.model.faults import Cut, Effect, Refusal, Reset, Slow, Stall
-from wiretape.replay.faults import FOREVER_MS, AtAgent, AtCall, AtTool, Everywhere, Fault, Target
+from wiretape.replay.faults import FOREVER_MS, ON_COMMAND_LINE, AtAgent, AtCall, AtTool, Everywhere, Fault, Target
 
 _ALLOWED: Final = """\
   429@3            call 3 is first answered with this status, 400 to 599
@@ -39,8 +39,8 @@ class _Wrong(Exception):
     """What is wrong with a spec."""
 
 
-def parse_fault(spec: str) -> Fault:
-    """What a person wrote, as a value."""
+def parse_fault(spec: str, written: str = ON_COMMAND_LINE) -> Fault:
+    """What a person wrote, as a value. `written`: where they did, with `{}` for the spec."""
     try:
         what, at, rest = spec.strip().partition("@")
         target, *options = rest.split(":")
@@ -49,9 +49,9 @@ def parse_fault(spec: str) -> Fault:
         kind = "status" if _NUMBER.fullmatch(what) else what
         given = dict(_option(kind, option) for option in options)
         times = _number(given, "times", 1) or 1
-        return Fault(spec.strip(), _effect(what, given), _target(target), times, "handshake" in given)
+        return Fault(spec.strip(), _effect(what, given), _target(target), times, "handshake" in given, written)
     except _Wrong as wrong:
-        raise UsageError(f"--fault {spec}: {wrong}\n{_ALLOWED}") from None
+        raise UsageError(f"{written.format(spec)}: {wrong}\n{_ALLOWED}") from None
 
 
 def _effect(what: str, given: Mapping[str, str]) -> Effect:

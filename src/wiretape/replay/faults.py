@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from wiretape.replay.playback import Piece, Playback
 
 FOREVER_MS: Final = 24 * 3600 * 1000.0  # longer than any client waits
+ON_COMMAND_LINE: Final = "--fault {}"
+IN_PYTHON: Final = 'faults=["{}"]'
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,12 @@ Target: TypeAlias = AtCall | AtTool | AtAgent | Everywhere
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One `--fault`: what happens, to which calls, and to how many attempts of each. `spec`: as the person wrote it.
+    """One `--fault`, or one of `faults=[…]`: what happens, to which calls, and to how many attempts of each.
+
+    `spec`: as the person wrote it.
 
     `handshake`: what is refused is not the call, but the WebSocket that it came over.
+    `written`: what stood around the spec where it was given, `{}` in its place.
     """
 
     spec: str
@@ -57,6 +62,12 @@ class Fault:
     target: Target
     times: int = 1
     handshake: bool = False
+    written: str = ON_COMMAND_LINE
+
+    @property
+    def named(self) -> str:
+        """The fault as a person finds it where it was given: `--fault 429@3`, `faults=["429@3"]`."""
+        return self.written.format(self.spec)
 
     @property
     def stalls(self) -> bool:

@@ -358,7 +358,7 @@ class ReplaySession:
         """The fault instead of the answer, which stays unplayed."""
         exchange = self._echoes.forward(recorded.exchange)
         if isinstance(fault.effect, Refusal):
-            message = f"injected by wiretape (--fault {fault.spec})"
+            message = f"injected by wiretape ({fault.named})"
             headers, body = provider_error(probe, fault.effect.status, message, "wiretape_fault")
             made = Headers([*headers.pairs(), *fault.effect.headers])
             response = Response(fault.effect.status, made, exchange.at, BytesBody(body))

@@ -16,6 +16,8 @@ from wiretape.model.http import Ended, Exchange
 from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.faults import (
     FOREVER_MS,
+    IN_PYTHON,
+    ON_COMMAND_LINE,
     AtAgent,
     AtCall,
     AtTool,
@@ -100,6 +102,20 @@ def test_a_wrong_fault_is_told_with_what_is_allowed(spec: str, why: str) -> None
     shown = [line.split("@")[0].strip() for line in rest if "@" in line]
     assert shown == ["429", "cut", "stall", "reset", "slow"]
     assert all(len(line) <= 80 for line in rest)
+
+
+@pytest.mark.parametrize(("written", "named"), [(ON_COMMAND_LINE, "--fault 429@7"), (IN_PYTHON, 'faults=["429@7"]')])
+def test_a_fault_is_named_as_it_was_given(written: str, named: str) -> None:
+    recorded = exchange(1, HI, "one")
+    with pytest.raises(UsageError) as seen:
+        session(recorded, faults=(parse_fault("429@7", written),))
+    assert str(seen.value).startswith(f"{named}: ")
+    with pytest.raises(UsageError) as seen:
+        parse_fault("129@7", written)
+    assert str(seen.value).startswith(f"{named.replace('429', '129')}: 129 is no error")
+    shown = playback(session(recorded, faults=(parse_fault("429@1", written),)).answer(live(HI)))
+    said = orjson.loads(shown.pieces[0].data)["error"]["message"]
+    assert said == f"injected by wiretape ({named.replace('7', '1')})"
 
 
 @given(st.text(st.sampled_from("cutslowrea429@*:=x.0-ms nvif"), max_size=30))
