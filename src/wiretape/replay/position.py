@@ -55,6 +55,7 @@ class Positions:
     _given: list[tuple[Recorded, CallRequest]] = field(default_factory=list)
     _threads: list[_Thread] = field(default_factory=list)
     _places: dict[int, tuple[_Thread, int]] = field(default_factory=dict)  # order of a recorded call -> where it stands
+    _traits: dict[int, list[Json]] = field(default_factory=dict)  # of recorded calls that were asked about
     _answers: dict[str, Recorded] = field(default_factory=dict)  # id of a recorded answer -> its call
 
     def note(self, recorded: Recorded, probe: Probe) -> None:
@@ -150,7 +151,11 @@ class Positions:
 
     def _likeness(self, recorded: Recorded, live: Sequence[Json]) -> int:
         call = recorded.probe.call(self.memo)
-        return sum(1 for one, other in zip(traits(call, self.mask), live, strict=True) if one == other) if call else 0
+        if call is None:
+            return 0
+        if recorded.order not in self._traits:
+            self._traits[recorded.order] = traits(call, self.mask)
+        return sum(1 for one, other in zip(self._traits[recorded.order], live, strict=True) if one == other)
 
     # -- the recording
 

@@ -10,6 +10,7 @@ from tests.support.replaying import calls, chat, exchange, live, reply, response
 from wiretape.model.faults import Refusal
 from wiretape.model.http import Exchange
 from wiretape.replay.faults import AtCall, Fault
+from wiretape.replay.mask import Masker
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, Miss, Outcome, Tier
 
@@ -216,3 +217,13 @@ def test_a_conversation_of_which_nothing_was_recorded_takes_nobodys_place() -> N
     title = {**chat(system("Make a title."), user("x"), max_tokens=9, stream=True), "model": "small"}
     assert said(replay.answer(live(title))).startswith("miss")
     assert said(replay.answer(live(agent("Bob", "run")[0]))) == "Bob 1"
+
+
+def test_what_tells_recorded_agents_apart_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    masked: list[Any] = []
+    value = Masker.value
+    monkeypatch.setattr(Masker, "value", lambda self, one: masked.append(one) or value(self, one))
+    replay = by_position(*(exchange(n, chat(system(f"You are {n}."), user(f"go {n}")), f"{n}") for n in range(1, 31)))
+    for n in range(3):
+        replay.answer(live(chat(system("You are new."), user(f"start {n}"))))
+    assert masked.count(["You are 7."]) == 1
