@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from wiretape.replay.values import Answer, Injected, Miss
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from wiretape.replay.session import ReplaySession
     from wiretape.replay.values import Outcome
 
@@ -93,9 +95,22 @@ class LiveLines:
             return True
 
     def _print(self, outcome: Outcome) -> None:
+        from rich.text import Text
+
+        from wiretape.views.printable import one_line
+        from wiretape.views.terminal import print_line
+
+        try:
+            line = self._line(outcome)
+        except Exception as error:  # the answer goes out all the same, and the lines after this one
+            line = Text(one_line(f"a line could not be shown: {type(error).__name__}: {error}"))
+        if line is not None:
+            with suppress(OSError, ValueError):  # nobody reads stderr any more: the program still gets its answers
+                print_line(self._console, line)
+
+    def _line(self, outcome: Outcome) -> Text | None:
         from wiretape.views.call_line import call_line
         from wiretape.views.replay_view import outcome_line, tier_mark
-        from wiretape.views.terminal import print_line
 
         call = self._session.call_of(outcome) if isinstance(outcome, Answer) else None
         if call is not None and isinstance(outcome, Answer):
@@ -103,9 +118,5 @@ class LiveLines:
             line = call_line(call, self._width or self._console.width, beside=len(mark))
             if mark:
                 line.append(mark, "yellow")
-        elif self._verbose or isinstance(outcome, Injected | Miss):
-            line = outcome_line(outcome)
-        else:
-            return
-        with suppress(OSError, ValueError):  # nobody reads stderr any more: the program still gets its answers
-            print_line(self._console, line)
+            return line
+        return outcome_line(outcome) if self._verbose or isinstance(outcome, Injected | Miss) else None

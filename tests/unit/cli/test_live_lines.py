@@ -10,6 +10,8 @@ from tests.support.replaying import chat, exchange, live, session, user
 
 from wiretape.cli import live_lines
 from wiretape.cli.live_lines import LiveLines
+from wiretape.model.call import ModelCall
+from wiretape.replay.values import Answer
 
 TAPE = [exchange(number, chat(user(f"{number}")), "ok") for number in range(1, 41)]
 
@@ -70,3 +72,25 @@ def test_what_is_neither_call_nor_miss_is_told_only_when_asked(
     with LiveLines(replay, verbose) as lines:
         lines.show(replay.answer(live(None, "https://api.example.com/telemetry", "GET")))
     assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize("apart", [0, 60], ids=["at once", "behind"])
+def test_a_line_that_cannot_be_made_is_said_and_the_others_are_printed(
+    apart: float, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_lines, "_APART", apart)
+    replay = session(*TAPE)
+    call_of = replay.call_of
+
+    def broken(answer: Answer) -> ModelCall | None:
+        if answer.reference.call == 2:
+            raise KeyError("odd\n")
+        return call_of(answer)
+
+    monkeypatch.setattr(replay, "call_of", broken)
+    with LiveLines(replay) as lines:
+        for number in (1, 2, 3):
+            lines.show(replay.answer(live(chat(user(f"{number}")))))
+    first, second, third = capsys.readouterr().err.splitlines()
+    assert (first.split()[0], third.split()[0]) == ("1", "3")
+    assert second == "a line could not be shown: KeyError: 'odd\\n'"
