@@ -59,6 +59,24 @@ class HeldSockets:
         socket = self._sockets.get(x)
         return socket is not None and socket.follower is not None
 
+    def over(self, exchange: Exchange) -> None:
+        """A connection has ended, on whatever thread that is told: calls that have no answer by now get none."""
+        socket = self._sockets.pop(exchange.number, None)
+        left = socket.follower.rest(exchange) if socket is not None and socket.follower is not None else []
+        live, now = self._desk.live, self._exchanges.now
+
+        def tell() -> None:
+            for call in left:
+                number = _number_of(call)
+                before = live.exchanges.get(number)
+                if before is not None:
+                    ended = call.ended or exchange.ended
+                    told = replace(call, exchange=number, at=before.at, ended=ended, ended_at=now)
+                    live.answered(replace(before, ended=ended, ended_at=now), told=told)
+
+        if left:
+            self._desk.tell_soon(tell)
+
     async def heard(self, flow: http.HTTPFlow, x: int) -> None:
         assert flow.websocket is not None
         said = flow.websocket.messages[-1]

@@ -54,6 +54,7 @@ class HoldingAddon(RecordingAddon):
     def told(self, exchange: Exchange) -> None:
         self._untold.discard(exchange.number)
         if self._sockets.tells_of(exchange.number):
+            self._sockets.over(exchange)
             return
         live = self._desk.live
 
