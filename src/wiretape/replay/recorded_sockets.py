@@ -137,7 +137,9 @@ class Sockets:
     def owing(self, beside: Recorded) -> list[Recorded]:
         """The connections to the same address that still owe a call."""
         path = beside.probe.address.path
-        return [one for one in self.recorded if self._owed.get(one.order) and one.probe.address.path == path]
+        return [
+            r for order in sorted(self._owed) if self.owed(r := self.recorded[order]) and r.probe.address.path == path
+        ]
 
     def may_repeat(self, recorded: Recorded, call: SocketCall | None) -> bool:
         """Whether what was given may be given again: asked for by the person, or because a fault made it late."""

@@ -262,10 +262,12 @@ class SocketPlay:
         free = list(dict.fromkeys([*sockets.playable(self._candidates), *sockets.owing(self._candidates[0])]))
         if self._recorded is None and not free:  # another connection that was opened meanwhile may have taken them
             return sockets.already_played(self._candidates[0], live)
+        found = _best(self._compared(self._waiting(free), live))
+        if found is not None:
+            return found
         waiting = list(self._waiting(free))
-        found = _best(self._compared(waiting, live))
         try:
-            found = found or self._places_of(live, waiting)
+            found = self._places_of(live, waiting)
         except Unclear as several:
             return sockets.unclear(waiting[0].recorded, live, str(several))
         if found is not None:
@@ -276,7 +278,7 @@ class SocketPlay:
             return found
         return self._nothing(live, waiting, found)
 
-    def _compared(self, options: Sequence[_Option], live: Json) -> Iterator[tuple[_Option, Alike | None]]:
+    def _compared(self, options: Iterable[_Option], live: Json) -> Iterator[tuple[_Option, Alike | None]]:
         """The first is the likeliest. Of the others only those are gone through that may be alike."""
         for number, option in enumerate(options):
             if not number or self._sockets.may_be_alike(option.recorded, option.place, live):
