@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from tests.support.counting import CountingModel
 from tests.support.projects import Project
@@ -92,17 +90,3 @@ def test_a_tape_that_a_marker_names_for_one_test_is_rewritten_by_it(project: Pro
     assert advice(project.run()) == [
         "  if the change is intended: pytest test_it.py::test_third --wiretape-mode=rewrite"
     ]
-
-
-@pytest.mark.slow
-def test_workers_that_record_one_tape_at_the_same_time_keep_all_calls(project: Project, model: CountingModel) -> None:
-    """The model answers none of them before all have come: each worker began where there was no tape."""
-    project.write(NAMES.replace('"Bob"', '"Bob", "Cid"'))
-    model.together = threading.Barrier(3)
-    result = project.run_apart("-n", "3", "--wiretape-mode=once")
-    model.together = None
-    result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["recorded captures/shared/greet.tape (3 exchanges)"])
-    assert project.tapes() == ["shared/greet.tape"]
-    project.run().assert_outcomes(passed=3)
-    assert len(model.asked) == 3

@@ -21,6 +21,13 @@ SUITE = """
         pass
 """
 
+SHARED = """
+    @pytest.mark.wiretape("shared")
+    @pytest.mark.parametrize("word", ["s1", "s2", "s3", "s4"])
+    def test_shared(word):
+        said(word)
+"""
+
 
 @pytest.fixture
 def suite(project: Project) -> Project:
@@ -66,16 +73,19 @@ def test_orphans_are_not_told_when_a_module_does_not_load(suite: Project) -> Non
 @pytest.mark.slow
 def test_workers_record_and_replay_side_by_side(project: Project, model: CountingModel) -> None:
     project.write(SUITE)
-    result = project.run_apart("-n", "2", "--wiretape-mode=once")
-    result.assert_outcomes(passed=8)
+    project.write(SHARED, "test_shared.py")
+    result = project.run_apart("-n", "2", "--wiretape-mode=rewrite")
+    result.assert_outcomes(passed=12)
     result.stdout.fnmatch_lines(["recorded captures/named/two.tape (1 exchange)"])
-    assert sorted(model.asked) == ["a", "b", "c", "d", "e", "f", "two"]
-    assert len(project.tapes()) == 7
+    result.stdout.fnmatch_lines(["recorded captures/shared.tape (4 exchanges)"])
+    assert sorted(model.asked) == ["a", "b", "c", "d", "e", "f", "s1", "s2", "s3", "s4", "two"]
+    assert len(project.tapes()) == 8
+    (project.root / "test_shared.py").unlink()
     project.write(SUITE.replace('said("two")', 'said("to")'))
     result = project.run_apart("-n", "2", "-v")
     result.assert_outcomes(passed=7, failed=1)
     result.stdout.fnmatch_lines(["no call on captures/named/two.tape answers POST*"])
-    assert len(model.asked) == 7
+    assert len(model.asked) == 11
 
 
 def test_loading_the_plugin_loads_nothing_heavy() -> None:

@@ -55,8 +55,7 @@ class Summary:
         self._items_of: dict[Path, list[pytest.Item]] | None = None
         self._ended: set[str] = set()
         self._played: dict[Path, dict[str, Collection[int]]] = {}
-        self._left: dict[Path, Tape] = {}
-        self._dropped: dict[str, int] = {}
+        self._left: dict[Path, Tape] = {}  # what rewrites dropped of old tapes
         self._told: dict[str, Told] = {}
         self._running: dict[str, Finishing] = {}
         self._used: set[str] = set()
@@ -163,18 +162,12 @@ class Summary:
                 interrupted.finish(False)
             told: Told = {"recorded": interrupted.finished, "made": interrupted.made}
             self._told.setdefault(test, {}).update(told)
-        self._count_dropped()
         output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
         if output is not None:
-            output[_WORKER] = {"used": sorted(self._used), "partial": self._partial, "dropped": self._dropped}
+            import pickle
 
-    def _count_dropped(self) -> None:
-        for tape, left in self._left.items():
-            from wiretape.adapters.pytest_keeping import left_of
-            from wiretape.tape.reader import read_tape
-
-            if (still := left_of(left, read_tape(tape))) is not None:
-                self._dropped[str(shown(tape))] = len(still.exchanges)
+            left = pickle.dumps(self._left) if self._left else b""  # all workers must be done before it is looked at
+            output[_WORKER] = {"used": sorted(self._used), "partial": self._partial, "left": left}
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -182,7 +175,10 @@ class Summary:
         handed = getattr(node, "workeroutput", {}).get(_WORKER, {})
         self._used.update(handed.get("used", ()))
         self._partial = self._partial or handed.get("partial", "")
-        self._dropped.update(handed.get("dropped", {}))
+        if left := handed.get("left"):
+            import pickle
+
+            self._left.update(pickle.loads(left))
 
     # -- printing ----------------------------------------------------------------------------------------------------
 
@@ -205,11 +201,21 @@ class Summary:
             for tape, number in told.get("made", ()):
                 exchanges[tape] = exchanges.get(tape, 0) + number
         for tape, number in exchanges.items():
-            dropped = self._dropped.get(tape, 0)
+            dropped = self._still_left(Path(tape).absolute())
             more = f"; {_count(dropped, 'older call')} dropped" if dropped else ""
             yield f"recorded {tape} ({_count(number, 'exchange')}{more})"
         for test, told in self._told.items():
             yield from (f"{test}: {line}" for line in told.get("recorded", ()))
+
+    def _still_left(self, tape: Path) -> int:
+        """How many exchanges a rewrite has dropped that no test has recorded anew since."""
+        if tape not in self._left:
+            return 0
+        from wiretape.adapters.pytest_keeping import left_of
+        from wiretape.tape.reader import read_tape
+
+        still = left_of(self._left[tape], read_tape(tape))
+        return len(still.exchanges) if still is not None else 0
 
     def _old_tapes(self) -> Iterable[str]:
         """Told once for each tape, however many tests it has."""
