@@ -14,6 +14,7 @@ from typing import TypeAlias
 import orjson
 
 from wiretape.loop.words import words
+from wiretape.model import jsonwalk
 from wiretape.model.call import Block, Control, Media, Message, Reasoning, Text, ToolCall, ToolResult, Unknown
 from wiretape.model.jsonvalue import Json
 
@@ -33,8 +34,8 @@ def canonical(arguments: str) -> str:
 def spelled(value: Json) -> str:
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except (TypeError, orjson.JSONEncodeError):  # integers beyond 64 bits
-        return repr(value)
+    except (TypeError, orjson.JSONEncodeError):  # integers beyond 64 bits, or nested too deeply
+        return "".join(jsonwalk.spelled(value, ordered=True))
 
 
 class Keys:

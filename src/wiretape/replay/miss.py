@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import orjson
 
 from wiretape.model.http import Headers
+from wiretape.model.jsonvalue import Json
 from wiretape.model.loop import Run
+from wiretape.replay.canonical import same
 from wiretape.replay.compare import differences, differences_of_queries
 from wiretape.replay.excerpt import LIVE, RECORDED, excerpts
 from wiretape.replay.index import CallIndex, Place, Probe
@@ -107,7 +109,7 @@ def significant(recorded: Recorded, probe: Probe, masker: Masker) -> list[Differ
     assert probe.format is not None
     asked = list(_asked(recorded.probe, probe))
     every = list(differences(recorded.probe.value, probe.value))
-    chosen = [apart for apart in asked if masker.value(apart.recorded) != masker.value(apart.live)]
+    chosen = [apart for apart in asked if not _equal(masker.value(apart.recorded), masker.value(apart.live))]
     chosen += [apart for apart in every if not is_minor(apart, probe) and not is_masked(apart, masker)]
     return chosen or [*asked, *every]
 
@@ -130,12 +132,19 @@ def is_minor(apart: Difference, probe: Probe) -> bool:
     """Whether only spelling, an id or something volatile differs: what tier normalized does not look at."""
     if probe.format is not None and not counts(apart.where, probe.format.volatile):
         return True
-    return bool(loose(apart.recorded) == loose(apart.live))
+    return _equal(loose(apart.recorded), loose(apart.live))
 
 
 def is_masked(apart: Difference, masker: Masker) -> bool:
     """Whether only what changes from run to run differs: what tier masked does not look at."""
-    return bool(masker.value(loose(apart.recorded)) == masker.value(loose(apart.live)))
+    return _equal(masker.value(loose(apart.recorded)), masker.value(loose(apart.live)))
+
+
+def _equal(recorded: Json, live: Json) -> bool:
+    try:
+        return bool(recorded == live)
+    except RecursionError:  # Python before 3.12 counts comparisons of nested values, too
+        return same(recorded, live)
 
 
 def miss(
