@@ -223,6 +223,7 @@ def test_a_websocket_in_tls_breaks_off_and_the_next_one_gets_the_answer(state: P
         ("reset@1", httpx.TransportError),
     ],
 )
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # mitmproxy may drop a connection that both sides reset
 def test_faults_are_what_they_are_at_the_server(state: Path, fault: str, error: type[Exception]) -> None:
     replay = session(exchange(1, STREAMED, stream(*FRAMES)), faults=(parse_fault(fault),))
     with opening(replay, state) as (running, trust, _):

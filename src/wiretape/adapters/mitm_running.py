@@ -11,11 +11,11 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 from mitmproxy import options
 from mitmproxy.addons import core, next_layer, proxyserver, tlsconfig, upstream_auth
@@ -139,12 +139,28 @@ class _Servers(proxyserver.Proxyserver):  # type: ignore[misc, unused-ignore]
     def __init__(self) -> None:
         super().__init__()
         self.writers: WeakSet[Any] = WeakSet()
+        self._handlers: WeakValueDictionary[str, Any] = WeakValueDictionary()  # by the client's id
+        self._upstream: dict[str, Any] = {}  # writers of the connections that these opened, by the server's id
 
     @contextmanager
     def register_connection(self, connection_id: Any, handler: Any) -> Iterator[None]:
         self.writers.update(io.writer for io in handler.transports.values() if io.writer is not None)
+        self._handlers[handler.client.id] = handler
         with super().register_connection(connection_id, handler):
             yield
+
+    def server_connected(self, data: Any) -> None:
+        handler = self._handlers.get(data.client.id)
+        io = handler.transports.get(data.server) if handler is not None else None
+        if io is not None and io.writer is not None:
+            self._upstream[data.server.id] = io.writer
+
+    def server_disconnected(self, data: Any) -> None:
+        """Done with: what was cancelled while it told of its own end, as at a reset of both sides, is still open."""
+        writer = self._upstream.pop(data.server.id, None)
+        if writer is not None:
+            with suppress(OSError):
+                writer.close()
 
 
 async def _hang_up(servers: _Servers) -> None:
