@@ -22,8 +22,7 @@ from wiretape.replay.recorded import Recorded, SocketCall
 from wiretape.replay.recorded_sockets import Alike, Sockets
 from wiretape.replay.values import ABSENT, Difference, Tier
 from wiretape.wire.base import Memo
-
-_NAMES_BEFORE = "previous_response_id"
+from wiretape.wire.openai_responses_frames import NAMES_BEFORE, same_kind
 
 
 class Unclear(Exception):
@@ -51,7 +50,7 @@ class Places:
 
     def with_history(self, live: Json) -> tuple[int, Alike] | None:
         """The call whose history the live message tells in full, where the recorded one named it."""
-        if not isinstance(live, dict) or live.get(_NAMES_BEFORE) is not None:
+        if not isinstance(live, dict) or live.get(NAMES_BEFORE) is not None:
             return None
         found = [(n, self._history(one, live)) for n, one in enumerate(self._waiting)]
         alike = [(n, one) for n, one in found if one is not None and one.tier <= self._sockets.options.tier]
@@ -64,7 +63,7 @@ class Places:
         told = self._request(one.recorded, live)
         if told is None or recorded.model != told.model or len(recorded.messages) != len(told.messages):
             return None
-        named = Difference(_NAMES_BEFORE, recorded.previous_response_id, ABSENT)
+        named = Difference(NAMES_BEFORE, recorded.previous_response_id, ABSENT)
         parts = list(self._parts(one, recorded, told))
         if all(same(there, here) for _, there, here in parts):
             return Alike(Tier.NORMALIZED, (named,), (True,))
@@ -109,7 +108,7 @@ class Places:
         """
         if self._sockets.options.tier is not Tier.POSITION:
             return None
-        like = [(n, one) for n, one in enumerate(self._waiting) if _same_kind(one.value, live)]
+        like = [(n, one) for n, one in enumerate(self._waiting) if same_kind(one.value, live)]
         if own is not None:
             found = self._following([(n, one) for n, one in like if one.recorded is own], live)
         else:
@@ -122,9 +121,9 @@ class Places:
 
     def _following(self, like: Sequence[tuple[int, Waiting]], live: Json) -> int | None:
         """The next of a connection; the one that follows the same answer, where the live message names one."""
-        named = live.get(_NAMES_BEFORE) if isinstance(live, dict) else None
+        named = live.get(NAMES_BEFORE) if isinstance(live, dict) else None
         if named is not None:
-            after = [n for n, one in like if isinstance(one.value, dict) and one.value.get(_NAMES_BEFORE) == named]
+            after = [n for n, one in like if isinstance(one.value, dict) and one.value.get(NAMES_BEFORE) == named]
             return after[0] if after else None
         return like[0][0] if like else None
 
@@ -150,10 +149,3 @@ class Places:
             known[key] = traits(one.call.request, mask)
         there, here = known[key], traits(told, mask)
         return sum(1 for own, other in zip(there, here, strict=True) if own == other)
-
-
-def _same_kind(recorded: Json, live: Json) -> bool:
-    """Whether both messages are of one sort: their type, and their lane."""
-    if isinstance(recorded, dict) and isinstance(live, dict):
-        return all(recorded.get(name) == live.get(name) for name in ("type", "stream_id"))
-    return type(recorded) is type(live)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import orjson
-
 from wiretape.model.faults import Cut, Effect, Refusal, Reset, Stall
 from wiretape.model.http import Close, Ended
 from wiretape.model.jsonvalue import Json
@@ -21,6 +19,7 @@ from wiretape.replay.recorded_sockets import Alike, Sockets
 from wiretape.replay.socket_places import Places, Unclear, Waiting
 from wiretape.replay.socket_runs import Frame, Run, answer_of, turn_of
 from wiretape.replay.values import Miss, Outcome, Reference, Tier
+from wiretape.wire.openai_responses_frames import error_event, lane_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +229,7 @@ class SocketPlay:
         match one.effect:
             case Refusal():
                 _, body = self._sockets.refusal(recorded, one, one.effect)
-                told = error_event(one.effect.status, body, one.effect.headers, _lane(live))
+                told = error_event(one.effect.status, body, one.effect.headers, lane_of(live))
                 self._said.append(Frame(0, told))
             case Cut(event=event) | Reset(event=event) | Stall(event=event):
                 half = len(answer_of(recorded, call)) // 2 if isinstance(one.effect, Cut) else 0
@@ -351,23 +350,6 @@ def _best(compared: Iterable[tuple[_Option, Alike | None]]) -> Found | None:
 
 def _first_of_client(recorded: Recorded) -> int | None:
     return next((n for n, one in enumerate(recorded.exchange.messages) if one.sender == "client"), None)
-
-
-def _lane(live: Json) -> Json:
-    return live.get("stream_id") if isinstance(live, dict) else None
-
-
-def error_event(status: int, body: bytes, headers: Sequence[tuple[str, str]] = (), lane: Json = None) -> str:
-    """An error as the event that tells a client of it."""
-    try:
-        told = orjson.loads(body)
-    except ValueError:
-        told = {}
-    told = told if isinstance(told, dict) else {}
-    if headers and isinstance(told.get("error"), dict):
-        told["error"]["headers"] = dict(headers)
-    own = {} if lane is None else {"stream_id": lane}
-    return orjson.dumps({"type": "error", "status": status, **told, **own}).decode()
 
 
 def miss_message(miss: Miss) -> str:

@@ -15,6 +15,7 @@ from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Res
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.growing import grower_of
 from wiretape.wire.lenient import body_json, obj
+from wiretape.wire.openai_responses_frames import as_http_body, can_be_told
 from wiretape.wire.registry import Registry, decode
 
 _OF_SOCKETS: Final = ("sec-websocket-", "upgrade", "connection", "content-length", "content-type")
@@ -68,7 +69,7 @@ def _opened(exchange: Exchange, calls: Sequence[ModelCall], registry: Registry) 
                 body = {name: value for name, value in body.items() if name != grower.previous} | {"input": said}
             answer = grower.answer(response) if response is not None else {}
             if answer.get("id"):  # what broke off before it had a name is followed by nothing
-                known = [*said, *filter(_can_be_told, grower.handed_back(answer, None))]
+                known = [*said, *filter(can_be_told, grower.handed_back(answer, None))]
                 histories[str(answer["id"])] = known
         request = Request("POST", _as_http(exchange.request.url), _headers(exchange, call), JsonBody(body))
         made.append(Exchange(0, call.at, request, response, call.ended or Ended.UPSTREAM_CLOSED, call.ended_at))
@@ -79,10 +80,7 @@ def _asked(exchange: Exchange, call: ModelCall) -> JsonObject:
     for frame in call.frames:
         message = exchange.messages[frame - 1] if frame <= len(exchange.messages) else None
         if message is not None and message.sender == "client":
-            value = obj(body_json(message.body))
-            wrapped = value.get("response")
-            value = {**value, **wrapped} if isinstance(wrapped, dict) else value
-            return {name: item for name, item in value.items() if name not in ("type", "response", "stream_id")}
+            return as_http_body(obj(body_json(message.body)))
     return {}
 
 
@@ -93,11 +91,6 @@ def _answered(exchange: Exchange, call: ModelCall) -> Response | None:
         return None
     frames = [b"data: " + body_bytes(message.body) + b"\n\n" for message in said]
     return Response(200, _EVENTS, said[0].at, StreamBody(frames, [message.at - said[0].at for message in said]))
-
-
-def _can_be_told(item: Json) -> bool:
-    """Thoughts that only the provider kept are nothing that a request could bring."""
-    return obj(item).get("type") != "reasoning" or bool(obj(item).get("encrypted_content"))
 
 
 def _headers(exchange: Exchange, call: ModelCall) -> Headers:
