@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 from textual.app import App
+from textual.events import Key
 from textual.pilot import Pilot
 
 from wiretape.adapters.live_desk import Desk
@@ -33,7 +34,6 @@ _NAMES = {
     "[": "left_square_bracket",
     "]": "right_square_bracket",
     '"': "quotation_mark",
-    "\n": "enter",
     "~": "tilde",
 }
 
@@ -50,7 +50,16 @@ class Seat:
         return await self.text()
 
     async def type(self, text: str) -> str:
-        return await self.press(*(_NAMES.get(character, character) for character in text))
+        """As `press`, of a text typed at once: textual would wait after each key until the machine is idle."""
+        driver = self.app._driver
+        assert driver is not None
+        for lines_before, line in enumerate(text.split("\n")):
+            if lines_before:
+                await self._pilot.press("enter")
+            for character in line:
+                driver.send_message(Key(_NAMES.get(character, character), character))
+            await self._pilot.pause()
+        return await self.text()
 
     async def click(self, selector: str, offset: tuple[int, int]) -> str:
         await self._pilot.click(selector, offset=offset)

@@ -22,7 +22,6 @@ from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Res
 from wiretape.wire.registry import decode
 
 CAPTURES = Path(__file__).parents[3] / "captures"
-SUBAGENTS = CAPTURES / "subagents.tape"
 Play = Callable[[Seat], Awaitable[None]]
 
 
@@ -79,7 +78,7 @@ def test_it_opens_where_line_mode_does_with_what_there_is() -> None:
         assert "call 1 of 4, request" in await seat.press("c")
         assert "帮我约明天下午" in await seat.press("home")
 
-    at_screen(SUBAGENTS, play, (120, 40))
+    at_screen(Path("subagents.tape"), play, (120, 40))
 
 
 def test_into_the_subagent_and_back_out() -> None:

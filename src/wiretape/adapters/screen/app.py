@@ -49,7 +49,9 @@ def _bindings() -> list[BindingType]:
         if key.command:
             made.append(Binding(key.keys, f"do({key.command!r})", key.help, show=False))
         elif key.action:
-            made.append(Binding(key.keys, key.action, key.help, show=False))
+            # What opens the command line comes first, so that what is typed right behind it meets the open line.
+            first = key.action.startswith("type(")
+            made.append(Binding(key.keys, key.action, key.help, show=False, priority=first))
     return made
 
 
@@ -294,6 +296,10 @@ class DebugScreen(App[None]):
     def on_command_line_entered(self, event: CommandLine.Entered) -> None:
         self.query_one(OutlineTree).focus()  # keys are keys again
         self.do(event.line)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In the command line, the keys that open it are characters."""
+        return action != "type" or not self.query_one(CommandLine).has_focus
 
     def action_type(self, start: str) -> None:
         self.query_one(CommandLine).begin(start)

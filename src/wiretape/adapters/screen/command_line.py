@@ -59,7 +59,7 @@ class CommandLine(Input):
         """Take what is typed from here on, behind `start`."""
         self.value, self._recalled, self._cycle = start, 0, None
         self.cursor_position = len(start)
-        self.focus()
+        self.screen.set_focus(self)  # at once: `focus` would let the next keys be commands still
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
