@@ -8,12 +8,12 @@ from wiretape.analyze.cache import diagnose
 from wiretape.analyze.cache_findings import cache_findings
 from wiretape.analyze.cache_report import CacheReport
 from wiretape.analyze.prefix import consecutive
+from wiretape.analyze.repeats import Repeats
 from wiretape.analyze.report import Finding
 from wiretape.analyze.why import listed
-from wiretape.loop.keys import canonical
 from wiretape.loop.threads import failed
 from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
-from wiretape.model.loop import Run, ToolUse
+from wiretape.model.loop import Run
 
 
 def unanswered_tool_calls(run: Run) -> Iterable[Finding]:
@@ -35,27 +35,12 @@ def unanswered_tool_calls(run: Run) -> Iterable[Finding]:
 
 
 def repeated_tool_calls(run: Run) -> Iterable[Finding]:
-    """The same tool asked again with the same arguments, in one thread."""
-    threads = {step.call.number: step.thread for step in run.steps}
-    asked: dict[tuple[int, str, str], list[ToolUse]] = {}
-    for use in run.tool_uses:
-        key = (threads[use.call_number], use.call.name, canonical(use.call.arguments))
-        asked.setdefault(key, []).append(use)
-    for (_, name, _), uses in asked.items():
-        if len(uses) > 1:
-            numbers = list(dict.fromkeys(use.call_number for use in uses))
-            calls = f"call{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
-            results = {use.result.text for use in uses if use.result is not None}
-            known = all(use.result is not None for use in uses)
-            outcome = (
-                "the results differ"
-                if len(results) > 1
-                else "the results are the same"
-                if known
-                else "not all got a result"
-            )
-            text = f"{name} was asked for {len(uses)} times with the same arguments ({calls}); {outcome}"
-            yield Finding(kind="repeated_tool_call", call=uses[-1].call_number, text=text)
+    """What the loop asks for again and learns nothing from, as lint has it (WT007, WT008)."""
+    found = Repeats(run)
+    for repeat in found.repeats:
+        yield Finding(kind="repeated_tool_call", call=repeat.last.call_number, text=repeat.text)
+    for runaway in found.runaways:
+        yield Finding(kind="runaway_loop", call=runaway.calls[-1], text=runaway.text)
 
 
 def dropped_reasoning(run: Run) -> Iterable[Finding]:

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from tests.support.calls import asks, assistant, make_call, result, system, thinks, tools, user
 
 from wiretape.analyze.findings import findings
+from wiretape.analyze.lint.base import Subject
+from wiretape.analyze.lint.rules import lint
 from wiretape.loop.run import build_run
 from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
 
@@ -73,27 +76,41 @@ def test_tools_of_failed_calls_and_of_the_provider_are_not_waited_for() -> None:
     assert found(make_call(1, [HI], cut, complete=False)) == []
 
 
+SAYS = "a result that says something"
+
+
+def again(*results: str) -> list[ModelCall]:
+    """A loop that asks the same of one tool in each call, and gets these results."""
+    history, calls = [HI], []
+    for number, said in enumerate(results, 1):
+        ask = assistant(asks("look", '{"a": 1}', f"c{number}"))
+        calls.append(make_call(number, list(history), ask))
+        history += [ask, result(said, f"c{number}")]
+    return [*calls, make_call(len(results) + 1, history, "done")]
+
+
 def test_the_loop_asks_the_same_again() -> None:
-    first, again = assistant(asks("look", '{"a": 1}', "1")), assistant(asks("look", '{ "a":1 }', "2"))
-    history = [HI, first, result("none", "1")]
-    calls = [make_call(1, [HI], first), make_call(2, history, again)]
-    done = make_call(3, [*history, again, result("none", "2")], "nothing")
-    assert found(*calls, done) == [
-        (
-            "repeated_tool_call",
-            2,
-            "look was asked for 2 times with the same arguments (calls 1, 2); the results are the same",
-        )
-    ]
+    said = "look was asked for 2 times with the same arguments and said the same (calls 1, 2)"
+    assert found(*again(SAYS, SAYS)) == [("repeated_tool_call", 2, said)]
 
 
-def test_the_same_tool_twice_in_one_answer() -> None:
-    ask = assistant(asks("draw", "{}", "1"), asks("draw", "{}", "2"))
-    [(kind, call, text)] = found(
-        make_call(1, [HI], ask), make_call(2, [HI, ask, result("seven", "1"), result("queen", "2")], "two cards")
-    )
-    assert (kind, call) == ("repeated_tool_call", 1)
-    assert text == "draw was asked for 2 times with the same arguments (call 1); the results differ"
+def test_a_loop_that_goes_round_is_told_as_such_and_once() -> None:
+    said = "the same call 3 times in a row (calls 1 to 3): look"
+    assert found(*again(SAYS, SAYS, SAYS)) == [("runaway_loop", 3, said)]
+
+
+def test_the_same_again_with_another_result_is_no_finding() -> None:
+    assert found(*again("it is 22:34 in Beijing", "it is 22:35 in Beijing")) == []
+
+
+@pytest.mark.parametrize(
+    "results", [(SAYS, SAYS), (SAYS,) * 4, ("it is 22:34 by now", "it is 22:35 by now"), ("ok", "ok")]
+)
+def test_lint_says_of_repeats_what_stats_say(results: tuple[str, ...]) -> None:
+    run = build_run(again(*results))
+    linted = [finding for finding in lint(Subject(run)) if finding.rule in ("WT007", "WT008")]
+    stats = [finding for finding in findings(run) if finding.kind in ("repeated_tool_call", "runaway_loop")]
+    assert [(finding.call, finding.text) for finding in stats] == [(one.call, one.text) for one in linted]
 
 
 def test_the_same_tool_in_two_threads_is_no_repetition() -> None:

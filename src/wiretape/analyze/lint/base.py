@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from wiretape.analyze.cache import diagnose
 from wiretape.analyze.cache_report import CacheReport
+from wiretape.analyze.repeats import Repeats
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange
 from wiretape.model.loop import Run, Step, Thread
@@ -59,6 +60,11 @@ class Subject:
     def cache(self) -> CacheReport:
         """What the prompt cache did: worked out once, for whoever asks."""
         return diagnose(self.run)
+
+    @cached_property
+    def repeats(self) -> Repeats:
+        """What the loop does again for nothing: worked out once for both rules."""
+        return Repeats(self.run)
 
     @property
     def calls(self) -> Iterator[ModelCall]:

@@ -1,0 +1,183 @@
+"""Tool calls that are made again and teach the model nothing: a question asked twice, and a loop that goes round.
+
+`wiretape stats` and `wiretape lint` say of them the same, from here. Arguments are compared as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from wiretape.loop.keys import canonical, spelled
+from wiretape.model.loop import Run, Step, ToolUse
+
+ROUNDS = 3  # so many times the same: a loop that does not end by itself
+LONGEST_CYCLE = 4  # model calls that repeat as one
+_EMPTY = 12  # a result of so few characters acknowledges, and says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """One tool, asked again at once with equal arguments, that said the same each time."""
+
+    uses: tuple[ToolUse, ...]
+
+    @property
+    def last(self) -> ToolUse:
+        return self.uses[-1]
+
+    @property
+    def text(self) -> str:
+        numbers = list(dict.fromkeys(use.call_number for use in self.uses))
+        where = f"call{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+        name, times = self.last.call.name, len(self.uses)
+        return f"{name} was asked for {times} times with the same arguments and said the same ({where})"
+
+
+@dataclass(frozen=True, slots=True)
+class Runaway:
+    """The same `length` calls, round after round. `arguments`, `result`: of one tool, for a person to look at."""
+
+    calls: tuple[int, ...]
+    length: int
+    rounds: int
+    tools: tuple[str, ...]
+    arguments: str
+    result: str
+
+    @property
+    def text(self) -> str:
+        cycle = "call" if self.length == 1 else f"cycle of {self.length} calls"
+        where = f"calls {self.calls[0]} to {self.calls[-1]}"
+        return f"the same {cycle} {self.rounds} times in a row ({where}): {', '.join(self.tools)}"
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """What a run repeats. What runs away is no mere repeat: it is told once."""
+
+    run: Run
+
+    @cached_property
+    def repeats(self) -> tuple[Repeat, ...]:
+        running_away = {number for runaway in self.runaways for number in runaway.calls}
+        found = []
+        for uses in self._asked_alike():
+            again = tuple(use for use in self._at_once(uses) if use.call_number not in running_away)
+            if len(again) > 1:
+                found.append(Repeat(again))
+        return tuple(found)
+
+    @cached_property
+    def runaways(self) -> tuple[Runaway, ...]:
+        return tuple(self._runaways())
+
+    # -- the same question -----------------------------------------------------------------------------------------
+
+    def _asked_alike(self) -> Iterator[list[ToolUse]]:
+        """Per thread, what was asked for with equal arguments, and got a result."""
+        asked: dict[tuple[int, str, str], list[ToolUse]] = {}
+        for use in self.run.tool_uses:
+            arguments = canonical(use.call.arguments)
+            if use.call.kind != "server" and use.result is not None and arguments != "{}":
+                asked.setdefault((self._steps[use.call_number].thread, use.call.name, arguments), []).append(use)
+        yield from asked.values()
+
+    def _at_once(self, uses: Sequence[ToolUse]) -> list[ToolUse]:
+        """The first run of uses that follow one another at once and got the same result, if it says anything."""
+        same = [uses[0]]
+        for use in uses[1:]:
+            if self._follows(same[-1], use) and _result(use) == _result(same[-1]):
+                same.append(use)
+            elif len(same) > 1:
+                break
+            else:
+                same = [use]
+        return same if len(_result(same[0])) >= _EMPTY else []
+
+    def _follows(self, one: ToolUse, other: ToolUse) -> bool:
+        """Whether a tool was asked for in the same answer as another, or in the next one of the thread."""
+        return self._places[other.call_number] - self._places[one.call_number] <= 1
+
+    # -- loops that go round ---------------------------------------------------------------------------------------
+
+    def _runaways(self) -> Iterator[Runaway]:
+        for rounds in self._stretches():
+            at = 0
+            while at < len(rounds):
+                found = next((f for length in range(1, LONGEST_CYCLE + 1) if (f := _cycle(rounds, at, length))), None)
+                if found is None:
+                    at += 1
+                    continue
+                if not self._others_at_work(found):
+                    yield found
+                at += len(found.calls)
+
+    def _others_at_work(self, runaway: Runaway) -> bool:
+        """Whether calls of other agents lie between the rounds: then it may be waiting for them."""
+        first, last = runaway.calls[0], runaway.calls[-1]
+        agent = self._steps[first].agent
+        return any(self._steps[n].agent != agent for n in range(first, last) if n in self._steps)
+
+    def _stretches(self) -> Iterator[list[_Round]]:
+        """Per thread and turn, the calls that asked for tools, in order."""
+        uses: dict[int, list[ToolUse]] = {}
+        for use in self.run.tool_uses:
+            if use.call.kind != "server":
+                uses.setdefault(use.call_number, []).append(use)
+        for thread in self.run.threads:
+            stretch: list[_Round] = []
+            for number in thread.calls:
+                asked = uses.get(number)
+                if asked is None or self._steps[number].cause.kind in ("turn_start", "subagent"):
+                    yield stretch
+                    stretch = []
+                if asked is not None:
+                    named = tuple((use.call.name, canonical(use.call.arguments)) for use in asked)
+                    stretch.append(_Round(number, named, tuple(_result(use) for use in asked)))
+            yield stretch
+
+    @cached_property
+    def _steps(self) -> dict[int, Step]:
+        return {step.call.number: step for step in self.run.steps}
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """Where a call stands in its thread."""
+        return {call: place for thread in self.run.threads for place, call in enumerate(thread.calls)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What one call of a thread asked for, and what it got."""
+
+    call: int
+    asked: tuple[tuple[str, str], ...]  # name, arguments
+    got: tuple[str, ...]
+
+
+def _result(use: ToolUse) -> str:
+    if use.result is None:
+        return ""
+    return use.result.text.strip() + "".join(spelled(part) for part in use.result.parts)
+
+
+def _cycle(rounds: Sequence[_Round], at: int, length: int) -> Runaway | None:
+    """The cycle of this length that begins here, if it goes round often enough."""
+    end = at + length
+    while end < len(rounds) and _alike(rounds[end - length], rounds[end], last=end == len(rounds) - 1):
+        end += 1
+    times = (end - at) // length
+    if times < ROUNDS:
+        return None
+    own = rounds[at : at + times * length]
+    tools = tuple(name for one in own[:length] for name, _ in one.asked)
+    return Runaway(tuple(one.call for one in own), length, times, tools, own[-1].asked[0][1], own[0].got[0])
+
+
+def _alike(one: _Round, other: _Round, last: bool) -> bool:
+    """Whether a round repeats another; the last one of a recording may have no results yet."""
+    if one.asked != other.asked:
+        return False
+    return one.got == other.got or (last and not any(other.got))
