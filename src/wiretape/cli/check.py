@@ -180,8 +180,11 @@ class _Checker:
                 )
             ]
         before = link(str(old), read(str(old)))
-        prices = [pricing(price_list(one.tape.header.started)) for one in (before, new)]
-        judged = against(before.run, new.run, self._wanted.tolerance, prices[0], prices[1], self._masks)
+        lists = [price_list(one.tape.header.started) for one in (before, new)]
+        prices = [pricing(one) for one in lists]
+        judged = against(
+            before.run, new.run, self._wanted.tolerance, prices[0], prices[1], self._masks, None not in lists
+        )
         return against_incomplete(judged, before.tape.gaps)
 
 

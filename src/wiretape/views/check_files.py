@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from wiretape.analyze.budgets.report import CheckReport, Judgement, TapeCheck
-from wiretape.views.check_view import shortened, verdict
+from wiretape.views.check_view import own_detail, said_once, shortened, verdict
 from wiretape.views.printable import one_line
 
 _SIGNS = {"kept": "✅", "exceeded": "❌", "unknown": "❓", "skipped": "➖"}
@@ -20,6 +20,7 @@ def check_markdown(report: CheckReport) -> str:
         lines += [f"**{_cell(tape.tape)}**", ""]
         lines += _problem(tape) if tape.problem is not None else _table(tape)
         lines.append("")
+    lines += [line for said in said_once(report) for line in (_cell(said), "")]
     return "\n".join(lines)
 
 
@@ -30,8 +31,7 @@ def _problem(tape: TapeCheck) -> list[str]:
 def _table(tape: TapeCheck) -> list[str]:
     rows = ["| | budget | where | limit | actual | |", "|---|---|---|---|---|---|"]
     for judged in shortened(tape.judgements):
-        detail = judged.detail if judged.outcome != "kept" else None
-        cells = (judged.budget, judged.where, judged.limit, judged.actual, detail or "")
+        cells = (judged.budget, judged.where, judged.limit, judged.actual, own_detail(judged) or "")
         rows.append(f"| {_SIGNS[judged.outcome]} | " + " | ".join(map(_cell, cells)) + " |")
     if tape.lint:
         rows += ["", "| rule | call | place | |", "|---|---|---|---|"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
+from wiretape.analyze.budgets.judging import NO_PRICES
 from wiretape.analyze.budgets.report import CheckReport, Judgement, TapeCheck
 from wiretape.views.figures import count
 from wiretape.views.printable import one_line
@@ -42,6 +43,8 @@ class _CheckView:
                 )
             yield from _tape(tape, console, options.max_width)
             yield Text()
+        for said in said_once(self.report):
+            yield from labelled(console, "", Text(said, style="yellow"), options.max_width, label_width=0)
         yield from labelled(
             console,
             "",
@@ -70,6 +73,17 @@ def verdict(report: CheckReport) -> str:
     return f"{'passed' if report.passed else 'failed'}{': ' if found else ''}{', '.join(found)}"
 
 
+def said_once(report: CheckReport) -> list[str]:
+    """What is so of every tape, and not of one of them: why no cost can be judged."""
+    details = [judged.detail for tape in report.tapes for judged in tape.judgements if judged.outcome != "kept"]
+    return [NO_PRICES] if NO_PRICES in details else []
+
+
+def own_detail(judged: Judgement) -> str | None:
+    """What is to be said of a judgement beside it."""
+    return judged.detail if judged.outcome != "kept" and judged.detail != NO_PRICES else None
+
+
 def _tape(tape: TapeCheck, console: Console, width: int) -> Iterator[Text]:
     if tape.problem is not None:
         yield from labelled(console, "!", Text(one_line(tape.problem), style="red"), width, label_width=2)
@@ -81,8 +95,8 @@ def _tape(tape: TapeCheck, console: Console, width: int) -> Iterator[Text]:
         yield header_line(_COLUMNS, shape)
     for judged, row in zip(told, rows, strict=True):
         yield from row_lines(_COLUMNS, shape, row) if shape.fits else _in_words(row, console, width)
-        if judged.detail and judged.outcome != "kept":
-            yield from labelled(console, "", Text(one_line(judged.detail), style="dim"), width, 9, label_width=0)
+        if detail := own_detail(judged):
+            yield from labelled(console, "", Text(one_line(detail), style="dim"), width, 9, label_width=0)
     for finding in tape.lint:
         said = f"{finding.rule} call {finding.call} {finding.path or ''}: {finding.text}"
         yield from labelled(console, "!", Text(one_line(said), style="red"), width, 2, label_width=2)

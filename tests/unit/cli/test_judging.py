@@ -191,6 +191,22 @@ def test_check_passes_fails_and_tells_what_is_unknown(tapes: Tapes, capsys: pyte
     assert run(capsys, "check", tapes[0], "--max-input", "800", "--allow-unknown")[0] == 1
 
 
+def test_that_there_is_no_price_list_is_said_once_for_all_tapes(
+    tapes: Tapes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("check", "captures", "--max-cost", "1", "--baseline", "captures")
+    code, out, _ = run(capsys, *asked)
+    lines = out.splitlines()
+    assert code == 1
+    assert [line for line in lines if "price" in line] == ["no price list: install wiretape[prices]"]
+    assert "failed: 2 budgets cannot be judged" in " ".join(out.split())
+    _, markdown, _ = run(capsys, *asked, "--markdown", "-")
+    assert markdown.count("no price list") == 1
+    told = json.loads(run(capsys, *asked, "--json")[1])
+    costs = [one for tape in told["tapes"] for one in tape["judgements"] if "cost" in one["budget"]]
+    assert {one["detail"] for one in costs} == {"no price list: install wiretape[prices]"}
+
+
 def test_a_narrow_terminal_gets_sentences(
     tapes: Tapes, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from wiretape.analyze.budgets.amounts import Amount, Rate, cost, hit_bounds, tokens
+from wiretape.analyze.budgets.judging import NO_PRICES
 from wiretape.analyze.budgets.report import Judgement, Outcome
 from wiretape.analyze.comparing.aligning import aligned_turns
 from wiretape.analyze.comparing.settling import Settler
@@ -14,11 +16,17 @@ from wiretape.model.loop import Run
 
 
 def against(
-    old: Run, new: Run, tolerance: float, old_price: Price, new_price: Price, masks: Sequence[str] = ()
+    old: Run,
+    new: Run,
+    tolerance: float,
+    old_price: Price,
+    new_price: Price,
+    masks: Sequence[str] = (),
+    has_prices: bool = True,
 ) -> list[Judgement]:
     """Turns are paired by what the user said. A turn that is gone is worse; one that is new cannot be compared."""
     judged: list[Judgement] = []
-    prices = (old_price, new_price)
+    measure = _Measure(tolerance, old_price, new_price, has_prices)
     for before, after in aligned_turns(old, new, Settler(masks)):
         if after is None and before is not None:
             text = f"the turn is gone: {before.user}"
@@ -28,23 +36,37 @@ def against(
             judged.append(_said("turns", f"turn {after.number}", "any", "new", "skipped", text))
         elif before is not None and after is not None:
             one, other = ([step.call for step in turn.steps] for turn in (before, after))
-            judged += _compared(f"turn {after.number}", one, other, tolerance, prices)
+            judged += _compared(f"turn {after.number}", one, other, measure)
     one, other = ([step.call for step in run.side_calls] for run in (old, new))
     if one or other:
-        judged += _compared("side calls", one, other, tolerance, prices)
+        judged += _compared("side calls", one, other, measure)
     return judged
 
 
-def _compared(
-    where: str, old: Sequence[ModelCall], new: Sequence[ModelCall], tolerance: float, prices: tuple[Price, Price]
-) -> Iterator[Judgement]:
-    yield _more("calls", where, Amount(len(old)), Amount(len(new)), tolerance)
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """What two runs are held against one another by. Each has prices of its own time."""
+
+    tolerance: float
+    old_price: Price
+    new_price: Price
+    has_prices: bool
+
+
+def _compared(where: str, old: Sequence[ModelCall], new: Sequence[ModelCall], by: _Measure) -> Iterator[Judgement]:
+    yield _more("calls", where, Amount(len(old)), Amount(len(new)), by.tolerance)
     asked = [Amount(sum(len(call.tool_calls) for call in calls)) for calls in (old, new)]
-    yield _more("tool calls", where, asked[0], asked[1], tolerance)
+    yield _more("tool calls", where, asked[0], asked[1], by.tolerance)
     for field in ("input", "output"):
-        yield _more(f"{field} tokens", where, tokens(old, field), tokens(new, field), tolerance)
-    yield _more("cost", where, cost(old, prices[0]), cost(new, prices[1]), tolerance, lambda usd: f"${usd:.5f}")
-    yield _hits(where, old, new, tolerance)
+        yield _more(f"{field} tokens", where, tokens(old, field), tokens(new, field), by.tolerance)
+    yield _costs(where, cost(old, by.old_price), cost(new, by.new_price), by)
+    yield _hits(where, old, new, by.tolerance)
+
+
+def _costs(where: str, old: Amount, new: Amount, by: _Measure) -> Judgement:
+    judged = _more("cost", where, old, new, by.tolerance, lambda usd: f"${usd:.5f}")
+    unpriced = not by.has_prices and bool(old.unknown or new.unknown)
+    return judged.model_copy(update={"detail": NO_PRICES}) if unpriced else judged
 
 
 def _more(
