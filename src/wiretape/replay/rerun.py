@@ -29,7 +29,7 @@ from wiretape.replay.rerun_values import BodyHook, Outcome, Row, Send, Stopped, 
 from wiretape.replay.tool_book import ToldResult
 from wiretape.replay.values import Difference, Tier
 from wiretape.wire.base import Memo
-from wiretape.wire.growing import Grower, named
+from wiretape.wire.growing import Grower, Since, named
 from wiretape.wire.registry import Registry, decode, default_registry
 
 _ASIDE = "beside the loop"
@@ -217,7 +217,7 @@ class Rerun:
         results = self._results(thread)
         if results is None:
             return None
-        body = ground.grower.grow(thread.body, thread.reply, results, like=ground.body)
+        body = ground.grower.grow(thread.body, Since(thread.reply, results, like=ground.body))
         body = with_given(body, ground, recorded)
         seen = self._new_differences(growth.compare(body, ground.body, take.request).differences)
         row = self._row(take, "differs" if seen else "equal", grown=replace(recorded, differences=seen))
@@ -228,7 +228,7 @@ class Rerun:
     ) -> Grown:
         """The recorded request beside what the recorded one before it becomes with this answer."""
         results = self._tools.recorded(before, take)
-        made = [ground.grower.grow(base.body, reply, results, like=ground.body)]
+        made = [ground.grower.grow(base.body, Since(reply, results, like=ground.body))]
         if before.failed or before.cut or take.step.cause.kind == "retry":
             made.append(base.body)  # a program may go on as if nothing had come
         compared = [growth.compare(body, ground.body, take.request) for body in made]
@@ -249,7 +249,7 @@ class Rerun:
         if results is None:
             return None
         grower = before.grounds.grower
-        body = grower.grow(thread.body, thread.reply, results, like=self._habits(thread, grower))
+        body = grower.grow(thread.body, Since(thread.reply, results, like=self._habits(thread, grower)))
         row = replace(self._row(before, "new"), number=None)
         return self._ready(thread, before, row, body, new=True)
 

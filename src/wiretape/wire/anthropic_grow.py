@@ -11,7 +11,7 @@ from wiretape.model.call import ToolResult
 from wiretape.model.http import Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.anthropic_stream import AnthropicAssembly
-from wiretape.wire.growing import ResultsLead, assembled, text_and_parts
+from wiretape.wire.growing import ResultsLead, Since, assembled, text_and_parts
 from wiretape.wire.lenient import is_empty, items, obj
 
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
@@ -46,18 +46,11 @@ class AnthropicGrower(ResultsLead):
             return [{"role": "user", "content": user}]
         return super().said(results, user, answer, later)
 
-    def grow(
-        self,
-        body: JsonObject,
-        answer: JsonObject,
-        results: Sequence[ToolResult] = (),
-        user: str | None = None,
-        like: JsonObject | None = None,
-    ) -> JsonObject:
+    def grow(self, body: JsonObject, since: Since) -> JsonObject:
         thread = obj(body.get("thread"))
-        if "previous_message_id" in thread and answer.get("id"):
-            body = {**body, "thread": {**thread, "previous_message_id": answer["id"]}}
-        return super().grow(body, answer, results, user, like)
+        if "previous_message_id" in thread and since.answer.get("id"):
+            body = {**body, "thread": {**thread, "previous_message_id": since.answer["id"]}}
+        return super().grow(body, since)
 
     def held(self, body: JsonObject) -> JsonObject:
         return {"thread": body["thread"]} if "previous_message_id" in obj(body.get("thread")) else {}

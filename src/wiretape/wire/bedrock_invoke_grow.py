@@ -7,11 +7,10 @@ none: how its program writes a conversation into the text, nothing on the wire s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
-from wiretape.model.call import ToolResult
 from wiretape.model.http import Headers, Response
 from wiretape.model.jsonvalue import JsonObject
 from wiretape.wire import recognition
@@ -21,7 +20,7 @@ from wiretape.wire.aws_eventstream import is_event_stream, read_events
 from wiretape.wire.bedrock_chunks import Vendor, vendor_events, vendor_of
 from wiretape.wire.bedrock_grow import ConverseGrower
 from wiretape.wire.bedrock_stream import ConverseAssembly
-from wiretape.wire.growing import Assembles, InList
+from wiretape.wire.growing import Assembles, InList, Since
 from wiretape.wire.lenient import obj
 from wiretape.wire.openai_chat_grow import ChatGrower
 from wiretape.wire.openai_chat_stream import ChatAssembly
@@ -56,16 +55,9 @@ class InvokeGrower:
             return obj(payload.value)
         return _gathered(payload) if isinstance(payload, EventPayload) else {}
 
-    def grow(
-        self,
-        body: JsonObject,
-        answer: JsonObject,
-        results: Sequence[ToolResult] = (),
-        user: str | None = None,
-        like: JsonObject | None = None,
-    ) -> JsonObject:
+    def grow(self, body: JsonObject, since: Since) -> JsonObject:
         grower = self._of(body)
-        return grower.grow(body, answer, results, user, like) if grower is not None else body
+        return grower.grow(body, since) if grower is not None else body
 
     def retarget(self, url: str, body: JsonObject, model: str) -> tuple[str, JsonObject]:
         name = quote(model, safe="")

@@ -8,6 +8,7 @@ only its next request cannot be built, and `wiretape rerun` says so. What client
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from wiretape.model.call import ToolResult
@@ -16,6 +17,19 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.base import WireFormat
 from wiretape.wire.lenient import is_empty, items, obj
 from wiretape.wire.payload import Event, EventPayload, JsonPayload, read_payload
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What came after a request: its answer, the tools' results, what the user says then.
+
+    `like`: a later request of the same client, whose habits are followed.
+    """
+
+    answer: JsonObject
+    results: Sequence[ToolResult] = ()
+    user: str | None = None
+    like: JsonObject | None = None
 
 
 class Grower(Protocol):
@@ -29,15 +43,8 @@ class Grower(Protocol):
         """What the model answered, as an unstreamed call would have given it; {} where nothing can be read."""
         ...
 
-    def grow(
-        self,
-        body: JsonObject,
-        answer: JsonObject,
-        results: Sequence[ToolResult] = (),
-        user: str | None = None,
-        like: JsonObject | None = None,
-    ) -> JsonObject:
-        """The next request body: the last one, its answer, the tools' results, and what the user says then.
+    def grow(self, body: JsonObject, since: Since) -> JsonObject:
+        """The next request body: the last one, and what came since.
 
         Nothing that is given is changed; what did not change is the same object in the body that is made.
         """
@@ -110,17 +117,11 @@ class InList(BodyModel):
         """What the tools and the user say, as items. `answer`: what asked for the tools."""
         raise NotImplementedError
 
-    def grow(
-        self,
-        body: JsonObject,
-        answer: JsonObject,
-        results: Sequence[ToolResult] = (),
-        user: str | None = None,
-        like: JsonObject | None = None,
-    ) -> JsonObject:
+    def grow(self, body: JsonObject, since: Since) -> JsonObject:
         history = self.listed(body)
-        later = beyond(history, self.listed(obj(like)))
-        made = [*history, *self.handed_back(answer, later), *self.said(results, user, answer, later)]
+        later = beyond(history, self.listed(obj(since.like)))
+        said = self.said(since.results, since.user, since.answer, later)
+        made = [*history, *self.handed_back(since.answer, later), *said]
         return replaced(body, self.history(body), made)
 
 
@@ -209,20 +210,14 @@ class MayBeHeld(BodyModel):
         """What a tool said, as an item. `answer`: what asked for it; `like`: what the client says at that place."""
         raise NotImplementedError
 
-    def grow(
-        self,
-        body: JsonObject,
-        answer: JsonObject,
-        results: Sequence[ToolResult] = (),
-        user: str | None = None,
-        like: JsonObject | None = None,
-    ) -> JsonObject:
+    def grow(self, body: JsonObject, since: Since) -> JsonObject:
+        like, answer = since.like, since.answer
         held = self.goes_on_from(like if like is not None else body, answer)
         before = [] if held is not None else self.listed(body.get("input"))
         theirs = beyond(before, self.listed(like.get("input"))) if like is not None else None
-        said = [self.result(result, answer, theirs or ()) for result in results]
-        if user is not None:
-            said.append(self.words(user))
+        said = [self.result(result, answer, theirs or ()) for result in since.results]
+        if since.user is not None:
+            said.append(self.words(since.user))
         rest = {name: value for name, value in body.items() if name != self.previous}
         if held is not None:
             return {**rest, **held, "input": said}

@@ -11,7 +11,7 @@ from tests.support.wire_binary import chunk
 
 from wiretape.model.call import ToolResult
 from wiretape.model.http import Headers, JsonBody, Response, StreamBody
-from wiretape.wire.growing import grower_of
+from wiretape.wire.growing import Since, grower_of
 from wiretape.wire.registry import built_in
 
 BY_NAME = {one.label: one for one in FORMATS}
@@ -19,7 +19,7 @@ CALL = ("call_1", "weather", {"city": "Bern"})
 
 
 def grown(name: str, answer: dict[str, Any], *results: ToolResult, **more: Any) -> dict[str, Any]:
-    return BY_NAME[name].grower.grow(more.pop("body", BY_NAME[name].body), answer, results, **more)
+    return BY_NAME[name].grower.grow(more.pop("body", BY_NAME[name].body), Since(answer, results, **more))
 
 
 def test_formats_without_a_way_to_grow_say_so() -> None:
@@ -31,7 +31,8 @@ def test_formats_without_a_way_to_grow_say_so() -> None:
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.label)
 def test_nothing_that_was_given_is_changed_and_what_stays_is_shared(one: Format) -> None:
     before = repr(one.body)
-    body = one.grower.grow(one.body, one.answer("Let me see.", [CALL]), [ToolResult("call_1", "weather", "7")])
+    since = Since(one.answer("Let me see.", [CALL]), [ToolResult("call_1", "weather", "7")])
+    body = one.grower.grow(one.body, since)
     assert repr(one.body) == before
     path = one.grower.history(one.body)
     if isinstance(one.body[path[0]], list):
@@ -401,14 +402,14 @@ def test_invoke_grows_as_its_vendor_does(vendor: str, events: list[dict[str, Any
     frames = [chunk(event) for event in events]
     headers = Headers([("content-type", "application/vnd.amazon.eventstream")])
     answer = one.grower.answer(Response(200, headers, 0, StreamBody(frames, [0] * len(frames))))
-    assert one.grower.grow(one.body, answer)["messages"][1:] == [said]
+    assert one.grower.grow(one.body, Since(answer))["messages"][1:] == [said]
 
 
 def test_a_plain_prompt_has_no_history_that_could_grow() -> None:
     grower = BY_NAME["bedrock.invoke anthropic"].grower
     body = {"prompt": "[INST] How warm is it? [/INST]", "max_gen_len": 9}
     assert grower.history(body) == ()
-    assert grower.grow(body, {"generation": "Seven."}, user="Thanks.") is body
+    assert grower.grow(body, Since({"generation": "Seven."}, user="Thanks.")) is body
     embedding = {"inputText": "warm"}
     assert (grower.history(embedding), grower.held(embedding)) == ((), {})
 
@@ -416,6 +417,6 @@ def test_a_plain_prompt_has_no_history_that_could_grow() -> None:
 def test_an_answer_that_cannot_be_read_adds_nothing() -> None:
     for one in FORMATS:
         response = Response(500, Headers(), 0, JsonBody({"error": {"message": "overloaded"}}))
-        body = one.grower.grow(one.body, one.grower.answer(response))
+        body = one.grower.grow(one.body, Since(one.grower.answer(response)))
         path = one.grower.history(body)
         assert len(body[path[0]]) == 1
