@@ -12,12 +12,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from wiretape.adapters.arguments import shown
 from wiretape.adapters.context import Context, as_http, say, several
 from wiretape.adapters.replaying import dummy_keys
 from wiretape.adapters.settings import Settings, load_settings
 from wiretape.adapters.tool_values import NOTHING
 from wiretape.adapters.tooling import stub
-from wiretape.errors import MissError, MissInterrupt, UsageError
+from wiretape.errors import MissError, MissInterrupt, TapeError, UsageError
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.age import AgeAction, MaxAge, age_limit
 from wiretape.replay.fault_specs import parse_fault
@@ -54,9 +55,7 @@ class Replay(Context):
         max_age_action: AgeAction | None = None,
     ) -> None:
         super().__init__()
-        if not tapes:
-            raise UsageError("name a tape to replay: wiretape.replay('captures/agent.tape')")
-        if tier.upper() not in Tier.__members__:
+        if not isinstance(tier, str) or tier.upper() not in Tier.__members__:
             raise UsageError(f"there is no tier {tier!r}: use one of {', '.join(one.word for one in Tier)}")
         if on_miss not in ("answer", "raise"):
             raise UsageError(f'on_miss is {on_miss!r}: use "answer" or "raise"')
@@ -64,9 +63,7 @@ class Replay(Context):
         self._tier = Tier[tier.upper()]
         self.pace = pace
         self._raises = on_miss == "raise"
-        if pace < 0:
-            raise UsageError(f"pace is {pace!r}: 0 plays at once, 1 as recorded, 2 twice as slowly")
-        self._globs = [glob.lower() for glob in several(pass_hosts)]
+        self._globs = [glob.strip().lower() for glob in several(pass_hosts)]
         self._repeat = repeat
         self._mask = tuple(_expression(pattern) for pattern in several(mask))
         self._faults = tuple(parse_fault(spec, IN_PYTHON) for spec in several(faults))
@@ -90,7 +87,7 @@ class Replay(Context):
             return self.session.report()
 
     def begin(self) -> None:
-        tapes = [source if isinstance(source, Tape) else read_tape(Path(source)) for source in self.tapes]
+        tapes = [source if isinstance(source, Tape) else _read(Path(source)) for source in self.tapes]
         names = [str(tape.path or "the tape") for tape in tapes]
         settings = load_settings(Path.cwd())
         self._check_age(tapes, names, settings)
@@ -166,6 +163,17 @@ class Replay(Context):
             raise MissInterrupt(outcome.message)
         shown = playback(outcome, self.pace)
         return timed_out(shown) if isinstance(outcome, Injected) and outcome.fault.stalls else shown
+
+
+def _read(path: Path) -> Tape:
+    try:
+        return read_tape(path)
+    except OSError as error:  # a name that is too long for the file system, say
+        raise TapeError(f"{shown(str(path))}: cannot be read: {error.strerror or error}") from None
+    except TapeError as error:
+        if path.exists():
+            raise
+        raise TapeError(f'{error}\n  to record it: run this once in wiretape.record("{path}")') from None
 
 
 def _expression(pattern: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from wiretape.adapters import arguments
 from wiretape.adapters.context_record import Record
 from wiretape.adapters.context_replay import Name, OnMiss, Replay, TierName
 from wiretape.model.http import Exchange
@@ -32,7 +33,18 @@ def replay(
     `faults`: what goes wrong at which call, such as "429@3". `max_age`: how old a tape may be (days, or "30d"), over
     what the settings say; an older one is warned of, or fails where `max_age_action` is "fail".
     """
-    return Replay(tapes, tier, pace, on_miss, pass_hosts, repeat, mask, faults, max_age, max_age_action)
+    return Replay(
+        arguments.tapes(tapes),
+        tier,
+        arguments.pace(pace),
+        on_miss,
+        arguments.hosts("pass_hosts", pass_hosts),
+        arguments.switch("repeat", repeat),
+        arguments.words("mask", mask, "a pattern"),
+        arguments.words("faults", faults, 'a fault such as "429@3"'),
+        max_age,
+        max_age_action,
+    )
 
 
 def record(
@@ -51,4 +63,14 @@ def record(
     Known model providers and this machine are recorded, and what `hosts` (globs) adds; `all`: every host. A tape that
     exists is continued with `append` and replaced with `force`. `on_exchange` is told of each exchange that is on disk.
     """
-    return Record(path, hosts, all, append, force, note, provenance, on_exchange)
+    arguments.function("on_exchange", on_exchange)
+    return Record(
+        arguments.place(path, "wiretape.record({})"),
+        arguments.hosts("hosts", hosts),
+        arguments.switch("all", all),
+        arguments.switch("append", append),
+        arguments.switch("force", force),
+        arguments.text("note", note),
+        arguments.text("provenance", provenance),
+        on_exchange,
+    )

@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from wiretape.adapters import arguments
 from wiretape.tape import reader
 
 
@@ -23,6 +24,6 @@ class ToolTape(reader.Tape):
 
 
 def read_tape(path: str | Path) -> ToolTape:
-    """Read a tape, `.zst` too. Raises TapeError."""
-    tape = reader.read_tape(path)
+    """Read a tape, `.zst` too. Raises TapeError; UsageError where `path` names none."""
+    tape = reader.read_tape(arguments.place(path, "wiretape.read_tape({})"))
     return ToolTape(**{field.name: getattr(tape, field.name) for field in fields(tape)})

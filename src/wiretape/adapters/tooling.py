@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
 import orjson
 
+from wiretape.adapters import arguments as arguments_
 from wiretape.adapters.inside import Inside, standing
 from wiretape.adapters.tool_outside import outside
 from wiretape.adapters.tool_values import NOTHING, arguments, given, raised, returned
@@ -46,6 +47,9 @@ def tool(
     """
     if isinstance(function, str):
         function, name = None, function
+    if name is not None and (not isinstance(name, str) or not name.strip()):
+        raise UsageError(f"wiretape.tool: the name is {name!r}: give the name by which the model knows the tool")
+    ignore = arguments_.words("ignore", ignore, "a parameter's name")
     if function is None:
         return functools.partial(tool, name=name, ignore=ignore)
     if isinstance(function, staticmethod | classmethod):
