@@ -18,6 +18,7 @@ from wiretape.replay.index import CallIndex, Place, Probe
 from wiretape.replay.loosen import counts, loose
 from wiretape.replay.mask import Masker
 from wiretape.replay.recorded import Recorded
+from wiretape.replay.recording import Recording
 from wiretape.replay.values import Difference, Miss, MissReason
 
 _SHOWN = 3  # differences written out; the rest are counted
@@ -41,12 +42,11 @@ class Nearest:
     alike: bool  # they begin with the same message, or share one further on: only a part of it changed
 
 
-def nearest_call(
-    probe: Probe, place: Place, index: CallIndex, recorded: Sequence[Recorded], played: bytearray, masker: Masker
-) -> Nearest | None:
+def nearest_call(probe: Probe, place: Place, index: CallIndex, recording: Recording) -> Nearest | None:
     """None where no call of this format was recorded at all. Calls of the same path go first."""
     if place.way is None or probe.format is None:
         return None
+    recorded, played = recording.exchanges, recording.played
     orders = index.nearest(place.way) or _same_format(probe, recorded)
     if not orders:
         return None
@@ -58,7 +58,7 @@ def nearest_call(
 
     found = []
     for order in sorted(orders, key=rank)[:_LOOKED_AT]:
-        apart = tuple(significant(recorded[order], probe, masker))
+        apart = tuple(significant(recorded[order], probe, recording.masker))
         found.append((bool(played[order]), len(apart), order, apart))
         if place.way.depth:
             break  # they begin alike: the first in rank is what the live call stands for
@@ -66,12 +66,12 @@ def nearest_call(
     return Nearest(recorded[order], apart, alike=place.way.depth > 0 or _shares_a_message(apart, probe, length))
 
 
-def nearest_at_address(probe: Probe, recorded: Sequence[Recorded], played: bytearray, masker: Masker) -> Nearest | None:
+def nearest_at_address(probe: Probe, recording: Recording) -> Nearest | None:
     """The recorded request to the same address that one of no known format is most like; None where there is none."""
-    where = probe.address
+    where, played = probe.address, recording.played
     there = [
         one
-        for one in recorded
+        for one in recording.exchanges
         if one.probe.format is None
         and (one.probe.address.method, one.probe.address.path) == (where.method, where.path)
         and where.host in ("", one.probe.address.host)
@@ -82,7 +82,7 @@ def nearest_at_address(probe: Probe, recorded: Sequence[Recorded], played: bytea
             *differences_of_queries(one.probe.address.query, where.query),
             *differences(one.probe.value, probe.value),
         ]
-        firm = [difference for difference in apart if not is_masked(difference, masker)]
+        firm = [difference for difference in apart if not is_masked(difference, recording.masker)]
         found.append(Nearest(one, tuple(firm or apart), alike=True))
     return min(found, key=lambda one: (bool(played[one.recorded.order]), len(one.differences)), default=None)
 

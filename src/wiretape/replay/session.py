@@ -16,7 +16,6 @@ from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import aim
 from wiretape.replay.aligned import Alignment
-from wiretape.replay.beginnings import Beginnings
 from wiretape.replay.compare import Differences, differences_of_addresses
 from wiretape.replay.continuing import Continuity
 from wiretape.replay.drift import Drifts
@@ -35,8 +34,9 @@ from wiretape.replay.miss import (
 )
 from wiretape.replay.moved import Found
 from wiretape.replay.playback import lost_body
-from wiretape.replay.recorded import Recorded, recorded_exchanges
+from wiretape.replay.recorded import Recorded
 from wiretape.replay.recorded_sockets import Sockets
+from wiretape.replay.recording import Recording
 from wiretape.replay.report import ReplayReport, build_report
 from wiretape.replay.shown import Shown
 from wiretape.replay.sockets import SocketPlay
@@ -56,7 +56,6 @@ from wiretape.replay.values import (
     Tier,
     address,
 )
-from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry
 from wiretape.wire.tool_exchange import ToolAnswer, is_tool_exchange
 
@@ -79,30 +78,18 @@ class ReplaySession:
         self.tapes = tuple(tapes)
         self._names = tuple(names or [str(tape.path or "the tape") for tape in tapes])
         self.names = ", ".join(self._names)
-        self._registry = registry or default_registry()
-        self._recorded, sockets = recorded_exchanges(tapes, self._registry)
-        self._played = bytearray(len(self._recorded))
-        self._masker = Masker(self.options.mask)
-        self._beginnings = Beginnings()
-        self._memo = Memo(self._beginnings.common)
-        self._shown = Shown(self._registry, sockets)
-        self._tiers = Tiers(
-            self.tapes,
-            self._recorded,
-            self._played,
-            self.options.tier,
-            self._masker,
-            self._registry,
-            self._memo,
-            self._beginnings,
-        )
+        recording = Recording(self.tapes, registry or default_registry(), Masker(self.options.mask))
+        sockets, beginnings = recording.sockets, recording.beginnings
+        self._recorded, self._played, self._masker = recording.exchanges, recording.played, recording.masker
+        self._shown = Shown(recording.registry, sockets)
+        self._tiers = Tiers(recording, self.options.tier)
         self._number = 0
         self._outcomes: list[Outcome] = []
-        self._differences = Differences(self._beginnings)
-        self._continuity = Continuity(self._recorded, self._memo, lambda: self._tiers.runs)
-        self._alignment = Alignment(self._differences, self._memo)
-        self._echoes = Echoes(self._beginnings)
-        self._reader = LiveReader(self._registry, self._echoes, self._beginnings)
+        self._differences = Differences(beginnings)
+        self._continuity = Continuity(self._recorded, recording.memo, lambda: self._tiers.runs)
+        self._alignment = Alignment(self._differences, recording.memo)
+        self._echoes = Echoes(beginnings)
+        self._reader = LiveReader(recording.registry, self._echoes, beginnings)
         self.drifts = Drifts()
         self.passed: dict[str, int] = {}
         self.program = "…"  # as a person would type it, in the commands that mend a miss
@@ -118,16 +105,7 @@ class ReplaySession:
             self._outcomes,
             self._socket_miss,
         )
-        self._unanswered = Unanswered(
-            self._recorded,
-            self._played,
-            self._tiers,
-            self._sockets,
-            self._masker,
-            self._memo,
-            self.names,
-            self._mending,
-        )
+        self._unanswered = Unanswered(recording, self._tiers, self._sockets, self.names, self._mending)
         self._owed: set[int] = set()  # recorded calls whose answer a person withheld: the next attempt gets it
         self._tiers.exact  # noqa: B018  built now: it is asked by every request
 

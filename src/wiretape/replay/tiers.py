@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from wiretape.loop.run import build_run
 from wiretape.model.loop import Run
-from wiretape.replay.beginnings import Beginnings
 from wiretape.replay.index import CallIndex, ExactIndex, Index
 from wiretape.replay.inserted import Told, asks_for_nothing, told_threads
 from wiretape.replay.levels import Level, Shapes
-from wiretape.replay.mask import Masker
 from wiretape.replay.miss import thread_labels
 from wiretape.replay.moved import MovedIndex
 from wiretape.replay.pieces import Pieces
 from wiretape.replay.position import Positions
 from wiretape.replay.recorded import Recorded
+from wiretape.replay.recording import Recording
 from wiretape.replay.values import Tier
-from wiretape.wire.base import Memo
-from wiretape.wire.registry import Registry, decode
-
-if TYPE_CHECKING:
-    from wiretape.tape.reader import Tape
+from wiretape.wire.registry import decode
 
 
 @dataclass(eq=False)
 class Tiers:
     """The indexes of a session. `loosest`: the loosest tier allowed."""
 
-    tapes: Sequence[Tape]
-    recorded: Sequence[Recorded]
-    played: bytearray
+    recording: Recording
     loosest: Tier
-    masker: Masker
-    registry: Registry
-    memo: Memo
-    beginnings: Beginnings
     _shapes: Shapes = field(default_factory=Shapes)
 
     def __iter__(self) -> Iterator[tuple[Tier, Index]]:
@@ -56,47 +44,46 @@ class Tiers:
 
     @cached_property
     def exact(self) -> ExactIndex:
-        index = ExactIndex(self.played, self.beginnings)
+        index = ExactIndex(self.recording.played, self.recording.beginnings)
         self._learn(index)
         return index
 
     @cached_property
     def normalized(self) -> CallIndex:
-        index = CallIndex(self.played, Level(), self._shapes, self.memo)
+        index = CallIndex(self.recording.played, Level(), self._shapes, self.recording.memo)
         self._learn(index)
         return index
 
     @cached_property
     def masked(self) -> CallIndex:
-        level = Level(self.masker.value, finer=self.normalized.level)
-        index = CallIndex(self.played, level, self._shapes, self.memo)
+        level = Level(self.recording.masker.value, finer=self.normalized.level)
+        index = CallIndex(self.recording.played, level, self._shapes, self.recording.memo)
         self._learn(index)
         return index
 
     @cached_property
     def moved(self) -> MovedIndex:
-        pieces = Pieces()
+        memo, pieces = self.recording.memo, Pieces()
         told: list[Told] = []
         silent: set[int] = set()
         for tape, run in enumerate(self.runs):
-            here = {one.exchange.number: one for one in self.recorded if one.tape == tape}
-            told += told_threads(run, here, pieces, self.memo)
+            here = {one.exchange.number: one for one in self.recording.exchanges if one.tape == tape}
+            told += told_threads(run, here, pieces, memo)
             for step in run.steps:
                 response, recorded = step.call.response, here.get(step.call.exchange)
                 if response is not None and recorded is not None and asks_for_nothing(response.messages):
                     silent.add(recorded.order)
-        return MovedIndex(told, self.masked, pieces, self.memo, self.played, silent)
+        return MovedIndex(told, self.masked, pieces, memo, self.recording.played, silent)
 
     @cached_property
     def positions(self) -> Positions:
-        return Positions(
-            self.recorded, self.played, self.masker.value, self._shapes, self.memo, lambda: self.runs
-        )  # fmt: skip
+        of = self.recording
+        return Positions(of.exchanges, of.played, of.masker.value, self._shapes, of.memo, lambda: self.runs)
 
     @cached_property
     def runs(self) -> list[Run]:
         """What each tape's calls are to one another. Made when it is first needed: for a miss, or for names."""
-        return [build_run(decode(tape.exchanges, self.registry)) for tape in self.tapes]
+        return [build_run(decode(tape.exchanges, self.recording.registry)) for tape in self.recording.tapes]
 
     def label(self, recorded: Recorded) -> str:
         """Which call of which thread a recorded one is."""
@@ -110,6 +97,6 @@ class Tiers:
         return [thread_labels(run) for run in self.runs]
 
     def _learn(self, index: Index) -> None:
-        for recorded in self.recorded:
+        for recorded in self.recording.exchanges:
             index.learn(recorded.probe, recorded.order)
         index.trie.forget_recent()

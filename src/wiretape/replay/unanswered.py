@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.excerpt import excerpts
 from wiretape.replay.index import Probe
-from wiretape.replay.mask import Masker
 from wiretape.replay.miss import Mending, Nearest, miss, nearest_at_address, nearest_call
 from wiretape.replay.nearest_moved import nearest_moved
 from wiretape.replay.recorded import Recorded
 from wiretape.replay.recorded_sockets import Sockets
+from wiretape.replay.recording import Recording
 from wiretape.replay.tiers import Tiers
 from wiretape.replay.values import Miss, MissReason, Stray, Tier
-from wiretape.wire.base import Memo
 from wiretape.wire.recognition import is_media_inference
 
 
@@ -23,12 +22,9 @@ from wiretape.wire.recognition import is_media_inference
 class Unanswered:
     """Makes the misses and strays of a session. `mending`: what to do about one."""
 
-    recorded: Sequence[Recorded]
-    played: bytearray
+    recording: Recording
     tiers: Tiers
     sockets: Sockets
-    masker: Masker
-    memo: Memo
     names: str
     mending: Callable[[MissReason], Mending]
 
@@ -53,7 +49,7 @@ class Unanswered:
 
     def _without_format(self, number: int, probe: Probe, already: Recorded | None, note: str) -> Miss | Stray:
         """What no format reads is a stray, unless a model was asked; either says what it is nearest to."""
-        nearest = nearest_at_address(probe, self.recorded, self.played, self.masker) if already is None else None
+        nearest = nearest_at_address(probe, self.recording) if already is None else None
         if is_media_inference(probe.request):
             reason: MissReason = "diverged" if nearest is not None else "never recorded"
             if already is not None:
@@ -77,9 +73,10 @@ class Unanswered:
         else:
             loosest = self.tiers.loosest_index
             place = loosest.place(probe)
-            nearest = nearest_call(probe, place, loosest, self.recorded, self.played, self.masker)
+            nearest = nearest_call(probe, place, loosest, self.recording)
             if self.tiers.loosest >= Tier.MASKED and place.way is not None:
-                nearest = nearest_moved(self.tiers.moved, probe, place.way.depth, self.memo, self.masker) or nearest
+                memo, masker = self.recording.memo, self.recording.masker
+                nearest = nearest_moved(self.tiers.moved, probe, place.way.depth, memo, masker) or nearest
             if nearest is not None and nearest.alike:
                 reason = "diverged"
         return self._made(number, probe, reason, nearest, note)

@@ -16,6 +16,7 @@ from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import LiveRequest, Tier
+from wiretape.wire.registry import Registry
 
 URL = "https://api.example.com/v1/responses"
 LEAVES = st.sampled_from(
@@ -89,10 +90,8 @@ def test_few_of_many_that_wait_are_gone_through(tier: Tier, monkeypatch: pytest.
 def test_a_connection_is_decoded_once_for_all_lines_of_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     made = session(socket(conversation(5)))
     play, decoded = opened(made), []
-    calls_of = type(made._registry).calls_of
-    monkeypatch.setattr(
-        type(made._registry), "calls_of", lambda self, one, memo: decoded.append(one) or calls_of(self, one, memo)
-    )
+    calls_of = Registry.calls_of
+    monkeypatch.setattr(Registry, "calls_of", lambda self, one, memo: decoded.append(one) or calls_of(self, one, memo))
     shown = []
     for n in range(5):
         play.heard(text(create(f"question {n}")[1]))
