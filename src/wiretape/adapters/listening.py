@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import uvicorn
 
 
+# A connection that is closed as idle just when its next request comes loses that, and many clients try none again.
+_IDLE_S = 600
+
+
 def listen(port: int = 0) -> socket.socket:
     """A listening socket on 127.0.0.1; port 0 takes any that is free."""
     # The protocol is named because asyncio turns Nagle's delay off only where it is: else every answer waits 40 ms.
@@ -65,5 +69,6 @@ def _config(app: Any) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         date_header=False,
+        timeout_keep_alive=_IDLE_S,
         timeout_graceful_shutdown=1,
     )

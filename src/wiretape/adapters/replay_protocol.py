@@ -1,16 +1,10 @@
-"""One connection of the replay server: uvicorn's, and a shorter way for what needs neither its parser nor waiting.
-
-Imported when a server starts: uvicorn takes a while to import.
-"""
+"""One connection of the replay server, with a shorter way for what needs neither uvicorn's parser nor waiting."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-from wiretape.adapters.first_line import FirstLine
-from wiretape.adapters.sending import TRANSPORT
+from wiretape.adapters.http_connection import HttpConnection
 from wiretape.adapters.server import DECIDED, Decided, ReplayApp
 from wiretape.adapters.whole_answers import whole_answer
 from wiretape.adapters.whole_requests import plain_head
@@ -19,8 +13,8 @@ _END: Final = b"\r\n\r\n"  # of a head
 _LONG: Final = 16 * 1024  # bytes of an answer
 
 
-class ReplayProtocol(HttpToolsProtocol):
-    """Hands its transport to the app: a recorded cut must be cut here, too. Takes methods of any name.
+class ReplayProtocol(HttpConnection):
+    """Answers at once what can be.
 
     Most requests are a plain head and a body of a known length, and most answers are known as soon as the request is.
     These are read and written here, each in one piece: without a parser, a task and several messages for each. All
@@ -33,8 +27,6 @@ class ReplayProtocol(HttpToolsProtocol):
     def __init__(self, *values: Any, **named: Any) -> None:
         super().__init__(*values, **named)
         self._replay: ReplayApp = self.config.app  # type: ignore[assignment]
-        self._first_line: FirstLine | None = FirstLine()  # None while the parser is in the middle of a request
-        self._method = ""
         self._decided: Decided | None = None  # what becomes of the request that the parser is given
         self._parts: list[bytes] = []  # of a request that may be answered at once, if more of its body is to come
         self._missing = 0  # so many bytes of it
@@ -50,7 +42,7 @@ class ReplayProtocol(HttpToolsProtocol):
             data = b"".join([*self._parts, data])
             self._parts, self._missing = [], 0
         while data:
-            data = self._at_once(data) if self._may_be_at_once() else self._parse(data)
+            data = self._at_once(data) if self._may_be_at_once() else self._parsed(data)
 
     def _may_be_at_once(self) -> bool:
         if self._first_line is None or self._first_line.holds or self.flow.write_paused or not self._replay.at_once:
@@ -62,7 +54,7 @@ class ReplayProtocol(HttpToolsProtocol):
         end = data.find(_END)
         head = plain_head(data[:end]) if end > 0 else None
         if head is None:
-            return self._parse(data)
+            return self._parsed(data)
         start = end + len(_END)
         stop = start + head.length
         if len(data) < stop:
@@ -79,8 +71,12 @@ class ReplayProtocol(HttpToolsProtocol):
             self._replay.tell(decided)
         else:
             self._decided = decided
-            self._parse(data[:stop])
+            self._parsed(data[:stop])
         return data[stop:]
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        self._write()
+        return super().eof_received()
 
     def shutdown(self) -> None:
         self._write()
@@ -93,30 +89,14 @@ class ReplayProtocol(HttpToolsProtocol):
 
     # -- uvicorn's way ------------------------------------------------------------------------------------------------
 
-    def _parse(self, data: bytes) -> bytes:
+    def _parsed(self, data: bytes) -> bytes:
         """Takes all of it; gives nothing back."""
-        if self._answers:
-            self._write()
-        if self._first_line is not None:
-            data = self._first_line.known(data)
-            self._method = self._first_line.method
-        if data:
-            super().data_received(data)
+        self._write()
+        self.parse(data)
         return b""
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._first_line = None
-        scope: Any = self.scope
-        scope[TRANSPORT] = self.transport
         if self._decided is not None:
+            scope: Any = self.scope
             scope[DECIDED], self._decided = self._decided, None
-
-    def on_headers_complete(self) -> None:
-        super().on_headers_complete()
-        if self._method:  # the app runs later
-            self.scope["method"] = self._method
-
-    def on_message_complete(self) -> None:
-        super().on_message_complete()
-        self._first_line, self._method = FirstLine(), ""

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import struct
 import sys
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
@@ -17,7 +18,10 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 T = TypeVar("T")
 
-TRANSPORT = "wiretape.transport"
+# In a request's scope, beside what ASGI says
+TRANSPORT = "wiretape.transport"  # of its connection
+SAID_ALL = "wiretape.said_all"  # an asyncio.Event: the client says no more on it; it may still listen
+LISTENS_S = 60.0  # a client that says no more is taken to listen for no longer than this
 LINGER_SECONDS = 2.0  # how long a client that hung up in the recording is given to do so again
 KEEP_ALIVE_SECONDS = 10.0  # a held stream says so often that it lives; clients wait for five minutes, some for one
 COMMENT = b": wiretape holds this answer\n\n"
@@ -31,7 +35,11 @@ class ClientGone(Exception):
 
 
 class Sending:
-    """One answer. Pauses end at once when the client goes. `on_reset` resets what stands between client and server."""
+    """One answer. Pauses end at once when the client goes. `on_reset` resets what stands between client and server.
+
+    A client that says no more may listen still, or have gone: only writing to it tells. Where something is written
+    soon, that is waited for; where nothing may come for long, who says no more is taken to have gone.
+    """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, on_reset: Callable[[], None] | None = None) -> None:
         self._scope = scope
@@ -39,12 +47,13 @@ class Sending:
         self._send = send
         self._on_reset = on_reset
         self._gone: asyncio.Task[None] | None = None
+        self._silent: asyncio.Task[None] | None = None
         self._begun: tuple[int | None, str] | None = None  # the head that went out while the answer was held
 
     async def held(self, answer: Awaitable[T], shown: Playback) -> T:
         """Wait for an answer. Where `shown`, which would be sent without it, is a stream, keep the client waiting."""
         task = asyncio.ensure_future(answer)
-        gone = self._watched()
+        gone = self._says_no_more()
         try:
             while True:
                 await asyncio.wait({task, gone}, timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -63,8 +72,9 @@ class Sending:
             if shown.status is not None:
                 await self._answer(shown, shown.status)
             if shown.linger:
-                await self._pause(LINGER_SECONDS * 1000)
+                await self._linger()
         except ClientGone:
+            self.close()
             return
         if shown.reset:
             await self._reset()
@@ -73,8 +83,9 @@ class Sending:
 
     def over(self) -> None:
         """Nothing more is to be sent."""
-        if self._gone is not None:
-            self._gone.cancel()
+        for task in (self._gone, self._silent):
+            if task is not None:
+                task.cancel()
 
     def close(self) -> None:
         """End the connection without ending the answer; what was written before is still delivered."""
@@ -130,15 +141,30 @@ class Sending:
     async def _pause(self, milliseconds: float) -> None:
         if milliseconds <= 0:
             return
-        gone = self._watched()
-        await asyncio.wait({gone}, timeout=milliseconds / 1000)
-        if gone.done():
+        until = time.monotonic() + milliseconds / 1000
+        if not await _ends(self._says_no_more(), milliseconds / 1000):
+            return
+        left = until - time.monotonic()
+        if left > LISTENS_S or await _ends(self._goes(), left):
             raise ClientGone
 
-    def _watched(self) -> asyncio.Task[None]:
+    async def _linger(self) -> None:
+        if await _ends(self._says_no_more(), LINGER_SECONDS):
+            raise ClientGone
+
+    def _goes(self) -> asyncio.Task[None]:
         if self._gone is None:
             self._gone = asyncio.ensure_future(self._wait_until_gone())
         return self._gone
+
+    def _says_no_more(self) -> asyncio.Task[None]:
+        gone = self._goes()  # it reads on, where too much had come
+        said_all: asyncio.Event | None = self._scope.get(SAID_ALL)
+        if said_all is None:
+            return gone
+        if self._silent is None:
+            self._silent = asyncio.ensure_future(_set(said_all))
+        return self._silent
 
     async def _wait_until_gone(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
@@ -154,6 +180,16 @@ class Sending:
         if self._on_reset is not None:
             self._on_reset()
         reset(transport)
+
+
+async def _set(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+async def _ends(task: asyncio.Task[None], seconds: float) -> bool:
+    """Whether it does within so many seconds."""
+    await asyncio.wait({task}, timeout=max(0, seconds))
+    return task.done()
 
 
 def reset(transport: asyncio.BaseTransport) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 
+from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.interposing import Interpose
 from wiretape.adapters.routes import route_url
 from wiretape.adapters.sending import TRANSPORT, ClientGone, Receive, Scope, Send, Sending
@@ -19,7 +20,10 @@ from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import LiveRequest, Outcome
 
-DECIDED = "wiretape.decided"
+# In a request's scope, beside what ASGI says
+DECIDED = "wiretape.decided"  # what becomes of it, where that is known already
+TARGET = "wiretape.target"  # of the first line, where it is more than a path
+EARLY = "wiretape.early"  # a bytearray: what came for a WebSocket before it was played
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,6 @@ class ReplayApp:
         self,
         session: ReplaySession,
         pace: float = 0,
-        upstream: str | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
         interpose: Interpose | None = None,
         on_reset: Callable[[tuple[str, int]], None] | None = None,
@@ -52,7 +55,6 @@ class ReplayApp:
     ) -> None:
         self._session = session
         self._pace = pace
-        self._upstream = upstream
         self._on_outcome = on_outcome
         self._interpose = interpose
         self._on_reset = on_reset
@@ -66,9 +68,8 @@ class ReplayApp:
             body = await _body(receive)
             if body is None:
                 return  # the client went away before it had sent everything
-            request = _request(scope["method"], _target(scope), self._upstream, _headers(scope["headers"]), body)
-            transport: asyncio.Transport | None = scope.get(TRANSPORT)
-            if transport is not None and _opens_socket(request):
+            request = _request(scope["method"], _target(scope), headers_of(scope["headers"]), body)
+            if scope.get(TRANSPORT) is not None and opens_socket(request.headers):
                 opened = self._session.open_socket(request)
                 if isinstance(opened, SocketPlay):
                     await self._play_socket(scope, request, opened)
@@ -87,7 +88,7 @@ class ReplayApp:
 
     def decide(self, method: str, target: str, headers: Headers, body: bytes) -> Decided:
         """What becomes of a request that opens no WebSocket."""
-        return self._decided(_request(method, target, self._upstream, headers, body))
+        return self._decided(_request(method, target, headers, body))
 
     def tell(self, decided: Decided) -> None:
         """It was sent."""
@@ -108,7 +109,7 @@ class ReplayApp:
                 shown = shown if outcome is decided.outcome else playback(outcome, self._pace)
             await sending.play(shown)
         except ClientGone:
-            pass
+            sending.close()
         except Exception:
             sending.close()
             raise
@@ -132,7 +133,7 @@ class ReplayApp:
 
         resetting = self._resetting(scope)
         playing = PlayedSocket(scope[TRANSPORT], play, self._pace, heard, hold, self._lock, resetting)
-        await playing.play(handshake_bytes(play, request.headers))
+        await playing.play(handshake_bytes(play, request.headers), scope.get(EARLY, b""))
         heard()  # a server that spoke first, to a client that said nothing
 
     def _tell(self, outcome: Outcome) -> None:
@@ -145,22 +146,31 @@ class ReplayApp:
 
 
 def _target(scope: Scope) -> str:
+    """What the first line asks for: a path, or a URL that is no address of this server."""
     path: str = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
     query: str = scope["query_string"].decode("latin-1")
+    named: str = scope.get(TARGET, "")
+    if named.lower().startswith(("http://", "https://")) and not _is_own(named, scope.get("server")):
+        return named
     return f"{path}?{query}" if query else path
 
 
-def _request(method: str, target: str, upstream: str | None, headers: Headers, body: bytes) -> LiveRequest:
-    # A target that names no host may be meant for any recorded one.
-    return LiveRequest(method, route_url(target, upstream) or target, headers, body)
+def _is_own(url: str, address: tuple[str, int | None] | None) -> bool:
+    parts = urlsplit(url)
+    return address is not None and is_loopback(parts.hostname or "") and parts.netloc.endswith(f":{address[1]}")
 
 
-def _headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
+def _request(method: str, target: str, headers: Headers, body: bytes) -> LiveRequest:
+    # A path that names no host may be meant for any recorded one.
+    return LiveRequest(method, target if "://" in target[:8] else route_url(target) or target, headers, body)
+
+
+def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
     return Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw])
 
 
-def _opens_socket(request: LiveRequest) -> bool:
-    headers = request.headers
+def opens_socket(headers: Headers) -> bool:
+    """Whether a request with these opens a WebSocket."""
     return headers.get("upgrade", "").lower() == "websocket" and "sec-websocket-key" in headers
 
 

@@ -45,11 +45,14 @@ class PlayedSocket(asyncio.Protocol):
         self._room.set()
         self._gone = asyncio.Event()
 
-    async def play(self, handshake: bytes) -> None:
-        """Until one side closes."""
+    async def play(self, handshake: bytes, early: bytes = b"") -> None:
+        """Until one side closes. `early`: what the client sent behind its handshake, without waiting for the answer."""
+        if self._transport.is_closing():
+            return
         self._transport.set_protocol(self)
         self._transport.write(handshake)
         try:
+            self.data_received(bytes(early))
             await self._talk_on()
         finally:
             self._transport.close()

@@ -10,47 +10,15 @@ from typing import Any
 import orjson
 import pytest
 from tests.support.replaying import chat, exchange, reply, session, stream, user
+from tests.support.talking import app_for, asked, talk
 from uvicorn.server import ServerState
 
 from wiretape.adapters.listening import _config, listen, serve
 from wiretape.adapters.replay_protocol import ReplayProtocol
 from wiretape.adapters.server import ReplayApp
-from wiretape.model.http import Exchange
 from wiretape.replay.values import Answer, LiveRequest, Outcome
 
-PATH = "/api.example.com/v1/chat/completions"
 EVENTS = stream("data: 1\n\n", "data: 2\n\n")
-
-
-def asked(text: str, *headers: str, method: str = "POST", version: str = "1.1") -> bytes:
-    body = orjson.dumps(chat(user(text)))
-    lines = [f"{method} {PATH} HTTP/{version}", "host: x", "content-type: application/json", *headers]
-    return "\r\n".join([*lines, f"content-length: {len(body)}", "", ""]).encode() + body
-
-
-def talk(app: ReplayApp, *sent: bytes, until: bytes = b"") -> bytes:
-    """What comes back for bytes that are sent one after the other, until the server closes or said this."""
-
-    async def talking() -> bytes:
-        listening, stop = listen(), asyncio.Event()
-        port = listening.getsockname()[1]
-        serving = asyncio.ensure_future(serve(app, listening, stop))
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        for part in sent:
-            writer.write(part)
-            await writer.drain()
-            await asyncio.sleep(0.01)
-        try:
-            if until:
-                return await asyncio.wait_for(reader.readuntil(until), 30)
-            return await asyncio.wait_for(reader.read(), 30)
-        finally:
-            writer.close()
-            await writer.wait_closed()
-            stop.set()
-            await serving
-
-    return asyncio.run(talking())
 
 
 @contextmanager
@@ -65,10 +33,6 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     monkeypatch.setattr(ReplayApp, "__call__", called)
     yield long
-
-
-def app_for(*recorded: Exchange, **options: Any) -> ReplayApp:
-    return ReplayApp(session(*recorded), **options)
 
 
 def bodies(data: bytes) -> list[Any]:
