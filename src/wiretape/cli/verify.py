@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
 
 DRIFTED = 1
-NOTHING_COMPARED = 2
+UNDECIDED = 2
 _CMD = "wiretape.cmd"
 
 
@@ -92,7 +92,8 @@ def command(
 
     What CMD prints goes to stderr. Exit code: 1 says that the tape has drifted, 0 that it has not. Of a CMD that failed
     the calls that it made are compared; where none of them has drifted, it is CMD's own code, or 2 if that is 1. Where
-    nothing was compared it is that, too, or 2 if CMD's is 0.
+    nothing was compared it is that, too, or 2 if CMD's is 0; so it is where a model did not answer (429, 503, no
+    connection) what the tape has an answer to.
     """
     options = Asked(tape, **asked)  # type: ignore[arg-type]
     argv: list[str] = ctx.meta.get(_CMD, [])
@@ -187,19 +188,19 @@ def _compare(asked: Asked, live: Path, argv: Sequence[str], code: int = 0) -> in
     mask = tuple(load_settings(Path.cwd()).mask)
     options = ReplayOptions(Tier[asked.tier.upper()], mask=mask)
     found = freshness(_read(asked.tape), _read(live), options, asked.tolerance)
-    own = NOTHING_COMPARED if code == DRIFTED else code
+    own = UNDECIDED if code == DRIFTED else code
     if not asked.against and not any(call.live is not None for call in found.calls):
         return _nothing_compared(argv, code, own)
-    missing = found.count("vanished") if code else 0
     found = found.cut_short() if code else found
     if not asked.against:
         kept = str(asked.keep) if asked.keep else None
         found = found.model_copy(update={"live": kept or "a live run", "kept": kept})
     _print(found, asked, argv)
     if code:
+        missing = found.not_reached
         rest = f", and came to {count(missing, 'call')} of the tape no more" if missing else ""
         click.echo(f"wiretape {Path(argv[0]).name} exited with {code}{rest}", err=True)
-    return DRIFTED if found.drifted else own
+    return DRIFTED if found.drifted else own or (UNDECIDED if found.unanswered else 0)
 
 
 def _nothing_compared(argv: Sequence[str], code: int, own: int) -> int:
@@ -209,7 +210,7 @@ def _nothing_compared(argv: Sequence[str], code: int, own: int) -> int:
         return own
     click.echo("wiretape: NO MODEL CALL WAS SEEN: nothing was compared", err=True)
     click.echo(f"  what is known of the program: wiretape doctor -- {shlex.join(argv)}", err=True)
-    return NOTHING_COMPARED
+    return UNDECIDED
 
 
 def _print(found: Freshness, asked: Asked, argv: Sequence[str]) -> None:

@@ -54,20 +54,36 @@ def tools_asked(blocks: list[Block]) -> tuple[str, ...]:
     return tuple(sorted(_signature(block) for block in blocks if isinstance(block, ToolCall)))
 
 
-def message_shape_of(message: Message) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    blocks = list(message.blocks)
-    return message.role, block_kinds(blocks), tools_asked(blocks)
-
-
 def answer_differences(recorded: ModelCall, live: ModelCall) -> Iterator[Difference]:
+    """Where the shapes of two answers differ. Of one that failed there is no more to say than how."""
     was, now = answer_shape(recorded.response), answer_shape(live.response)
-    for name in ("status", "finish", "error"):
+    if was.status != now.status:
+        yield Difference("status", was.status or _unanswered(recorded), now.status or _unanswered(live))
+    failed = any(one.status is None or one.error is not None or one.status >= 400 for one in (was, now))
+    for name in ("error",) if failed else ("finish",):
         if getattr(was, name) != getattr(now, name):
             yield Difference(name, getattr(was, name), getattr(now, name))
-    if was.blocks != now.blocks:
-        yield Difference("blocks", ", ".join(was.blocks) or None, ", ".join(now.blocks) or None)
-    if was.tools != now.tools:
-        yield Difference("tool calls", ", ".join(was.tools) or None, ", ".join(now.tools) or None)
+    if not failed:
+        yield from _of_blocks(was.blocks, now.blocks, was.tools, now.tools)
+
+
+def message_differences(recorded: Message, live: Message) -> Iterator[Difference]:
+    """The same of what a model said, as it stands in a history."""
+    was, now = list(recorded.blocks), list(live.blocks)
+    yield from _of_blocks(block_kinds(was), block_kinds(now), tools_asked(was), tools_asked(now))
+
+
+def _of_blocks(
+    was: tuple[str, ...], now: tuple[str, ...], asked_then: tuple[str, ...], asked_now: tuple[str, ...]
+) -> Iterator[Difference]:
+    if was != now:
+        yield Difference("blocks", ", ".join(was) or None, ", ".join(now) or None)
+    if asked_then != asked_now:
+        yield Difference("tool calls", ", ".join(asked_then) or None, ", ".join(asked_now) or None)
+
+
+def _unanswered(call: ModelCall) -> str:
+    return f"no response ({call.ended.value})" if call.ended is not None else "no response"
 
 
 def usage_differences(recorded: Usage | None, live: Usage | None, tolerance: float) -> Iterator[Difference]:

@@ -2,24 +2,61 @@
 
 from __future__ import annotations
 
+import re
 from itertools import takewhile
 
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
 from wiretape.replay.values import Absent, Difference
+from wiretape.tape.redact_placeholders import PLACEHOLDER
 
 RECORDED = "recorded  "  # what stands before the values where they are shown under each other
 LIVE = "live      "
+_AROUND = 6  # characters beside a placeholder by which its place is found in another text
+_NEAR = 3  # so many are enough before it, where more are not the same
+_VALUE = rf"""{PLACEHOLDER.pattern}|[^\s"'<>,;)\]}}]{{7,}}[^\s"'<>,;)\]}}.:!?]"""
+_SHORTEST = 8  # characters of a secret that is covered wherever it stands
 
 
 def excerpts(difference: Difference, width: int = 100) -> tuple[str, str]:
-    """Both values on one line each, around their first difference."""
-    recorded, live = spelled(difference.recorded), spelled(difference.live)
+    """Both values on one line each, around their first difference. What is redacted in one is in the other, too."""
+    recorded = spelled(difference.recorded)
+    live = covered(recorded, spelled(difference.live))
     if max(len(recorded), len(live)) <= width:
         return recorded, live
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(recorded, live, strict=False)))
     start = max(0, common - width // 3)
     return _window(recorded, start, width), _window(live, start, width)
+
+
+def covered(recorded: str, live: str) -> str:
+    """The live text with a recorded placeholder wherever the value stands that it stood for.
+
+    A placeholder is the same as any value, so that it is no difference to look at; and a secret is shown to nobody.
+    """
+    at = 0
+    for found in PLACEHOLDER.finditer(recorded):
+        secret = _in_place_of(found, recorded, live, at)
+        if secret is None:
+            continue
+        value, at = secret["value"], secret.start("value")
+        live = live[:at] + found[0] + live[secret.end("value") :]
+        at += len(found[0])
+        if len(value) >= _SHORTEST and not PLACEHOLDER.search(value):
+            live = live.replace(value, found[0])
+    return live
+
+
+def _in_place_of(found: re.Match[str], recorded: str, live: str, at: int) -> re.Match[str] | None:
+    """What stands in the live text, from `at` on, where the recorded one has a placeholder: found by what is around."""
+    after = re.escape(recorded[found.end() : found.end() + _AROUND])
+    value = rf"(?P<value>\S+?(?={after})|{_VALUE})" if after else rf"(?P<value>{_VALUE})"
+    for length in (_AROUND, _NEAR):
+        before = recorded[max(0, found.start() - length) : found.start()]
+        begins = r"\A" if len(before) < _NEAR else ""
+        if secret := re.compile(begins + re.escape(before) + value).search(live, at if not begins else 0):
+            return secret
+    return None
 
 
 def spelled(value: Json | Absent) -> str:

@@ -6,23 +6,23 @@ the words. Nothing is asked here: both tapes are there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from wiretape.model.call import CallRequest, Message, ModelCall, ToolResult
 from wiretape.model.http import Ended
-from wiretape.model.jsonvalue import Json
-from wiretape.replay.answer_shape import answer_differences, message_shape_of, usage_differences
+from wiretape.replay.answer_shape import answer_differences, message_differences, usage_differences
 from wiretape.replay.canonical import canonical
 from wiretape.replay.compare import differences
 from wiretape.replay.excerpt import excerpts
-from wiretape.replay.loosen import message_shape, settings_template, tool_template
+from wiretape.replay.loosen import message_shape, settings_template, tool_definition
 from wiretape.replay.mask import Masker
-from wiretape.replay.pairing import Paired, paired
-from wiretape.replay.values import ABSENT, Difference, ReplayOptions, address
+from wiretape.replay.pairing import Paired, failed_in_passing, paired, tried_again
+from wiretape.replay.values import ABSENT, Absent, Difference, ReplayOptions, address
 from wiretape.tape.client_versions import versions_of
 from wiretape.wire.registry import Registry, default_registry
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.25  # of usage
 Side = Literal["request", "answer", "usage", "model"]
-Verdict = Literal["same", "changed", "new", "vanished"]
+Verdict = Literal["same", "changed", "new", "vanished", "unanswered"]
+_DRIFTS: frozenset[Verdict] = frozenset({"changed", "new", "vanished"})
 
 
 class _Model(BaseModel):
@@ -50,7 +51,8 @@ class Change(_Model):
 class CallFreshness(_Model):
     """One call. `tier`: how alike the requests are, as replay has it; null where they differ for good.
 
-    `lost`: the tape's recorder lost the answer.
+    `again`: its request differs by what stands under an earlier call already. `lost`: the tape's recorder lost the
+    answer. Unanswered is what asks the same, and got no answer that says anything of the tape: a refusal that passes.
     """
 
     verdict: Verdict
@@ -58,6 +60,7 @@ class CallFreshness(_Model):
     live: int | None
     what: str
     tier: str | None = None
+    again: bool = False
     lost: bool = False
     changes: tuple[Change, ...] = ()
 
@@ -78,6 +81,12 @@ class Freshness(_Model):
     versions: tuple[Version, ...]
     drifted: bool
     kept: str | None = None  # where the live recording was kept
+    tried_again: int = 0  # attempts of either run that failed and were made again: they are not compared
+    not_reached: int = 0  # calls of the tape to which a program that failed did not come
+
+    @property
+    def unanswered(self) -> tuple[CallFreshness, ...]:
+        return tuple(call for call in self.calls if call.verdict == "unanswered")
 
     def count(self, verdict: Verdict) -> int:
         return sum(1 for call in self.calls if call.verdict == verdict)
@@ -90,7 +99,12 @@ class Freshness(_Model):
     def cut_short(self) -> Freshness:
         """What a run says that broke off: nothing about the calls that it did not come to."""
         calls = tuple(call for call in self.calls if call.verdict != "vanished")
-        return self.model_copy(update={"calls": calls, "drifted": any(call.verdict != "same" for call in calls)})
+        missing = len(self.calls) - len(calls)
+        return self.model_copy(update={"calls": calls, "drifted": _drifted(calls), "not_reached": missing})
+
+
+def _drifted(calls: Sequence[CallFreshness]) -> bool:
+    return any(call.verdict in _DRIFTS for call in calls)
 
 
 def freshness(
@@ -106,7 +120,8 @@ def freshness(
         age_days=max(0, (live.header.started - recorded.header.started).days),
         calls=calls,
         versions=tuple(_versions(_told(recorded), _told(live))),
-        drifted=any(call.verdict != "same" for call in calls),
+        drifted=_drifted(calls),
+        tried_again=len(tried_again(recorded)) + len(tried_again(live)),
     )
 
 
@@ -118,6 +133,8 @@ class _Comparing:
     tolerance: float
     registry: Registry = field(default_factory=default_registry)
     _told: set[tuple[bytes, bytes]] = field(default_factory=set)
+    _of_answers: set[tuple[bytes, bytes]] = field(default_factory=set)
+    _again: bool = False  # something of the call at hand was told before
 
     def compared(self, pair: Paired) -> CallFreshness:
         was, now = pair.recorded, pair.live
@@ -127,13 +144,15 @@ class _Comparing:
         if was is None or now is None:
             verdict: Verdict = "new" if was is None else "vanished"
             return CallFreshness(verdict=verdict, recorded=_number(was), live=_number(now), what=what)
+        self._again = False
         changes = tuple(self._changes(was, now, pair))
         return CallFreshness(
-            verdict="changed" if changes else "same",
+            verdict=_verdict(was, now, changes, self._again),
             recorded=was.number,
             live=now.number,
             what=what,
             tier=pair.tier.word if pair.tier is not None else None,
+            again=self._again,
             lost=was.ended in (None, Ended.RECORDER_STOPPED),
             changes=changes,
         )
@@ -141,7 +160,9 @@ class _Comparing:
     def _changes(self, was: ModelCall, now: ModelCall, pair: Paired) -> Iterator[Change]:
         if pair.tier is None:
             yield from (_change("request", apart) for apart in self._request(was, now, pair.first))
-        yield from (_change("answer", apart) for apart in answer_differences(was, now))
+        for apart in answer_differences(was, now):
+            self._of_answers.add(_key_of(apart))
+            yield _change("answer", apart)
         answered = was.response is not None and now.response is not None
         models = [(call.response.model if call.response else None) for call in (was, now)]
         if None not in models and models[0] != models[1]:
@@ -157,7 +178,7 @@ class _Comparing:
             return
         one, other = was.request, now.request
         if one.model != other.model:
-            yield Difference("model", one.model, other.model)
+            yield from self._news(iter([Difference("model", one.model, other.model)]))
         tails = [address("POST", call.url).tail for call in (was, now)]
         if tails[0] != tails[1]:
             yield Difference("path", *tails)
@@ -173,15 +194,15 @@ class _Comparing:
         yield from self._news(differences(self.masker.value(one), self.masker.value(other)))
 
     def _tools(self, one: CallRequest, other: CallRequest) -> Iterator[Difference]:
-        was = {tool.name: tool_template(tool) for tool in one.tools}
-        now = {tool.name: tool_template(tool) for tool in other.tools}
+        was = {tool.name: tool_definition(tool) for tool in one.tools}
+        now = {tool.name: tool_definition(tool) for tool in other.tools}
         for name in {**was, **now}:
-            apart = differences(self.masker.value(was.get(name, {})), self.masker.value(now.get(name, {})))
-            if name not in was or name not in now:
-                apart = iter([Difference(f"tools {name}", *((ABSENT, name) if name not in was else (name, ABSENT)))])
-            for difference in self._news(apart):
-                where = difference.where if name not in was or name not in now else f"tools {name}{difference.where}"
-                yield Difference(where, difference.recorded, difference.live)
+            where = f"tools {name}"
+            if name in was and name in now:
+                apart = differences(self.masker.value(was[name]), self.masker.value(now[name]), where)
+            else:
+                apart = iter([Difference(where, *((ABSENT, name) if name in now else (name, ABSENT)))])
+            yield from self._news(apart)
 
     def _messages(self, one: CallRequest, other: CallRequest, first: bool) -> Iterator[Difference]:
         """What the program put there. What the model said is in the answers, and tools answer what was asked."""
@@ -191,9 +212,9 @@ class _Comparing:
                 continue
             if was.role == now.role == "assistant" and not first:
                 asked_alike = self._alike(was, now)
-                if message_shape_of(was) == message_shape_of(now):
-                    continue
-            elif _is_of_tools(was) and _is_of_tools(now) and not first and not asked_alike:
+                yield from self._said_otherwise(was, now, other.path(index))
+                continue
+            if _is_of_tools(was) and _is_of_tools(now) and not first and not asked_alike:
                 continue
             template, live = (self.masker.value(message_shape(message).template) for message in (was, now))
             if template != live:
@@ -201,29 +222,64 @@ class _Comparing:
         if len(one.messages) != len(other.messages):
             yield from self._news(iter([Difference("messages", len(one.messages), len(other.messages))]))
 
+    def _said_otherwise(self, was: Message, now: Message, path: str) -> Iterator[Difference]:
+        """What the model said in another shape, if no answer showed it: the program may have put it there."""
+        for apart in message_differences(was, now):
+            if _key_of(apart) not in self._of_answers:
+                yield from self._news(iter([Difference(f"{path} {apart.where}", apart.recorded, apart.live)]))
+
     def _alike(self, was: Message, now: Message) -> bool:
         mask = self.masker.value
         return bool(mask(message_shape(was).template) == mask(message_shape(now).template))
 
     def _news(self, found: Iterator[Difference]) -> Iterator[Difference]:
         for difference in found:
-            key = (_key(difference.recorded), _key(difference.live))
-            if key not in self._told:
+            key = _key_of(difference)
+            if key in self._told:
+                self._again = True
+            else:
                 self._told.add(key)
                 yield difference
 
 
-def _of_message(path: str, was: Json, now: Json, one: Message, other: Message) -> Iterator[Difference]:
-    """The leaves that differ, under the path of the message; the path inside it is the template's, and is not told."""
+def _verdict(was: ModelCall, now: ModelCall, changes: Sequence[Change], again: bool) -> Verdict:
+    asked_otherwise = again or any(change.side == "request" for change in changes)
+    if not asked_otherwise and changes and failed_in_passing(now):
+        return "unanswered"
+    return "changed" if asked_otherwise or changes else "same"
+
+
+def _of_message(path: str, was: Any, now: Any, one: Message, other: Message) -> Iterator[Difference]:
+    """What differs in two templates of a message, under the message's path: the one inside is the template's own."""
     if one.role != other.role:
         yield Difference(f"{path}.role", one.role, other.role)
         return
-    for difference in differences(was, now):
-        yield Difference(path, difference.recorded, difference.live)
+    (_, old_blocks, old_extra), (_, new_blocks, new_extra) = was, now
+    for old, new in zip_longest(old_blocks, new_blocks, fillvalue=ABSENT):
+        if not isinstance(old, Absent) and not isinstance(new, Absent) and old[0] == new[0]:
+            yield from (Difference(path, apart.recorded, apart.live) for apart in differences(old, new))
+        else:
+            yield Difference(path, _content(old), _content(new))
+    yield from (Difference(path, apart.recorded, apart.live) for apart in differences(old_extra, new_extra))
+
+
+_CONTENT = {"text": 1, "reasoning": 1, "call": 2, "result": 3}  # where a block's template has what a person looks for
+
+
+def _content(block: Any) -> Any:
+    """What a block that only one side has is about."""
+    if block is ABSENT:
+        return ABSENT
+    value = block[_CONTENT[block[0]]] if block[0] in _CONTENT else block[1:]
+    return value["json"] if isinstance(value, dict) and value.keys() == {"json"} else value
 
 
 def _is_of_tools(message: Message) -> bool:
     return any(isinstance(block, ToolResult) for block in message.blocks)
+
+
+def _key_of(difference: Difference) -> tuple[bytes, bytes]:
+    return _key(difference.recorded), _key(difference.live)
 
 
 def _key(value: object) -> bytes:

@@ -78,11 +78,12 @@ def extra_template(members: Iterable[tuple[str, Json]], ids: list[str]) -> JsonO
 
 
 def tool_template(tool: ToolSpec) -> Json:
-    return [
-        tool.name,
-        tool.kind,
-        {key: value for key, value in tool.raw.items() if key not in _DROPPED and value is not None},
-    ]
+    return [tool.name, tool.kind, tool_definition(tool)]
+
+
+def tool_definition(tool: ToolSpec) -> JsonObject:
+    """A tool as the request has it, without what only a cache reads."""
+    return {key: value for key, value in tool.raw.items() if key not in _DROPPED and value is not None}
 
 
 def settings_template(request: CallRequest, volatile: Volatile) -> JsonObject:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from wiretape.loop.run import build_run
@@ -17,6 +17,9 @@ from wiretape.wire.registry import decode
 
 if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
+
+
+_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +35,31 @@ class Paired:
     first: bool = False
 
 
+def failed_in_passing(call: ModelCall) -> bool:
+    """Whether a call got no answer, or a refusal that says nothing of the next attempt."""
+    response = call.response
+    if response is None:
+        return call.ended is not None
+    return response.status in _PASSING or (response.error is not None and response.status < 400)
+
+
+def tried_again(tape: Tape) -> frozenset[int]:
+    """The calls of a tape that failed and were made again: of them only the last attempt says anything."""
+    return _tried_again(build_run(decode(tape.exchanges)))
+
+
+def _tried_again(run: Run) -> frozenset[int]:
+    calls = {step.call.number: step.call for step in run.steps}
+    again = {step.cause.call for step in run.steps if step.cause.kind == "retry"}
+    return frozenset(number for number, call in calls.items() if number in again and failed_in_passing(call))
+
+
 def paired(recorded: Tape, live: Tape, options: ReplayOptions) -> list[Paired]:
-    """Every call of both tapes once, in the order of the live run; what has vanished comes last."""
-    old, new = build_run(decode(recorded.exchanges)), build_run(decode(live.exchanges))
+    """Every call of both tapes once, in the order of the live run; what has vanished comes last.
+
+    Left out is what failed and was tried again.
+    """
+    old, new = (_once(build_run(decode(tape.exchanges))) for tape in (recorded, live))
     tiers = _asked_alike(recorded, live, old, new, options)
     places = _Places(old, new)
     for live_number, (recorded_number, _) in tiers.items():
@@ -51,12 +76,19 @@ def paired(recorded: Tape, live: Tape, options: ReplayOptions) -> list[Paired]:
     return [*made, *(Paired(by_number[number], None) for number in places.left)]
 
 
+def _once(run: Run) -> Run:
+    """The run without the attempts that were made again."""
+    gone = _tried_again(run)
+    return replace(run, steps=tuple(step for step in run.steps if step.call.number not in gone)) if gone else run
+
+
 def _asked_alike(recorded: Tape, live: Tape, old: Run, new: Run, options: ReplayOptions) -> dict[int, tuple[int, Tier]]:
     """What replay would have answered: number of the live call -> number of the recorded one, and the tier."""
-    session = ReplaySession([recorded], options)
     calls = _by_exchange(step.call for step in old.steps)
-    found: dict[int, tuple[int, Tier]] = {}
     asked = _by_exchange(step.call for step in new.steps)
+    kept = tuple(one for one in recorded.exchanges if one.number in calls or one.messages)
+    session = ReplaySession([replace(recorded, exchanges=kept)], options)
+    found: dict[int, tuple[int, Tier]] = {}
     for exchange in live.exchanges:
         if exchange.messages or len(asked[exchange.number]) != 1:
             continue  # a WebSocket's calls are found by their places

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.replay.freshness import CallFreshness, Change, Freshness
+from wiretape.replay.freshness import CallFreshness, Change, Freshness, Verdict
 from wiretape.views.figures import count
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
@@ -17,7 +17,14 @@ from wiretape.views.rows import Column, fit, header_line, row_lines
 
 _MOST = 20  # calls: where there are more, those that are the same are only counted
 _INDENT = 4
-_STYLES = {"same": "green", "changed": "bold yellow", "new": "bold yellow", "vanished": "bold yellow"}
+_STYLES = {
+    "same": "green",
+    "changed": "bold yellow",
+    "new": "bold yellow",
+    "vanished": "bold yellow",
+    "unanswered": "bold red",
+}
+_COUNTED: tuple[Verdict, ...] = ("changed", "new", "vanished", "unanswered", "same")
 COLUMNS = [
     Column("tape", right=True),
     Column("live", right=True),
@@ -52,18 +59,43 @@ class _FreshnessView:
                 said = f"{_values(version.recorded)} → {_values(version.live)}"
                 yield from labelled(console, one_line(version.header), Text(one_line(said)), width, label_width=28)
         yield Text()
-        yield from labelled(console, "", self._verdict(), width, label_width=0)
-        if found.drifted and self.mend:
+        for line in self._verdict():
+            yield from labelled(console, "", line, width, label_width=0)
+        if found.unanswered:
+            which = _numbered("live call", [call.live for call in found.unanswered])
+            said = f"{which} got no answer that tells: verify again before anything is recorded"
+            yield from labelled(console, "", Text(said), width, label_width=0)
+        elif found.drifted and self.mend:
             what = "it anew, since requests are answered otherwise now" if found.answered_otherwise else "what drifted"
             yield from labelled(console, "", Text(f"to record {what}:"), width, label_width=0)
             yield Text(f"  {self.mend}", overflow="ignore", no_wrap=True)
+            gone = [call.recorded for call in found.calls if call.verdict == "vanished"]
+            if gone:
+                said = f"{_numbered('call', gone)} of the tape will be gone then: run all programs that made them"
+                yield from labelled(console, "", Text(said), width, label_width=0)
 
-    def _verdict(self) -> Text:
+    def _verdict(self) -> Iterator[Text]:
         found = self.found
-        if not found.drifted:
-            return Text(f"fresh: {count(len(found.calls), 'call')}, nothing has changed", "bold green")
-        said = [f"{found.count(verdict)} {verdict}" for verdict in ("changed", "new", "vanished", "same")]
-        return Text("drifted: " + ", ".join(one for one in said if not one.startswith("0 ")), "bold yellow")
+        if found.tried_again:
+            said = f"not compared: {count(found.tried_again, 'attempt')} that failed, and were made again"
+            yield Text(said if found.tried_again > 1 else said.replace("were", "was"), "dim")
+        told = ", ".join(f"{found.count(verdict)} {verdict}" for verdict in _COUNTED if found.count(verdict))
+        if found.drifted:
+            yield Text(f"drifted: {told}", "bold yellow")
+        elif found.unanswered:
+            yield Text(f"undecided: {told}", "bold yellow")
+        elif found.not_reached:
+            calls = count(len(found.calls), "call")
+            yield Text(
+                f"fresh so far: {calls}, nothing has changed; {found.not_reached} of the tape not reached", "bold"
+            )
+        else:
+            yield Text(f"fresh: {count(len(found.calls), 'call')}, nothing has changed", "bold green")
+
+
+def _numbered(what: str, numbers: Sequence[int | None]) -> str:
+    listed = ", ".join(map(str, numbers[:_MOST])) + (", …" if numbers[_MOST:] else "")
+    return f"{what}{'s' if numbers[1:] else ''} {listed}"
 
 
 def _table(console: Console, calls: Sequence[CallFreshness], width: int) -> Iterator[Text]:
@@ -84,6 +116,8 @@ def _row(call: CallFreshness) -> list[Text]:
 
 def _request_word(call: CallFreshness) -> str:
     """Where replay would not answer: the program asks otherwise, or only says otherwise what the model said."""
+    if call.again and not any(change.side == "request" for change in call.changes):
+        return "as above"
     return "changed" if any(change.side == "request" for change in call.changes) else "other words"
 
 

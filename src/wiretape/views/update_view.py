@@ -10,9 +10,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from wiretape.replay.excerpt import excerpts
-from wiretape.replay.report import Named, ReplayReport
-from wiretape.replay.values import Miss, Tier
+from wiretape.replay.report import ReplayReport
+from wiretape.replay.values import Difference, Miss, Tier
 from wiretape.views.figures import count
+from wiretape.views.named_calls import named_calls
 from wiretape.views.replay_rows import Compared, Row, Rows, Words
 
 _MOST = 6  # calls that are told one by one
@@ -49,16 +50,33 @@ def _fresh(updated: Updated) -> Iterator[Row]:
         return
     anew = ", recorded anew" if updated.written else ", and not kept"
     yield "called live", Words(count(updated.fresh, "exchange") + anew)
-    for miss in updated.misses[:_MOST]:
+    told = _told(updated.misses)
+    for miss, times in told[:_MOST]:
         yield "", Words(f"{miss.what}: {_why(miss)}")
-        if miss.reason == "diverged" and miss.differences:
-            recorded, live = excerpts(miss.differences[0])
-            yield "", Compared(recorded, live, 2)
-    if updated.misses[_MOST:]:
-        yield "", Words(f"and {count(len(updated.misses) - _MOST, 'call')} more")
+        if apart := _first_difference(miss):
+            yield "", Compared(*excerpts(apart), 2)
+        if times > 1:
+            yield "", Words(f"and so {count(times - 1, 'call')} more")
+    if told[_MOST:]:
+        yield "", Words(f"and {count(sum(times for _, times in told[_MOST:]), 'call')} more")
     others = updated.fresh - len(updated.misses)
     if others > 0:
         yield "", Words(f"{others} of them no model calls, or WebSockets (always live)")
+
+
+def _told(misses: Sequence[Miss]) -> list[tuple[Miss, int]]:
+    """The misses to tell of, and for how many calls each stands: what changed once is in every later request, too."""
+    counted: dict[object, tuple[Miss, int]] = {}
+    for miss in misses:
+        apart = _first_difference(miss)
+        alike = (miss.what, *((apart.where, *excerpts(apart)) if apart is not None else (_why(miss),)))
+        first, times = counted.get(alike, (miss, 0))
+        counted[alike] = first, times + 1
+    return list(counted.values())
+
+
+def _first_difference(miss: Miss) -> Difference | None:
+    return miss.differences[0] if miss.reason == "diverged" and miss.differences else None
 
 
 def _why(miss: Miss) -> str:
@@ -82,11 +100,6 @@ def _dropped(updated: Updated) -> Iterator[Row]:
     again = {reference.place for reference in lost if reference is not None}
     dropped = [one for one in report.left_over if (one.tape, one.exchange) not in again]
     if dropped:
-        yield "dropped", Words(f"{_names(dropped)}: not asked for any more")
+        yield "dropped", Words(f"{named_calls(dropped)}: not asked for any more")
     if report.sockets:
         yield "" if dropped else "dropped", Words(f"{count(report.sockets, 'WebSocket')} of the old tape")
-
-
-def _names(named: Sequence[Named]) -> str:
-    names = [str(one) for one in named]
-    return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if names[12:] else "")

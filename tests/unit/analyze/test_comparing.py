@@ -196,6 +196,7 @@ def test_the_users_own_masks_count() -> None:
         ("asked by call_00_Fsa6XTMl6dbQxpR4", "asked by call_01_AAAAAAA1"),
         ("x-anthropic-billing-header: cch=a1b2c;", "x-anthropic-billing-header: cch=0f9e8;"),
         ("at 1767225600", "at 1772323200"),
+        ("with [redacted:authorization:1]", "with [redacted:authorization:3]"),
     ],
 )
 def test_what_moves_between_any_two_runs_is_settled(one: str, other: str) -> None:

@@ -12,7 +12,7 @@ from tests.support.replaying import CHAT, calls, chat, exchange, reply, response
 from tests.support.taping import STARTED
 
 from wiretape.model.call import Usage
-from wiretape.model.http import Exchange, Headers
+from wiretape.model.http import Ended, Exchange, Headers
 from wiretape.replay.answer_shape import usage_differences
 from wiretape.replay.freshness import CallFreshness, Freshness, freshness
 from wiretape.replay.values import ReplayOptions, Tier
@@ -87,7 +87,8 @@ def test_a_changed_prompt_is_told_once_where_it_first_stands() -> None:
         body = one.request.body.value  # type: ignore[union-attr]
         body["messages"][0] = system(PROMPT.replace("careful", "bold") + " Today is 2026-03-01.")
     found = compared(old, new)
-    assert [(call.verdict, len(call.changes)) for call in found.calls] == [("changed", 1), ("same", 0)]
+    assert [(call.verdict, len(call.changes)) for call in found.calls] == [("changed", 1), ("changed", 0)]
+    assert [call.again for call in found.calls] == [False, True]
     assert told(found)[0][:3] == (1, "request", "messages[0]")
 
 
@@ -104,7 +105,8 @@ def test_settings_tools_and_models_are_parts_of_a_request() -> None:
         ("temperature", "1"),
         ("tools time", "time"),
     }
-    assert any(where.startswith("tools weather") for _, _, where, *_ in told(found))
+    assert "tools weather.function.parameters.required" in {where for _, _, where, *_ in told(found)}
+    assert [call.again for call in found.calls] == [False, True], "told once"
 
 
 @pytest.mark.parametrize(
@@ -114,8 +116,8 @@ def test_settings_tools_and_models_are_parts_of_a_request() -> None:
         (reply("It is cold."), "blocks", "tool call", "text"),
         (reply("It is cold."), "finish", "tool_calls", "stop"),
         (asks('{"city":"Oslo"}', finish="length"), "finish", "tool_calls", "length"),
-        (response({"error": {"message": "slow", "type": "rate_limit"}}, 429), "status", "200", "429"),
-        (response({"error": {"message": "slow", "type": "rate_limit"}}, 429), "error", "(nothing)", "rate_limit"),
+        (response({"error": {"message": "gone", "type": "no_model"}}, 404), "status", "200", "404"),
+        (response({"error": {"message": "gone", "type": "no_model"}}, 404), "error", "(nothing)", "no_model"),
     ],
 )
 def test_the_shape_of_an_answer_counts(answer: Any, where: str, recorded: str, live: str) -> None:
@@ -123,6 +125,65 @@ def test_the_shape_of_an_answer_counts(answer: Any, where: str, recorded: str, l
     found = compared([old], [exchange(1, chat(user("weather?")), answer)])
     assert (1, "answer", where, recorded, live) in told(found)
     assert found.drifted
+
+
+LIMITED = response({"error": {"message": "slow", "type": "rate_limit"}}, 429)
+
+
+@pytest.mark.parametrize("answer", [LIMITED, response({"error": {"type": "overloaded_error"}}, 529), None])
+def test_a_model_that_did_not_answer_says_nothing_of_the_tape(answer: Any) -> None:
+    new = exchange(1, chat(user("weather?")), answer)
+    if answer is None:
+        new = replace(new, response=None, ended=Ended.UPSTREAM_UNREACHABLE)
+    found = compared([exchange(1, chat(user("weather?")), asks('{"city":"Oslo"}'))], [new])
+    assert ([call.verdict for call in found.calls], found.drifted) == (["unanswered"], False)
+    assert [one[2:] for one in told(found)][:1] == [
+        ("status", "200", str(answer.status) if answer is not None else "no response (upstream_unreachable)")
+    ]
+    assert not {"finish", "blocks", "tool calls"} & {where for _, _, where, *_ in told(found)}, "these follow from it"
+    asked = replace(new, request=exchange(1, chat(user("wetter?"))).request)
+    assert [call.verdict for call in compared([exchange(1, chat(user("weather?")))], [asked]).calls] == ["changed"]
+
+
+def test_an_attempt_that_failed_and_was_made_again_is_not_compared() -> None:
+    once = loop()
+    limited = exchange(1, once[0].request.body.value, LIMITED)  # type: ignore[union-attr]
+    again = [limited, replace(once[0], number=2, at=300), replace(once[1], number=3, at=600)]
+    for old, new, numbers in ((once, again, [(1, 2), (2, 3)]), (again, once, [(2, 1), (3, 2)])):
+        found = compared(old, new)
+        assert [(call.recorded, call.live) for call in found.calls] == numbers
+        assert (found.drifted, found.tried_again, {call.verdict for call in found.calls}) == (False, 1, {"same"})
+
+
+def test_what_is_redacted_under_another_number_is_no_change() -> None:
+    old = [exchange(1, chat(user("my key is [redacted:authorization:2], greet me")))]
+    assert not compared(old, [exchange(1, chat(user("my key is [redacted:authorization:1], greet me")))]).drifted
+    found = compared(old, [exchange(1, chat(user("my key is [redacted:authorization:1], greet us")))])
+    recorded = "my key is [redacted:authorization:2], greet "
+    assert [one[3:] for one in told(found)] == [(recorded + "me", recorded + "us")]
+
+
+def test_what_a_model_said_in_another_shape_is_told_at_its_answer_and_not_again_in_the_history() -> None:
+    old, new = loop(), loop()
+    spoken = {**calls("weather", '{"city":"Oslo"}', "call_1"), "content": "Let me look."}
+    new[0].response.body.value["choices"][0]["message"] = spoken  # type: ignore[union-attr]
+    new[1].request.body.value["messages"][2] = spoken  # type: ignore[union-attr]
+    found = compared(old, new)
+    assert told(found) == [(1, "answer", "blocks", "tool call", "text, tool call")]
+    assert [call.verdict for call in found.calls] == ["changed", "same"]
+
+
+def test_what_a_program_puts_into_a_history_is_told_in_words() -> None:
+    old, new = loop(), loop()
+    new[1].request.body.value["messages"][2]["content"] = "I looked."  # type: ignore[union-attr]
+    new[1].request.body.value["messages"].append(user("hurry"))  # type: ignore[union-attr]
+    assert told(compared(old, new)) == [
+        (2, "request", "messages[2] blocks", "tool call", "text, tool call"),
+        (2, "request", "messages", "4", "5"),
+    ]
+    parts = [{"type": "text", "text": "look"}, {"type": "text", "text": "closely"}]
+    found = compared([exchange(1, chat(user("look")))], [exchange(1, chat({"role": "user", "content": parts}))])
+    assert told(found) == [(1, "request", "messages[0]", "(nothing)", "closely")]
 
 
 def test_another_values_of_the_same_arguments_is_the_same_shape() -> None:
@@ -222,7 +283,11 @@ def test_two_agents_at_once_are_told_apart() -> None:
     changed = agent(1, "right and quick", "ok")
     found = compared([left[0], right[0], left[1], right[1]], [changed[0], agent(2, "left", "bye")[0], changed[1]])
     by_live: dict[int | None, CallFreshness] = {call.live: call for call in found.calls if call.live}
-    assert [(by_live[n].recorded, by_live[n].verdict) for n in (1, 2, 3)] == [(2, "changed"), (1, "same"), (4, "same")]
+    assert [(by_live[n].recorded, by_live[n].verdict) for n in (1, 2, 3)] == [
+        (2, "changed"),
+        (1, "same"),
+        (4, "changed"),
+    ]
     assert [call.recorded for call in found.calls if call.live is None] == [3]
 
 

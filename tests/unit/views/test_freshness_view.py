@@ -32,8 +32,8 @@ def shown(found: Freshness, width: int = 80, full: bool = False) -> str:
 @pytest.fixture
 def found() -> Freshness:
     old = [exchange(1, chat(user("one"))), exchange(2, chat(user("two")), reply("yes")), exchange(3, chat(user("3")))]
-    limited = response({"error": {"message": "slow", "type": "limit"}}, 429)
-    new = [old[0], exchange(2, chat(user("zwei")), limited)]
+    refused = response({"error": {"message": "no such model", "type": "gone"}}, 404)
+    new = [old[0], exchange(2, chat(user("zwei")), refused)]
     made = freshness(tape(*old), tape(*new))
     version = Version(header="user-agent", recorded=("sdk/1",), live=())
     return made.model_copy(update={"age_days": 40, "live": "a live run", "versions": (version,)})
@@ -49,30 +49,57 @@ def test_each_call_has_a_row_and_what_changed_stands_under_it(found: Freshness) 
         "    request: messages[0]\n"
         "      recorded  two\n"
         "      live      zwei\n"
-        "    answer: status 200 → 429\n"
-        "    answer: finish stop → (nothing)\n"
-        "    answer: error (nothing) → limit\n"
-        "    answer: blocks text → (nothing)\n"
+        "    answer: status 200 → 404\n"
+        "    answer: error (nothing) → gone\n"
         "   3        POST /v1/chat/completions           vanished\n"
         "\n"
         "user-agent                  sdk/1 → (nothing)\n"
         "\n"
         "drifted: 1 changed, 1 vanished, 1 same\n"
         f"to record what drifted:\n  {MEND}\n"
+        "call 3 of the tape will be gone then: run all programs that made them\n"
     )
 
 
 def test_a_tape_whose_requests_are_answered_otherwise_must_be_recorded_anew() -> None:
     old = [exchange(1, chat(user("one"))), exchange(2, chat(user("two")))]
-    limited = response({"error": {"message": "slow", "type": "limit"}}, 429)
+    refused = response({"error": {"message": "no such model", "type": "gone"}}, 404)
     for new, otherwise in (
-        ([exchange(1, chat(user("one")), limited), old[1]], True),
-        ([exchange(1, chat(user("eins")), limited), old[1]], False),
+        ([exchange(1, chat(user("one")), refused), old[1]], True),
+        ([exchange(1, chat(user("eins")), refused), old[1]], False),
         ([old[0]], False),
     ):
         found = freshness(tape(*old), tape(*new))
         assert (found.drifted, found.answered_otherwise) == (True, otherwise)
         assert ("to record it anew, since requests are answered otherwise now:\n" in shown(found)) is otherwise
+
+
+def test_a_change_that_is_told_already_is_above() -> None:
+    old, new = ([exchange(n, chat(user(text), user(f"part {n}"))) for n in (1, 2)] for text in ("one", "uno"))
+    rows = [line for line in shown(freshness(tape(*old), tape(*new))).splitlines() if "POST" in line]
+    assert [line.split()[-2:] for line in rows] == [["changed", "changed"], ["above", "changed"]]
+    assert "drifted: 2 changed" in shown(freshness(tape(*old), tape(*new)))
+
+
+def test_where_a_model_did_not_answer_nothing_is_to_be_recorded() -> None:
+    limited = response({"error": {"message": "slow", "type": "limit"}}, 429)
+    old = [exchange(1, chat(user("one"))), exchange(2, chat(user("two")))]
+    found = freshness(tape(*old), tape(old[0], exchange(2, chat(user("two")), limited)))
+    assert shown(found).splitlines()[-3:] == [
+        "",
+        "undecided: 1 unanswered, 1 same",
+        "live call 2 got no answer that tells: verify again before anything is recorded",
+    ]
+    assert MEND not in shown(found)
+    drifted = freshness(tape(*old), tape(exchange(1, chat(user("uno"))), exchange(2, chat(user("two")), limited)))
+    assert "drifted: 1 changed, 1 unanswered" in shown(drifted)
+    assert MEND not in shown(drifted)
+
+
+def test_attempts_that_were_made_again_are_counted() -> None:
+    old = tape(exchange(1, chat(user("one"))))
+    for times, said in ((1, "1 attempt that failed, and was made again"), (2, "2 attempts that failed, and were made")):
+        assert f"not compared: {said}" in shown(freshness(old, old).model_copy(update={"tried_again": times}))
 
 
 def test_an_answer_that_the_recorder_lost_is_one_that_an_update_asks_for() -> None:
@@ -86,6 +113,7 @@ def test_of_a_run_that_broke_off_only_what_it_came_to_counts() -> None:
     old = tape(exchange(1, chat(user("one"))), exchange(2, chat(user("two"))))
     same = freshness(old, tape(old.exchanges[0])).cut_short()
     assert ([call.verdict for call in same.calls], same.drifted) == (["same"], False)
+    assert shown(same).endswith("fresh so far: 1 call, nothing has changed; 1 of the tape not reached\n")
     changed = freshness(old, tape(exchange(1, chat(user("uno"))))).cut_short()
     assert ([call.verdict for call in changed.calls], changed.drifted) == (["changed"], True)
 
@@ -100,8 +128,8 @@ def test_a_fresh_tape_needs_no_command() -> None:
 def test_of_many_calls_the_same_ones_are_counted_only() -> None:
     old = [exchange(n, chat(user(f"question {n} of many"))) for n in range(1, 31)]
     found = freshness(tape(*old), tape(*old[:-1]))
-    assert len(shown(found).splitlines()) == 8
-    assert len(shown(found, full=True).splitlines()) == 37
+    assert len(shown(found).splitlines()) == 9
+    assert len(shown(found, full=True).splitlines()) == 38
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])

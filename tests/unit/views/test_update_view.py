@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rich.console import Console
-from tests.support.replaying import chat, exchange, live, session, user
+from tests.support.replaying import chat, exchange, live, session, system, user
 
 from wiretape.replay.session import ReplaySession
 from wiretape.views.update_view import Updated, update_view
@@ -50,8 +50,34 @@ def test_where_nothing_was_asked_live_it_says_so() -> None:
     ]
 
 
+PROMPT = "You are a careful assistant who looks at the weather of many cities, and says what to wear. "
+
+
 def test_of_many_calls_a_few_are_told() -> None:
-    replay = session(exchange(1, chat(user("one")), "yes"))
+    replay = session(exchange(1, chat(system(PROMPT + "Be brief."), user("one")), "yes"))
     for number in range(20):
-        replay.answer(live(chat(user(f"number {number}"))))
+        replay.answer(live(chat(system(PROMPT + f"Take {'x' * number} long."), user("one"))))
     assert "              and 14 calls more" in shown(replay, 20)
+
+
+def test_what_changed_once_is_told_once_for_all_calls() -> None:
+    yes = {"role": "assistant", "content": "yes"}
+    said = [user("one"), yes, user("two"), yes, user("three")]
+    replay = session(*(exchange(n, chat(system(PROMPT), *said[: 2 * n - 1]), "yes") for n in (1, 2, 3)))
+    for n in (1, 2, 3):
+        replay.answer(live(chat(system(PROMPT.replace("careful", "bold")), *said[: 2 * n - 1])))
+    lines = shown(replay, 3)
+    assert [line for line in lines if "differs from" in line] == [
+        "              POST /v1/chat/completions: differs from call 1 at"
+    ]
+    assert "              and so 2 calls more" in lines
+    assert "  dropped     calls 1, 2, 3: not asked for any more" in lines
+
+
+def test_a_secret_stands_in_no_line_and_is_no_difference() -> None:
+    key = "sk-live-8fJ2kQ9sLmX0aZ7tRwEv"
+    replay = session(exchange(1, chat(system(PROMPT), user("use [redacted:authorization:2] and be kind")), "yes"))
+    replay.answer(live(chat(system(PROMPT), user(f"use {key} and be brief"))))
+    text = "\n".join(shown(replay, 1))
+    assert key not in text
+    assert "live      …d:authorization:2] and be brief" in text

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from wiretape.errors import UsageError
+from wiretape.tape.redact_placeholders import PLACEHOLDER
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _WEEKDAY = r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?"
@@ -14,6 +15,7 @@ _CLOCK = (
 )
 _LABEL = r"(?:call|toolu|tooluse|msg|resp|req|chatcmpl|fc|rs|gen|run|session|thread|item)"
 _KINDS: tuple[tuple[str, str], ...] = (  # specific before general
+    ("secret", PLACEHOLDER.pattern),
     ("uuid", r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z])"),
     ("id", rf"(?<![0-9A-Za-z]){_LABEL}[_-](?=[0-9A-Za-z_-]*\d)[0-9A-Za-z_-]{{8,}}"),
     ("id", r"(?<![0-9A-Za-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}(?![0-9A-Za-z])"),
