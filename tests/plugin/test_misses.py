@@ -18,7 +18,7 @@ MISS = [
     "    recorded  hello",
     "    live      hullo",
     "  asked at test_it.py:*",
-    "  if the change is intended: pytest test_it.py::test_one --wiretape-mode=rewrite",
+    "  if the change is intended: pytest test_it.py::test_one --wiretape-mode=update",
 ]
 
 
@@ -126,8 +126,8 @@ def test_what_a_miss_of_a_changed_prompt_advises_gives_a_tape_without_the_old_ca
     project.write(test.format("", "hullo"))
     result = project.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["  if the change is intended: pytest test_it.py::test_one --wiretape-mode=rewrite"])
-    project.run("test_it.py::test_one", "--wiretape-mode=rewrite").assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["  if the change is intended: pytest test_it.py::test_one --wiretape-mode=update"])
+    project.run("test_it.py::test_one", "--wiretape-mode=update").assert_outcomes(passed=1)
     assert project.answers("test_it/test_one") == ["answer 2 to: hullo"]
     project.run().assert_outcomes(passed=1)
 
@@ -142,8 +142,8 @@ def test_a_miss_beyond_the_end_of_the_tape_advises_to_record_only_that(recorded:
     """)
     result = recorded.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["  to record it: pytest test_it.py::test_one --wiretape-mode=new"])
-    recorded.run("test_it.py::test_one", "--wiretape-mode=new").assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["  to record it: pytest test_it.py::test_one --wiretape-mode=update"])
+    recorded.run("test_it.py::test_one", "--wiretape-mode=update").assert_outcomes(passed=1)
     assert model.asked == ["one more thing"]
     recorded.run().assert_outcomes(passed=1)
 
@@ -196,7 +196,7 @@ def test_drift_passes_and_is_shown_with_v(recorded: Project) -> None:
         def test_one():
             said("at 2026-01-01 10:00:00")
     """)
-    recorded.run("--wiretape-mode=rewrite").assert_outcomes(passed=1)
+    recorded.run("--wiretape-mode=update").assert_outcomes(passed=1)
     recorded.write("""
         @pytest.mark.wiretape
         def test_one(wiretape):

@@ -57,7 +57,7 @@ def test_a_mode_that_does_not_exist_is_named(project: Project) -> None:
     project.write(ONE)
     result = project.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*wiretape_mode is 'twice'*none, once, new, all, rewrite*"])
+    result.stderr.fnmatch_lines(["*wiretape_mode is 'twice'*none, once, new, update, all, rewrite*"])
 
 
 TWO = """

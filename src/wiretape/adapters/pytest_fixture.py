@@ -20,6 +20,7 @@ from wiretape.adapters.pytest_mending import Mending
 from wiretape.adapters.pytest_mixed import Mixed
 from wiretape.adapters.pytest_options import Asked, Mode
 from wiretape.adapters.pytest_places import shown
+from wiretape.adapters.pytest_renewal import Renewal
 from wiretape.adapters.pytest_subprocess import Children, mixed_children, recording_children, replaying_children
 from wiretape.adapters.rerecording import Rerecording, there_is
 from wiretape.analyze.report import StatsReport, TurnReport
@@ -35,6 +36,7 @@ from wiretape.tape.reader import Tape, read_tape
 from wiretape.wire.registry import decode
 
 if TYPE_CHECKING:
+    from wiretape.adapters.renewing import Renewing
     from wiretape.analyze.lint.base import LintFinding
     from wiretape.model.loop import Run
     from wiretape.replay.session import ReplaySession
@@ -59,7 +61,6 @@ class Wiretape:
         self.warnings: list[str] = []  # of the tape's age
         self._replay: Replay | None = None
         self._record: Record | None = None
-        self._last_old = 0
         self._open = ExitStack()
         self._children: Children | None = None
 
@@ -82,7 +83,8 @@ class Wiretape:
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
         """What this test has played or recorded so far."""
-        return self._played() + self._recorded()
+        renewal = self.renewal
+        return tuple(renewal.exchanges) if renewal is not None else self._played() + self._fresh()
 
     @property
     def stats(self) -> StatsReport:
@@ -133,9 +135,8 @@ class Wiretape:
             raise
 
     def _begin(self) -> None:
-        if self.recording or (self.mode is Mode.NEW):
+        if self.recording or self.mode in (Mode.NEW, Mode.UPDATE):
             self.rerecording = Rerecording(self.tape, goes_on=not self.recording)
-            self._last_old = max((one.number for one in self._fresh()), default=0)  # of the old tape, if it goes on
             self._record = record(self.rerecording.fresh, hosts=self._asked.hosts, append=True)
         if self._record is not None and self.recording:
             self._open.enter_context(self._record)
@@ -150,7 +151,7 @@ class Wiretape:
 
     def _mend(self, session: ReplaySession, reason: MissReason) -> str:
         """Runs where the request is made: on its thread, below whoever makes it."""
-        said = self._mending.mend(reason, [left.exchange for left in session.report().left_over])
+        said = self._mending.mend(reason, bool(session.report().left_over))
         place = asked_at(self._root)
         return f"  asked at {place}\n{said}" if place is not None else said
 
@@ -165,6 +166,18 @@ class Wiretape:
         if self._replay is None:
             return []
         return self._replay.session.misses
+
+    @property
+    def renewing(self) -> Renewing | None:
+        """What of the tape answers, in the modes that ask the rest live."""
+        return self._replay.renewing if isinstance(self._replay, Mixed) else None
+
+    @property
+    def renewal(self) -> Renewal | None:
+        """What that makes of the tape so far."""
+        if self.renewing is None or self.rerecording is None or not there_is(self.rerecording.fresh):
+            return None
+        return Renewal.of(self.renewing.session.tapes[0], self.renewing, read_tape(self.rerecording.fresh))
 
     @property
     def new_exchanges(self) -> int:
@@ -231,19 +244,11 @@ class Wiretape:
         stack.callback(leave)
         return stack
 
-    @property
-    def played_numbers(self) -> set[int]:
-        """The recorded exchanges that this test was given."""
-        return {one.answer.exchange for one in self._replay.report.played} if self._replay is not None else set()
-
     def _played(self) -> tuple[Exchange, ...]:
         if self._replay is None:
             return ()
         recorded = {one.number: one for tape in self._replay.session.tapes for one in tape.exchanges}
         return tuple(recorded[played.answer.exchange] for played in self._replay.report.played if not played.repeated)
-
-    def _recorded(self) -> tuple[Exchange, ...]:
-        return tuple(one for one in self._fresh() if one.number > self._last_old)
 
     def _fresh(self) -> tuple[Exchange, ...]:
         """What the recording holds, its journal included."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from wiretape.adapters.pytest_options import Mode
+from wiretape.adapters.pytest_renewal import Renewal
 from wiretape.adapters.rerecording import Rerecording, there_is, unasked
 from wiretape.adapters.settings import load_settings
 from wiretape.errors import WiretapeError
@@ -39,6 +40,28 @@ class Keeping:
             dropped = self._dropped(made) if mode is Mode.REWRITE else None
             made.put_in_place()
             return dropped
+
+    def renew(self, made: Rerecording, renewal: Renewal, mode: Mode, alone: bool) -> bool:
+        """Put what a test with mode `new` or `update` has asked on its tape. `alone`: no other test uses the tape.
+
+        Whether what the test did not ask for was dropped.
+        """
+        patterns = load_settings(Path.cwd()).redact
+        with _turn(self._turns):
+            changed = there_is(self._tape) and _identity(self._tape) != self._before
+            if renewal.old.incomplete and not (alone and mode is Mode.UPDATE):
+                # It goes on as it is: it says itself what it lacks.
+                made.put_in_place_beside_the_rest(patterns) if changed else made.put_in_place()
+                return False
+            if changed:
+                renewal.onto(read_tape(self._tape)).write(self._tape, patterns)
+                return False
+            if mode is Mode.NEW:
+                renewal = renewal.behind()
+            elif not alone:
+                renewal = renewal.in_place()
+            renewal.write(self._tape, patterns)
+            return alone and mode is Mode.UPDATE
 
     def _dropped(self, made: Rerecording) -> Tape | None:
         if not there_is(self._tape):

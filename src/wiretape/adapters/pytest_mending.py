@@ -38,42 +38,31 @@ class Mending:
             "  what none of them asks is dropped"
         )
 
-    def mend(self, reason: MissReason, waiting: Collection[int]) -> str:
-        """`waiting`: the recorded exchanges that the test has not asked for. What is recorded beside them may well be
-        one of them with a changed prompt, and mode `new` would leave the old one on the tape for ever."""
+    def updating(self) -> str:
+        """The command that asks live what the tape does not answer, and drops what no test asks for any more.
+
+        All that use the tape are named: nothing is asked twice, and what one of them does not ask for another may.
+        """
+        if self.users is None or self.users.partial:
+            return self.command(Mode.UPDATE)
+        return _command(self.users.arguments, Mode.UPDATE)
+
+    def mend(self, reason: MissReason, waiting: bool) -> str:
+        """`waiting`: there are recorded calls that the test has not asked for: this may be one of them, changed."""
         if not self.has_tape:
-            return f"  to record it: {self.command('once')}"
+            return f"  to record it: {self.command(Mode.ONCE)}"
         if self.other_worker:
             return (
                 "  this tape was recorded a moment ago by another worker of xdist, with the calls of other tests\n"
                 f"  give such tests one worker: --dist loadfile; or record it now: {self.command(Mode.NEW)}"
             )
         if reason == "already played":
-            return f"  to give recorded answers again: @pytest.mark.wiretape(repeat=True)\n{self._again()}"
-        if reason not in ("diverged", "never recorded"):
-            return f"  to record it: {self.command(Mode.NEW)}"
-        if self.users is not None:
-            return self._mend_shared(self.users, waiting)
-        if reason == "diverged" or waiting:
-            return f"  if the change is intended: {self.rewriting()}"
-        return f"  to record it: {self.command(Mode.NEW)}"
-
-    def _again(self) -> str:
-        if self.users is not None and self.users.partial:
-            return f"  to record it once more: {self.command(Mode.NEW)}"
-        return f"  to record anew: {self.rewriting()}"
-
-    def _mend_shared(self, users: Users, waiting: Collection[int]) -> str:
-        """A call that this test has changed, or one that a new test makes? Only a recorded call that none of the others
-        asks for can be the old form of it."""
-        new = f"  to record it: {self.command(Mode.NEW)}"
-        if not set(waiting) - set(users.played()):
-            return new
-        if users.partial:
-            return f"{new}\n  not with mode rewrite: {users.partial}, and others may use this tape"
-        if users.are_done():
-            return f"  if the change is intended: {self.rewriting()}"
-        return f"{new}\n  if it is a recorded call that has changed: {self.rewriting()}"
+            return (
+                "  to give recorded answers again: @pytest.mark.wiretape(repeat=True)\n"
+                f"  to record it once more: {self.updating()}"
+            )
+        changed = reason == "diverged" or (reason == "never recorded" and waiting)
+        return f"  {'if the change is intended' if changed else 'to record it'}: {self.updating()}"
 
     def refusal(self, asked: str) -> str:
         host = asked.rpartition(":")[0] or asked

@@ -1,4 +1,6 @@
-"""The door of `--wiretape-mode=new`: answers from the tape, and what is not on it from the network, recorded.
+"""The door of `--wiretape-mode=new` and `update`: answers from the tape; what is not on it, from the network, recorded.
+
+A WebSocket that is not on the tape stays a miss: its messages cannot be asked for one by one.
 
 The door for httpx sends on what is not on the tape, with the program's own client. The others have no connection to go
 back to when they have heard the request: for them it is called here, whole, before its answer goes on to the program.
@@ -17,8 +19,8 @@ from wiretape.adapters.taking import Taken, TakenTool, ended_by
 from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.playback import Piece, Playback
-from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import LiveRequest, Miss
+from wiretape.wire.tool_exchange import ToolAnswer
 
 _OF_THE_CONNECTION: Final = frozenset(
     ("connection", "content-length", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer")
@@ -32,13 +34,11 @@ class Mixed(Replay):
 
     recording: Record
     renewing: Renewing
-    unplayed: list[Miss]  # those that could not be recorded
     records_too = True
 
     def begin(self) -> None:
         super().begin()
         self.renewing = Renewing(self.session, self.lock)
-        self.unplayed = []
         self._calling = threading.local()
         self.recording.begin()
 
@@ -48,6 +48,12 @@ class Mixed(Replay):
         finally:
             self.recording.finish(error)
 
+    @property
+    def unplayed(self) -> list[Miss]:
+        """What could not be asked live: a WebSocket's message, say, whose answer depends on those before it."""
+        live = set(map(id, self.renewing.called_live))
+        return [miss for miss in self.session.misses if id(miss) not in live]
+
     # what the doors ask
 
     @property
@@ -56,10 +62,19 @@ class Mixed(Replay):
         return not getattr(self._calling, "now", False)
 
     def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
-        return self.recording.taken(method, url, headers)
+        taken = self.recording.taken(method, url, headers)
+        if taken is not None:
+            self.renewing.called(taken.number)
+        return taken
+
+    def tool_answer(self, name: str, arguments: Json) -> ToolAnswer | None:
+        return self.renewing.tool_answer(name, arguments)
 
     def tool_taken(self, name: str, arguments: Json) -> TakenTool | None:
-        return self.recording.tool_taken(name, arguments)
+        taken = self.recording.tool_taken(name, arguments)
+        if taken is not None:
+            self.renewing.called(taken.number)
+        return taken
 
     def answer(self, request: LiveRequest) -> Playback:
         return self.on_tape(request) or self.called(request)
@@ -74,13 +89,6 @@ class Mixed(Replay):
             return _call(request)
         finally:
             self._calling.now = False
-
-    def socket(self, request: LiveRequest) -> SocketPlay | Playback:
-        """A WebSocket that is not on the tape stays a miss: its messages cannot be asked for one by one."""
-        shown = super().socket(request)
-        if isinstance(shown, Playback) and shown.status != 404:  # 404: a stray
-            self.unplayed += self.session.misses[-1:]
-        return shown
 
 
 def _call(request: LiveRequest) -> Playback:

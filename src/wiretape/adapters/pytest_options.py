@@ -34,6 +34,7 @@ class Mode(StrEnum):
     NONE = "none"  # from the tape only
     ONCE = "once"  # from the tape; live, and recorded, where there is no tape yet
     NEW = "new"  # from the tape; what is not on it live, and recorded behind the rest
+    UPDATE = "update"  # the same, in its place; what is no longer asked for is dropped
     ALL = "all"  # live, and recorded; what the test no longer asks for stays on the tape
     REWRITE = "rewrite"  # live, and recorded; the tape then holds that and nothing else
 
@@ -62,7 +63,8 @@ def add_options(parser: pytest.Parser) -> None:
         "--wiretape-mode",
         choices=[mode.value for mode in Mode],
         help="none: replay only (the default). once: record where there is no tape. new: record what is not on the "
-        "tape. all: record everything anew. rewrite: the same, and drop what was on the tape.",
+        "tape. update: the same, and drop what is no longer asked for. all: record everything anew. rewrite: the same, "
+        "and drop what was on the tape.",
     )
     group.addoption(
         "--wiretape-strict", action="store_true", help="Recorded calls that a test does not ask for fail it."

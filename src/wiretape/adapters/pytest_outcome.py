@@ -15,7 +15,9 @@ from wiretape.adapters.pytest_mending import Mending
 from wiretape.adapters.pytest_options import Asked, Mode
 from wiretape.adapters.pytest_places import shown, tape_directory, twins
 from wiretape.adapters.pytest_summary import Summary, Told
+from wiretape.adapters.pytest_updates import Updated, named, recorded, updated
 from wiretape.adapters.pytest_users import test_id, typed
+from wiretape.adapters.rerecording import Rerecording
 from wiretape.errors import MissInterrupt, WiretapeError
 from wiretape.replay.report import Named
 from wiretape.replay.values import Miss
@@ -39,6 +41,7 @@ class TapedTest:
         self._told_misses = 0
         self.finished: list[str] = []  # what became of the recording
         self.made: list[tuple[str, int]] = []  # the tape that was recorded, and its new exchanges
+        self.updated: Updated | None = None  # by mode `update`
         summary.began(item.nodeid, self)
 
     # -- failures ----------------------------------------------------------------------------------------------------
@@ -65,13 +68,13 @@ class TapedTest:
     def _left_over(self) -> list[str]:
         """What a strict test should have asked for."""
         left = self.wiretape.report.left_over
-        if not left or not self.wiretape.strict or self.wiretape.recording or self.wiretape.mode is Mode.NEW:
+        if not left or not self.wiretape.strict or self.wiretape.recording or self.wiretape.renewing is not None:
             return []
         told = ", ".join(f"{one} ({one.what})" for one in left[:_MOST_NAMED])
         more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
         return [
             f"{len(left)} recorded on {shown(self.wiretape.tape)} and not asked for: {told}{more}",
-            f"  if the change is intended: {self._mending.rewriting()}",
+            f"  if the change is intended: {self._mending.updating()}",
         ]
 
     def _fail(self, lines: list[str], error: BaseException | None = None) -> NoReturn:
@@ -111,7 +114,9 @@ class TapedTest:
         return [self._mending.refusal(where) for where in asked]
 
     def _faults_that_never_came(self) -> list[str]:
-        """A test of what a fault does has tested nothing without it."""
+        """A test of what a fault does has tested nothing without it. A call that was asked live could not have one."""
+        if self.wiretape.new_exchanges:
+            return []
         faults = ", ".join(self.wiretape.report.not_injected)
         return [f"{faults} never came: nobody asked for the call that it was to hit"] if faults else []
 
@@ -121,7 +126,7 @@ class TapedTest:
         """After teardown. A recording takes the tape's place only if everything went well."""
         outcomes = [self._outcomes.get(phase) for phase in ("setup", "call")]  # a tape may be opened by the call itself
         passed = torn_down and outcomes in (["passed", "passed"], [None, "passed"])
-        self._summary.ended(self._item, self.wiretape.tape, self.wiretape.played_numbers)
+        self._summary.ended(self._item)
         try:
             self._finish_recording(passed)
         except (WiretapeError, OSError) as error:
@@ -136,14 +141,14 @@ class TapedTest:
         if made is None:
             return
         tape = shown(wiretape.tape)
+        if passed and not wiretape.troubles and wiretape.mode is Mode.UPDATE:
+            self._update(made)
+            return
         if not wiretape.new_exchanges:
             made.remove()
             return
         if passed and not wiretape.troubles:
-            if (dropped := self._keeping.keep(made, wiretape.mode)) is not None:
-                self._summary.dropped(wiretape.tape, dropped)
-            self._summary.recorded(wiretape.tape)
-            self.made.append((str(tape), wiretape.new_exchanges))
+            self._keep(made)
             for twin in twins(wiretape.tape):
                 self.finished.append(
                     f"{tape.name} and {twin.name} differ in case only: macOS and Windows take them for one tape\n"
@@ -155,6 +160,37 @@ class TapedTest:
         old = f"{tape} is as it was" if wiretape.tape.exists() else f"there is still no {tape}"
         kept = f"; what was recorded: {shown(aside)}" if aside is not None else ""
         self.finished.append(f"{why}: {old}{kept}")
+
+    def _keep(self, made: Rerecording) -> None:
+        wiretape = self.wiretape
+        if (renewal := wiretape.renewal) is not None:
+            self._keeping.renew(made, renewal, wiretape.mode, self._mending.users is None)
+            made.remove()
+        elif (dropped := self._keeping.keep(made, wiretape.mode)) is not None:
+            self._summary.dropped(wiretape.tape, dropped)
+        self._summary.recorded(wiretape.tape)
+        self.made.append((str(shown(wiretape.tape)), wiretape.new_exchanges))
+
+    def _update(self, made: Rerecording) -> None:
+        """Mode `update`: what is on the tape and was not asked for goes now, where no other test may ask for it."""
+        wiretape, users = self.wiretape, self._mending.users
+        renewing, renewal = wiretape.renewing, wiretape.renewal
+        if renewing is None or renewal is None:  # there was no tape
+            if wiretape.new_exchanges:
+                self._keep(made)
+                self.updated = recorded(wiretape.tape, users)
+            made.remove()
+            return
+        report = renewing.report()
+        self.updated = updated(wiretape.tape, users, renewal, renewing.called_live)
+        if not renewal.entries and renewal.old.exchanges and users is None:
+            self.finished.append(f"no model was asked: {shown(wiretape.tape)} is as it was")
+        elif renewal.fresh or users is None:
+            if not renewing.drifted:
+                self.updated["fresh"] = 0
+            elif self._keeping.renew(made, renewal, wiretape.mode, users is None):
+                self.updated["dropped"] = named(report.left_over, report.sockets)
+        made.remove()
 
     def _place_aside(self) -> Path | None:
         cache = getattr(self._item.config, "cache", None)
@@ -174,6 +210,8 @@ class TapedTest:
             told = {"drift": list(self._drift()), "outside": self._outside(), "old": self.wiretape.warnings}
         elif report.when == "teardown":
             told = {"recorded": self.finished, "made": self.made}
+            if self.updated is not None:
+                told["updated"] = self.updated
         report.wiretape = told  # type: ignore[attr-defined]
 
     def _drift(self) -> Iterator[str]:

@@ -39,7 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     mode = mode_of(config)
-    return f"wiretape: mode {mode}: model calls are real" if mode in (Mode.ALL, Mode.REWRITE, Mode.NEW) else None
+    if mode in (Mode.NEW, Mode.UPDATE):
+        return f"wiretape: mode {mode}: what the tapes do not answer is asked live, of real models"
+    return f"wiretape: mode {mode}: model calls are real" if mode in (Mode.ALL, Mode.REWRITE) else None
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
@@ -18,6 +18,7 @@ from wiretape.adapters.pytest_options import Mode, has_tape, named_by
 from wiretape.adapters.pytest_places import SUFFIXES, shown, tape_directory, tape_of
 
 if TYPE_CHECKING:
+    from wiretape.adapters.pytest_updates import Updated
     from wiretape.adapters.pytest_users import Users
     from wiretape.tape.reader import Tape
 
@@ -31,6 +32,7 @@ class Told(TypedDict, total=False):
     outside: list[str]
     recorded: list[str]
     made: list[tuple[str, int]]
+    updated: Updated
     old: list[str]
 
 
@@ -53,12 +55,11 @@ class Summary:
         self._recorded_here: set[Path] = set()
         self._items: Sequence[pytest.Item] = ()
         self._items_of: dict[Path, list[pytest.Item]] | None = None
-        self._ended: set[str] = set()
-        self._played: dict[Path, dict[str, Collection[int]]] = {}
         self._left: dict[Path, Tape] = {}  # what rewrites dropped of old tapes
         self._told: dict[str, Told] = {}
         self._running: dict[str, Finishing] = {}
         self._used: set[str] = set()
+        self._updates: list[str] = []  # what became of the tapes that were updated
         self._partial = ""  # why the collected tests are not all there are
 
     # -- modes -------------------------------------------------------------------------------------------------------
@@ -97,11 +98,8 @@ class Summary:
     def began(self, test: str, finishing: Finishing) -> None:
         self._running[test] = finishing
 
-    def ended(self, item: pytest.Item, tape: Path, played: Collection[int]) -> None:
-        """`played`: the exchanges of the tape that the test was given."""
+    def ended(self, item: pytest.Item) -> None:
         self._running.pop(item.nodeid, None)
-        self._ended.add(item.nodeid)
-        self._played.setdefault(tape, {})[item.nodeid] = played
 
     # -- who uses a tape ---------------------------------------------------------------------------------------------
 
@@ -118,15 +116,11 @@ class Summary:
         users = self._items_of.get(tape, [item])
         if len(users) < 2 and not self._partial:
             return None
-        others = {one.nodeid for one in users} - {item.nodeid}
         found = arguments([test_id(one) for one in users], map(test_id, self._items or [item]))
 
-        def played() -> Collection[int]:
-            played = self._played.get(tape, {})
-            return {number for test in others for number in played.get(test, ())}
-
         typed_ones = tuple(typed(one, self._config) for one in found)
-        return Users(typed_ones, self._partial, played, lambda: others <= self._ended)
+        tests = tuple(one.nodeid for one in users)
+        return Users(typed_ones, self._partial, tests)
 
     # -- collecting --------------------------------------------------------------------------------------------------
 
@@ -168,6 +162,13 @@ class Summary:
 
             left = pickle.dumps(self._left) if self._left else b""  # all workers must be done before it is looked at
             output[_WORKER] = {"used": sorted(self._used), "partial": self._partial, "left": left}
+            return
+        updates = {test: told["updated"] for test, told in self._told.items() if "updated" in told}
+        if updates:
+            from wiretape.adapters.pytest_updates import settled
+            from wiretape.adapters.settings import load_settings
+
+            self._updates = settled(updates, load_settings(Path.cwd()).redact)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -185,6 +186,7 @@ class Summary:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         lines = [
             *self._recordings(),
+            *self._updates,
             *self._old_tapes(),
             *self._differences(terminalreporter.verbosity > 0),
             *self._orphans(),

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 
-def _nothing() -> frozenset[int]:
-    return frozenset()
-
-
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Who uses a tape. `arguments`: what runs exactly them.
+    """Who uses a tape. `arguments`: what runs exactly them; `tests`: their ids in this run.
 
-    `partial`: why there may be more of them; empty where all are known. What the others have done may be asked at any
-    time: `played`, the numbers of the exchanges that they were given in this run, and `are_done`, whether all of them
-    have run here.
+    `partial`: why there may be more of them; empty where all are known.
     """
 
     arguments: tuple[str, ...]
     partial: str = ""
-    played: Callable[[], Collection[int]] = field(default=_nothing)
-    are_done: Callable[[], bool] = bool
+    tests: tuple[str, ...] = ()
 
 
 def test_id(item: pytest.Item) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from wiretape import __version__
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import LiveRequest
+from wiretape.replay.values import Answer, LiveRequest
 from wiretape.tape.edit import merge_tapes
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.redact import Redactor
@@ -107,7 +107,17 @@ def unasked(old: Tape, exchanges: Sequence[Exchange]) -> tuple[Exchange, ...]:
     """The exchanges of a tape that answer none of these requests."""
     session = ReplaySession([old])
     for exchange in exchanges:
-        request = exchange.request
-        session.answer(LiveRequest(request.method, request.url, request.headers, body_bytes(request.body)))
+        session.answer(_asked(exchange))
     numbers = {left.exchange for left in session.report().left_over}
     return tuple(exchange for exchange in old.exchanges if exchange.number in numbers)
+
+
+def unanswered(exchanges: Sequence[Exchange], tape: Tape) -> list[Exchange]:
+    """Those of these exchanges whose requests a tape does not answer."""
+    session = ReplaySession([tape])
+    return [exchange for exchange in exchanges if not isinstance(session.answer(_asked(exchange)), Answer)]
+
+
+def _asked(exchange: Exchange) -> LiveRequest:
+    request = exchange.request
+    return LiveRequest(request.method, request.url, request.headers, body_bytes(request.body))

@@ -42,6 +42,11 @@ class Taken:
         self._number = number
         self._ended = False
 
+    @property
+    def number(self) -> int:
+        """The exchange's, on the tape."""
+        return self._number
+
     def _tell(self, event: str, *values: Any) -> None:
         if not self._ended:
             self._taker.tell(event, self._number, *values)
@@ -88,6 +93,10 @@ class TakenTool:
 
     def __init__(self, taken: Taken) -> None:
         self._taken = taken
+
+    @property
+    def number(self) -> int:
+        return self._taken.number
 
     def answered(self, data: bytes) -> None:
         self._taken.response(200, HEADERS)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from wiretape.adapters.tagging import CallTags
     from wiretape.cli.record import Options
     from wiretape.cli.record_report import LiveReport
-    from wiretape.replay.report import ReplayReport
     from wiretape.replay.session import ReplaySession
     from wiretape.replay.values import Answer
     from wiretape.tape.reader import Tape
@@ -46,12 +45,6 @@ class Update:
     @property
     def session(self) -> ReplaySession:
         return self.renewing.session
-
-    def report(self) -> ReplayReport:
-        """What happened; what a kept tool asked itself when it was recorded stays with it, and is not left over."""
-        report, stays = self.session.report(), set(self.renewing.within_kept)
-        left = tuple(one for one in report.left_over if one.exchange not in stays)
-        return report.model_copy(update={"left_over": left})
 
 
 def update(options: Options, argv: Sequence[str]) -> int:
@@ -161,7 +154,7 @@ def _settle(at_work: Update, report: LiveReport, summary: RecorderSummary, code:
 
     outcome, written, own_code = _outcome(at_work, summary, code)
     report.troubles_again(summary)
-    updated = Updated(at_work.report(), at_work.session.misses, summary.exchanges, outcome, written)
+    updated = Updated(at_work.renewing.report(), at_work.session.misses, summary.exchanges, outcome, written)
     make_console(stderr=True).print(update_view(updated))
     if written:
         report.closing()
@@ -186,12 +179,10 @@ def _outcome(at_work: Update, summary: RecorderSummary, code: int) -> tuple[str,
 
 
 def _drifted(at_work: Update, summary: RecorderSummary) -> bool:
-    """Whether there is anything to write. Telemetry is another at every run: replay does not miss it, nor is it here,
-    unless that is asked for."""
-    report = at_work.report()
+    """Whether there is anything to write. `--force` writes what was other telemetry, too."""
     if at_work.options.force:
-        return bool(summary.exchanges or report.left_over)
-    return bool(at_work.session.misses or report.sockets or any(one.call is not None for one in report.left_over))
+        return bool(summary.exchanges or at_work.renewing.report().left_over)
+    return at_work.renewing.drifted
 
 
 def _write(at_work: Update, summary: RecorderSummary) -> None:

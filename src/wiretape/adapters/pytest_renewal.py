@@ -1,0 +1,132 @@
+"""What a test with `--wiretape-mode=new` or `update` makes of its tape: what answered it, and what was asked live.
+
+What was asked live stands right behind what went before it, however long ago that was recorded: the time between two
+recordings is no time of a run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from hashlib import blake2b
+from pathlib import Path
+
+from wiretape.adapters.renewing import Renewing
+from wiretape.adapters.rerecording import unanswered
+from wiretape.model.http import Exchange, body_bytes
+from wiretape.tape.client_versions import versions_of
+from wiretape.tape.documents import Header
+from wiretape.tape.edit import moved
+from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.redact import Redactor
+from wiretape.tape.splice import Entry, Fresh, Kept, spliced, write_spliced
+from wiretape.tape.storage import journal_path, read_text
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """`entries`: how the test went. `header`: of the recording that the fresh exchanges come from."""
+
+    old: Tape
+    entries: Sequence[Entry]
+    header: Header
+
+    @classmethod
+    def of(cls, old: Tape, renewing: Renewing, recording: Tape) -> Renewal:
+        """`recording` goes on with the old tape: what has numbers beyond it was asked live."""
+        last = max((one.number for one in old.exchanges), default=0)
+        fresh = {one.number: one for one in recording.exchanges if one.number > last}
+        began = min((one.at for one in fresh.values()), default=0)
+        entries: list[Entry] = []
+        for entry in renewing.order(fresh):
+            if isinstance(entry, Fresh):
+                number = entry.exchange.number - last
+                entry = Fresh(replace(moved(entry.exchange, -began), number=number))
+            entries.append(entry)
+        started = old.header.started + timedelta(milliseconds=began)
+        header = recording.header.model_copy(update={"started": started, "client": versions_of(fresh.values())})
+        return cls(old, entries, header)
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """What the test has asked, as a tape of its own would have it."""
+        return spliced(self.old.exchanges, self.entries)
+
+    @property
+    def kept(self) -> set[int]:
+        return {entry.number for entry in self.entries if isinstance(entry, Kept)}
+
+    @property
+    def fresh(self) -> list[Exchange]:
+        return [entry.exchange for entry in self.entries if isinstance(entry, Fresh)]
+
+    @property
+    def left(self) -> list[Exchange]:
+        """What of the old tape the test did not ask for."""
+        kept = self.kept
+        return [one for one in self.old.exchanges if one.number not in kept]
+
+    def in_place(self) -> Renewal:
+        """What was asked live stands where it was asked, beside what the test did not ask for; nothing is dropped."""
+        first = min(self.kept, default=None)
+        before = [one for one in self.left if first is None or one.number < first]
+        return replace(self, entries=[*_all(before), *self.entries, *_all(self.left[len(before) :])])
+
+    def behind(self) -> Renewal:
+        """What was asked live stands behind all that the tape has."""
+        return replace(self, entries=[*_all(self.old.exchanges), *map(Fresh, self.fresh)])
+
+    def onto(self, now: Tape) -> Renewal:
+        """The same for the tape as others have left it meanwhile: what they have recorded, too, is there once."""
+        known = Counter(map(digest, self.old.exchanges))
+        theirs = []
+        for one in now.exchanges:
+            known[digest(one)] -= 1
+            if known[digest(one)] < 0:
+                theirs.append(one)
+        fresh = unanswered(self.fresh, replace(now, exchanges=tuple(theirs)))
+        return Renewal(now, [*_all(now.exchanges), *map(Fresh, fresh)], self.header)
+
+    def write(self, tape: Path, patterns: Sequence[str]) -> None:
+        """All or nothing."""
+        redactor = Redactor(patterns)
+        if tape.is_file():
+            redactor.resume(read_text(tape).decode("utf-8", "replace"))  # its placeholders keep their meaning
+        write_spliced(self.old, self.header, self.entries, tape, redactor)
+        journal_path(tape).unlink(missing_ok=True)  # what it held is on the new tape
+
+
+def without(path: Path, stale: Counter[str], patterns: Sequence[str]) -> int:
+    """Drop so many of the exchanges of these digests from a tape, and say how many went. The tape is not left empty."""
+    tape, waiting = read_tape(path), Counter(stale)
+    stays: list[Exchange] = []
+    for one in tape.exchanges:
+        name = digest(one)
+        if waiting[name] > 0:
+            waiting[name] -= 1
+        else:
+            stays.append(one)
+    if not stays or len(stays) == len(tape.exchanges):
+        return 0
+    Renewal(tape, _all(stays), tape.header).write(path, patterns)
+    return len(tape.exchanges) - len(stays)
+
+
+def digest(exchange: Exchange) -> str:
+    """Tells exchanges apart by what was said, whatever their number and time on a tape."""
+    request, response = exchange.request, exchange.response
+    parts = [request.method.encode(), request.url.encode(), body_bytes(request.body)]
+    if response is not None:
+        parts += [b"%d" % response.status, body_bytes(response.body)]
+    for message in exchange.messages:
+        parts += [message.sender.encode(), body_bytes(message.body)]
+    made = blake2b(str(exchange.ended).encode(), digest_size=16)
+    for part in parts:
+        made.update(b"%d:" % len(part) + part)
+    return made.hexdigest()
+
+
+def _all(exchanges: Iterable[Exchange]) -> list[Entry]:
+    return [Kept(one.number) for one in exchanges]

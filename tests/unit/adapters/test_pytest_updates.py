@@ -1,0 +1,168 @@
+"""What `--wiretape-mode=update` makes of a tape: how it is put together, and what the end of the run drops of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.support.replaying import chat, exchange, live, user
+
+from wiretape.adapters.pytest_keeping import Keeping
+from wiretape.adapters.pytest_options import Mode
+from wiretape.adapters.pytest_renewal import Renewal, digest
+from wiretape.adapters.pytest_updates import Updated, settled
+from wiretape.adapters.renewing import Renewing
+from wiretape.adapters.rerecording import Rerecording
+from wiretape.model.http import Exchange, JsonBody
+from wiretape.replay.session import ReplaySession
+from wiretape.tape.documents import VERSION, Header
+from wiretape.tape.edit import moved
+from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.writer import write_tape
+
+HEADER = Header(wiretape=VERSION, started=datetime(2026, 1, 1, tzinfo=UTC), recorder="wiretape 0")
+DAY = 86_400_000
+A, B = "test_a.py::test_a", "test_b.py::test_b"
+
+
+def made(*words: str, first: int = 1, after: int = 0) -> list[Exchange]:
+    """One exchange for each word, a second after the other."""
+    every = [exchange(number, chat(user(text)), text) for number, text in enumerate(words, first)]
+    return [moved(one, after + one.number * 1000 - one.at) for one in every]
+
+
+def asked(exchanges: Sequence[Exchange]) -> list[str]:
+    bodies = [one.request.body for one in exchanges]
+    return [body.value["messages"][0]["content"] for body in bodies if isinstance(body, JsonBody)]
+
+
+def ran(old: Tape, *words: str) -> Renewal:
+    """A test that has asked for these, a day after the old tape: what that does not answer is recorded behind it."""
+    renewing = Renewing(ReplaySession([old]))
+    fresh: list[Exchange] = []
+    for text in words:
+        if renewing.answer(live(chat(user(text)))) is None:
+            number = len(old.exchanges) + len(fresh) + 1
+            fresh += made(text, first=number, after=DAY)
+            renewing.called(number)
+    return Renewal.of(old, renewing, Tape(None, HEADER, (*old.exchanges, *fresh)))
+
+
+def keep(renewal: Renewal, tape: Path, mode: Mode, alone: bool = False) -> list[str]:
+    Keeping(tape, None).renew(Rerecording(tape, goes_on=True), renewal, mode, alone)
+    return asked(read_tape(tape).exchanges)
+
+
+def told(renewal: Renewal, tape: Path, users: Sequence[str] = (A, B), partial: str = "") -> Updated:
+    left = dict(Counter(map(digest, renewal.left)))
+    fresh = len(renewal.fresh)
+    return Updated(
+        tape=str(tape), users=list(users), partial=partial, fresh=fresh, kept=0, dropped=[], why=[], left=left
+    )
+
+
+@pytest.fixture
+def tape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "shared.tape"
+    write_tape(path, HEADER, made("one", "two", "three"))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("mode", "alone", "expected"),
+    [
+        (Mode.NEW, True, ["one", "two", "three", "twice"]),
+        (Mode.UPDATE, True, ["one", "twice", "three"]),
+        (Mode.UPDATE, False, ["one", "twice", "two", "three"]),
+    ],
+)
+def test_where_a_live_call_stands_and_what_goes(tape: Path, mode: Mode, alone: bool, expected: list[str]) -> None:
+    renewal = ran(read_tape(tape), "one", "twice", "three")
+    assert asked(renewal.exchanges) == ["one", "twice", "three"]
+    assert keep(renewal, tape, mode, alone) == expected
+    assert [one.number for one in read_tape(tape).exchanges] == list(range(1, len(expected) + 1))
+
+
+def test_a_live_call_before_the_first_kept_one_stands_beside_it_on_a_shared_tape(tape: Path) -> None:
+    assert keep(ran(read_tape(tape), "news", "three"), tape, Mode.UPDATE) == ["one", "two", "news", "three"]
+    assert keep(ran(read_tape(tape), "last"), tape, Mode.UPDATE)[-2:] == ["three", "last"]
+
+
+def test_the_day_between_two_recordings_is_left_out(tape: Path) -> None:
+    before = read_tape(tape).exchanges
+    keep(ran(read_tape(tape), "one", "two", "three", "four", "five"), tape, Mode.NEW)
+    after = read_tape(tape)
+    assert after.header.started == HEADER.started
+    ended = before[-1].ended_at
+    assert ended is not None
+    assert [one.at for one in after.exchanges] == [1000, 2000, 3000, ended, ended + 1000]
+
+
+def test_a_tape_of_which_nothing_is_kept_begins_when_it_was_recorded(tape: Path) -> None:
+    assert keep(ran(read_tape(tape), "hi", "ho"), tape, Mode.UPDATE, alone=True) == ["hi", "ho"]
+    after = read_tape(tape)
+    assert after.header.started == datetime(2026, 1, 2, 0, 0, 4, tzinfo=UTC)
+    assert [(one.number, one.at) for one in after.exchanges] == [(1, 0), (2, 1000)]
+
+
+def test_what_another_worker_has_put_on_the_tape_meanwhile_stays_and_is_there_once(tape: Path) -> None:
+    old = read_tape(tape)
+    keepings = [(Keeping(tape, tape.with_name(".turns")), Rerecording(tape, goes_on=True)) for _ in range(2)]
+    for (keeping, recording), words in zip(keepings, [("one", "plan", "mine"), ("plan", "yours")], strict=True):
+        assert not keeping.renew(recording, ran(old, *words), Mode.UPDATE, alone=True) or words[0] == "one"
+    assert asked(read_tape(tape).exchanges) == ["one", "plan", "mine", "yours"]
+
+
+def test_what_no_test_of_a_shared_tape_asked_for_is_dropped_at_the_end(tape: Path) -> None:
+    first = ran(read_tape(tape), "one")
+    second = ran(read_tape(tape), "twice")
+    keep(second, tape, Mode.UPDATE)
+    lines = settled({A: told(first, tape), B: told(second, tape)}, ())
+    assert asked(read_tape(tape).exchanges) == ["one", "twice"]
+    assert lines == ["updated shared.tape: 1 exchange asked live, 1 kept, 2 dropped"]
+
+
+def test_what_a_later_test_saw_of_an_earlier_one_is_not_taken_for_old(tape: Path) -> None:
+    first = ran(read_tape(tape), "news")
+    keep(first, tape, Mode.UPDATE)
+    second = ran(read_tape(tape), "one", "two", "three")
+    assert asked(second.left) == ["news"]
+    assert settled({A: told(first, tape), B: told(second, tape)}, ()) == [
+        "updated shared.tape: 1 exchange asked live, 3 kept, 0 dropped"
+    ]
+    assert len(read_tape(tape).exchanges) == 4
+
+
+@pytest.mark.parametrize(
+    ("users", "partial", "why"),
+    [
+        ((A, B), "", "others that use the tape have not passed in this run: test_b.py::test_b"),
+        ((A,), "some tests are deselected", "some tests are deselected, and others may use this tape"),
+    ],
+)
+def test_nothing_is_dropped_that_others_may_ask_for(tape: Path, users: Sequence[str], partial: str, why: str) -> None:
+    one = told(ran(read_tape(tape), "one"), tape, users, partial)
+    assert settled({A: one}, ()) == [
+        "shared.tape: 2 exchanges that these tests did not ask for stay",
+        f"  {why}",
+    ]
+    assert asked(read_tape(tape).exchanges) == ["one", "two", "three"]
+
+
+def test_of_equal_calls_as_many_stay_as_one_test_asked_for(tape: Path) -> None:
+    twice = made("one", "one", "one")
+    write_tape(tape, HEADER, twice)
+    first, second = ran(read_tape(tape), "one", "one"), ran(read_tape(tape), "one")
+    assert settled({A: told(first, tape), B: told(second, tape)}, ()) == [
+        "updated shared.tape: 0 exchanges asked live, 2 kept, 1 dropped"
+    ]
+    assert asked(read_tape(tape).exchanges) == ["one", "one"]
+
+
+def test_a_shared_tape_is_not_emptied_by_tests_that_ask_for_nothing(tape: Path) -> None:
+    settled({A: told(ran(read_tape(tape)), tape), B: told(ran(read_tape(tape)), tape)}, ())
+    assert len(read_tape(tape).exchanges) == 3
