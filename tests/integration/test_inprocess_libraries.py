@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import http.client
 import json
+import urllib.error
+import urllib.request
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +69,7 @@ def by_requests(url: str) -> list[Any]:
             return [first, list(response.iter_content(None))]
 
 
-def by_urllib3(url: str) -> list[Any]:
+def by_http_client3(url: str) -> list[Any]:
     """As boto3 does it: no preloading, no retries, its own decoding."""
     with urllib3.PoolManager() as pool:
         target = f"{url}/v1/chat/completions"
@@ -84,12 +89,27 @@ def by_urllib3(url: str) -> list[Any]:
         return [first.json(), chunks]
 
 
+def by_http_client(url: str) -> list[Any]:
+    """Without any library: `http.client`, one request on a connection that is kept, and the stream on it as well."""
+    host = url.removeprefix("http://")
+    with closing(http.client.HTTPConnection(host, timeout=5)) as connection:
+        made = []
+        for body in (ask("hi"), ask("go", stream=True)):
+            headers = {"content-type": "application/json"}
+            connection.request("POST", "/v1/chat/completions", json.dumps(body).encode(), headers)
+            made.append(connection.getresponse())
+            if len(made) == 1:
+                first = json.loads(made[0].read())
+        return [first, list(iter(lambda: made[1].read1(65536), b""))]
+
+
 DOORS: dict[str, Calls] = {
+    "http.client": by_http_client,
     "httpx": by_httpx,
     "httpx2": by_httpx2_async,
     "aiohttp": by_aiohttp,
     "requests": by_requests,
-    "urllib3": by_urllib3,
+    "urllib3": by_http_client3,
 }
 
 
@@ -186,11 +206,22 @@ def requested(library: str, method: str, url: str, body: Any = None) -> tuple[in
     if library == "httpx":
         response = httpx.request(method, url, content=sent)
         return response.status_code, response.content
+    if library == "urllib":
+        return by_urllib(method, url, sent)
     done = requests.request(method, url, data=sent)
     return done.status_code, done.content
 
 
-@pytest.mark.parametrize("library", ["httpx", "httpx2", "aiohttp", "requests"])
+def by_urllib(method: str, url: str, body: Any) -> tuple[int, bytes]:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, method=method)) as response:
+            data = response.read()
+            return response.status, gzip.decompress(data) if response.headers["content-encoding"] == "gzip" else data
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2", "aiohttp", "requests", "urllib"])
 def test_odd_answers_and_uploads_in_pieces_come_back_as_they_were(library: str, tmp_path: Path) -> None:
     tape = tmp_path / "x.tape"
 

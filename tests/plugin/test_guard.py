@@ -14,7 +14,6 @@ WAYS = {
     "closing(lambda s: s.sendto(b'x', ADDRESS), type=socket.SOCK_DGRAM)": "127.0.0.1:{port}",
     "closing(lambda s: s.sendmsg([b'x'], [], 0, ADDRESS), type=socket.SOCK_DGRAM)": "127.0.0.1:{port}",
     "closing(lambda s: s.connect(('::1', 80)), family=socket.AF_INET6)": "::1:80",
-    "urllib.request.urlopen(URL)": "127.0.0.1:{port}",
     "asyncio.run(asyncio.open_connection(*ADDRESS))": "127.0.0.1:{port}",
     "socket.getaddrinfo('models.example', 443)": "models.example:443",
     "socket.gethostbyname('models.example')": "models.example",
@@ -150,7 +149,7 @@ def test_a_model_that_was_asked_past_every_door_fails_the_test_even_if_that_was_
     @pytest.mark.wiretape
     def test_one():
         with contextlib.suppress(OSError):
-            urllib.request.urlopen("https://api.openai.com/v1/models")
+            socket.create_connection(("api.openai.com", 443))
     """)
     result = project.run()
     result.assert_outcomes(failed=1)

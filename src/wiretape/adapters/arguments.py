@@ -11,11 +11,12 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from wiretape.errors import UsageError
 from wiretape.tape.reader import Tape
 
+T = TypeVar("T")
 _LONGEST: Final = 60  # characters of a value that a message repeats
 
 
@@ -41,8 +42,8 @@ def place(given: object, call: str) -> Path:
     return Path(text)
 
 
-def tapes(given: Sequence[object]) -> tuple[Path | Tape, ...]:
-    """What is to be replayed: paths, and tapes that have been read."""
+def tapes(given: Sequence[T]) -> Sequence[T]:
+    """What is to be replayed: paths, and tapes that have been read. They are given back as they are."""
     if not given:
         raise UsageError("name a tape to replay: wiretape.replay('captures/agent.tape')")
     for one in given:
@@ -54,7 +55,9 @@ def tapes(given: Sequence[object]) -> tuple[Path | Tape, ...]:
                 f"wiretape.replay({shown(one)}): as a decorator it needs to know its tape:\n"
                 '  @wiretape.replay("captures/agent.tape")'
             )
-    return tuple(one if isinstance(one, Tape) else place(one, "wiretape.replay({})") for one in given)
+        if not isinstance(one, Tape):
+            place(one, "wiretape.replay({})")
+    return given
 
 
 def words(name: str, given: object, what: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import orjson
 
 from wiretape.adapters.context import Context, as_http, say, several
 from wiretape.adapters.hosts import Hosts
+from wiretape.adapters.network_guard import is_address, plain, proxies
 from wiretape.adapters.old_tape import OldTape
 from wiretape.adapters.settings import load_settings
 from wiretape.adapters.taking import Taken, TakenTool, Taker
@@ -57,11 +58,14 @@ class Record(Context):
         self._taker: Taker | None = None
         self._old: OldTape | None = None
         self._hosts = Hosts()
+        self._through: set[str] = set()  # hosts whose requests went through a door
+        self._reached: set[str] = set()  # hosts to record that were reached at all
 
     def begin(self) -> None:
         settings = load_settings(Path.cwd())
         self._check_tape()
         self._hosts = Hosts([*self._extra, *settings.hosts], self._everything)
+        self._through, self._reached = set(), set()
         self._old = OldTape(self.path) if self._force else None
         try:
             self._recorder = Recorder(
@@ -84,8 +88,9 @@ class Record(Context):
     def finish(self, error: BaseException | None) -> None:
         if self._recorder is None:
             return
+        told = self._tell_past_doors()
         self.summary = self._recorder.close()
-        if not self.summary.exchanges and error is None:
+        if not self.summary.exchanges and error is None and not told:
             past = f" ({', '.join(self.summary.bypassed)} went past it)" if self.summary.bypassed else ""
             say(f"{self.path}: nothing was recorded{past}; name other hosts with hosts=[…], or use all=True")
         if self._old is None:
@@ -104,6 +109,23 @@ class Record(Context):
                 f"{self.path} exists already, and nothing was recorded\n"
                 "  append=True goes on with it, force=True replaces it"
             )
+
+    def reached(self, host: str, names: frozenset[str], port: int | None) -> None:
+        was_looked_up = is_address(host) and len(names) > 1  # and noted then; several hosts may share an address
+        if not was_looked_up and self._hosts.recorded(host, port or 0):
+            self._reached.add(host)
+
+    def _tell_past_doors(self) -> bool:
+        """Hosts whose calls should be on the tape, and went past every door: whether there are any."""
+        past = sorted(self._reached - self._through - proxies())
+        for host in past:
+            self.tell("bypassed", host)
+        if past:
+            say(
+                f"{self.path}: {', '.join(past)} was reached past wiretape's doors: what was asked there is not on the "
+                "tape\n  wiretape record -o TAPE -- CMD records more: it stands between the program and the network"
+            )
+        return bool(past)
 
     def tell(self, event: str, *values: Any) -> Any:
         """An event of the recorder, from another door onto the same tape: any thread may tell it, nothing is raised."""
@@ -131,6 +153,7 @@ class Record(Context):
             return None
         url = as_http(url)
         host, port = _host_and_port(method, url)
+        self._through.add(plain(host))
         if not self._hosts.recorded(host, port):
             self._taker.tell("bypassed", host)
             return None

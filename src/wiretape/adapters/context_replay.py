@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias
 
 from wiretape.adapters.arguments import shown
 from wiretape.adapters.context import Context, as_http, say, several
+from wiretape.adapters.hosts import is_known_provider
+from wiretape.adapters.network_guard import is_address, proxies
 from wiretape.adapters.replaying import dummy_keys
 from wiretape.adapters.settings import Settings, load_settings
 from wiretape.adapters.tool_values import NOTHING
@@ -72,6 +74,7 @@ class Replay(Context):
         self.on_warning: Callable[[str], None] = say
         self.renewal: str | None = None  # how to record the tape anew, if not as one does in a program
         self._session: ReplaySession | None = None
+        self._refused: set[str] = set()
         self._keys: Mapping[str, str] = {}
 
     @property
@@ -91,6 +94,7 @@ class Replay(Context):
         names = [str(tape.path or "the tape") for tape in tapes]
         settings = load_settings(Path.cwd())
         self._check_age(tapes, names, settings)
+        self._refused = set()
         mask = (*settings.mask, *self._mask)
         options = ReplayOptions(self._tier, self._repeat, mask, self._faults)
         self._session = ReplaySession(tapes, options, names=names)
@@ -148,6 +152,27 @@ class Replay(Context):
                 self.session.let_through(f"{name}:{port}")
         return True
 
+    def refusal(self, host: str, names: frozenset[str], port: int | None) -> str | None:
+        """A model that is reached past every door is a miss: a program that hides the error hides nothing."""
+        if self.records_too or any(self.passes(name, port or 0, count=False) for name in names):
+            return None
+        if self._globs and names & proxies():
+            return None  # of what is let through
+        asked = sorted(names, key=is_address)[0] if is_address(host) else host
+        where = asked if port is None else f"{asked}:{port}"
+        said = _past_doors(where, asked, self.session.names)
+        with self.lock:
+            is_model = is_known_provider(asked) or self.session.knows_host(asked)
+            if asked not in self._refused:
+                self._refused.add(asked)
+                if is_model:
+                    self.session.not_opened(where, said)
+                else:
+                    self.session.refused(where, "past wiretape's doors")
+        if self._raises and is_model:
+            raise MissInterrupt(said)
+        return said
+
     def answer(self, request: LiveRequest) -> Playback:
         with self.lock:
             outcome = self.session.answer(request)
@@ -163,6 +188,15 @@ class Replay(Context):
             raise MissInterrupt(outcome.message)
         shown = playback(outcome, self.pace)
         return timed_out(shown) if isinstance(outcome, Injected) and outcome.fault.stalls else shown
+
+
+def _past_doors(where: str, host: str, names: str) -> str:
+    return (
+        f"{where} was to be reached past wiretape's doors, and the replay of {names} opens no connection\n"
+        "  answered from the tape are httpx, aiohttp, requests, urllib3, urllib.request, http.client and websockets;\n"
+        "  what opens its connections itself can be run by wiretape replay TAPE -- CMD\n"
+        f'  to let it through: wiretape.replay(…, pass_hosts=["{host}"])'
+    )
 
 
 def _read(path: Path) -> Tape:

@@ -6,10 +6,11 @@ A replayed connection is made to a pair of sockets instead of the network.
 from __future__ import annotations
 
 import asyncio
+import functools
 import socket
 from collections.abc import Callable
 from importlib import import_module
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from wiretape.adapters.http1 import Tap
@@ -41,7 +42,7 @@ def patches(module: ModuleType) -> list[Patch]:
             Patch(module.reconnect, "open_socket", _open_socket),
             Patch(module.reconnect, "enable_tls", _enable_tls),
         ]
-    return [Patch(module, "connect", _connect)]
+    return [Patch(module.connect, "__code__", functools.partial(_connect_code, module.connect))]
 
 
 # recording
@@ -181,18 +182,33 @@ class _Pair(socket.socket):
             super().setsockopt(level, *option)
 
 
-def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Before it had a class for it. Whoever imported the function before the context began goes past this."""
+class _OldConnect:
+    """The threading client's `connect` before it was a class, behind its name and all that were taken of it."""
 
-    def connect(uri: str, **kwargs: Any) -> Any:
+    original: Callable[..., Any]  # as it was, while ours stands in its place
+
+    @classmethod
+    def called(cls, uri: str, named: dict[str, Any]) -> Any:
         from websockets.uri import parse_uri
 
         parsed = parse_uri(uri)
-        context = _replaying(parsed)
+        unconnected = named.get("sock") is None and not named.get("unix")
+        context = _replaying(parsed) if unconnected else None
         if context is None:
-            return original(uri, **kwargs)
+            return cls.original(uri, **named)
         tls = {"ssl": _NoTls()} if parsed.secure else {}
         sock = _Pair(fileno=connected(context, _url(parsed)).detach())
-        return original(uri, **{**kwargs, **tls, "sock": sock})
+        return cls.original(uri, **{**named, **tls, "sock": sock})
 
-    return connect
+
+def _connect_code(function: FunctionType, code: CodeType) -> CodeType:
+    """Code for a function that others may have imported by name: a new function in its module they would not see."""
+    _OldConnect.original = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
+    _OldConnect.original.__kwdefaults__ = function.__kwdefaults__
+
+    def connect(uri: str, **named: Any) -> Any:  # runs with the names of its module: knows none of this one
+        from wiretape.adapters.door_websockets import _OldConnect
+
+        return _OldConnect.called(uri, named)
+
+    return connect.__code__

@@ -72,6 +72,15 @@ class Inside:
         """A replaying context: the recorded WebSocket that this handshake opens, or what it is answered instead."""
         raise NotImplementedError
 
+    # what the door below all doors asks, see `door_sockets`
+
+    def refusal(self, host: str, names: frozenset[str], port: int | None) -> str | None:
+        """Why a host, known by these names, may not be reached past every door; None: it may."""
+        return None
+
+    def reached(self, host: str, names: frozenset[str], port: int | None) -> None:
+        """A host is reached, through a door or past all of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Way:
@@ -110,8 +119,7 @@ def way(host: str, port: int, count: bool = True) -> Way | None:
     if context is None:
         return None
     recording = None if context.replays else context
-    while context is not None and not (context.is_open and context.replays):
-        context = context.outer
+    context = replaying_around(context)
     if context is not None and context.passes(host, port, count):
         context = None
     return Way(recording, context) if recording is not None or context is not None else None
@@ -121,11 +129,23 @@ def standing() -> tuple[Inside | None, Inside | None]:
     """The context that records what happens here, and the one whose tape answers."""
     context = _enclosing() or _only()
     recording = context if context is not None and not context.replays else None
-    while context is not None and not (context.is_open and context.replays):
-        context = context.outer
+    context = replaying_around(context)
     if context is not None and recording is None and context.records_too:
         recording = context
     return recording, context
+
+
+def innermost() -> list[Inside]:
+    """The contexts that what happens here and now may belong to: one, where that is known."""
+    context = _enclosing()
+    return [context] if context is not None else _side_by_side()
+
+
+def replaying_around(context: Inside | None) -> Inside | None:
+    """The context that replays, of this one and those around it."""
+    while context is not None and not (context.is_open and context.replays):
+        context = context.outer
+    return context
 
 
 def _enclosing() -> Inside | None:
@@ -138,15 +158,20 @@ def _enclosing() -> Inside | None:
 
 def _only() -> Inside | None:
     """The innermost context of the process."""
-    with _lock:
-        around = [context.outer for context in _open]
-        innermost = [context for context in _open if context not in around]
-    if len(innermost) <= 1:
-        return innermost[0] if innermost else None
-    names = " and ".join(context.name for context in innermost)
-    if not any(context.replays for context in innermost):
+    contexts = _side_by_side()
+    if len(contexts) <= 1:
+        return contexts[0] if contexts else None
+    names = " and ".join(context.name for context in contexts)
+    if not any(context.replays for context in contexts):
         return None  # two recordings at once: this request belongs to neither, and must not be harmed
     raise MissInterrupt(
         f"{names} are open at once, and a thread that was started in one of them does not say in which\n"
         "  start it with contextvars.copy_context().run, or open one after the other"
     )
+
+
+def _side_by_side() -> list[Inside]:
+    """The innermost contexts of the process."""
+    with _lock:
+        around = [context.outer for context in _open]
+        return [context for context in _open if context not in around]

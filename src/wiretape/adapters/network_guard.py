@@ -1,4 +1,5 @@
-"""Refuses the network to this process while a test runs from its tape, also to code that goes through no door.
+"""Watches the sockets of this process, and refuses the network to a test that runs from its tape: also to code that
+goes through no door.
 
 Internet sockets only, this machine's included: UNIX sockets, pipes and socket pairs are not touched. What is already
 connected stays so. Code that opens its sockets outside of Python's `socket` module is not seen.
@@ -6,6 +7,8 @@ connected stays so. Code that opens its sockets outside of Python's `socket` mod
 
 from __future__ import annotations
 
+import functools
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +16,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from wiretape.adapters.hosts import is_known_provider, is_loopback
 from wiretape.errors import NetworkRefused
@@ -22,42 +26,32 @@ _THIS_MACHINE: Final = ("localhost", "127.0.0.1", "::1")
 _ABSENT: Final = object()
 
 
-class NetworkGuard:
-    """Refuses while it is entered. `allowed`: globs over the host, or over host:port.
-    `providers_only`: every host is allowed that is not a known model provider's.
+class SocketWatch:
+    """Asks `check` before this process reaches out with a socket of Python's. A subclass says what is allowed."""
 
-    `explain` makes the text of the error from what was asked for. `refused` remembers it, for those who swallow errors.
-    """
-
-    def __init__(self, allowed: Sequence[str], explain: Callable[[str], str], providers_only: bool = False) -> None:
-        self._allowed = [glob.strip().lower() for glob in allowed]
-        self._explain = explain
-        self._providers_only = providers_only
-        self._names: dict[str, set[str]] = {}  # address -> the allowed names that it was found under
+    def __init__(self) -> None:
+        self._names: dict[str, set[str]] = {}  # address -> the names that it was found under
         self._exempt = threading.local()
-        self._before: list[tuple[Any, str, Any]] = []
-        self.own_ports: set[int] = set()  # of wiretape's own doors, on this machine
-        self.refused: dict[str, bool] = {}  # what was asked for -> whether it is a model provider's
-
-    # -- what is allowed ---------------------------------------------------------------------------------------------
 
     def check(self, host: str, port: int | None) -> None:
-        """Raises NetworkRefused where a host may not be reached."""
-        __tracebackhide__ = True
-        host = host.strip("[]").partition("%")[0].rstrip(".").lower()
-        if port in self.own_ports and is_loopback(host):
-            return
-        names = {host, *self._names.get(host, ())}
-        if is_loopback(host) or host in ("", "0.0.0.0", "::"):
-            names.update(_THIS_MACHINE)
-        for name in names:
-            if any(fnmatchcase(name, glob) or fnmatchcase(f"{name}:{port}", glob) for glob in self._allowed):
-                return
-        if self._providers_only and not any(is_known_provider(name) for name in names):
-            return
-        asked = host if port is None else f"{host}:{port}"
-        self.refused[asked] = is_known_provider(host)
-        raise NetworkRefused(self._explain(asked))
+        """Raises NetworkRefused where a host may not be reached. A look-up of its name may know no port."""
+        raise NotImplementedError
+
+    def names(self, host: str) -> set[str]:
+        """A host as it was asked for, and the names that its address was found under."""
+        return {host, *self._names.get(host, ())}
+
+    def watched(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+        """What is replaced: (owner, attribute, what makes the replacement of what stands there)."""
+        for name in ("connect", "connect_ex"):
+            yield socket.socket, name, self._connecting
+        for name, place in (("sendto", 1), ("sendmsg", 3)):
+            if hasattr(socket.socket, name):
+                yield socket.socket, name, functools.partial(self._sending, place=place)
+        yield socket, "getaddrinfo", self._looking_up
+        for name in ("gethostbyname", "gethostbyname_ex", "gethostbyaddr"):
+            yield socket, name, self._naming
+        yield socket, "socketpair", self._pairing
 
     def _check_address(self, sock: socket.socket, address: Any) -> None:
         __tracebackhide__ = True
@@ -68,36 +62,8 @@ class NetworkGuard:
         """Names of this machine and addresses ask nobody."""
         __tracebackhide__ = True
         host = _text(name).lower()
-        if host and not is_loopback(host) and not _is_address(host) and host != socket.gethostname().lower():
+        if host and not is_loopback(host) and not is_address(host) and host != socket.gethostname().lower():
             self.check(host, port if isinstance(port, int) else None)
-
-    # -- the patches -------------------------------------------------------------------------------------------------
-
-    def __enter__(self) -> NetworkGuard:
-        for name in ("connect", "connect_ex"):
-            self._patch(socket.socket, name, self._connecting(getattr(socket.socket, name)))
-        for name, place in (("sendto", 1), ("sendmsg", 3)):
-            if hasattr(socket.socket, name):
-                self._patch(socket.socket, name, self._sending(getattr(socket.socket, name), place))
-        self._patch(socket, "getaddrinfo", self._looking_up(socket.getaddrinfo))
-        for name in ("gethostbyname", "gethostbyname_ex", "gethostbyaddr"):
-            self._patch(socket, name, self._naming(getattr(socket, name)))
-        self._patch(socket, "socketpair", self._pairing(socket.socketpair))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for owner, name, before in reversed(self._before):
-            if before is _ABSENT:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, before)
-        self._before.clear()
-
-    def _patch(self, owner: Any, name: str, made: Callable[..., Any]) -> None:
-        self._before.append((owner, name, owner.__dict__.get(name, _ABSENT)))
-        setattr(owner, name, made)
 
     def _connecting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def connect(sock: socket.socket, address: Any) -> Any:
@@ -155,11 +121,79 @@ class NetworkGuard:
             self._exempt.now = False
 
 
+class NetworkGuard(SocketWatch):
+    """Refuses while it is entered. `allowed`: globs over the host, or over host:port.
+    `providers_only`: every host is allowed that is not a known model provider's.
+
+    `explain` makes the text of the error from what was asked for. `refused` remembers it, for those who swallow errors.
+    """
+
+    def __init__(self, allowed: Sequence[str], explain: Callable[[str], str], providers_only: bool = False) -> None:
+        super().__init__()
+        self._allowed = [glob.strip().lower() for glob in allowed]
+        self._explain = explain
+        self._providers_only = providers_only
+        self._before: list[tuple[Any, str, Any]] = []
+        self.own_ports: set[int] = set()  # of wiretape's own doors, on this machine
+        self.refused: dict[str, bool] = {}  # what was asked for -> whether it is a model provider's
+
+    def check(self, host: str, port: int | None) -> None:
+        """Raises NetworkRefused where a host may not be reached."""
+        __tracebackhide__ = True
+        host = plain(host)
+        if port in self.own_ports and is_loopback(host):
+            return
+        names = self.names(host)
+        if is_this_machine(host):
+            names.update(_THIS_MACHINE)
+        for name in names:
+            if any(fnmatchcase(name, glob) or fnmatchcase(f"{name}:{port}", glob) for glob in self._allowed):
+                return
+        if self._providers_only and not any(is_known_provider(name) for name in names):
+            return
+        asked = host if port is None else f"{host}:{port}"
+        self.refused[asked] = is_known_provider(host)
+        raise NetworkRefused(self._explain(asked))
+
+    def __enter__(self) -> NetworkGuard:
+        for owner, name, make in self.watched():
+            self._before.append((owner, name, owner.__dict__.get(name, _ABSENT)))
+            setattr(owner, name, make(getattr(owner, name)))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for owner, name, before in reversed(self._before):
+            if before is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
+        self._before.clear()
+
+
+def plain(host: str) -> str:
+    """A host as it is compared."""
+    return host.strip("[]").partition("%")[0].rstrip(".").lower()
+
+
+def proxies() -> frozenset[str]:
+    """The hosts of the proxies that the environment names: connections to other hosts are made to them."""
+    names = ("http_proxy", "https_proxy", "all_proxy")
+    urls = [os.environ.get(spelled, "") for name in names for spelled in (name, name.upper())]
+    found = [urlsplit(url if "://" in url else f"//{url}").netloc for url in urls if url]
+    return frozenset(plain(place.rpartition("@")[2].rpartition(":")[0] or place) for place in found)
+
+
+def is_this_machine(host: str) -> bool:
+    return is_loopback(host) or host in ("", "0.0.0.0", "::")
+
+
 def _text(host: Any) -> str:
     return host.decode("ascii", "replace") if isinstance(host, bytes) else str(host or "")
 
 
-def _is_address(host: str) -> bool:
+def is_address(host: str) -> bool:
     for family in _INTERNET:
         try:
             socket.inet_pton(family, host.partition("%")[0])

@@ -13,16 +13,21 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from wiretape.errors import UsageError
 
 # The module whose import makes a library usable -> the door for it.
 DOORS = {
+    "socket": "door_sockets",
+    "http.client": "door_http_client",
     "httpx": "door_httpx",
     "httpx2": "door_httpx",
     "urllib3.connectionpool": "door_urllib3",
     "aiohttp": "door_aiohttp",
+    "grpc._channel": "door_native",
+    "grpc.aio._channel": "door_native",
+    "pycurl": "door_native",
     "websockets.protocol": "door_websockets",
     "websockets.asyncio.client": "door_websockets",
     "websockets.sync.client": "door_websockets",
@@ -41,8 +46,11 @@ class Patch(NamedTuple):
 class _Patched(NamedTuple):
     owner: Any
     name: str
-    original: Any
+    stood: Any  # in the owner itself
     ours: Any
+
+
+_INHERITED: Final = object()
 
 
 _lock = threading.RLock()
@@ -76,9 +84,13 @@ def close_doors() -> None:
             return
         sys.meta_path.remove(_FINDER)
         for patches in _patched.values():
-            for owner, name, original, ours in reversed(patches):
-                if owner.__dict__.get(name) is ours:  # else another tool patched after us: ours lets everything pass
-                    setattr(owner, name, original)
+            for owner, name, stood, ours in reversed(patches):
+                if _standing(owner, name) is not ours:  # another tool patched after us: ours lets everything pass
+                    continue
+                if stood is _INHERITED:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, stood)
         _patched.clear()
 
 
@@ -90,16 +102,21 @@ def _patch(name: str, module: ModuleType) -> None:
         done = _patched[name] = []
         try:
             for patch in door.patches(module):
-                original = patch.owner.__dict__[patch.name]
-                ours = patch.make(original)
+                stood = _standing(patch.owner, patch.name)
+                ours = patch.make(getattr(patch.owner, patch.name) if stood is _INHERITED else stood)
                 setattr(patch.owner, patch.name, ours)
-                done.append(_Patched(patch.owner, patch.name, original, ours))
+                done.append(_Patched(patch.owner, patch.name, stood, ours))
         except (AttributeError, KeyError) as error:
             version = getattr(module, "__version__", "of this version")
             raise UsageError(
                 f"wiretape does not know how to stand behind {name} {version}: it has no {error}\n"
                 "  use another version of it, or wiretape's commands `record` and `replay`, which need no patch"
             ) from None
+
+
+def _standing(owner: Any, name: str) -> Any:
+    """An attribute as its owner itself has it. A function's code is in no `__dict__`."""
+    return getattr(owner, name) if name == "__code__" else owner.__dict__.get(name, _INHERITED)
 
 
 class _Finder(MetaPathFinder):

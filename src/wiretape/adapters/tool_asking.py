@@ -14,6 +14,7 @@ from typing import Final
 
 import orjson
 
+from wiretape.adapters.http1_sockets import led
 from wiretape.adapters.tool_route import ANSWERED, DONE, JSON, RUN, VARIABLE, tool_path
 from wiretape.errors import MissError
 from wiretape.model.jsonvalue import Json
@@ -107,7 +108,8 @@ class Outside:
 
     def _sent(self, connection: HTTPConnection, method: str, path: str, data: bytes) -> tuple[int, bytes]:
         try:
-            connection.request(method, path, data, _HEADERS)
+            with led(connection):  # it is no call of the program's
+                connection.request(method, path, data, _HEADERS)
             response: HTTPResponse = connection.getresponse()
             body = response.read()
         except BaseException:

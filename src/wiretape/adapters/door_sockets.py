@@ -1,0 +1,40 @@
+"""The door below all doors: what reaches out with a socket of its own, and so is on no tape and answered from none.
+
+A replay refuses it, a recording names it. This machine is free, and so is what a library with a door opens for a
+request that goes on to the network. Code that opens its sockets outside of Python's `socket` module is not seen.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from wiretape.adapters.inside import innermost, replaying_around
+from wiretape.adapters.network_guard import SocketWatch, is_this_machine, plain
+from wiretape.adapters.patching import Patch
+from wiretape.errors import NetworkRefused
+
+
+class Watch(SocketWatch):
+    """Asks the contexts that are open. A thread may belong to any of several: a name may be looked up for each of them,
+    a connection is made where none of them forbids it."""
+
+    def check(self, host: str, port: int | None) -> None:
+        __tracebackhide__ = True
+        host = plain(host)
+        if is_this_machine(host):
+            return
+        names = frozenset(self.names(host))
+        contexts = innermost()
+        replaying = [around for one in contexts if (around := replaying_around(one)) is not None]
+        refused = [said for one in replaying if (said := one.refusal(host, names, port)) is not None]
+        if refused and (port is not None or len(refused) == len(contexts)):
+            raise NetworkRefused(refused[0])
+        for context in contexts:
+            context.reached(host, names, port)
+
+
+WATCH = Watch()
+
+
+def patches(module: ModuleType) -> list[Patch]:
+    return [Patch(owner, name, make) for owner, name, make in WATCH.watched()]
