@@ -60,6 +60,7 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     from wiretape.adapters.replaying import Replaying
     from wiretape.adapters.settings import load_settings
     from wiretape.cli import replay
+    from wiretape.cli.debugging import from_here
     from wiretape.cli.tapes import link
     from wiretape.views.figures import count
 
@@ -68,7 +69,9 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     replay.check(options)
     session = replay.session_of(options, asked.argv)
     session.program = replay.typed(asked.argv)
-    debugger = _debugger(f"{Path(asked.argv[0]).name} against {tape}", "replay", link(tape, session.tapes[0]).run)
+    debugger = _debugger(
+        f"{Path(asked.argv[0]).name} against {from_here(tape)}", "replay", link(tape, session.tapes[0]).run
+    )
     opened, why_closed = replay.authority_of(None)
     live_tape = LiveTape(Path(tape), load_settings(Path.cwd()).redact, _trouble)
     with Desk(debugger) as desk, closing(live_tape):
@@ -104,11 +107,12 @@ def debug_recorded(asked: Asked) -> int:
     record.need_mitmproxy()
     from wiretape.adapters.live_desk import Desk
     from wiretape.adapters.mitm_holding import HoldingAddon
+    from wiretape.cli.debugging import from_here
     from wiretape.cli.record_report import LiveReport
 
     assert asked.output is not None
     options = record.Options(asked.output, hosts=asked.hosts, upstream=asked.upstream, force=asked.force)
-    debugger = _debugger(f"{Path(asked.argv[0]).name} onto {asked.output}", "record", None)
+    debugger = _debugger(f"{Path(asked.argv[0]).name} onto {from_here(str(asked.output))}", "record", None)
     addons: list[HoldingAddon] = []
 
     class Watched(LiveReport):

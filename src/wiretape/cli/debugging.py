@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from functools import cached_property
@@ -39,6 +40,16 @@ def debugger_of(opened: Opened) -> Debugger:
     return Debugger(opened.run, known, [_note(document) for document in file.read()], _Keeper(file))
 
 
+def from_here(path: str) -> str:
+    """A tape's path from the working directory, where that is shorter."""
+    if path == "-":
+        return path
+    try:
+        return min(path, os.path.relpath(path), key=len)
+    except (OSError, ValueError):  # the working directory is gone, or on another drive
+        return path
+
+
 def known_of(opened: Opened) -> Known:
     """What is known of a tape, asked for when it is needed."""
     run = opened.run
@@ -51,7 +62,7 @@ def known_of(opened: Opened) -> Known:
         return why(step, run)
 
     return Known(
-        name=opened.name,
+        name=from_here(opened.name),
         started=opened.tape.header.started,
         exchanges={exchange.number: exchange for exchange in opened.tape.exchanges},
         why=why,

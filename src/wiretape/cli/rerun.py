@@ -133,7 +133,7 @@ def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact
 
     def show(row: Row) -> None:
         came.append(row)
-        console.print(rerun_line(rerun_call(row)), soft_wrap=True)
+        console.print(rerun_line(rerun_call(row), console.width), soft_wrap=True)
 
     def trouble(text: str) -> None:
         click.echo(f"wiretape: {text}", err=True)

@@ -130,7 +130,7 @@ def _tape(debugger: Debugger) -> tuple[Part, ...]:
         many(len(run.agents), "agent"),
         many(len(run.tool_uses), "tool call"),
     )
-    said = [f"{known.name}: {', '.join(held)}"]
+    said = [known.name, ", ".join(held)]  # a path may be long: the figures stay in one piece
     if run.side_calls:
         said.append(f"{many(len(run.side_calls), 'side call')} outside the loop")
     if run.other_exchanges:

@@ -73,6 +73,11 @@ class RerunReport(_Model):
     wrote: str | None = None
     gaps: tuple[str, ...] = ()
 
+    @property
+    def lacks_results(self) -> bool:
+        """Whether a run ended because nobody could say what a tool gives."""
+        return any(stop.why.startswith("nothing answers") for stop in self.stopped)
+
 
 def build_rerun_report(
     tape: str,

@@ -54,5 +54,5 @@ class _ForkView:
         for stop in self.report.stopped:
             after = f" after call {stop.after}" if stop.after is not None else ""
             yield sentence(f"stopped{after}: {visible(stop.why)}", "bold red")
-        if any("nothing answers" in stop.why for stop in self.report.stopped):
+        if self.report.lacks_results:
             yield Indented(Text("--result TEXT gives what the tool says, --tools FILE.py has functions that answer"), 2)

@@ -29,11 +29,11 @@ _OWN = {
 }
 
 
-def rerun_line(row: RerunCall, agents: int = 8) -> Text:
+def rerun_line(row: RerunCall, width: int = 80, agents: int = 8) -> Text:
     """One line for a call, while a live rerun is under way."""
     text = Text.assemble((_head(row, agents), _STYLES.get(row.outcome, "dim")))
     said = row.parts or ", ".join(tool.name for tool in row.asks) or row.said
-    return text.append(clip(said, 60))
+    return text.append(clip(said, max(_NARROWEST, width - text.cell_len)))
 
 
 def _head(row: RerunCall, agents: int) -> str:
@@ -57,6 +57,8 @@ class RerunView:
         for stop in report.stopped:
             after = f" after call {stop.after}" if stop.after is not None else ""
             yield sentence(f"stopped{after}: {visible(stop.why)}", "bold red")
+        if report.lacks_results:
+            yield sentence("  --tools FILE.py has functions that answer what the tape cannot")
         for gap in report.gaps:
             yield sentence(f"the tape is incomplete, and only what is there was compared: {one_line(gap)}", "bold red")
         yield sentence(_summary(report), "bold green" if report.equal and not report.gaps else "bold red")
@@ -65,7 +67,7 @@ class RerunView:
         head = _head(row, agents)
         room = max(_NARROWEST, width - cell_len(head))
         style = _STYLES.get(row.outcome, "dim")
-        for position, line in enumerate(_lines(console, "; ".join(_said(row)), room)):
+        for position, line in enumerate(_lines(console, "; ".join(_said(row, self._report.live is not None)), room)):
             line.rstrip()
             shown = Text.assemble((head if not position else " " * cell_len(head), style), line)
             shown.rstrip()
@@ -84,7 +86,8 @@ def _lines(console: Console, text: str, room: int) -> list[Text]:
     return list(Text(visible(text)).wrap(console, room, overflow="fold")) or [Text("")]
 
 
-def _said(row: RerunCall) -> Iterator[str]:
+def _said(row: RerunCall, live: bool) -> Iterator[str]:
+    """`live`: what a model says now is another thing than what the tape has."""
     if row.note:
         yield row.note
     if row.tier == "masked":
@@ -94,8 +97,10 @@ def _said(row: RerunCall) -> Iterator[str]:
     if row.parts:
         asks = ", ".join(f"{tool.name}({clip(tool.arguments, 40)})" for tool in row.asks)
         yield f"the runs part: {row.parts}: {asks or clip(row.said, 60)}"
-    elif row.outcome == "new":
-        yield "asks for " + ", ".join(tool.name for tool in row.asks) if row.asks else f"says {clip(row.said, 60)}"
+    elif row.outcome == "new" and row.asks:
+        yield "asks for " + ", ".join(tool.name for tool in row.asks)
+    elif row.outcome == "new" or (live and row.said and not row.asks):
+        yield f"says {clip(row.said, 60)}"
 
 
 def _own(given: tuple[RerunGiven, ...]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from wiretape.cli.debug_lines import converse, fitting
-from wiretape.cli.debugging import open_debugger
+from wiretape.cli.debugging import from_here, open_debugger
 from wiretape.cli.main import main
 
 CAPTURES = Path(__file__).parent.parent.parent.parent / "captures"
@@ -47,6 +47,22 @@ def type_lines(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
         return line
 
     monkeypatch.setattr("builtins.input", ask)
+
+
+def test_a_tape_is_named_from_here_and_its_figures_stay_in_one_piece(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / "a-directory-with-quite-a-long-name" / "and-another-one-below-it-that-is-no-shorter"
+    deep.mkdir(parents=True)
+    tape = str(shutil.copy(CAPTURES / "subagents.tape", deep))
+    monkeypatch.chdir(deep)
+    for path in (tape, "subagents.tape"):
+        lines = run(capsys, path, "--batch", "info tape")[1].splitlines()
+        assert lines[:2] == ["subagents.tape", "4 calls, 1 turn, 2 agents, 2 tool calls"]
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, tape, "--batch", "info tape")[1].splitlines()[-2] == "4 calls, 1 turn, 2 agents, 2 tool calls"
+    assert from_here(str(tmp_path / "x.tape")) == "x.tape"
+    assert from_here("x.tape") == "x.tape"
 
 
 def test_a_batch_breaks_continues_and_prints(tape: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,6 +65,7 @@ def test_a_live_rerun_at_80_columns() -> None:
         "         recorded  Seven degrees.",
         "         live      Nine degrees.",
         r"stopped after call 3: nothing answers \x1b[31mboom({})",
+        "  --tools FILE.py has functions that answer what the tape cannot",
         "4 calls (1 given, 1 new, 1 not reached, 1 differs): the runs part at call 1;",
         "recorded as new.tape",
     ]
@@ -80,6 +81,18 @@ def test_a_narrow_terminal_wraps_without_losing_a_word() -> None:
     lines = printed(None, 50)
     assert all(len(line) <= 50 for line in lines)
     assert "sets temperature anew" in " ".join(" ".join(lines).split())
+
+
+def test_a_live_rerun_shows_what_the_model_says_now() -> None:
+    row = Row(2, 0, "root", "openai.chat", "equal", said="It rains. " * 20)
+    live = build_rerun_report("x.tape", "http://127.0.0.1:9/v1", False, [row], [], None)
+    for made, says in ((live, True), (live.model_copy(update={"live": None}), False)):
+        file = io.StringIO()
+        console = make_console(file=file)
+        console.print(RerunView(made))
+        assert ("    2  root  equal        says It rains. It rains." in file.getvalue()) is says
+    assert len(rerun_line(rerun_call(row), 80).plain) <= 80
+    assert len(rerun_line(rerun_call(row), 120).plain) > 100
 
 
 def test_a_line_for_each_call_while_it_goes_on() -> None:
