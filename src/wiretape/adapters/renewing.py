@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from urllib.parse import urlsplit
 
+from wiretape.adapters.tool_within import asked_within
 from wiretape.model.http import Ended, Exchange
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.report import ReplayReport
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, Injected, LiveRequest, Miss
 from wiretape.tape.splice import Entry, Fresh, Kept
-from wiretape.wire.tool_exchange import ToolAnswer, answer_body, is_tool_exchange
+from wiretape.wire.tool_exchange import ToolAnswer, answer_body
 
 _LOST = (None, Ended.RECORDER_STOPPED)
 
@@ -101,12 +102,7 @@ class Renewing:
         kept = set(self.kept)
         changed = {miss.nearest.exchange for miss in self.session.misses if miss.nearest is not None}
         exchanges = [exchange for tape in self.session.tapes for exchange in tape.exchanges]
-        tools = [exchange for exchange in exchanges if exchange.number in kept and is_tool_exchange(exchange)]
-        return [
-            one.number
-            for one in exchanges
-            if one.number not in kept and one.number not in changed and any(_began_within(one, tool) for tool in tools)
-        ]
+        return [number for number in asked_within(exchanges, kept) if number not in kept | changed]
 
     def order(self, fresh: Mapping[int, Exchange]) -> list[Entry]:
         """How the run went, for the new tape; `fresh` are the recorded live calls by their numbers.
@@ -124,8 +120,3 @@ class Renewing:
             noted = {number for kept, number in self._order if kept}
             # Last: a fresh call stands behind all that is named before it.
             return entries + [Kept(number) for number in (*self.kept, *self.within_kept) if number not in noted]
-
-
-def _began_within(one: Exchange, tool: Exchange) -> bool:
-    ended = tool.ended_at if tool.ended_at is not None else tool.at
-    return one.number > tool.number and tool.at <= one.at < ended

@@ -164,15 +164,15 @@ class Call:
     def begun(cls, shape: Shape, args: Sequence[Any], kwargs: dict[str, Any]) -> Call | None:
         """None where no context is open."""
         recording, replaying = standing()
-        around = outside()
-        if recording is None and replaying is None and around is None:
+        if recording is None and replaying is None and outside() is None:
             return None
         asked = shape.arguments(args, kwargs)
         answer = replaying.tool_answer(shape.name, asked) if replaying is not None else None
         if recording is replaying and answer is not None:
             return cls(shape, answer, ())  # it is on the tape that goes on
         taken: list[TakenCall] = []
-        if answer is None and around is not None:
+        around = outside() if answer is None else None  # a context inside the program goes first
+        if around is not None:
             told = around.ask(shape.name, asked)
             if isinstance(told, ToolAnswer):
                 answer = told

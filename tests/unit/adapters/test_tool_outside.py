@@ -253,6 +253,18 @@ def test_in_a_replay_that_leads_nowhere_no_tool_runs(monkeypatch: pytest.MonkeyP
     assert ran == []
 
 
+def test_a_context_inside_answers_whatever_is_wrong_outside(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with recorded(tape, monkeypatch):
+        weather("Bern")
+    ran.clear()
+    monkeypatch.setenv(VARIABLE, "replay+http://127.0.0.1/")
+    with wiretape.replay(tape):
+        assert weather("Bern")["degrees"] == 4
+    with wiretape.record(tape.with_name("other.tape")), pytest.raises(wiretape.MissError, match="leads nowhere"):
+        weather("Bern")  # nobody answers: it would run in a replay
+    assert ran == []
+
+
 def test_a_context_in_the_child_goes_first_and_a_recording_around_it_hears_what_runs(
     tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
