@@ -16,6 +16,7 @@ from typing import TypeAlias
 from wiretape.errors import UsageError
 
 Tag: TypeAlias = Callable[[], int | None]
+Start: TypeAlias = Callable[..., "subprocess.Popen[bytes]"]
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 # A terminal sends these to the whole foreground process group: the child has them already.
@@ -64,19 +65,23 @@ def find_command(argv: Sequence[str], environ: Mapping[str, str]) -> str:
 
 
 def run_child(
-    argv: Sequence[str], environ: Mapping[str, str], stdout: int | None = None, tag: Tag | None = None
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    stdout: int | None = None,
+    tag: Tag | None = None,
+    start: Start = subprocess.Popen,
 ) -> int:
     """Run a program to its end and return its exit code: 128 + n where signal n ended it.
 
     `stdout`: a descriptor for what it prints, if not ours. `tag`: what marks each line of it; both streams are pipes to
-    the program then.
+    the program then. `start`: what starts it, if not `subprocess.Popen` itself; called alike.
 
     Signals sent to this process are passed on to it; this process ends only after it.
     """
     program = find_command(argv, environ)
     with _signals_passed_on() as child:
         try:
-            child.process = subprocess.Popen(
+            child.process = start(
                 [argv[0], *argv[1:]],
                 executable=program,
                 env=dict(environ),

@@ -72,6 +72,7 @@ class Gate:
         self._behind: dict[tuple[str, int], asyncio.StreamWriter] = {}  # our connections to the opener -> clients
         self._on_outcome = on_outcome
         self._told: set[str] = set()
+        self.asked: set[str] = set()  # hosts, as they were asked for
         self._server_port = server_port
         self._globs = [glob.lower() for glob in let_through]
 
@@ -102,6 +103,7 @@ class Gate:
             host, _, port = head.target.rpartition(":")
             if not host or not port.isdecimal():
                 raise ValueError(f"CONNECT {head.target} names no host and port")
+            self.asked.add(host.strip("[]").lower())
             await self._tunnel(host.strip("[]").lower(), int(port), reader, writer)
             return
         if not head.target.lower().startswith("http://"):
@@ -109,6 +111,7 @@ class Gate:
             return
         parts = urlsplit(head.target)
         host, port_number = (parts.hostname or "").lower(), parts.port or 80
+        self.asked.add(host)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         if self._is_server(host, port_number):
             await self._to_server(head, path, reader, writer)
@@ -180,7 +183,7 @@ class Gate:
                 there_writer.write(begun)
             else:
                 writer.write(_ESTABLISHED)
-            await _both_ways(reader, writer, there_reader, there_writer)
+            await both_ways(reader, writer, there_reader, there_writer)
         finally:
             self._behind.pop(own, None)
             with suppress(OSError):
@@ -200,6 +203,16 @@ class Gate:
             self._missed(what, f"a connection to {host}:{port} came to nothing: {why}\n{self._by_its_url(host, port)}")
         else:
             self._session.refused(what, why)
+
+    def met_nobody(self, host: str, port: int) -> None:
+        """A sealed program went straight to a port at which it meets nobody."""
+        what = f"connection to {host}:{port}"
+        if self._serves_models(host, port):
+            went = f"a connection to {host}:{port} went past the variables and was refused: nothing of it is met there"
+            scheme = "http" if self._session.knows_plain(host, port) else "https"
+            self._missed(what, f"{went}\n{self._by_its_url(host, port, scheme)}")
+        else:
+            self._session.refused(what, f"refused, as is all that no --pass names (--pass {host}:{port})")
 
     def _is_server(self, host: str, port: int) -> bool:
         return port == self._server_port and host in ("127.0.0.1", "localhost")
@@ -225,9 +238,9 @@ class Gate:
             self._told.add(what)
             self._on_outcome(missed)
 
-    def _by_its_url(self, host: str, port: int) -> str:
+    def _by_its_url(self, host: str, port: int, scheme: str = "https") -> str:
         """How else to lead a program here."""
-        theirs = f"https://{f'[{host}]' if ':' in host else host}" + ("" if port == 443 else f":{port}")
+        theirs = f"{scheme}://{f'[{host}]' if ':' in host else host}" + ("" if port == 443 else f":{port}")
         own = f"http://127.0.0.1:{self._server_port}{route_path(theirs)}"
         variables = " or ".join(variables_of(host))
         read = f", or let it read {variables}, which wiretape sets" if variables else ""
@@ -261,7 +274,7 @@ class Gate:
                 writer.write(_ESTABLISHED)
             else:
                 there_writer.write(first)
-            await _both_ways(reader, writer, there_reader, there_writer)
+            await both_ways(reader, writer, there_reader, there_writer)
         finally:
             with suppress(OSError):
                 there_writer.close()
@@ -280,7 +293,7 @@ async def _read_head(reader: asyncio.StreamReader, begun: bytes = b"") -> _Head 
     return _Head(method.upper(), target, version, tuple(lines))
 
 
-async def _both_ways(
+async def both_ways(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
     there_reader: asyncio.StreamReader,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import Any
@@ -15,6 +15,8 @@ from wiretape.adapters.interposing import Interpose
 from wiretape.adapters.listening import listen, serve
 from wiretape.adapters.opening import Authority, TlsOpener
 from wiretape.adapters.routes import base_url_variables
+from wiretape.adapters.sealed_door import StraightDoor, straight_ports
+from wiretape.adapters.sealing import EVERYWHERE, Seal, make_seal
 from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.tool_serving import ToolApp
 from wiretape.replay.session import ReplaySession
@@ -58,7 +60,8 @@ class Replaying:
 
     `authority`: TLS is opened in its name; without one it stays closed, and `why_closed` says in a miss what would
     open it. `interpose` stands between answers and what is sent. `trouble` is told of what went wrong on the way.
-    `lock` guards a session that others ask, too.
+    `lock` guards a session that others ask, too. `sealed`: there is a network, `seal`, for programs to be started in,
+    that has both ports and leads nowhere else; UsageError where there can be none.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class Replaying:
         why_closed: str = "",
         trouble: Callable[[str], None] = lambda text: None,
         lock: AbstractContextManager[Any] | None = None,
+        sealed: bool = False,
     ) -> None:
         self._session = session
         self._authority = authority
@@ -87,6 +91,8 @@ class Replaying:
         self.opener = self._made_opener(authority)
         everything = authority is not None and authority.everything
         self._gate = Gate(session, self.port, let_through, on_outcome, self.opener, everything, why_closed)
+        self.seal = self._made_seal(let_through) if sealed else None
+        self._door = StraightDoor(self._gate, self.gate_port, session, let_through, trouble)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()
@@ -116,6 +122,17 @@ class Replaying:
         self._thread.join()
         if self.opener is not None:
             self.opener.stop()
+        if self.seal is not None:
+            self.seal.close()
+
+    @property
+    def straight(self) -> dict[str, int]:
+        """Connections that a sealed program opened past its variables and that were led here, by `host:port`."""
+        return {place: count for place, count in self._door.came.items() if place not in self._session.passed}
+
+    def _made_seal(self, let_through: Sequence[str]) -> Seal:
+        here = [("127.0.0.1", port) for port in (self.port, self.gate_port)]
+        return make_seal([*here, *((EVERYWHERE, port) for port in straight_ports(let_through))])
 
     def _made_opener(self, authority: Authority | None) -> TlsOpener | None:
         return TlsOpener(authority.directory, self.port, self._came_to_nothing, self._trouble) if authority else None
@@ -136,8 +153,20 @@ class Replaying:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._ready.set()  # both sockets listen already: early connections wait in their queues
         await asyncio.gather(
-            serve(self._app, self._listening, self._stop), self._gate.serve(self._gate_listening, self._stop)
+            serve(self._app, self._listening, self._stop),
+            self._gate.serve(self._gate_listening, self._stop),
+            *self._serving_inside(self._stop),
         )
+
+    def _serving_inside(self, stop: asyncio.Event) -> list[Coroutine[Any, Any, None]]:
+        if self.seal is None:
+            return []
+        server, gate, *straight = self.seal.listening
+        return [
+            serve(self._app, server, stop),
+            self._gate.serve(gate, stop),
+            self._door.serve(self.seal, straight, stop),
+        ]
 
 
 def dummy_keys(environ: Mapping[str, str], session: ReplaySession) -> dict[str, str]:

@@ -99,6 +99,8 @@ class Settings(BaseModel):
     """How old a tape may be that is replayed: days, or "30d", "12h", "2w"."""
     max_age_action: Literal["warn", "fail"] = "warn"
     """What an older one does."""
+    sealed: bool = False
+    """Whether `wiretape replay` gives programs a network in which there is nothing but the replay."""
     lint: LintSettings = LintSettings()
     check: CheckSettings = CheckSettings()
 
@@ -146,6 +148,8 @@ def _first_fault(error: ValidationError) -> str:
         return f"{key}: {fault['ctx']['error']}"
     if fault["type"] == "literal_error":
         return f"{key} must be {fault['ctx']['expected']}"
+    if fault["type"] == "bool_type":
+        return f"{key} must be true or false"
     return f'{key} must be a list of strings, such as {key} = ["…"]'
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _CMD = "wiretape.cmd"
 _TAPES = (".tape", ".tape.zst")
-_FLAGS = ("--repeat", "--proxy", "--no-proxy", "-v", "--verbose", "--tag")
+_FLAGS = ("--repeat", "--proxy", "--no-proxy", "-v", "--verbose", "--tag", "--sealed", "--no-sealed")
 
 
 class _WithProgram(click.Command):
@@ -79,6 +79,7 @@ class Options:
     report: Path | None = None
     verbose: bool = False
     tag: bool = False
+    sealed: bool | None = None  # None: as the settings say
 
 
 @click.command(cls=_WithProgram)
@@ -87,7 +88,13 @@ class Options:
 @click.option(
     "--fault", "faults", metavar="SPEC", multiple=True, help="Inject a fault: 429@3, cut@2:event=5, slow@*:x10."
 )
-@click.option("--pass", "let_through", metavar="GLOB", multiple=True, help="Let this host through (the agent's tools).")
+@click.option(
+    "--pass",
+    "let_through",
+    metavar="GLOB",
+    multiple=True,
+    help="Let this host, or host:port, through (the agent's tools).",
+)
 @click.option(
     "--tier",
     type=click.Choice(["exact", "normalized", "masked", "position"]),
@@ -103,6 +110,11 @@ class Options:
     default=None,
     help="Open TLS to every host (needs mitmproxy), or to none (default: where a model is asked for).",
 )
+@click.option(
+    "--sealed/--no-sealed",
+    default=None,
+    help="Give CMD a network in which there is wiretape alone, or not (default: as `sealed` in the settings). Linux.",
+)
 @click.option("--report", type=click.Path(path_type=Path), help="Write what happened to this file, as JSON.")
 @click.option("--tag", is_flag=True, help="Mark each line that CMD prints with the call answered last: [3] text.")
 @click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD; strays and other answers, too.")
@@ -113,6 +125,7 @@ def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
     CMD's base-URL variables point at the replay server, its proxy variables at a port that lets no connection out:
     what obeys them reaches no model, and no host that no --pass names. A program that insists on its provider's own
     address is answered there, in TLS, if mitmproxy is installed. What matched, but not exactly, is listed as drift.
+    With --sealed (Linux) a program that obeys neither is led there, too, and has no network beside.
 
     Exit code: CMD's own, if it is not 0; else 3 if a request had no recorded answer, or if nothing of the tape was
     played; else 0. Without CMD the server runs until Ctrl-C, and prints the lines that lead another shell to it.
@@ -134,6 +147,7 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
     if argv:
         session.program = typed(argv)
     opened, why_closed = authority_of(options.proxy)
+    sealed = _is_sealed(options, argv)
     tags = CallTags() if options.tag else None
     with LiveLines(session, options.verbose) as lines:
         replaying = Replaying(
@@ -147,14 +161,30 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
             let_through=options.let_through,
             on_outcome=lines.show,
             interpose=_noting(tags) if tags is not None else None,
+            sealed=sealed,
         )
         with replaying:
             code = _run(replaying, argv, session, options, tags)
-    report = session.report()
-    summary(report, argv, code)
+    report = session.report().model_copy(update={"straight": replaying.straight})
+    summary(report, argv, code, sealed)
     if options.report is not None:
         _write(options.report, report)
     return code or (MissError.exit_code if report.missed or (argv and unplayed(report)) else 0)
+
+
+def _is_sealed(options: Options, argv: Sequence[str]) -> bool:
+    """Whether the program gets a network of its own; where there is none, that nothing is sealed is said."""
+    from wiretape.adapters.settings import load_settings
+
+    wanted = options.sealed if options.sealed is not None else load_settings(Path.cwd()).sealed
+    if wanted and not argv:
+        if options.sealed:
+            raise UsageError("--sealed needs a program to seal: wiretape replay TAPE --sealed -- CMD")
+        click.echo(
+            "wiretape: `sealed` in the settings holds for programs, and here is none: nothing is sealed", err=True
+        )
+        return False
+    return wanted
 
 
 def _noting(tags: CallTags) -> Interpose:
@@ -252,11 +282,14 @@ def _run(
     replaying: Replaying, argv: Sequence[str], session: ReplaySession, options: Options, tags: CallTags | None
 ) -> int:
     """Until the program ends, or until Ctrl-C where there is none."""
+    import subprocess
+
     from wiretape.adapters.child import run_child
 
+    start = replaying.seal.start if replaying.seal is not None else subprocess.Popen
     with led_here(replaying, argv, session, options.verbose) as (prepared, variables):
         if argv:
-            return run_child(prepared, {**os.environ, **variables}, tag=tags)
+            return run_child(prepared, {**os.environ, **variables}, tag=tags, start=start)
     _print_exports(variables)
     proxy = f", as a proxy on http://127.0.0.1:{replaying.gate_port}," if options.proxy else ""
     click.echo(f"wiretape: replaying on http://127.0.0.1:{replaying.port}{proxy} until Ctrl-C", err=True)
@@ -275,7 +308,8 @@ def led_here(
     from wiretape.adapters.surroundings import look_around
     from wiretape.cli.settings_lines import say_settings, say_what_goes_past
 
-    say_what_goes_past(argv, "past the tape and at your cost")
+    if replaying.seal is None:
+        say_what_goes_past(argv, "past the tape and at your cost")
     around = look_around(argv, os.environ, Path.cwd())
     variables = replaying.variables(around.environ)
     with TemporaryDirectory(prefix="wiretape-") as scratch:
@@ -301,7 +335,7 @@ def _wait_for_stop() -> None:
     stop.wait()
 
 
-def summary(report: ReplayReport, argv: Sequence[str], code: int) -> None:
+def summary(report: ReplayReport, argv: Sequence[str], code: int, sealed: bool = False) -> None:
     from wiretape.views.replay_view import Unreached, replay_view
     from wiretape.views.terminal import make_console
 
@@ -313,7 +347,8 @@ def summary(report: ReplayReport, argv: Sequence[str], code: int) -> None:
         said = f"{Path(argv[0]).name} exited with {code} before any call reached wiretape"
         console.print(said, style="bold yellow", soft_wrap=True)
     else:
-        console.print(Unreached(report, typed(argv), failed=bool(argv) and unplayed(report)), crop=False)
+        failed = bool(argv) and unplayed(report)
+        console.print(Unreached(report, typed(argv), failed, sealed), crop=False)
 
 
 def _write(path: Path, report: ReplayReport) -> None:

@@ -90,6 +90,7 @@ class ReplayReport(_Model):
     """`left_over`: recorded answers that nobody asked for; `sockets`: recorded WebSockets that nobody opened.
 
     `injected`: the faults that were asked for and came; `not_injected`: those that no attempt came up for.
+    `straight`: connections that a sealed program opened past its variables and that were led here, by `host:port`.
     """
 
     tapes: str
@@ -102,6 +103,7 @@ class ReplayReport(_Model):
     sockets: int = 0
     injected: tuple[Mishap, ...] = ()
     not_injected: tuple[str, ...] = ()
+    straight: dict[str, int] = {}
 
     @property
     def drifted_calls(self) -> int:

@@ -32,6 +32,9 @@ def replay_view(report: ReplayReport) -> RenderableType:
         lines.append(_row("strayed" if not position else "", f"{stray.what}{times}{note}"))
     for position, (host, connections) in enumerate(report.passed.items()):
         lines.append(_row("let through" if not position else "", f"{host} ({_count(connections, 'connection')})"))
+    for position, (host, connections) in enumerate(report.straight.items()):
+        went = f"{host} ({_count(connections, 'connection')}), past the variables; unsealed it is the real host"
+        lines.append(_row("led here" if not position else "", went))
     if report.left_over:
         lines.append(_row("left over", f"{_names(report.left_over)} not asked for"))
     if report.sockets:
@@ -40,10 +43,14 @@ def replay_view(report: ReplayReport) -> RenderableType:
 
 
 class Unreached:
-    """What to check where no call reached the replay. `program`: as a person would type it; empty: none was run."""
+    """What to check where no call reached the replay. `program`: as a person would type it; empty: none was run.
 
-    def __init__(self, report: ReplayReport, program: str, failed: bool) -> None:
+    `sealed`: it had no way to its model.
+    """
+
+    def __init__(self, report: ReplayReport, program: str, failed: bool, sealed: bool = False) -> None:
         self._report = report
+        self._sealed = sealed
         self._program = program
         self._failed = failed
 
@@ -61,7 +68,11 @@ class Unreached:
             yield "Does it read one of them, or has it a setting for the base URL?"
             return
         yield "Does the program read a *_BASE_URL variable, or has it a setting for the base URL?"
-        yield "Does it obey proxy variables? If it does neither, it may have called its model live."
+        if self._sealed:
+            yield "It was sealed: what it tried to reach is listed above."
+        else:
+            yield "Does it obey proxy variables? If it does neither, it may have called its model live."
+            yield "--sealed leads it here all the same (on Linux), or says what it tried to reach."
         yield f"wiretape doctor -- {self._program} says what is known of it and what is set for it."
         yield f"Serve without a program (wiretape replay {self._report.tapes}) and give it the printed address by hand."
 

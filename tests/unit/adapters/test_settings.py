@@ -38,7 +38,7 @@ def test_an_unknown_key_is_named_with_the_known_ones(tmp_path: Path) -> None:
     path = write(tmp_path, "[tool.wiretape]\nmasks = []\n")
     with pytest.raises(UsageError) as caught:
         load_settings(tmp_path)
-    known = "check, hosts, lint, mask, max_age, max_age_action, redact"
+    known = "check, hosts, lint, mask, max_age, max_age_action, redact, sealed"
     assert str(caught.value) == f"{path}: [tool.wiretape]: unknown key 'masks'; known keys: {known}"
 
 
@@ -113,6 +113,7 @@ def test_max_age_is_a_number_of_days_or_a_spelled_age(value: str, read: object, 
         ('max_age = "soon"', "max_age: 'soon' is no age"),
         ("max_age = true", "max_age: True is no age"),
         ("max_age = [30]", r"max_age: \[30\] is no age"),
+        ('sealed = "yes"', "sealed must be true or false"),
         ('max_age_action = "shout"', "max_age_action must be 'warn' or 'fail'"),
     ],
 )

@@ -214,6 +214,8 @@ def test_connections_to_one_host_that_were_not_opened_are_one_miss() -> None:
                 "    setting for the base URL?",
                 "  - Does it obey proxy variables? If it does neither, it may",
                 "    have called its model live.",
+                "  - --sealed leads it here all the same (on Linux), or says",
+                "    what it tried to reach.",
                 "  - wiretape doctor -- python a.py says what is known of it",
                 "    and what is set for it.",
                 "  - Serve without a program (wiretape replay hand.tape) and",
@@ -240,6 +242,15 @@ def test_the_advice_to_a_person_whose_calls_did_not_come_fits_the_screen(
     report = session(exchange(1, chat(user("a")), "one")).report()
     Console(file=out, width=60, color_system=None, highlight=False).print(Unreached(report, program, failed))
     assert out.getvalue().splitlines() == lines
+
+
+def test_what_a_sealed_program_tried_is_no_question() -> None:
+    out = io.StringIO()
+    report = session(exchange(1, chat(user("a")), "one")).report()
+    Console(file=out, width=60).print(Unreached(report, "python a.py", failed=True, sealed=True))
+    assert "  - It was sealed: what it tried to reach is listed above.\n" in out.getvalue()
+    assert "--sealed" not in out.getvalue()
+    assert "live" not in out.getvalue()
 
 
 def test_calls_of_one_websocket_are_named_each_by_its_number() -> None:

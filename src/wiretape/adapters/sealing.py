@@ -1,0 +1,151 @@
+"""A sealed network for a program: loopback only, with nothing on it but sockets that this process serves.
+
+It is a network namespace of Linux. This process stays outside, so that it can reach what it is to let through.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wiretape.errors import UsageError
+
+_INSIDE = str(Path(__file__).with_name("sealing_inside.py"))
+_APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+_ANSWER_S = 20.0  # a busy machine takes its time to start a program
+_MOST_DESCRIPTORS = 250  # the system passes on 253 at once
+EVERYWHERE = "0.0.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """A sealed network. `refusals`: sees the packets by which something is refused in it; `lookups`: where its names
+    are asked for; `listening`: in the order that was asked for.
+    """
+
+    refusals: socket.socket
+    lookups: socket.socket
+    listening: tuple[socket.socket, ...]
+    network: int
+    users: int  # -1: the users are those of the system
+
+    def start(
+        self, argv: Sequence[str], *, executable: str, env: Mapping[str, str], **how: Any
+    ) -> subprocess.Popen[Any]:
+        """What `subprocess.Popen` is outside: the process is the program's own. OSError: it cannot be run."""
+        came, failed = os.pipe()
+        environ = _written(env)
+        given = [self.network, environ, failed] + ([self.users] if self.users >= 0 else [])
+        numbers = map(str, (self.network, self.users, environ, failed))
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", _INSIDE, "enter", *numbers, executable, *argv], pass_fds=given, **how
+            )
+        except BaseException:
+            os.close(came)
+            raise
+        finally:
+            os.close(failed)
+            os.close(environ)
+        with open(came, "rb") as end:
+            number = end.read()  # nothing: it has become the program
+        if number:
+            process.wait()
+            raise OSError(int(number), os.strerror(int(number)))
+        return process
+
+    def close(self) -> None:
+        """Nobody is served in it any more. It is there for as long as a program is."""
+        for one in (self.refusals, self.lookups, *self.listening):
+            one.close()
+        for descriptor in (self.network, self.users):
+            if descriptor >= 0:
+                with suppress(OSError):
+                    os.close(descriptor)
+
+
+def _written(env: Mapping[str, str]) -> int:
+    """Variables in a file that has no name. The interpreter on the way gets our own: it must start here, too."""
+    descriptor = os.memfd_create("wiretape-environ")
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items()))
+    return descriptor
+
+
+def make_seal(places: Sequence[tuple[str, int]]) -> Seal:
+    """A sealed network with sockets that listen at these addresses inside. UsageError: it cannot be had, and why."""
+    if sys.platform != "linux":
+        raise UsageError(
+            "--sealed needs the network namespaces of Linux, which this system has not\n"
+            "  run wiretape in a Linux container (docs/replay.md, 'Sealed'), or leave --sealed out"
+        )
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        command = [sys.executable, "-I", "-S", _INSIDE, "make", str(theirs.fileno())]
+        command += [f"{address}:{port}" for address, port in places]
+        try:
+            making = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            )
+        except OSError as error:
+            raise UsageError(f"--sealed: {sys.executable} cannot be started: {error.strerror or error}") from None
+        theirs.close()
+        ours.settimeout(_ANSWER_S)
+        told, descriptors = _told(ours)
+        _, said = making.communicate()
+    if "users" not in told:
+        raise UsageError(_why_not(told, said))
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    users = descriptors.pop(1) if told["users"] else -1
+    network, *sockets = descriptors
+    refusals, lookups, *listening = (socket.socket(fileno=descriptor) for descriptor in sockets)
+    return Seal(refusals, lookups, tuple(listening), network, users)
+
+
+def _told(channel: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    try:
+        message, descriptors, _, _ = socket.recv_fds(channel, 4096, _MOST_DESCRIPTORS)
+    except OSError:
+        return {}, []
+    return (json.loads(message) if message else {}), list(descriptors)
+
+
+def _why_not(told: Mapping[str, Any], said: str) -> str:
+    """Which step the system refused, and what to do about it."""
+    step, number = told.get("step"), told.get("errno", 0)
+    if step is None:
+        why = said.strip().splitlines()[-1:] or ["the process that makes it said nothing"]
+        return f"--sealed: no sealed network could be made: {why[0]}"
+    if number == errno.EADDRINUSE:
+        return f"--sealed: {step} is wanted twice: choose another with --port, or another --pass"
+    refused = f"--sealed: this system lets no program make a network of its own ({step}: {os.strerror(number)})"
+    return "\n".join([refused, *_next_steps(number), "  or leave --sealed out: what obeys no variables goes past then"])
+
+
+def _next_steps(number: int) -> list[str]:
+    if _apparmor_restricts():
+        return [
+            "  AppArmor restricts it: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or run as root"
+        ]
+    if number in (errno.ENOSPC, errno.EUSERS):
+        return ["  user.max_user_namespaces is too small: raise it (sysctl), or run as root"]
+    if number in (errno.ENOSYS, errno.EINVAL):
+        return ["  its kernel is built without network or user namespaces"]
+    return ["  in a container: docker run --cap-add SYS_ADMIN --cap-add NET_ADMIN; else run as root"]
+
+
+def _apparmor_restricts() -> bool:
+    try:
+        return os.geteuid() != 0 and _APPARMOR.read_text(encoding="ascii").strip() == "1"
+    except OSError:
+        return False

@@ -1,0 +1,228 @@
+"""Runs as a program of its own, on the standard library alone: makes a sealed network, or starts a program inside it.
+
+    python -I -S sealing_inside.py make CHANNEL ADDRESS:PORT…
+    python -I -S sealing_inside.py enter NETWORK USERS ENVIRON FAILED PROGRAM ARGUMENT…
+
+`make` sends over the socket CHANNEL one JSON object, and with it descriptors: the network namespace, the user namespace
+if it took one, a socket that sees packets which refuse something, a UDP socket at port 53, and a listening socket for
+each address. Where something fails it sends `{"step": …, "errno": …}` and none. `enter` becomes PROGRAM, with the
+variables that stand in the file ENVIRON; where it cannot, it writes the number of the error to FAILED. All upper-case
+words but the last two are numbers of descriptors.
+
+It is a process because a user namespace can only be made, or entered, by one without threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWNET = 0x40000000
+LOOKUPS = ("0.0.0.0", 53)
+_IP_PKTINFO = 8
+_SIOCSIFFLAGS = 0x8914
+_IFF_UP = 0x1
+# rtnetlink(7)
+_RTM_NEWROUTE, _NLMSG_ERROR = 24, 2
+_NLM_F_REQUEST, _NLM_F_ACK, _NLM_F_EXCL, _NLM_F_CREATE = 0x1, 0x4, 0x200, 0x400
+_RT_TABLE_LOCAL, _RTPROT_BOOT, _RT_SCOPE_HOST, _RTN_LOCAL = 255, 3, 254, 2
+_RTA_OIF, _RTA_PREFSRC = 4, 7
+# packet(7), and a program of bpf(4) for it: TCP with RST, and "unreachable" of ICMP.
+_ETH_P_IP = 0x0800
+_SO_ATTACH_FILTER = 26
+_REFUSING = (
+    (0x30, 0, 0, 9),  # the protocol:
+    (0x15, 0, 3, 1),  # of ICMP
+    (0xB1, 0, 0, 0),
+    (0x50, 0, 0, 0),  # the type
+    (0x15, 4, 5, 3),
+    (0x15, 0, 4, 6),  # of TCP
+    (0xB1, 0, 0, 0),
+    (0x50, 0, 0, 13),  # the flags
+    (0x45, 0, 1, 4),
+    (0x06, 0, 0, 0xFFFF),  # all of it is taken,
+    (0x06, 0, 0, 0),  # or nothing
+)
+
+
+class StepFailed(Exception):
+    """A step that the system refuses, and with which error."""
+
+    def __init__(self, step: str, number: int) -> None:
+        super().__init__(f"{step}: {os.strerror(number)}")
+        self.step = step
+        self.errno = number
+
+
+@contextmanager
+def _step(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StepFailed(name, error.errno or 0) from error
+
+
+# -- namespaces ------------------------------------------------------------------------------------------------------
+
+
+def _call(name: str, *numbers: int) -> None:
+    """unshare(2) and setns(2), which `os` has from Python 3.12 on."""
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*numbers) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def sealed_network() -> bool:
+    """Move this process to a network of its own. Whether it took a namespace of users, too, as those without rights do.
+
+    Ids stay what they are then: this user's is the only one that is known in there.
+    """
+    try:
+        with _step("unshare"):
+            _call("unshare", CLONE_NEWNET)
+        bring_up()
+    except StepFailed as failed:
+        if failed.errno != errno.EPERM:
+            raise
+    else:
+        return False
+    _become_own_users()
+    bring_up()
+    return True
+
+
+def _become_own_users() -> None:
+    user, group = os.geteuid(), os.getegid()
+    with _step("unshare"):
+        _call("unshare", CLONE_NEWUSER | CLONE_NEWNET)
+    with _step("map"):
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+            with open(f"/proc/self/{name}", "wb") as file:
+                file.write(text.encode())
+
+
+# -- the network inside ----------------------------------------------------------------------------------------------
+
+
+def bring_up() -> None:
+    """Loopback, and every other IPv4 address with it: what is sent anywhere arrives here, or is refused at once."""
+    with _step("loopback"), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+    with _step("route"), socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
+        netlink.send(route_to_loopback(socket.if_nametoindex("lo")))
+        number = netlink_error(netlink.recv(4096))
+        if number:
+            raise OSError(number, os.strerror(number))
+
+
+def route_to_loopback(interface: int) -> bytes:
+    """The message for `ip route add local 0.0.0.0/0 dev lo src 127.0.0.1`."""
+    route = struct.pack(
+        "=BBBBBBBBI", socket.AF_INET, 0, 0, 0, _RT_TABLE_LOCAL, _RTPROT_BOOT, _RT_SCOPE_HOST, _RTN_LOCAL, 0
+    )
+    attributes = struct.pack("=HHI", 8, _RTA_OIF, interface)
+    attributes += struct.pack("=HH", 8, _RTA_PREFSRC) + socket.inet_aton("127.0.0.1")
+    flags = _NLM_F_REQUEST | _NLM_F_ACK | _NLM_F_CREATE | _NLM_F_EXCL
+    body = route + attributes
+    return struct.pack("=IHHII", 16 + len(body), _RTM_NEWROUTE, flags, 1, 0) + body
+
+
+def netlink_error(answer: bytes) -> int:
+    """The error that an acknowledgement tells; 0: none."""
+    _, kind = struct.unpack_from("=IH", answer)
+    number: int = struct.unpack_from("=i", answer, 16)[0] if kind == _NLMSG_ERROR else 0
+    return -number
+
+
+def _seeing_refusals() -> socket.socket:
+    program = b"".join(struct.pack("=HBBI", *instruction) for instruction in _REFUSING)
+    held = ctypes.create_string_buffer(program, len(program))
+    seeing = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)  # without a protocol it sees nothing yet
+    seeing.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("@HP", len(_REFUSING), ctypes.addressof(held)))
+    seeing.bind(("lo", _ETH_P_IP))
+    return seeing
+
+
+def _listening(place: tuple[str, int]) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind(place)
+    listening.listen(512)
+    return listening
+
+
+def _hearing_lookups() -> socket.socket:
+    hearing = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    hearing.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+    hearing.bind(LOOKUPS)
+    return hearing
+
+
+# -- the two programs ------------------------------------------------------------------------------------------------
+
+
+def make(channel: socket.socket, places: Sequence[tuple[str, int]]) -> None:
+    try:
+        users = sealed_network()
+        with _step("watch"):
+            opened = [_seeing_refusals()]
+        with _step("lookups"):
+            opened.append(_hearing_lookups())
+        for place in places:
+            with _step(f"port {place[1]}"):
+                opened.append(_listening(place))
+    except StepFailed as failed:
+        channel.sendall(json.dumps({"step": failed.step, "errno": failed.errno}).encode())
+        return
+    kinds = ["net", "user"] if users else ["net"]
+    namespaces = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in kinds]
+    numbers = [*namespaces, *(one.fileno() for one in opened)]
+    socket.send_fds(channel, [json.dumps({"users": users}).encode()], numbers)
+
+
+def enter(network: int, users: int, environ: int, failed: int, program: str, argv: Sequence[str]) -> None:
+    """Does not return, but where PROGRAM cannot be run. `users`: -1 where there is no such namespace."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program inherits that
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        for descriptor, kind in ((users, CLONE_NEWUSER), (network, CLONE_NEWNET)):
+            if descriptor >= 0:
+                _call("setns", descriptor, kind)
+        for descriptor in (network, users, environ, failed):
+            if descriptor >= 0:
+                os.set_inheritable(descriptor, False)
+        os.execve(program, list(argv), _variables(environ))
+    except OSError as error:
+        os.write(failed, str(error.errno).encode())
+
+
+def _variables(descriptor: int) -> dict[bytes, bytes]:
+    with open(descriptor, "rb", closefd=False) as file:
+        file.seek(0)
+        pairs = [entry.partition(b"=") for entry in file.read().split(b"\0") if entry]
+    return {name: value for name, _, value in pairs}
+
+
+def main(argv: Sequence[str]) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if argv[0] == "make":
+        places = [(address, int(port)) for address, _, port in (one.partition(":") for one in argv[2:])]
+        make(socket.socket(fileno=int(argv[1])), places)
+    else:
+        network, users, environ, failed = map(int, argv[1:5])
+        enter(network, users, environ, failed, argv[5], argv[6:])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

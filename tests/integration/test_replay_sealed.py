@@ -1,0 +1,259 @@
+"""A sealed replay: whoever goes straight to an address meets the tape there, or is refused and named."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+import pytest
+from tests.support.replaying import chat, exchange, session, user
+from tests.support.sealing import PYTHON, inside, need_sealing
+
+from wiretape.adapters.child import run_child
+from wiretape.adapters.opening import why_not
+from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.sealed_door import straight_ports
+from wiretape.replay.session import ReplaySession
+
+ASKED = chat(user("hi"))
+URL = "http://models.example.com/v1/chat/completions"
+# What obeys no variable: arguments are an address and what is sent there first; all that comes is printed.
+STRAIGHT = """
+import socket, sys
+for host, port, said in zip(sys.argv[1::3], sys.argv[2::3], sys.argv[3::3]):
+    try:
+        with socket.create_connection((host, int(port)), 30) as talking:
+            talking.sendall(said.encode())
+            answer = b""
+            while more := talking.recv(65536):
+                answer += more
+        print(answer.decode())
+    except OSError as error:
+        print(error.strerror)
+"""
+# A name that is looked up alone, and a client that would like to speak HTTP/3.
+ASIDE = """
+import socket
+socket.gethostbyname("asked.example.com")
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
+    sending.sendto(b"x", ("models.example.com", 443))
+"""
+
+
+def recorded(url: str = URL) -> ReplaySession:
+    return session(exchange(1, ASKED, {"choices": [{"message": {"role": "assistant", "content": "one"}}]}, url=url))
+
+
+def request(host: str, path: str = "/v1/chat/completions") -> str:
+    body = orjson.dumps(ASKED).decode()
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    return f"{head}\r\n\r\n{body}"
+
+
+@contextmanager
+def sealed(replay: ReplaySession, **options: object) -> Iterator[Replaying]:
+    need_sealing()
+    with Replaying(replay, sealed=True, **options) as running:  # type: ignore[arg-type]
+        yield running
+
+
+def straight(running: Replaying, *words: str) -> list[str]:
+    assert running.seal is not None
+    return inside(running.seal, STRAIGHT, *words).splitlines()
+
+
+@contextmanager
+def database() -> Iterator[int]:
+    """A server that speaks first, outside."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        for _ in range(2):
+            connection, _ = listening.accept()
+            with connection:
+                connection.sendall(b"ready for ")
+                connection.sendall(connection.recv(100))
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield listening.getsockname()[1]
+    thread.join(30)
+    listening.close()
+
+
+def test_what_goes_straight_to_a_recorded_host_is_answered_there_and_counted() -> None:
+    replay = recorded()
+    with sealed(replay) as running:
+        said = straight(running, "models.example.com", "80", request("models.example.com"))
+    assert (said[0], json.loads(said[-1])["choices"][0]["message"]["content"]) == ("HTTP/1.1 200 OK", "one")
+    assert running.straight == {"models.example.com:80": 1}
+    report = replay.report()
+    assert ([played.tier for played in report.played], report.missed, report.strayed) == (["exact"], (), ())
+
+
+def test_a_host_that_is_known_by_its_address_alone_is_told_by_what_is_said_to_it() -> None:
+    with sealed(recorded()) as running:
+        said = straight(running, "192.0.2.1", "80", request("models.example.com"))
+    assert said[0] == "HTTP/1.1 200 OK"
+
+
+def test_all_that_is_tried_beside_is_refused_at_once_and_named() -> None:
+    replay = recorded("http://models.example.com:8000/v1/chat/completions")
+    with sealed(replay) as running:
+        said = straight(
+            running, "telemetry.example.com", "5000", "", "192.0.2.1", "22", "", "models.example.com", "8000", ""
+        )
+        said += straight(running, "other.example.com", "443", "SSH-2.0-x\r\n", "other.example.com", "443", "\x01")
+        assert running.seal is not None
+        inside(running.seal, ASIDE)
+    assert said == ["Connection refused"] * 3 + ["Connection reset by peer"] * 2
+    report = replay.report()
+    assert [(stray.what, stray.note, stray.times) for stray in report.strayed] == [
+        (
+            "connection to telemetry.example.com:5000",
+            "refused, as is all that no --pass names (--pass telemetry.example.com:5000)",
+            1,
+        ),
+        ("connection to 192.0.2.1:22", "refused, as is all that no --pass names (--pass 192.0.2.1:22)", 1),
+        ("CONNECT other.example.com:443", "only hosts named by --pass are let through (--pass other.example.com)", 2),
+        ("datagram to models.example.com:443", "nothing is let through by UDP", 1),
+        ("lookup of asked.example.com", "nothing was sent to it", 1),
+    ]
+    assert [(miss.what, miss.message.splitlines()) for miss in report.missed] == [
+        (
+            "connection to models.example.com:8000",
+            [
+                (
+                    "a connection to models.example.com:8000 went past the variables and was refused: "
+                    "nothing of it is met there"
+                ),
+                (
+                    f"  put http://127.0.0.1:{running.port}/http:models.example.com:8000 in the place of "
+                    "http://models.example.com:8000 in the program's base URL"
+                ),
+                "  (--port keeps the address from one run to the next)",
+            ],
+        )
+    ]
+
+
+def test_what_waits_for_a_server_of_its_own_is_not_told_of_it() -> None:
+    replay = recorded("http://127.0.0.1:8137/v1/chat/completions")
+    with sealed(replay) as running:
+        said = straight(running, "127.0.0.1", "8138", "", "localhost", "8137", "")
+    assert said == ["Connection refused"] * 2
+    assert [(stray.what, stray.note) for stray in replay.report().strayed] == [
+        ("connection to 127.0.0.1:8137", "it is on the tape, and nobody listens there now")
+    ]
+
+
+def test_what_pass_names_is_reached_from_inside_also_where_the_server_speaks_first() -> None:
+    replay = recorded()
+    with database() as port, sealed(replay, let_through=[f"127.0.0.1:{port}"]) as running:
+        said = straight(running, *("127.0.0.1", str(port), "queries") * 2, "other.example.com", str(port), "")
+    assert said == ["ready for queries"] * 2 + ["Connection reset by peer"]
+    assert replay.report().passed == {f"127.0.0.1:{port}": 2}
+    assert running.straight == {}
+
+
+def test_localhost_may_be_passed_by_that_name() -> None:
+    replay = recorded()
+    with database() as port, sealed(replay, let_through=[f"localhost:{port}"]) as running:
+        assert straight(running, *("localhost", str(port), "queries") * 2) == ["ready for queries"] * 2
+    assert replay.report().passed == {f"localhost:{port}": 2}
+
+
+def test_a_host_that_is_let_through_and_not_reached_is_told_of() -> None:
+    told: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with sealed(recorded(), let_through=[f"127.0.0.1:{port}"], trouble=told.append) as running:
+        assert straight(running, "127.0.0.1", str(port), "") == ["Connection reset by peer"]
+    assert len(told) == 1
+    assert told[0].startswith(f"wiretape replay could not reach 127.0.0.1:{port}: ")
+
+
+def test_ports_of_the_web_and_those_that_pass_names_are_met() -> None:
+    globs = ["a.example", "127.0.0.1:5432", "*.corp.example:6379", "b.example:443", "c.example:0", "d.example:99999"]
+    assert straight_ports(globs) == (80, 443, 5432, 6379)
+
+
+def test_a_client_of_tls_is_told_that_it_was_refused() -> None:
+    code = """
+import socket, ssl
+try:
+    ssl.create_default_context().wrap_socket(
+        socket.create_connection(("api.openai.com", 443), 30), server_hostname="api.openai.com")
+except ssl.SSLError as error:
+    print(error.reason)
+"""
+    replay = recorded()
+    with sealed(replay, why_closed="  this would open it") as running:
+        assert running.seal is not None
+        assert inside(running.seal, code) == "TLSV1_ALERT_ACCESS_DENIED\n"
+    (missed,) = replay.report().missed
+    assert missed.message.splitlines()[0::3] == [
+        "wiretape replay does not open TLS: a connection to api.openai.com:443 was refused",
+        "  this would open it",
+    ]
+
+
+@pytest.mark.proxy
+@pytest.mark.skipif(why_not() is not None, reason="opening TLS needs mitmproxy (Python 3.12 or later)")
+def test_in_tls_too_where_it_can_be_opened(tmp_path: Path) -> None:
+    from wiretape.adapters.opening import authority
+
+    code = """
+import http.client, json, ssl, sys
+talking = http.client.HTTPSConnection("models.example.com", context=ssl.create_default_context(cafile=sys.argv[1]))
+talking.request("POST", "/v1/chat/completions", sys.argv[2], {"content-type": "application/json"})
+print(json.load(talking.getresponse())["choices"][0]["message"]["content"])
+"""
+    environ = {"XDG_STATE_HOME": str(tmp_path)}
+    replay = recorded(URL.replace("http:", "https:"))
+    with sealed(replay, authority=authority(environ)) as running:
+        assert running.seal is not None
+        trusted = running.variables(environ)["SSL_CERT_FILE"]
+        assert inside(running.seal, code, trusted, orjson.dumps(ASKED).decode()) == "one\n"
+    assert running.straight == {"models.example.com:443": 1}
+    assert replay.report().missed == ()
+
+
+def test_a_program_in_it_ends_as_it_would_outside() -> None:
+    need_sealing()
+    with sealed(recorded()) as running:
+        assert running.seal is not None
+        codes = [
+            run_child(["sh", "-c", end], {"PATH": "/usr/bin:/bin"}, start=running.seal.start)
+            for end in ("exit 7", "kill -KILL $$")
+        ]
+    assert codes == [7, 137]
+
+
+def test_the_command_seals_its_program_and_says_what_was_led_here(tmp_path: Path) -> None:
+    need_sealing()
+    tape = Path(__file__).parents[2] / "captures" / "introduction.tape"
+    (tmp_path / "pyproject.toml").write_text("[tool.wiretape]\nsealed = true\n")
+    report = tmp_path / "report.json"
+    program = [*PYTHON, STRAIGHT, "api.openai.com", "80", "GET /v1/models HTTP/1.0\r\n\r\n", "192.0.2.1", "22", ""]
+    command = [sys.executable, "-m", "wiretape", "replay", "--report", str(report), str(tape), "--", *program]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert done.returncode == 3
+    assert (done.stdout.splitlines()[0], done.stdout.splitlines()[-1]) == (
+        "HTTP/1.1 404 Not Found",
+        "Connection refused",
+    )
+    for part in (
+        "  led here    api.openai.com:80 (1 connection), past the variables; unsealed it",
+        "connection to 192.0.2.1:22: refused, as is all that no --pass",
+        "It was sealed: what it tried to reach is listed above.",
+    ):
+        assert part in done.stderr
+    assert json.loads(report.read_text())["straight"] == {"api.openai.com:80": 1}

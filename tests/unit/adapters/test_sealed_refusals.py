@@ -1,0 +1,56 @@
+"""Which packets say that a connection was refused, and by whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from wiretape.adapters.sealed_refusals import refusal
+
+
+def ip(kind: int, source: str, to: str, payload: bytes, options: bytes = b"") -> bytes:
+    addresses = bytes(int(part) for part in f"{source}.{to}".split("."))
+    head = bytes((0x45 + len(options) // 4, 0, 0, 0, 0, 0, 0, 0, 64, kind, 0, 0)) + addresses
+    return head + options + payload
+
+
+def tcp(flags: int, port: int = 5432, number: int = 0) -> bytes:
+    return port.to_bytes(2) + (40000).to_bytes(2) + number.to_bytes(4) + bytes(4) + bytes((0x50, flags)) + bytes(6)
+
+
+def unreachable(quoted: bytes, code: int = 3, kind: int = 3) -> bytes:
+    return bytes((kind, code)) + bytes(6) + quoted
+
+
+UDP = (40000).to_bytes(2) + (443).to_bytes(2) + bytes(4)
+
+
+@pytest.mark.parametrize("options", [b"", b"\x94\x04\x00\x00"])
+def test_a_reset_of_the_first_packet_names_who_was_tried(options: bytes) -> None:
+    assert refusal(ip(6, "10.1.2.3", "127.0.0.1", tcp(0x14), options)) == ("10.1.2.3", 5432, True)
+
+
+def test_so_does_a_packet_that_could_not_be_delivered() -> None:
+    quoted = ip(17, "127.0.0.1", "10.1.2.3", UDP)
+    assert refusal(ip(1, "10.1.2.3", "127.0.0.1", unreachable(quoted))) == ("10.1.2.3", 443, False)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ip(6, "10.1.2.3", "127.0.0.1", tcp(0x14, number=7)),  # a connection that was there, and is cut
+        ip(6, "10.1.2.3", "127.0.0.1", tcp(0x04)),
+        ip(6, "10.1.2.3", "127.0.0.1", tcp(0x12)),  # accepted
+        ip(1, "10.1.2.3", "127.0.0.1", unreachable(ip(17, "127.0.0.1", "10.1.2.3", UDP), code=1)),
+        ip(1, "10.1.2.3", "127.0.0.1", unreachable(ip(17, "127.0.0.1", "10.1.2.3", UDP), kind=8)),
+        ip(1, "10.1.2.3", "127.0.0.1", unreachable(ip(6, "127.0.0.1", "10.1.2.3", UDP))),
+        ip(1, "10.1.2.3", "127.0.0.1", unreachable(ip(17, "127.0.0.1", "10.1.2.3", UDP[:3]))),
+        ip(17, "127.0.0.1", "10.1.2.3", UDP),
+    ],
+)
+def test_nothing_else_does(other: bytes) -> None:
+    assert refusal(other) is None
+
+
+def test_a_packet_that_is_cut_short_says_nothing() -> None:
+    whole = ip(6, "10.1.2.3", "127.0.0.1", tcp(0x14))
+    assert [refusal(whole[:end]) for end in range(len(whole))] == [None] * len(whole)
