@@ -58,6 +58,8 @@ class Record(Context):
         self._taker: Taker | None = None
         self._old: OldTape | None = None
         self._hosts = Hosts()
+        self._process = 0  # that the recorder belongs to: a forked one has its file, and not its threads
+        self._said_forked = False
         self._through: set[str] = set()  # hosts whose requests went through a door
         self._reached: set[str] = set()  # hosts to record that were reached at all
 
@@ -84,11 +86,13 @@ class Record(Context):
                 self._old.forget()
             raise
         self._taker = Taker(self._recorder, say)
+        self._process = os.getpid()
 
     def finish(self, error: BaseException | None) -> None:
-        if self._recorder is None:
+        if self._recorder is None or self._is_copy:
             return
         told = self._tell_past_doors()
+        self._tell_under_way()
         self.summary = self._recorder.close()
         if not self.summary.exchanges and error is None and not told:
             past = f" ({', '.join(self.summary.bypassed)} went past it)" if self.summary.bypassed else ""
@@ -127,21 +131,42 @@ class Record(Context):
             )
         return bool(past)
 
+    def _tell_under_way(self) -> None:
+        count = self._taker.under_way if self._taker is not None else 0
+        if count:
+            were = "1 exchange was" if count == 1 else f"{count} exchanges were"
+            say(f"{self.path}: {were} still under way when the recording ended: the tape has what had come by then")
+
     def tell(self, event: str, *values: Any) -> Any:
         """An event of the recorder, from another door onto the same tape: any thread may tell it, nothing is raised."""
         return self._taker.tell(event, *values) if self._taker is not None else None
 
+    @property
+    def _is_copy(self) -> bool:
+        """Whether this is the context of a forked process: two cannot write one tape."""
+        return os.getpid() != self._process
+
+    def _takes(self) -> Taker | None:
+        if self._is_copy and not self._said_forked:
+            self._said_forked = True
+            say(
+                f"{self.path}: what a forked process asks is not recorded; wiretape record -o TAPE -- CMD records a "
+                "program and its children"
+            )
+        return None if self._is_copy else self._taker
+
     # what the doors ask
 
     def tool_taken(self, name: str, arguments: Json) -> TakenTool | None:
-        if self._taker is None:
+        taker = self._takes()
+        if taker is None:
             return None
         try:
             data = orjson.dumps(call_body(name, arguments))
         except TypeError as error:  # nested too deeply, say: the tool runs all the same
             say(f"{self.path}: a call of {name} was not recorded: {error}")
             return None
-        taken = self._taker.take("POST", tool_url(name), HEADERS)
+        taken = taker.take("POST", tool_url(name), HEADERS)
         if taken is None:
             return None
         taken.sent(data)
@@ -149,15 +174,16 @@ class Record(Context):
         return TakenTool(taken)
 
     def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
-        if self._taker is None:
+        taker = self._takes()
+        if taker is None:
             return None
         url = as_http(url)
         host, port = _host_and_port(method, url)
         self._through.add(plain(host))
         if not self._hosts.recorded(host, port):
-            self._taker.tell("bypassed", host)
+            taker.tell("bypassed", host)
             return None
-        return self._taker.take(method, url, headers)
+        return taker.take(method, url, headers)
 
 
 def _host_and_port(method: str, url: str) -> tuple[str, int]:

@@ -75,6 +75,7 @@ class Replay(Context):
         self.renewal: str | None = None  # how to record the tape anew, if not as one does in a program
         self._session: ReplaySession | None = None
         self._refused: set[str] = set()
+        self._is_copy = False
         self._keys: Mapping[str, str] = {}
 
     @property
@@ -183,7 +184,13 @@ class Replay(Context):
             opened = self.session.open_socket(replace(request, url=as_http(request.url)))
         return opened if isinstance(opened, SocketPlay) else self._played(opened)
 
+    def forked(self) -> None:
+        super().forked()
+        self._is_copy = True
+
     def _played(self, outcome: Outcome) -> Playback:
+        if self._is_copy and isinstance(outcome, Miss):
+            self.on_warning(f"in a forked process: {outcome.message}")  # whose context nobody closes
         if self._raises and isinstance(outcome, Miss):
             raise MissInterrupt(outcome.message)
         shown = playback(outcome, self.pace)

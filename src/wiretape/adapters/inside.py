@@ -7,6 +7,7 @@ belongs to the innermost context that is open, as long as there is only one.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable
 from contextvars import ContextVar
@@ -72,6 +73,10 @@ class Inside:
         """A replaying context: the recorded WebSocket that this handshake opens, or what it is answered instead."""
         raise NotImplementedError
 
+    def forked(self) -> None:
+        """This process is a copy of the one that opened the context. Another of its threads may have held the lock."""
+        self.lock = threading.RLock()
+
     # what the door below all doors asks, see `door_sockets`
 
     def refusal(self, host: str, names: frozenset[str], port: int | None) -> str | None:
@@ -111,6 +116,17 @@ def leave(context: Inside) -> None:
         context.is_open = False
         _open.remove(context)
     _here.set(_enclosing())
+
+
+def _forked() -> None:
+    global _lock
+    _lock = threading.Lock()
+    for context in _open:
+        context.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def way(host: str, port: int, count: bool = True) -> Way | None:

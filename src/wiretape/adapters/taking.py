@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,18 +13,37 @@ from wiretape.wire.tool_exchange import HEADERS
 
 
 class Taker:
-    """A recorder that many threads may speak to. Whatever fails in here, the traffic flows on."""
+    """A recorder that many threads may speak to. Whatever fails in here, the traffic flows on.
+
+    In a forked process nothing is told: it has the recorder's file, and not its threads.
+    """
 
     def __init__(self, recorder: Recorder, on_trouble: Callable[[str], None]) -> None:
         self._recorder = recorder
         self._on_trouble = on_trouble
+        self._process = os.getpid()
+        self._under_way: set[int] = set()
         self._lock = threading.RLock()  # an exchange may end in a destructor, which may run while another one is told
 
     def take(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
         number = self.tell("begin", method, url, None, list(headers))
-        return Taken(self, number) if number is not None else None
+        if number is None:
+            return None
+        self._under_way.add(number)
+        return Taken(self, number)
+
+    @property
+    def under_way(self) -> int:
+        """How many exchanges have begun and not ended."""
+        return len(self._under_way)
+
+    def end(self, number: int, ended: Ended) -> None:
+        self._under_way.discard(number)
+        self.tell("end", number, ended)
 
     def tell(self, event: str, *values: Any) -> Any:
+        if os.getpid() != self._process:
+            return None
         try:
             with self._lock:
                 return getattr(self._recorder, event)(*values)
@@ -74,7 +94,7 @@ class Taken:
     def end(self, ended: Ended = Ended.COMPLETE) -> None:
         if not self._ended:
             self._ended = True
-            self._taker.tell("end", self._number, ended)
+            self._taker.end(self._number, ended)
 
     def hung_up(self) -> None:
         """The program closed the response. The recorder knows whether it had heard all there is."""
