@@ -29,6 +29,7 @@ LONG = {
     "test_record_mitmdump",
     "test_record_socket",
     "test_record_update",
+    "test_replay_sealed",
     "test_screen",
     "test_suites",
     "test_verify",

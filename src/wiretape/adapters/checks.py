@@ -21,9 +21,10 @@ from wiretape.adapters.authority import CERTIFICATE, KEY, anew, expiry, holds_so
 from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.mitm_via import upstream_proxy
 from wiretape.adapters.routes import base_url_problem, route_url, same_provider, user_base_urls
+from wiretape.adapters.sealing import make_seal
 from wiretape.adapters.settings import load_settings
 from wiretape.adapters.trust import ADDING, REPLACING, default_bundle, state_directory
-from wiretape.errors import WiretapeError
+from wiretape.errors import UsageError, WiretapeError
 from wiretape.views.doctor_view import Check
 
 # What programs speak to models with. Versions say which fault of which library to look for.
@@ -56,6 +57,7 @@ def machine_checks(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
     yield recorder_check()
     yield from certificate_checks(environ)
     yield port_check()
+    yield sealing_check()
     yield proxy_check(environ)
     yield from base_url_checks(environ)
     yield settings_check(cwd)
@@ -153,6 +155,20 @@ def port_check() -> Check:
         said = f"cannot listen and connect on 127.0.0.1: {error.strerror or error}"
         return Check(level="fail", what="ports", said=said, next="allow loopback connections (sandbox, firewall)")
     return Check(level="ok", what="ports", said="127.0.0.1 listens and connects")
+
+
+def sealing_check() -> Check:
+    """Whether `replay --sealed` can be had."""
+    if sys.platform != "linux":
+        return Check(level="ok", what="sealed replay", said="not on this system: it needs Linux")
+    try:
+        seal = make_seal([])
+    except UsageError as error:
+        said, *steps = str(error).removeprefix("--sealed: ").splitlines()
+        return Check(level="warn", what="sealed replay", said=said, next=steps[0].strip() if steps else None)
+    seal.close()
+    how = "with a namespace of users" if seal.users >= 0 else "with root's rights"
+    return Check(level="ok", what="sealed replay", said=f"--sealed can be had, {how}")
 
 
 def proxy_check(environ: Mapping[str, str]) -> Check:

@@ -101,6 +101,8 @@ def make_seal(places: Sequence[tuple[str, int]]) -> Seal:
         theirs.close()
         ours.settimeout(_ANSWER_S)
         told, descriptors = _told(ours)
+        if not told:
+            making.kill()  # it may be what hangs
         _, said = making.communicate()
     if "users" not in told:
         raise UsageError(_why_not(told, said))

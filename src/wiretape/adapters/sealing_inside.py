@@ -82,23 +82,21 @@ def _call(name: str, *numbers: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def sealed_network() -> bool:
-    """Move this process to a network of its own. Whether it took a namespace of users, too, as those without rights do.
+def sealed_network() -> tuple[bool, socket.socket]:
+    """Move this process to a network of its own; what sees its refusals.
 
-    Ids stay what they are then: this user's is the only one that is known in there.
+    Whether it took a namespace of users, too, as those without rights do: ids stay what they are then, but this user's
+    is the only one that is known in there.
     """
     try:
         with _step("unshare"):
             _call("unshare", CLONE_NEWNET)
-        bring_up()
+        return False, bring_up()
     except StepFailed as failed:
         if failed.errno != errno.EPERM:
             raise
-    else:
-        return False
     _become_own_users()
-    bring_up()
-    return True
+    return True, bring_up()
 
 
 def _become_own_users() -> None:
@@ -114,8 +112,8 @@ def _become_own_users() -> None:
 # -- the network inside ----------------------------------------------------------------------------------------------
 
 
-def bring_up() -> None:
-    """Loopback, and every other IPv4 address with it: what is sent anywhere arrives here, or is refused at once."""
+def bring_up() -> socket.socket:
+    """Loopback, and every other IPv4 address with it: what is sent anywhere arrives here, or is refused and seen."""
     with _step("loopback"), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
     with _step("route"), socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
@@ -123,6 +121,8 @@ def bring_up() -> None:
         number = netlink_error(netlink.recv(4096))
         if number:
             raise OSError(number, os.strerror(number))
+    with _step("watch"):
+        return _seeing_refusals()
 
 
 def route_to_loopback(interface: int) -> bytes:
@@ -173,11 +173,9 @@ def _hearing_lookups() -> socket.socket:
 
 def make(channel: socket.socket, places: Sequence[tuple[str, int]]) -> None:
     try:
-        users = sealed_network()
-        with _step("watch"):
-            opened = [_seeing_refusals()]
+        users, refusals = sealed_network()
         with _step("lookups"):
-            opened.append(_hearing_lookups())
+            opened = [refusals, _hearing_lookups()]
         for place in places:
             with _step(f"port {place[1]}"):
                 opened.append(_listening(place))

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.authorities import make_wiretapes_authority
+from tests.support.sealing import need_sealing
 
 from wiretape.adapters import checks
 from wiretape.adapters.checks import (
@@ -17,8 +19,10 @@ from wiretape.adapters.checks import (
     port_check,
     proxy_check,
     python_check,
+    sealing_check,
     settings_check,
 )
+from wiretape.errors import UsageError
 
 
 @pytest.fixture
@@ -168,3 +172,25 @@ def test_a_directory_that_cannot_be_written_is_a_fault(tmp_path: Path, monkeypat
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     check = directory_check(tmp_path)
     assert (check.level, "Permission denied" in check.said) == ("fail", True)
+
+
+def test_whether_a_replay_can_be_sealed_is_tried() -> None:
+    need_sealing()
+    check = sealing_check()
+    assert (check.level, check.what, check.next) == ("ok", "sealed replay", None)
+    assert check.said.startswith("--sealed can be had, with ")
+
+
+def test_where_it_cannot_the_reason_and_the_next_step_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(places: object) -> None:
+        raise UsageError("--sealed: this system lets nobody\n  do this\n  or leave --sealed out")
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(checks, "make_seal", refused)
+    check = sealing_check()
+    assert (check.level, check.said, check.next) == ("warn", "this system lets nobody", "do this")
+
+
+def test_on_another_system_there_is_nothing_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert (sealing_check().level, sealing_check().next) == ("ok", None)

@@ -96,18 +96,22 @@ def test_a_port_that_is_wanted_twice_is_named() -> None:
         make_seal([("127.0.0.1", 8080), ("0.0.0.0", 8080)])
 
 
-def _without_rights() -> None:
-    """Of root, what makes namespaces without one of users: PR_CAPBSET_DROP of CAP_SYS_ADMIN."""
-    ctypes.CDLL(None).prctl(24, 21, 0, 0, 0)
+CAP_NET_RAW, CAP_SYS_ADMIN = 13, 21
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_without_the_rights_of_root_it_takes_a_namespace_of_users_too() -> None:
+@pytest.mark.parametrize("right", [CAP_SYS_ADMIN, CAP_NET_RAW])
+def test_without_the_rights_of_root_it_takes_a_namespace_of_users_too(right: int) -> None:
     need_sealing()
+    libc = ctypes.CDLL(None)
+
+    def without() -> None:
+        libc.prctl(24, right, 0, 0, 0)  # PR_CAPBSET_DROP; who is not root has no rights to lose
+
     ours, theirs = socket.socketpair()
     with ours, theirs:
         argv = [sys.executable, "-I", "-S", sealing._INSIDE, "make", str(theirs.fileno()), "127.0.0.1:8080"]
-        subprocess.run(argv, pass_fds=[theirs.fileno()], preexec_fn=_without_rights, check=True, timeout=60)
+        subprocess.run(argv, pass_fds=[theirs.fileno()], preexec_fn=without, check=True, timeout=60)
         told, descriptors = sealing._told(ours)
     assert (told, len(descriptors)) == ({"users": True}, 5)
     network, users, *sockets = descriptors
