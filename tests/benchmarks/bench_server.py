@@ -3,12 +3,12 @@
     python tests/benchmarks/bench_server.py [REQUESTS [ROUNDS]]
 
 Both play the same recording: so many chat requests of half a kilobyte, each a little different, each answered once.
-Each runs in a process of its own; the load comes from this one: eight connections that are kept open, each of which
-sends its next request when it has the answer. The answers of one server are all of one length, so nothing but bytes is
-counted. The servers take turns, and the ratio is that of two runs that followed one another: its median counts, because
-a busy machine slows both. `with its lines` is the command line's server, which prints a line for each call to a file:
-while it is asked without a pause most lines wait until it is not, and all must be there at the end. Without mitmproxy
-there is nothing to compare with, which is said.
+Each runs in a process of its own, and has answered a first request before it is measured. The load comes from this one:
+eight connections that are kept open, each of which sends its next request when it has the answer. The answers of one
+server are all of one length, so nothing but bytes is counted. The servers take turns, and the ratio is that of two runs
+that followed one another: its median counts, because a busy machine slows both. `with its lines` is the command line's
+server, which prints a line for each call to a file: while it is asked without a pause most lines wait until it is not,
+and all must be there at the end. Without mitmproxy there is nothing to compare with, which is said.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import which
 from statistics import median
@@ -130,14 +130,18 @@ def serving(command: list[str], port: int, told: Path | None = None) -> Iterator
 
 
 async def _open(port: int) -> None:
+    """Wait until the server has answered something: what it loads before that is no part of its speed."""
     for _ in range(600):
         try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:
             await asyncio.sleep(0.1)
-        else:
-            writer.close()
-            return
+            continue
+        writer.write(f"GET / HTTP/1.1\r\nhost: {HOST}\r\nconnection: close\r\n\r\n".encode())
+        with suppress(OSError):  # a request that is not recorded may be told so, or hung up on
+            await reader.read()
+        writer.close()
+        return
     raise SystemExit("the server did not start")
 
 

@@ -30,7 +30,8 @@ class ReplayProtocol(HttpConnection):
         self._decided: Decided | None = None  # what becomes of the request that the parser is given
         self._parts: list[bytes] = []  # of a request that may be answered at once, if more of its body is to come
         self._missing = 0  # so many bytes of it
-        self._answers: list[bytes] = []  # of this turn of the loop
+        self._answers: list[bytes] = []  # of this turn of the loop,
+        self._told: list[Decided] = []  # and what they answer
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()  # who is in the middle of a request is not idle
@@ -66,9 +67,9 @@ class ReplayProtocol(HttpConnection):
             if not self._answers:
                 self.loop.call_soon(self._write)
             self._answers.append(sent)
+            self._told.append(decided)
             if len(sent) > _LONG:
                 self._write()  # where nobody reads them, the next requests wait
-            self._replay.tell(decided)
         else:
             self._decided = decided
             self._parsed(data[:stop])
@@ -83,9 +84,13 @@ class ReplayProtocol(HttpConnection):
         super().shutdown()
 
     def _write(self) -> None:
-        if self._answers and not self.transport.is_closing():
+        if not self._answers:
+            return
+        if not self.transport.is_closing():
             self.transport.write(b"".join(self._answers))
-        self._answers = []
+        told, self._answers, self._told = self._told, [], []
+        for decided in told:
+            self._replay.tell(decided)
 
     # -- uvicorn's way ------------------------------------------------------------------------------------------------
 

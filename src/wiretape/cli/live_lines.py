@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from wiretape.replay.values import Outcome
 
 _APART: Final = 0.005  # seconds: what comes closer together than this is told by the thread behind
-_PAUSE: Final = 0.02  # between its turns while answers are being given,
+_PAUSE: Final = 0.05  # between its turns while answers are being given,
 _TURN: Final = 0.001  # and how long one of these is
 
 
@@ -38,14 +39,15 @@ class LiveLines:
         self._console = make_console(stderr=True)
         self._width = None if self._console.is_terminal else self._console.width  # a terminal may be resized
         self._waiting: deque[Outcome] = deque()
-        self._printing = threading.Lock()  # held while one is taken and printed
+        self._printing = threading.Lock()  # held while some are taken and printed
         self._told = 0
         self._last = 0.0
         self._wake = threading.Event()
         self._over = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._follow, name="wiretape-lines", daemon=True)
 
     def __enter__(self) -> LiveLines:
+        self._thread.start()
         return self
 
     def __exit__(
@@ -53,8 +55,7 @@ class LiveLines:
     ) -> None:
         self._over.set()
         self._wake.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.join()
 
     def show(self, outcome: Outcome) -> None:
         """Told from one thread."""
@@ -63,50 +64,55 @@ class LiveLines:
         self._told += 1
         if alone and not self._waiting and self._printing.acquire(blocking=False):
             try:
-                self._print(outcome)
+                self._print([outcome])
             finally:
                 self._printing.release()
             return
         self._waiting.append(outcome)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._follow, name="wiretape-lines", daemon=True)
-            self._thread.start()
-        self._wake.set()
+        if not self._wake.is_set():  # setting it again costs as much as a tenth of an answer
+            self._wake.set()
 
     def _follow(self) -> None:
+        _load_views()
         while not self._over.is_set():
             self._wake.wait()
-            told = self._told
-            self._over.wait(_PAUSE)
-            until = time.monotonic() + _TURN
-            while (self._told == told or time.monotonic() < until) and self._print_next():
-                pass
             self._wake.clear()
-            if self._waiting or self._over.is_set():
-                self._wake.set()
-        while self._print_next():
+            while self._waiting and not self._over.is_set():
+                told = self._told
+                self._over.wait(_PAUSE)
+                while self._print_some() and self._told == told:
+                    pass
+        while self._print_some():
             pass
 
-    def _print_next(self) -> bool:
+    def _print_some(self) -> bool:
+        """What is waiting, as far as one turn takes; whether there was anything."""
         with self._printing:
-            if not self._waiting:
-                return False
-            self._print(self._waiting.popleft())
-            return True
+            some = bool(self._waiting)
+            self._print(self._turn())
+            return some
 
-    def _print(self, outcome: Outcome) -> None:
+    def _turn(self) -> Iterator[Outcome]:
+        until = time.monotonic() + _TURN
+        while self._waiting and time.monotonic() < until:
+            yield self._waiting.popleft()
+
+    def _print(self, outcomes: Iterable[Outcome]) -> None:
+        from wiretape.views.terminal import print_lines
+
+        lines = [line for outcome in outcomes if (line := self._line_or_why(outcome)) is not None]
+        with suppress(OSError, ValueError):  # nobody reads stderr any more: the program still gets its answers
+            print_lines(self._console, lines)
+
+    def _line_or_why(self, outcome: Outcome) -> Text | None:
         from rich.text import Text
 
         from wiretape.views.printable import one_line
-        from wiretape.views.terminal import print_line
 
         try:
-            line = self._line(outcome)
+            return self._line(outcome)
         except Exception as error:  # the answer goes out all the same, and the lines after this one
-            line = Text(one_line(f"a line could not be shown: {type(error).__name__}: {error}"))
-        if line is not None:
-            with suppress(OSError, ValueError):  # nobody reads stderr any more: the program still gets its answers
-                print_line(self._console, line)
+            return Text(one_line(f"a line could not be shown: {type(error).__name__}: {error}"))
 
     def _line(self, outcome: Outcome) -> Text | None:
         from wiretape.views.call_line import call_line
@@ -120,3 +126,9 @@ class LiveLines:
                 line.append(mark, "yellow")
             return line
         return outcome_line(outcome) if self._verbose or isinstance(outcome, Injected | Miss) else None
+
+
+def _load_views() -> None:
+    """While the program starts: else its first call waits for them."""
+    import wiretape.views.call_line
+    import wiretape.views.replay_view  # noqa: F401

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import IO, Literal
 
 from rich.console import Console
@@ -35,16 +36,18 @@ def make_console(stderr: bool = False, file: IO[str] | None = None) -> Console:
     )
 
 
-def print_line(console: Console, line: Text) -> None:
-    """What `console.print(line, soft_wrap=True)` prints, for lines of which there may be thousands a second.
+def print_lines(console: Console, lines: Sequence[Text]) -> None:
+    """What `console.print(line, soft_wrap=True)` prints of each, for lines of which there may be thousands a second.
 
     Without colour that is the text, and rich takes ten times as long to find that out.
     """
+    if not lines:
+        return
     if console.color_system is None and not console.legacy_windows:
-        console.file.write(f"{line.plain}\n")
+        console.file.write("".join([f"{line.plain}\n" for line in lines]))
         console.file.flush()
     else:
-        console.print(line, soft_wrap=True)
+        console.print(Text("\n").join(lines), soft_wrap=True)
 
 
 def _is_terminal(stream: IO[str]) -> bool:

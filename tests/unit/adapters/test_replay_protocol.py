@@ -167,6 +167,29 @@ def test_a_client_in_the_middle_of_a_request_is_not_idle() -> None:
     assert asyncio.run(talking())
 
 
+def test_what_became_of_a_request_is_told_when_its_answer_is_on_its_way() -> None:
+    """To tell it may take as long as to answer it."""
+    order: list[str] = []
+
+    class Noting(asyncio.Transport):
+        def is_closing(self) -> bool:
+            return False
+
+        def write(self, data: Any) -> None:
+            order.append(f"{bytes(data).count(b'HTTP/1.1 200')} written")
+
+    async def talking() -> None:
+        config = _config(app_for(*TWO, on_outcome=lambda outcome: order.append(f"{outcome.number} told")))
+        config.load()
+        protocol = ReplayProtocol(config=config, server_state=ServerState(), app_state={})
+        protocol.connection_made(Noting())
+        protocol.data_received(asked("a") + asked("b"))
+        await asyncio.sleep(0)
+
+    asyncio.run(talking())
+    assert order == ["2 written", "1 told", "2 told"]
+
+
 def test_a_method_of_any_name_is_passed_on() -> None:
     told: list[Outcome] = []
     odd = asked("b", method="FROBNICATE")

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.text import Text
 
-from wiretape.views.terminal import make_console, print_line
+from wiretape.views.terminal import make_console, print_lines
 
 
 class Terminal(io.StringIO):
@@ -67,12 +67,16 @@ def test_a_closed_pipe_is_left_to_the_command_line() -> None:
 
 
 @pytest.mark.parametrize("colour", [{}, {"FORCE_COLOR": "1"}])
-def test_a_line_is_printed_as_rich_prints_it(monkeypatch: pytest.MonkeyPatch, colour: dict[str, str]) -> None:
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_lines_are_printed_as_rich_prints_them(
+    monkeypatch: pytest.MonkeyPatch, colour: dict[str, str], count: int
+) -> None:
     for name, value in colour.items():
         monkeypatch.setenv(name, value)
     line = Text("  3  ", "bold").append("模型 [red]x[/red] :smile: " + "long " * 40, "cyan").append("done", "green")
     short, rich_own = io.StringIO(), io.StringIO()
-    print_line(make_console(file=short), line)
-    make_console(file=rich_own).print(line, soft_wrap=True)
+    print_lines(make_console(file=short), [line] * count)
+    for _ in range(count):
+        make_console(file=rich_own).print(line, soft_wrap=True)
     assert short.getvalue() == rich_own.getvalue()
-    assert ("\x1b" in short.getvalue()) is bool(colour)
+    assert ("\x1b" in short.getvalue()) is bool(colour and count)
