@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mitmproxy import http
+from mitmproxy.connection import ConnectionState
 
 from wiretape.adapters.live_desk import Desk
 from wiretape.adapters.live_exchanges import LiveExchanges, patience
@@ -33,7 +34,8 @@ from wiretape.wire.registry import default_registry
 
 _WAYS: frozenset[Way] = frozenset({"delay"})
 _LOOK_AT = 8  # messages of a connection that are looked at for a format
-_CALLS = 100_000  # a connection's calls are numbered from so many times its own number on
+_CALLS = 100_000  # the debugger calls a connection's calls by numbers from so many times its own number on
+_LOOK_S = 0.2  # between two looks at whether the client of a held message is still there
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +43,7 @@ class _Socket:
     """One connection. `last`: how many of its calls have begun."""
 
     exchange: Exchange  # its handshake
-    seen: int = 0
+    messages: list[WsMessage] = field(default_factory=list)  # which have crossed it by now
     follower: SocketFollower | None = None
     last: int = 0
 
@@ -60,22 +62,27 @@ class HeldSockets:
         return socket is not None and socket.follower is not None
 
     def over(self, exchange: Exchange) -> None:
-        """A connection has ended, on whatever thread that is told: calls that have no answer by now get none."""
+        """A connection has ended, on whatever thread that is told: calls that have no answer by now get none, and
+        nobody waits for those that are held."""
         socket = self._sockets.pop(exchange.number, None)
-        left = socket.follower.rest(exchange) if socket is not None and socket.follower is not None else []
+        if socket is None or socket.follower is None:
+            return
+        left, last = socket.follower.rest(exchange), socket.last
         live, now = self._desk.live, self._exchanges.now
 
         def tell() -> None:
+            live.connected(replace(socket.exchange, ended=exchange.ended, ended_at=now), socket.messages)
+            for part in range(last + 1):
+                live.gone(exchange.number * _CALLS + part)
             for call in left:
                 number = _number_of(call)
                 before = live.exchanges.get(number)
                 if before is not None:
                     ended = call.ended or exchange.ended
-                    told = replace(call, exchange=number, at=before.at, ended=ended, ended_at=now)
+                    told = replace(call, at=before.at, ended=ended, ended_at=now)
                     live.answered(replace(before, ended=ended, ended_at=now), told=told)
 
-        if left:
-            self._desk.tell_soon(tell)
+        self._desk.tell_soon(tell)
 
     async def heard(self, flow: http.HTTPFlow, x: int) -> None:
         assert flow.websocket is not None
@@ -88,7 +95,8 @@ class HeldSockets:
         socket = self._sockets.get(x)
         if socket is None:
             socket = self._sockets[x] = _Socket(_handshake(flow, x, message.at))
-        follower = self._followed(socket, message)
+        socket.messages.append(message)
+        follower = await self._followed(socket, message)
         if follower is None:
             return
         ended = follower.feed(socket.exchange, message)
@@ -96,31 +104,35 @@ class HeldSockets:
             begun = [call for call in follower.rest(socket.exchange) if (call.part or 0) > socket.last]
             for call in begun:
                 socket.last = call.part or 0
-                await self._asked(call, said.content)
+                await self._asked(call, said.content, flow)
         for call in ended:
             if (call.part or 0) > socket.last:  # the server began it by itself
                 socket.last = call.part or 0
                 await self._desk.tell(self._beginning(call, b""))
-            await self._answered(call)
+            await self._answered(call, flow)
 
-    @staticmethod
-    def _followed(socket: _Socket, message: WsMessage) -> SocketFollower | None:
+    async def _followed(self, socket: _Socket, message: WsMessage) -> SocketFollower | None:
         """What follows a connection, once one of its first messages shows a format."""
-        if socket.follower is None and socket.seen < _LOOK_AT:
-            socket.seen += 1
+        if socket.follower is None and len(socket.messages) <= _LOOK_AT:
             found = default_registry().socket_format(replace(socket.exchange, messages=(message,)))
-            socket.follower = found.follow() if found is not None else None
+            if found is not None:
+                socket.follower = found.follow()
+                for before in socket.messages[:-1]:  # its calls name their messages by how many came before
+                    socket.follower.feed(socket.exchange, before)
+                await self._desk.tell(lambda: self._desk.live.connected(socket.exchange, socket.messages))
         return socket.follower
 
-    async def _asked(self, call: ModelCall, data: bytes) -> None:
+    async def _asked(self, call: ModelCall, data: bytes, flow: http.HTTPFlow) -> None:
         await self._desk.tell(self._beginning(call, data))
-        await self._wait(_number_of(call))
+        if not await self._wait(_number_of(call), flow):
+            assert flow.websocket is not None
+            flow.websocket.messages[-1].drop()  # nobody would hear what a model is paid for
 
     def _beginning(self, call: ModelCall, data: bytes) -> Callable[[], None]:
         """Tells the debugger of a call. `data`: the message that asks."""
         number, shake = _number_of(call), call.headers
         opened = self._exchanges.opened(number, LiveRequest("GET", call.url, Headers(shake), data))
-        asked = replace(call, exchange=number, at=opened.at, response=None, ended=None, ended_at=None)
+        asked = replace(call, at=opened.at, response=None, ended=None, ended_at=None)
         live = self._desk.live
 
         def begin() -> None:
@@ -129,28 +141,40 @@ class HeldSockets:
 
         return begin
 
-    async def _answered(self, call: ModelCall) -> None:
+    async def _answered(self, call: ModelCall, flow: http.HTTPFlow) -> None:
         number, live, now = _number_of(call), self._desk.live, self._exchanges.now
 
         def known() -> None:
             before = live.exchanges[number]
-            told = replace(call, exchange=number, at=before.at, ended_at=now)
+            told = replace(call, at=before.at, ended_at=now)
             answer = replace(before, response=Response(200, Headers(), now), ended=Ended.COMPLETE, ended_at=now)
             live.answered(answer, _WAYS, told=told)
 
         await self._desk.tell(known)
-        await self._wait(number)
+        await self._wait(number, flow)
         await self._desk.tell(lambda: live.over(number))
 
-    async def _wait(self, number: int) -> None:
-        decision = await self._desk.held(lambda release: self._desk.live.ask(number, release))
-        if isinstance(decision, Delay):
+    async def _wait(self, number: int, flow: http.HTTPFlow) -> bool:
+        """Until a person has decided. False: its client has left meanwhile."""
+        deciding = asyncio.ensure_future(self._desk.held(lambda release: self._desk.live.ask(number, release)))
+        while not (await asyncio.wait({deciding}, timeout=_LOOK_S))[0]:
+            if _has_left(flow):
+                deciding.cancel()
+                await self._desk.tell(lambda: self._desk.live.gone(number))
+                return False
+        if isinstance(decision := deciding.result(), Delay):
             await asyncio.sleep(decision.seconds)
+        return True
 
 
 def _number_of(call: ModelCall) -> int:
     """Of the exchange that stands for one call of a connection. The connection's own is not taken by it."""
     return call.exchange * _CALLS + (call.part or 0)
+
+
+def _has_left(flow: http.HTTPFlow) -> bool:
+    """Whether a client hung up. mitmproxy tells of that only once its message is let go; its connection knows."""
+    return not flow.client_conn.state & ConnectionState.CAN_READ
 
 
 def _handshake(flow: http.HTTPFlow, x: int, at: int) -> Exchange:

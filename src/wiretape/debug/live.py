@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from wiretape.debug.breakpoints import Breakpoint
@@ -20,7 +21,7 @@ from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
 from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall
-from wiretape.model.http import Exchange
+from wiretape.model.http import Exchange, WsMessage
 from wiretape.model.loop import Run
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry, numbered
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Entry:
-    """A call that came. `told`: its model call, where that is known from elsewhere (one of a WebSocket's)."""
+    """A call that came. `told`: its model call, where that is known from elsewhere (one of a WebSocket's); then the
+    number of `exchange` is only what a door calls it by, and the call names the exchange that it is a part of."""
 
     exchange: Exchange
     patience: float | None = None
@@ -65,7 +67,8 @@ class Live:
     kept_in: str = ""  # the tape that keeps what real models answer in a replay
     problem: str = ""  # what could not be done with a call that was let go
     _entries: dict[int, _Entry] = field(default_factory=dict)
-    _numbers: dict[int, int] = field(default_factory=dict)  # exchange -> call
+    _connections: dict[int, tuple[Exchange, Sequence[WsMessage]]] = field(default_factory=dict)
+    _numbers: dict[int, int] = field(default_factory=dict)  # entry -> call
     _memo: Memo = field(default_factory=Memo)
     _news: bool = False
     _settled: int | None = None  # the exchange whose answer went out last
@@ -77,6 +80,10 @@ class Live:
         """A call has come: its request, as an exchange that is open."""
         self._entries[exchange.number] = _Entry(exchange, patience, told)
         self._news = True
+
+    def connected(self, exchange: Exchange, messages: Sequence[WsMessage]) -> None:
+        """A WebSocket whose calls are told of one by one. `messages` grows with it."""
+        self._connections[exchange.number] = exchange, messages
 
     def propose(
         self,
@@ -228,9 +235,10 @@ class Live:
         self._news = False
         calls = [call for entry in self._entries.values() for call in self._calls_of(entry)]
         made = numbered(calls, [entry.exchange for entry in self._entries.values() if entry.told is None])
+        parts = {(e.told.exchange, e.told.part): number for number, e in self._entries.items() if e.told is not None}
         self._numbers = {}
         for call in made:
-            self._numbers.setdefault(call.exchange, call.number)
+            self._numbers.setdefault(parts.get((call.exchange, call.part), call.exchange), call.number)
         others = [number for number in self._entries if number not in self._numbers]
         self.debugger.grow(build_run(made, others))
         return True
@@ -254,8 +262,8 @@ class Live:
 
     @property
     def exchanges(self) -> Mapping[int, Exchange]:
-        """Every exchange as it is now; this grows with the run."""
-        return _Exchanges(self._entries)
+        """Every exchange as it is now; this grows with the run. A WebSocket is one, however many calls it carries."""
+        return _Exchanges(self._entries, self._connections)
 
     def drifts(self) -> Mapping[int, Sequence[str]]:
         """How calls strayed from their recording."""
@@ -347,17 +355,22 @@ class Live:
 
 
 class _Exchanges(Mapping[int, Exchange]):
-    def __init__(self, entries: Mapping[int, _Entry]) -> None:
-        self._entries = entries
+    def __init__(
+        self, entries: Mapping[int, _Entry], connections: Mapping[int, tuple[Exchange, Sequence[WsMessage]]]
+    ) -> None:
+        self._entries, self._connections = entries, connections
 
     def __getitem__(self, number: int) -> Exchange:
+        if number in self._connections:
+            exchange, messages = self._connections[number]
+            return replace(exchange, messages=tuple(messages))
         return self._entries[number].exchange
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._entries)
+        return chain(self._connections, (number for number in self._entries if number not in self._connections))
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return sum(1 for _ in self)
 
 
 def _asks_for_result(point: Breakpoint) -> bool:

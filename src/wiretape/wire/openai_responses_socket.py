@@ -201,8 +201,7 @@ class SocketSplitter:
         return next((part for part in near if part.response_id == response_id), None)
 
     def _mark(self, part: Part) -> None:
-        if self._most is None:  # who only follows a connection has no messages to look up
-            part.frames.append(self._messages)
+        part.frames.append(self._messages)
 
     def _keep(self, message: WsMessage, block: Unknown) -> None:
         """What is no event stands with the call at work, else with the last one."""

@@ -11,23 +11,27 @@ from tests.support.sockets import Said, create, events, message, socket, text
 from wiretape.adapters.live_desk import Desk
 from wiretape.adapters.live_exchanges import LiveExchanges
 from wiretape.adapters.live_means import EditMeans
+from wiretape.debug.held import AT_NEXT_CALL
 from wiretape.debug.live import Live
 from wiretape.debug.session import Debugger
 from wiretape.loop.run import build_run
 from wiretape.model.http import Ended
+from wiretape.wire.registry import decode
 
 pytest.importorskip("mitmproxy")
 
+from mitmproxy.connection import ConnectionState
 from mitmproxy.test import tflow
 from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
+from wiretape.adapters import mitm_held_sockets
 from wiretape.adapters.mitm_held_sockets import HeldSockets
 
 
-def heard_by(desk: Desk, said: list[Said]) -> HeldSockets:
+def heard_by(desk: Desk, said: list[Said], flow: Any = None) -> HeldSockets:
     """What is said on connection 3."""
-    flow: Any = tflow.twebsocketflow(messages=False)
+    flow = flow or tflow.twebsocketflow(messages=False)
     sockets = HeldSockets(desk, LiveExchanges())
 
     async def hear() -> None:
@@ -75,3 +79,51 @@ def test_a_call_whose_connection_ends_without_an_answer_is_no_longer_open() -> N
         sockets.over(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
         assert not sockets.tells_of(3)
     assert ends(debugger) == ["complete", "client_closed"]
+
+
+def test_all_calls_of_a_connection_are_of_its_exchange_and_have_their_messages() -> None:
+    debugger = recording()
+    first = ("client", {"type": "session.update", "session": {}})
+    said = [first, create("a"), *events("r1", message("one")), create("b"), *events("r2", message("two"))]
+    with Desk(debugger) as desk:
+        sockets = heard_by(desk, said)
+        assert ends(debugger) == ["complete", "complete"]
+        calls = [step.call for step in debugger.line.run.steps]
+        assert [(call.exchange, call.part) for call in calls] == [(3, 1), (3, 2)]
+        assert [desk.live.number_of(300_000 + part) for part in (1, 2)] == [1, 2]
+        on_tape = decode([socket(said, number=3)])
+        assert [call.frames for call in calls] == [call.frames for call in on_tape]
+        connection = desk.live.exchanges[3]
+        assert [one.sender for one in connection.messages] == [sender for sender, _ in said]
+        sockets.over(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
+    assert desk.live.exchanges[3].ended is Ended.CLIENT_CLOSED
+    assert debugger.line.run.other_exchanges == ()
+
+
+def test_a_client_that_leaves_is_held_no_longer_and_its_model_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mitm_held_sockets, "_LOOK_S", 0.01)
+    debugger = recording()
+    flow = tflow.twebsocketflow(messages=False)
+    with Desk(debugger) as desk:
+        desk.live.stepping = AT_NEXT_CALL
+
+        def leave() -> None:
+            if desk.live.held:
+                flow.client_conn.state = ConnectionState.CAN_WRITE
+
+        desk.on_news = leave
+        heard_by(desk, [create("a")], flow)
+        assert desk.live.held == []
+    assert flow.websocket.messages[-1].dropped
+
+
+def test_a_connection_that_ends_lets_go_of_what_it_held() -> None:
+    debugger = recording()
+    said = [create("a"), *events("r1", message("one"))]
+    with Desk(debugger) as desk:
+        sockets = heard_by(desk, said)
+        desk.live.refresh()
+        desk.live.hold(300_001, lambda decision: None)
+        assert [one.number for one in desk.live.held] == [1]
+        sockets.over(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
+    assert desk.live.held == []
