@@ -21,7 +21,7 @@ from tests.support.live import Stage, recorded_stage
 from tests.support.socket_upstream import Client, socket_upstream
 from tests.support.sockets import events, function_call, message
 
-from wiretape.adapters import sending
+from wiretape.adapters import mitm_held_sockets, sending
 from wiretape.adapters.sending import COMMENT
 from wiretape.model.http import Ended, Exchange, body_bytes
 from wiretape.tape.reader import read_tape
@@ -185,3 +185,36 @@ def test_the_calls_of_a_websocket_wait_before_they_are_asked_and_with_their_answ
         "tool_calls",
         "stop",
     ]
+
+
+def test_a_websocket_client_that_leaves_is_held_no_longer_and_its_model_is_not_asked(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mitm_held_sockets, "_LOOK_S", 0.02)
+    asked: list[dict[str, Any]] = []
+
+    def noted(number: int, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        asked.append(body)
+        yield from script(number, body)
+
+    left = threading.Event()
+    with (
+        socket_upstream(noted) as port,
+        recorded_stage(f"http://127.0.0.1:{port}/v1", tmp_path / "a.tape", state) as on,
+    ):
+
+        def client() -> None:
+            speaking = Client(on.url)
+            speaking.send(input=[{"role": "user", "content": "How is the weather?"}])
+            left.wait()
+            speaking.leave()
+
+        over = threading.Event()  # the program goes on when this client has hung up
+        on.play(client, over.wait)
+        assert "call 1 is held before it is sent" in on.type_in("step")
+        left.set()
+        on.wait_for(lambda: on.live.held == [])
+        assert "call 1 is not held" in on.type_in("serve 1")
+        over.set()
+    assert asked == []
+    assert one(tmp_path / "a.tape").ended is Ended.CLIENT_CLOSED

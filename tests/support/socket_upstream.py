@@ -105,12 +105,19 @@ class Client:
 
     def ask(self, **body: Any) -> dict[str, Any]:
         """Send a `response.create`; the terminal event's response."""
-        self._wire.send(json.dumps({"type": "response.create", "model": "m", **body}).encode())
+        self.send(**body)
         while (data := self._wire.receive()) is not None:
             if b'"response.completed"' in data[:40]:
                 answer: dict[str, Any] = json.loads(data)["response"]
                 return answer
         raise EOFError("closed before the response was complete")
+
+    def send(self, **body: Any) -> None:
+        self._wire.send(json.dumps({"type": "response.create", "model": "m", **body}).encode())
+
+    def leave(self) -> None:
+        """Hang up without a word."""
+        self._socket.close()
 
     def close(self) -> None:
         self._wire.send(struct.pack(">H", 1000), 8)
