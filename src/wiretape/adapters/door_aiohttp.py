@@ -231,6 +231,9 @@ class _MemoryTransport(asyncio.Transport):
                 await asyncio.sleep(0)  # one event after the other, as from a socket
         if shown.linger:
             await asyncio.sleep(LINGER_SECONDS)
+        if shown.ended is Ended.TIMEOUT:
+            self._protocol._on_read_timeout()  # as when `sock_read` is over: who reads closes the connection
+            return
         self._closing = True
         self._protocol.connection_lost(_broken(shown))
 
@@ -238,4 +241,4 @@ class _MemoryTransport(asyncio.Transport):
 def _broken(shown: Playback) -> Exception | None:
     if shown.ended is Ended.UPSTREAM_UNREACHABLE:
         return ConnectionRefusedError("connection refused (as recorded)")
-    return TimeoutError("timed out (as recorded)") if shown.ended is Ended.TIMEOUT else None
+    return None
