@@ -46,6 +46,8 @@ class Context(Inside):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self.is_open:
+            return  # it was left before
         leave(self)
         close_doors()
         self.finish(error)

@@ -8,14 +8,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from wiretape.adapters.arguments import shown
 from wiretape.adapters.context import Context, as_http, say, several
 from wiretape.adapters.hosts import is_known_provider
-from wiretape.adapters.network_guard import is_address, proxies
+from wiretape.adapters.network_guard import is_address, matches, proxies
 from wiretape.adapters.replaying import dummy_keys
 from wiretape.adapters.settings import Settings, load_settings
 from wiretape.adapters.tool_values import NOTHING
@@ -118,8 +117,10 @@ class Replay(Context):
         misses = [miss.message for miss in self.session.misses]
         if not misses:
             return
-        if error is None:
+        if error is None or _ends_well(error):
             raise MissError(_told(misses))
+        if not isinstance(error, Exception | KeyboardInterrupt | MissInterrupt):
+            self.on_warning(_told(misses))  # nobody prints the notes of what only ends a program or a task
         said = str(error)
         for message in misses[:_SHOWN]:
             if message not in said:
@@ -146,7 +147,7 @@ class Replay(Context):
 
     def passes(self, host: str, port: int, count: bool) -> bool:
         name = host.strip("[]").lower()
-        if not any(fnmatchcase(one, glob) for glob in self._globs for one in (name, f"{name}:{port}")):
+        if not matches(self._globs, name, port):
             return False
         if count:
             with self.lock:
@@ -155,7 +156,7 @@ class Replay(Context):
 
     def refusal(self, host: str, names: frozenset[str], port: int | None) -> str | None:
         """A model that is reached past every door is a miss: a program that hides the error hides nothing."""
-        if self.records_too or any(self.passes(name, port or 0, count=False) for name in names):
+        if self.records_too or any(matches(self._globs, name, port) for name in names):
             return None
         if self._globs and names & proxies():
             return None  # of what is let through
@@ -195,6 +196,11 @@ class Replay(Context):
             raise MissInterrupt(outcome.message)
         shown = playback(outcome, self.pace)
         return timed_out(shown) if isinstance(outcome, Injected) and outcome.fault.stalls else shown
+
+
+def _ends_well(error: BaseException) -> bool:
+    """Whether this is how a program says that it is content, or a generator that nobody asks any more."""
+    return isinstance(error, GeneratorExit) or (isinstance(error, SystemExit) and not error.code)
 
 
 def _past_doors(where: str, host: str, names: str) -> str:

@@ -63,7 +63,8 @@ class SocketWatch:
         __tracebackhide__ = True
         host = _text(name).lower()
         if host and not is_loopback(host) and not is_address(host) and host != socket.gethostname().lower():
-            self.check(host, port if isinstance(port, int) else None)
+            number = _text(port)
+            self.check(host, int(number) if number.isdecimal() else None)
 
     def _connecting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def connect(sock: socket.socket, address: Any) -> Any:
@@ -146,9 +147,8 @@ class NetworkGuard(SocketWatch):
         names = self.names(host)
         if is_this_machine(host):
             names.update(_THIS_MACHINE)
-        for name in names:
-            if any(fnmatchcase(name, glob) or fnmatchcase(f"{name}:{port}", glob) for glob in self._allowed):
-                return
+        if any(matches(self._allowed, name, port) for name in names):
+            return
         if self._providers_only and not any(is_known_provider(name) for name in names):
             return
         asked = host if port is None else f"{host}:{port}"
@@ -175,6 +175,15 @@ class NetworkGuard(SocketWatch):
 def plain(host: str) -> str:
     """A host as it is compared."""
     return host.strip("[]").partition("%")[0].rstrip(".").lower()
+
+
+def matches(globs: Sequence[str], host: str, port: int | None) -> bool:
+    """Whether a glob means this host, or this port of it; any port where that is not known yet."""
+    for glob in globs:
+        of_host = glob.rpartition(":")[0] if port is None else ""
+        if fnmatchcase(host, glob) or fnmatchcase(f"{host}:{port}", glob) or (of_host and fnmatchcase(host, of_host)):
+            return True
+    return False
 
 
 def proxies() -> frozenset[str]:

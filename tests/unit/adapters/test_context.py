@@ -90,3 +90,31 @@ def test_a_pace_that_cannot_be_meant_is_refused() -> None:
 def test_a_pattern_that_is_none_is_named_and_not_blamed_on_the_settings() -> None:
     with pytest.raises(UsageError, match=r"^mask = '\(' is no regular expression: missing \)[^\n]*$"):
         wiretape.replay(TAPE, mask=["fine", "("])
+
+
+def missed(end: BaseException) -> None:
+    httpx.post(OPENAI, json=chat(user("ho")))
+    raise end
+
+
+@pytest.mark.parametrize("end", [SystemExit(), SystemExit(0), GeneratorExit()])
+def test_who_ends_content_hides_no_miss(end: BaseException) -> None:
+    with pytest.raises(MissError, match="live      ho"), wiretape.replay(TAPE):
+        missed(end)
+
+
+@pytest.mark.parametrize("end", [SystemExit(2), asyncio.CancelledError()])
+def test_what_ends_a_program_or_a_task_without_a_traceback_tells_the_miss(
+    end: BaseException, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(type(end)), wiretape.replay(TAPE):
+        missed(end)
+    assert capsys.readouterr().err.startswith("wiretape: no call on hand.tape answers POST /v1/chat/completions\n")
+
+
+def test_a_context_may_be_left_twice() -> None:
+    """By an exit stack, and by hand."""
+    with wiretape.replay(TAPE) as ctx:
+        ctx.__exit__(None, None, None)
+        with wiretape.replay(TAPE):
+            assert httpx.post(OPENAI, json=chat(user("hi"))).status_code == 200

@@ -111,6 +111,8 @@ def test_a_host_that_is_let_through_is_so_under_its_address_too(monkeypatch: pyt
         socket.getaddrinfo("a.tools.example", 443)
         WATCH.check("203.0.113.7", 443)
         WATCH.check("db.example", 5432)
+        assert socket.getaddrinfo("db.example", "5432") == THERE
+        WATCH.check("db.example", None)  # a look-up that knows no port
         WATCH.check("proxy.corp.example", 3128)  # over which they are reached
         with pytest.raises(NetworkRefused, match=r"db.example:80 was to be reached"):
             WATCH.check("db.example", 80)
