@@ -207,3 +207,42 @@ def test_a_fixture_of_a_wider_scope_may_have_a_tape_of_its_own_and_reach_other_h
     project.run("--wiretape-mode=once").assert_outcomes(passed=1)
     project.run().assert_outcomes(passed=1)
     assert model.asked == ["/v1/page", "who are you?", "hello", "/v1/page"]
+
+
+def test_a_call_after_the_end_of_its_test_reaches_neither_the_model_nor_the_next_tape(
+    project: Project, model: CountingModel
+) -> None:
+    project.write("""
+        import threading
+        started, heard = {}, []
+        def late():
+            started["go"].wait(30)
+            heard.append(ask("late"))
+
+        @pytest.mark.wiretape
+        def test_one():
+            started["go"] = threading.Event()
+            started["thread"] = threading.Thread(target=late, name="latecomer")
+            started["thread"].start()
+
+        @pytest.mark.wiretape
+        @pytest.mark.parametrize("mark", [1])
+        def test_two(mark):
+            started["go"].set()
+            started["thread"].join()
+            assert heard[0].status_code == 400
+            said("hello")
+    """)
+    result = project.run("--wiretape-mode=once")
+    result.assert_outcomes(passed=2)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert model.asked == ["hello"]
+    result.stdout.fnmatch_lines(
+        [
+            "asked after the end of a test, which fails the run:",
+            "  POST /v1/chat/completions was asked after the end of test_it.py::test_one",
+            "    by the thread 'latecomer', which that test started; its tape is closed, and nothing is asked live",
+        ],
+        consecutive=True,
+    )
+    assert project.tapes() == ["test_it/test_two[1].tape"]

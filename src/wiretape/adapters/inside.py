@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -101,6 +101,7 @@ class Way:
 _here: ContextVar[Inside | None] = ContextVar("wiretape.inside", default=None)
 _open: list[Inside] = []
 _lock = threading.Lock()
+outlived: Callable[[], Inside | None] | None = None  # what code gets that was started in a context and outlives it
 
 
 def enter(context: Inside) -> None:
@@ -131,7 +132,7 @@ if hasattr(os, "register_at_fork"):
 
 def way(host: str, port: int, count: bool = True) -> Way | None:
     """None: the request goes on as if nothing were patched. `count` is False where one only wants to know."""
-    context = _enclosing() or _only()
+    context = _known() or _only()
     if context is None:
         return None
     recording = None if context.replays else context
@@ -143,7 +144,7 @@ def way(host: str, port: int, count: bool = True) -> Way | None:
 
 def standing() -> tuple[Inside | None, Inside | None]:
     """The context that records what happens here, and the one whose tape answers."""
-    context = _enclosing() or _only()
+    context = _known() or _only()
     recording = context if context is not None and not context.replays else None
     context = replaying_around(context)
     if context is not None and recording is None and context.records_too:
@@ -153,7 +154,7 @@ def standing() -> tuple[Inside | None, Inside | None]:
 
 def innermost() -> list[Inside]:
     """The contexts that what happens here and now may belong to: one, where that is known."""
-    context = _enclosing()
+    context = _known()
     return [context] if context is not None else _side_by_side()
 
 
@@ -162,6 +163,12 @@ def replaying_around(context: Inside | None) -> Inside | None:
     while context is not None and not (context.is_open and context.replays):
         context = context.outer
     return context
+
+
+def _known() -> Inside | None:
+    """The innermost context that this code is known to belong to."""
+    context = _enclosing()
+    return outlived() if context is None and outlived is not None else context
 
 
 def _enclosing() -> Inside | None:

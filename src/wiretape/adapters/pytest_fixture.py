@@ -19,6 +19,8 @@ from wiretape.adapters.pytest_frames import asked_at
 from wiretape.adapters.pytest_mending import Mending
 from wiretape.adapters.pytest_mixed import Mixed
 from wiretape.adapters.pytest_options import Asked, Mode
+from wiretape.adapters.pytest_origins import Origin
+from wiretape.adapters.pytest_outlived import WATCHING
 from wiretape.adapters.pytest_places import shown
 from wiretape.adapters.pytest_renewal import Renewal
 from wiretape.adapters.pytest_subprocess import Children, mixed_children, recording_children, replaying_children
@@ -56,7 +58,7 @@ class Wiretape:
         self._mending = mending
         self._there = there_is(tape)
         self.recording = mode in (Mode.ALL, Mode.REWRITE) or (not self._there and mode is not Mode.NONE)
-        self.guard = NetworkGuard(asked.allow_hosts, mending.refusal)
+        self.guard = NetworkGuard(asked.allow_hosts, self._refusal)
         self.rerecording: Rerecording | None = None
         self.warnings: list[str] = []  # of the tape's age
         self._replay: Replay | None = None
@@ -135,6 +137,9 @@ class Wiretape:
             raise
 
     def _begin(self) -> None:
+        origin = Origin(self._mending.test, self._asked.allow_hosts)
+        WATCHING.begin(origin)
+        self._open.callback(WATCHING.end, origin)
         if self.recording or self.mode in (Mode.NEW, Mode.UPDATE):
             self.rerecording = Rerecording(self.tape, goes_on=not self.recording)
             self._record = record(self.rerecording.fresh, hosts=self._asked.hosts, append=True)
@@ -148,6 +153,10 @@ class Wiretape:
         session.mend = functools.partial(self._mend, session)
         if self._record is None:
             self._open.enter_context(self.guard)
+
+    def _refusal(self, asked: str) -> str:
+        outlived = WATCHING.here()
+        return outlived.message(asked) if outlived is not None else self._mending.refusal(asked)
 
     def _mend(self, session: ReplaySession, reason: MissReason) -> str:
         """Runs where the request is made: on its thread, below whoever makes it."""

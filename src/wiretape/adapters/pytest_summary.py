@@ -6,6 +6,7 @@ Loaded in every pytest run of whoever has wiretape installed: nothing heavy may 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -59,6 +60,7 @@ class Summary:
         self._told: dict[str, Told] = {}
         self._running: dict[str, Finishing] = {}
         self._used: set[str] = set()
+        self._late: dict[str, int] = {}  # what was asked after the end of its test, and how often
         self._updates: list[str] = []  # what became of the tapes that were updated
         self._partial = ""  # why the collected tests are not all there are
 
@@ -150,18 +152,23 @@ class Summary:
         node.workerinput[_WORKER] = self._began
 
     @pytest.hookimpl(trylast=True)  # its fixtures are torn down before
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
         for test, interrupted in list(self._running.items()):
             with suppress(pytest.fail.Exception):  # nobody is left to be failed
                 interrupted.finish(False)
             told: Told = {"recorded": interrupted.finished, "made": interrupted.made}
             self._told.setdefault(test, {}).update(told)
+        if (outlived := sys.modules.get("wiretape.adapters.pytest_outlived")) is not None:
+            self._late.update(outlived.WATCHING.close())
+        if self._late and session.exitstatus == pytest.ExitCode.OK:  # no test is left that it could fail
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
         if output is not None:
             import pickle
 
             left = pickle.dumps(self._left) if self._left else b""  # all workers must be done before it is looked at
-            output[_WORKER] = {"used": sorted(self._used), "partial": self._partial, "left": left}
+            handed = {"used": sorted(self._used), "partial": self._partial, "left": left, "late": self._late}
+            output[_WORKER] = handed
             return
         updates = {test: told["updated"] for test, told in self._told.items() if "updated" in told}
         if updates:
@@ -176,6 +183,7 @@ class Summary:
         handed = getattr(node, "workeroutput", {}).get(_WORKER, {})
         self._used.update(handed.get("used", ()))
         self._partial = self._partial or handed.get("partial", "")
+        self._late.update(handed.get("late", {}))
         if left := handed.get("left"):
             import pickle
 
@@ -185,6 +193,7 @@ class Summary:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         lines = [
+            *self._latecomers(),
             *self._recordings(),
             *self._updates,
             *self._old_tapes(),
@@ -195,6 +204,14 @@ class Summary:
             terminalreporter.section("wiretape")
             for line in lines:
                 terminalreporter.line(line)
+
+    def _latecomers(self) -> Iterable[str]:
+        if self._late:
+            yield "asked after the end of a test, which fails the run:"
+        for said, times in self._late.items():
+            first, *more = said.split("\n")
+            yield f"  {first}{f' ({times} times)' if times > 1 else ''}"
+            yield from (f"  {line}" for line in more)
 
     def _recordings(self) -> Iterable[str]:
         """Each tape once, however many tests have recorded it."""

@@ -1,0 +1,129 @@
+"""What code gets that outlives its test and asks a model then: an error that names the test, and nothing else.
+
+It would be asked live otherwise, or be given what the next test was to get.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Final
+
+from wiretape import __version__
+from wiretape.adapters import inside
+from wiretape.adapters.inside import Inside
+from wiretape.adapters.patching import close_doors, open_doors
+from wiretape.adapters.pytest_origins import ORIGINS, Origin
+from wiretape.model.http import Headers
+from wiretape.replay.playback import Playback, playback
+from wiretape.replay.session import ReplaySession
+from wiretape.replay.sockets import SocketPlay
+from wiretape.replay.values import LiveRequest, Miss
+from wiretape.tape.documents import VERSION, Header
+from wiretape.tape.reader import Tape
+
+
+class Outlived(Inside):
+    """Stands where the tape of a test stood that is over. `told`: every call that came after it."""
+
+    is_open = True
+
+    def __init__(self, origin: Origin, told: dict[str, int]) -> None:
+        super().__init__()
+        self.name = f"the tape of {origin.test}"
+        self._origin = origin
+        self._told = told
+        header = Header(wiretape=VERSION, started=datetime.now(UTC), recorder=f"wiretape {__version__}")
+        self._session = ReplaySession([Tape(None, header, ())])  # tells model calls from telemetry
+
+    @property
+    def replays(self) -> bool:
+        return True
+
+    def passes(self, host: str, port: int, count: bool) -> bool:
+        host = host.strip("[]").lower()
+        names = (host, f"{host}:{port}")
+        return any(fnmatchcase(name, glob.lower()) for glob in self._origin.allow_hosts for name in names)
+
+    def answer(self, request: LiveRequest) -> Playback:
+        with self.lock:
+            outcome = self._session.answer(request)
+            if isinstance(outcome, Miss):
+                message = self.message(outcome.what)
+                headers, body = self._session.refusal(request, outcome.status, message)
+                kept = Headers([*headers.pairs(), ("x-should-retry", "false")])
+                outcome = replace(outcome, headers=kept, body=body, message=message)
+        return playback(outcome)
+
+    def socket(self, request: LiveRequest) -> SocketPlay | Playback:
+        return self.answer(request)
+
+    def refusal(self, host: str, names: frozenset[str], port: int | None) -> str | None:
+        if any(self.passes(name, port or 0, count=False) for name in names):
+            return None
+        return self.message(host if port is None else f"{host}:{port}")
+
+    def message(self, what: str) -> str:
+        said = (
+            f"{what} was asked after the end of {self._origin.test}\n"
+            f"  by {_who()}, which that test started; its tape is closed, and nothing is asked live\n"
+            "  wait for it in the test; what serves several tests is started in a fixture of a wider scope"
+        )
+        self._told[said] = self._told.get(said, 0) + 1
+        return said
+
+
+class Watching:
+    """All tests of this process. `told`: what was asked after the end of its test, and how often."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, int] = {}
+        self._outlived: dict[Origin, Outlived] = {}
+        self._at_work: list[Origin] = []  # tests of which something was left when they ended
+
+    def begin(self, origin: Origin) -> None:
+        inside.outlived = self.here
+        ORIGINS.begin(origin)
+
+    def end(self, origin: Origin) -> None:
+        if ORIGINS.end(origin):
+            self._at_work.append(origin)
+            open_doors()
+
+    def here(self) -> Outlived | None:
+        """What a call gets that is made here and now; None: its test is not over, or there is none."""
+        origin = ORIGINS.here()
+        if origin is None or not origin.is_over:
+            return None
+        if origin not in self._outlived:
+            self._outlived[origin] = Outlived(origin, self.told)
+        return self._outlived[origin]
+
+    def close(self) -> dict[str, int]:
+        """The run is over. The doors stay shut to what is still at work then: the process may wait for it."""
+        told, self.told = self.told, {}
+        left = [one for one in self._at_work if ORIGINS.are_at_work(one)]
+        for _ in range(len(self._at_work) - len(left)):
+            close_doors()
+        self._at_work = left
+        if not left:
+            inside.outlived = None
+            ORIGINS.unwatch()
+            self._outlived.clear()
+        return told
+
+
+def _who() -> str:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs in this thread
+        task = None
+    if task is not None:
+        return f"the task {task.get_name()!r}"
+    return f"the thread {threading.current_thread().name!r}"
+
+
+WATCHING: Final = Watching()

@@ -1,0 +1,136 @@
+"""Which test has started what runs: threads, tasks, the work of pools."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import orjson
+import pytest
+from tests.support.replaying import chat, live, user
+
+from wiretape.adapters.pytest_origins import Origin, Origins
+from wiretape.adapters.pytest_outlived import Outlived
+
+A, B = Origin("test_a"), Origin("test_b")
+
+
+@pytest.fixture
+def origins() -> Iterator[Origins]:
+    made = Origins()
+    A.is_over = B.is_over = False
+    yield made
+    made.unwatch()
+
+
+def threaded(function: Callable[[], Origin | None]) -> Origin | None:
+    found: list[Origin | None] = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_a_thread_belongs_to_the_test_that_started_it_and_so_do_its_own_threads(origins: Origins) -> None:
+    origins.begin(A)
+    goes_on, found = threading.Event(), []
+
+    def late() -> None:
+        goes_on.wait(30)
+        found.append(threaded(origins.here))
+
+    thread = threading.Thread(target=late)
+    thread.start()
+    assert origins.end(A)
+    origins.begin(B)
+    goes_on.set()
+    thread.join()
+    assert found == [A]
+    assert A.is_over
+    assert not origins.are_at_work(A)
+    assert origins.here() is None
+    assert threaded(origins.here) is B
+
+
+def test_work_belongs_to_who_gave_it_to_a_pool(origins: Origins) -> None:
+    origins.begin(A)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(origins.here).result() is A
+        origins.end(A)
+        assert pool.submit(origins.here).result() is None
+        origins.begin(B)
+        assert pool.submit(origins.here).result() is B
+
+
+def test_a_task_belongs_to_the_test_that_started_it(origins: Origins) -> None:
+    async def here() -> Origin | None:
+        return origins.here()
+
+    async def later(signal: asyncio.Event) -> list[Origin | None]:
+        await signal.wait()
+        return [origins.here(), *await asyncio.gather(here())]
+
+    async def run() -> None:
+        signal = asyncio.Event()
+        stray = asyncio.create_task(later(signal))
+        assert origins.end(A)
+        origins.begin(B)
+        signal.set()
+        assert await stray == [A, A]
+
+    async def whole() -> None:
+        origins.begin(A)
+        await run()
+        assert await asyncio.create_task(here()) is B
+
+    asyncio.run(whole())
+
+
+def test_the_task_in_which_anyio_runs_all_tests_belongs_to_none_of_them(origins: Origins) -> None:
+    async def here() -> Origin | None:
+        return origins.here()
+
+    class TestRunner:
+        async def _run_tests_and_fixtures(self) -> list[Origin | None]:
+            origins.end(A)
+            origins.begin(B)
+            return [origins.here(), await asyncio.create_task(here())]
+
+    TestRunner._run_tests_and_fixtures.__qualname__ = "TestRunner._run_tests_and_fixtures"
+    origins.begin(A)
+    loop = asyncio.new_event_loop()
+    try:
+        assert loop.run_until_complete(loop.create_task(TestRunner()._run_tests_and_fixtures())) == [None, B]
+    finally:
+        loop.close()
+
+
+def test_what_is_started_is_watched_until_the_end(origins: Origins) -> None:
+    before = threading.Thread.start, ThreadPoolExecutor.submit, asyncio.BaseEventLoop.create_task
+    origins.begin(A)
+    assert threading.Thread.start is not before[0]
+    origins.unwatch()
+    assert (threading.Thread.start, ThreadPoolExecutor.submit, asyncio.BaseEventLoop.create_task) == before
+
+
+def test_a_model_call_after_the_end_is_an_error_that_names_the_test_and_telemetry_is_none() -> None:
+    told: dict[str, int] = {}
+    outlived = Outlived(Origin("test_a.py::test_a", ("tools.corp",)), told)
+    for _ in range(2):
+        shown = outlived.answer(live(chat(user("hi"))))
+        assert shown.status == 400
+        assert ("x-should-retry", "false") in shown.headers
+        message = orjson.loads(b"".join(piece.data for piece in shown.pieces))["error"]["message"]
+        here = threading.current_thread().name
+        assert message.split("\n") == [
+            "POST /v1/chat/completions was asked after the end of test_a.py::test_a",
+            f"  by the thread {here!r}, which that test started; its tape is closed, and nothing is asked live",
+            "  wait for it in the test; what serves several tests is started in a fixture of a wider scope",
+        ]
+        assert list(told) == [message]
+    assert outlived.answer(live({"event": "ended"}, url="https://telemetry.example/v1/track")).status == 404
+    assert list(told.values()) == [2]
+    assert outlived.passes("tools.corp", 443, count=True)
+    assert not outlived.passes("api.openai.com", 443, count=True)
