@@ -130,20 +130,18 @@ def _why_not(told: Mapping[str, Any], said: str) -> str:
         return f"--sealed: no sealed network could be made: {why[0]}"
     if number == errno.EADDRINUSE:
         return f"--sealed: {step} is wanted twice: choose another with --port, or another --pass"
-    refused = f"--sealed: this system lets no program make a network of its own ({step}: {os.strerror(number)})"
+    refused = f"--sealed: this system makes no sealed network ({step}: {os.strerror(number)})"
     return "\n".join([refused, *_next_steps(number), "  or leave --sealed out: what obeys no variables goes past then"])
 
 
 def _next_steps(number: int) -> list[str]:
     if _apparmor_restricts():
-        return [
-            "  AppArmor restricts it: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or run as root"
-        ]
+        return ["  AppArmor restricts it: run as root, or", f"  sudo sysctl -w kernel.{_APPARMOR.name}=0"]
     if number in (errno.ENOSPC, errno.EUSERS):
         return ["  user.max_user_namespaces is too small: raise it (sysctl), or run as root"]
     if number in (errno.ENOSYS, errno.EINVAL):
         return ["  its kernel is built without network or user namespaces"]
-    return ["  in a container: docker run --cap-add SYS_ADMIN --cap-add NET_ADMIN; else run as root"]
+    return ["  in a container: docker run --cap-add SYS_ADMIN --cap-add NET_ADMIN", "  elsewhere: run as root"]
 
 
 def _apparmor_restricts() -> bool:

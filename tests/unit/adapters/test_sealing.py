@@ -135,8 +135,9 @@ def test_another_system_is_told_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -
             {"step": "unshare", "errno": errno.EPERM},
             "",
             (
-                "lets no program make a network of its own (unshare: Operation not permitted)\n"
-                "  in a container: docker run --cap-add SYS_ADMIN --cap-add NET_ADMIN; else run as root\n"
+                "--sealed: this system makes no sealed network (unshare: Operation not permitted)\n"
+                "  in a container: docker run --cap-add SYS_ADMIN --cap-add NET_ADMIN\n"
+                "  elsewhere: run as root\n"
                 "  or leave --sealed out: what obeys no variables goes past then"
             ),
         ),
@@ -159,8 +160,8 @@ def test_where_it_cannot_be_had_the_reason_and_the_next_step_are_told(
 
 def test_apparmor_is_named_where_it_is_what_restricts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sealing, "_apparmor_restricts", lambda: True)
-    step = "\n  AppArmor restricts it: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or run as root\n"
-    assert step in sealing._why_not({"step": "map", "errno": errno.EPERM}, "")
+    step = "  AppArmor restricts it: run as root, or\n  sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\n"
+    assert f"\n{step}" in sealing._why_not({"step": "map", "errno": errno.EPERM}, "")
 
 
 def test_the_route_is_the_one_that_ip_route_would_make() -> None:
