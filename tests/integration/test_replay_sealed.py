@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -20,6 +21,7 @@ from wiretape.adapters.child import run_child
 from wiretape.adapters.opening import why_not
 from wiretape.adapters.replaying import Replaying
 from wiretape.adapters.sealed_door import straight_ports
+from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.session import ReplaySession
 
 ASKED = chat(user("hi"))
@@ -47,8 +49,9 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
 """
 
 
-def recorded(url: str = URL) -> ReplaySession:
-    return session(exchange(1, ASKED, {"choices": [{"message": {"role": "assistant", "content": "one"}}]}, url=url))
+def recorded(url: str = URL, **options: Any) -> ReplaySession:
+    answer = {"choices": [{"message": {"role": "assistant", "content": "one"}}]}
+    return session(exchange(1, ASKED, answer, url=url), **options)
 
 
 def request(host: str, path: str = "/v1/chat/completions") -> str:
@@ -58,9 +61,9 @@ def request(host: str, path: str = "/v1/chat/completions") -> str:
 
 
 @contextmanager
-def sealed(replay: ReplaySession, **options: object) -> Iterator[Replaying]:
+def sealed(replay: ReplaySession, **options: Any) -> Iterator[Replaying]:
     need_sealing()
-    with Replaying(replay, sealed=True, **options) as running:  # type: ignore[arg-type]
+    with Replaying(replay, sealed=True, **options) as running:
         yield running
 
 
@@ -96,6 +99,12 @@ def test_what_goes_straight_to_a_recorded_host_is_answered_there_and_counted() -
     assert running.straight == {"models.example.com:80": 1}
     report = replay.report()
     assert ([played.tier for played in report.played], report.missed, report.strayed) == (["exact"], (), ())
+
+
+def test_a_fault_comes_through_as_it_does_by_the_base_url() -> None:
+    with sealed(recorded(faults=(parse_fault("reset@1"),))) as running:
+        said = straight(running, *("models.example.com", "80", request("models.example.com")) * 2)
+    assert said[:2] == ["Connection reset by peer", "HTTP/1.1 200 OK"]
 
 
 def test_a_host_that_is_known_by_its_address_alone_is_told_by_what_is_said_to_it() -> None:

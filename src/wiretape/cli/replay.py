@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
 
 _CMD = "wiretape.cmd"
+_SEAL_IT = "\n  --sealed leads it to the tape" if sys.platform == "linux" else ""
 _TAPES = (".tape", ".tape.zst")
 _FLAGS = ("--repeat", "--proxy", "--no-proxy", "-v", "--verbose", "--tag", "--sealed", "--no-sealed")
 
@@ -287,7 +288,7 @@ def _run(
     from wiretape.adapters.child import run_child
 
     start = replaying.seal.start if replaying.seal is not None else subprocess.Popen
-    with led_here(replaying, argv, session, options.verbose) as (prepared, variables):
+    with led_here(replaying, argv, session, options.verbose, mend=_SEAL_IT) as (prepared, variables):
         if argv:
             return run_child(prepared, {**os.environ, **variables}, tag=tags, start=start)
     _print_exports(variables)
@@ -299,9 +300,12 @@ def _run(
 
 @contextmanager
 def led_here(
-    replaying: Replaying, argv: Sequence[str], session: ReplaySession, verbose: bool
+    replaying: Replaying, argv: Sequence[str], session: ReplaySession, verbose: bool, mend: str = ""
 ) -> Iterator[tuple[Sequence[str], dict[str, str]]]:
-    """The program as it is to be run, and the variables that lead it here. What it needs is there meanwhile."""
+    """The program as it is to be run, and the variables that lead it here. What it needs is there meanwhile.
+
+    `mend`: what can be done about a program that is known to obey them not.
+    """
     from tempfile import TemporaryDirectory
 
     from wiretape.adapters.preparing import prepare
@@ -309,7 +313,7 @@ def led_here(
     from wiretape.cli.settings_lines import say_settings, say_what_goes_past
 
     if replaying.seal is None:
-        say_what_goes_past(argv, "past the tape and at your cost")
+        say_what_goes_past(argv, f"past the tape and at your cost{mend}")
     around = look_around(argv, os.environ, Path.cwd())
     variables = replaying.variables(around.environ)
     with TemporaryDirectory(prefix="wiretape-") as scratch:
