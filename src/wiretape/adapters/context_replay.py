@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias
 from wiretape.adapters.arguments import shown
 from wiretape.adapters.context import Context, as_http, say, several
 from wiretape.adapters.hosts import is_known_provider
+from wiretape.adapters.lent_keys import LENT
 from wiretape.adapters.network_guard import is_address, matches, proxies
-from wiretape.adapters.replaying import dummy_keys
 from wiretape.adapters.settings import Settings, load_settings
 from wiretape.adapters.tool_values import NOTHING
 from wiretape.adapters.tooling import stub
@@ -75,7 +75,7 @@ class Replay(Context):
         self._session: ReplaySession | None = None
         self._refused: set[str] = set()
         self._is_copy = False
-        self._keys: Mapping[str, str] = {}
+        self._keys: Sequence[str] = ()
 
     @property
     def session(self) -> ReplaySession:
@@ -100,8 +100,7 @@ class Replay(Context):
         self._session = ReplaySession(tapes, options, names=names)
         self._session.mend = functools.partial(_mended, names[0])
         self.name = f"the replay of {self._session.names}"
-        self._keys = dummy_keys(os.environ, self._session)  # SDKs refuse to start without one
-        os.environ.update(self._keys)
+        self._keys = LENT.lend(self._session)
 
     def _check_age(self, tapes: Sequence[Tape], names: Sequence[str], settings: Settings) -> None:
         asked = self._max_age if self._max_age is not None else settings.max_age
@@ -111,9 +110,7 @@ class Replay(Context):
             self.on_warning(warning)
 
     def finish(self, error: BaseException | None) -> None:
-        for name, value in self._keys.items():
-            if os.environ.get(name) == value:
-                del os.environ[name]
+        LENT.take_back(self._keys)
         misses = [miss.message for miss in self.session.misses]
         if not misses:
             return
