@@ -111,6 +111,7 @@ def test_a_host_that_is_known_by_its_address_alone_is_told_by_what_is_said_to_it
     with sealed(recorded()) as running:
         said = straight(running, "192.0.2.1", "80", request("models.example.com"))
     assert said[0] == "HTTP/1.1 200 OK"
+    assert running.straight == {"models.example.com:80": 1}
 
 
 def test_all_that_is_tried_beside_is_refused_at_once_and_named() -> None:
@@ -184,7 +185,7 @@ def test_a_host_that_is_let_through_and_not_reached_is_told_of() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with sealed(recorded(), let_through=[f"127.0.0.1:{port}"], trouble=told.append) as running:
-        assert straight(running, "127.0.0.1", str(port), "") == ["Connection reset by peer"]
+        assert straight(running, *("127.0.0.1", str(port), "") * 2) == ["Connection reset by peer"] * 2
     assert len(told) == 1
     assert told[0].startswith(f"wiretape replay could not reach 127.0.0.1:{port}: ")
 

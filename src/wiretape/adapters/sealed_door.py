@@ -54,7 +54,8 @@ class StraightDoor:
         self._gate_port = gate_port
         self._session = session
         self._trouble = trouble
-        self._own = {glob.lower() for glob in let_through}
+        self._told: set[str] = set()
+        self._globs = {glob.lower() for glob in let_through}
         self._names = Names([socket.gethostname()])
         self._hosts: set[str] = set()
         self.came = Counter[str]()
@@ -82,7 +83,7 @@ class StraightDoor:
                 await writer.wait_closed()
 
     def _own_name(self, address: str, port: int) -> str:
-        return "localhost" if address == LOOPBACK and f"localhost:{port}" in self._own else address
+        return "localhost" if address == LOOPBACK and f"localhost:{port}" in self._globs else address
 
     async def _meet(self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._hosts.add(host)
@@ -116,7 +117,7 @@ class StraightDoor:
             there_writer.write(f"CONNECT {name}:{port} HTTP/1.1\r\n\r\n".encode("latin-1"))
             status = (await there_reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1]
             if status == b"502":
-                self._trouble((await there_reader.read()).decode(errors="replace").strip())
+                self._tell((await there_reader.read()).decode(errors="replace").strip())
             if status != b"200":
                 if refused:
                     writer.write(refused)
@@ -128,6 +129,12 @@ class StraightDoor:
             await both_ways(reader, writer, there_reader, there_writer)
         finally:
             there_writer.close()
+
+    def _tell(self, trouble: str) -> None:
+        """Once: clients try again."""
+        if trouble not in self._told:
+            self._told.add(trouble)
+            self._trouble(trouble)
 
     async def _meet_words(
         self, host: str, port: int, begun: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -154,9 +161,9 @@ class StraightDoor:
     ) -> None:
         """As a request to a proxy, which names the whole address. (The gate ends the connection after one.)"""
         named = _HOST.search(head)
-        place = named[1].decode("latin-1") if named else f"{host}:{port}"
-        self._hosts.add(place.partition(":")[0].lower())
-        self.came[f"{host}:{port}"] += 1
+        place = named[1].decode("latin-1").lower() if named else f"{host}:{port}"
+        self._hosts.add(place.partition(":")[0])
+        self.came[f"{place.partition(':')[0]}:{port}"] += 1
         there_reader, there_writer = await asyncio.open_connection(LOOPBACK, self._gate_port)
         try:
             proxied = first[2] if b"://" in first[2] else b"http://" + place.encode("latin-1") + first[2]
