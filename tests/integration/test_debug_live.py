@@ -14,7 +14,7 @@ import httpx
 import pytest
 from tests.support.counting import CountingModel
 from tests.support.live import CAPTURES, PATIENCE_S, Stage, recorded, stage
-from tests.support.replaying import HandMade, chat, response, stream, user
+from tests.support.replaying import HandMade, calls, chat, response, stream, user
 from tests.support.replaying import reply as chat_reply
 from tests.support.sockets import create, events, message
 from tests.support.sockets import socket as socket_tape
@@ -165,6 +165,19 @@ def test_an_edited_stream_stays_a_stream() -> None:
         on.type_in("break finish=stop", "continue", "say It is raining.", "continue")
         said = [json.loads(line[6:]) for line in on.result().splitlines() if line.startswith("data: {")]
         assert "".join(one["choices"][0]["delta"].get("content") or "" for one in said) == "It is raining."
+
+
+def test_the_body_of_an_answer_reaches_the_program_as_it_was_written() -> None:
+    with stage(_chats("one")) as on:
+        on.play(_ask(on, "one"))
+        shown = on.type_in("step", "edit body {}")
+        assert "says nothing that this wire format knows as an answer" in shown
+        assert on.live.held, "it stays held"
+        answer = chat_reply("answer to one")
+        answer["choices"][0]["message"]["tool_calls"] = calls("weather", "{}", "c1")["tool_calls"]
+        assert "is another now" in on.type_in(f"edit body {json.dumps(answer)}", "serve")
+        on.type_in("continue")
+        assert on.result().json() == answer
 
 
 def test_an_edited_request_is_compared_with_the_tape_again() -> None:

@@ -18,6 +18,7 @@ from wiretape.loop.run import build_run
 from wiretape.loop.words import answer_text
 from wiretape.model.call import Text
 from wiretape.model.loop import Run
+from wiretape.replay.body_edit import written
 from wiretape.tape.reader import read_tape
 from wiretape.wire.registry import decode
 
@@ -81,6 +82,24 @@ def test_another_answer_with_its_tool_s_result(upstream: str) -> None:
     assert answer_of("f.tape") == LATER_ANSWER
     (tool,) = run_of("f.tape").steps[1].call.tool_calls
     assert json.loads(tool.arguments) == LATER_CALL[0]["arguments"]
+
+
+def test_an_answer_may_say_one_thing_more_by_its_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    def more(text: str) -> str:
+        body = json.loads(text)
+        spoken = [item for item in body["output"] if item["type"] == "message"]
+        body["output"] += [{**item, "content": [{"type": "output_text", "text": "Anything else?"}]} for item in spoken]
+        return json.dumps(body, ensure_ascii=False)
+
+    monkeypatch.setattr("wiretape.cli.fork_changes.in_editor", more)
+    assert main(["fork", "subagents.tape", "4", "--edit", "body", "-o", "edited.tape"]) == 0
+    (exchange,) = [one for one in read_tape("subagents.tape").exchanges if one.number == 4]
+    Path("body.json").write_text(more(written(exchange)), encoding="utf-8")
+    assert main(["fork", "subagents.tape", "4", "--body", "body.json", "-o", "given.tape"]) == 0
+    for name in ("edited.tape", "given.tape"):
+        assert answer_of(name).endswith("Anything else?")
+    Path("body.json").write_bytes(b"\xff")
+    assert main(["fork", "subagents.tape", "4", "--body", "body.json", "-o", "none.tape"]) == 2
 
 
 def test_another_answer_of_the_very_first_call_stands_before_what_is_asked_live(upstream: str) -> None:

@@ -9,6 +9,7 @@ from wiretape.errors import UsageError
 from wiretape.model.faults import Effect, Refusal, Reset
 from wiretape.model.http import Exchange
 from wiretape.replay.answer_edit import edited, said
+from wiretape.replay.body_edit import rewritten, written
 from wiretape.replay.fault_specs import parse_fault
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry
@@ -28,6 +29,12 @@ class EditMeans:
 
     def edited(self, exchange: Exchange, wanted: Sequence[Any]) -> Exchange:
         return edited(exchange, wanted, self._registry)
+
+    def written(self, exchange: Exchange) -> str:
+        return written(exchange)
+
+    def rewritten(self, exchange: Exchange, text: str) -> Exchange:
+        return rewritten(exchange, text, self._registry)
 
     def fault(self, what: str) -> Effect:
         """A fault as it is typed at a held call: without a target. Raises UsageError."""

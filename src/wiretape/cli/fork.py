@@ -57,11 +57,16 @@ class Onto:
 @click.option(
     "--answer", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="The answer, as --edit has it."
 )
+@click.option("--body", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="The answer's whole body.")
 @click.option("--result", metavar="TEXT", help="A tool that the call asks for gives this.")
 @click.option("--tool", metavar="NAME", help="Which tool --result is of, by its name or place (1, 2, …).")
 @click.option("--prompt", metavar="TEXT", help="The user's last words in the request are these.")
 @click.option("--set", "values", metavar="PATH=VALUE", multiple=True, help="A value in the request: temperature=0.2.")
-@click.option("--edit", type=click.Choice(["answer", "request"]), help="Open the answer or the request in $EDITOR.")
+@click.option(
+    "--edit",
+    type=click.Choice(["answer", "body", "request"]),
+    help="Open what the answer says, its body, or the request in $EDITOR.",
+)
 @click.option("--model", metavar="NAME", help="Ask this model from there on.")
 @click.option("--base-url", metavar="URL", help="Ask this endpoint of the same wire format.")
 @click.option("--key-env", metavar="NAME", help="The variable that holds the API key, if not the provider's usual one.")
@@ -87,8 +92,9 @@ def command(
     """Go back to a CALL of TAPE, change one thing, and go on from there LIVE, as a new tape.
 
     What came before is shared; TAPE itself is never changed. --say, --answer and --edit answer change what the model
-    said, --result what a tool gave, --prompt, --set and --edit request what was asked. Without any of them the call is
-    asked again. Tools are answered from the tape by their arguments.
+    said, --body and --edit body its answer as it crossed the wire, --result what a tool gave, --prompt, --set and
+    --edit request what was asked. Without any of them the call is asked again. Tools are answered from the tape by
+    their arguments.
 
     With CMD behind `--` the program itself goes on: its calls up to the changed answer are played from the tape, the
     rest is asked live, by way of the recorder. Exit code: CMD's own; else 1 where nobody could say what a tool gives.
@@ -252,7 +258,7 @@ def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, 
     change, what = change_of(opened, call, wish)
     if not isinstance(change, Answers | Onwards):
         raise UsageError(
-            "with a program only an answer can be another (--say, --answer, --edit answer): "
+            "with a program only an answer can be another (--say, --answer, --body, --edit answer): "
             "its requests and its tools' results are its own"
         )
     need_mitmproxy()

@@ -19,23 +19,24 @@ if TYPE_CHECKING:
 class Wish:
     """What is to be changed, as it was asked for: one of these at most."""
 
-    answer: str | None = None  # the JSON of what the answer says
+    answer: str | None = None  # a file: the JSON of what the answer says
+    body: str | None = None  # a file: the answer's body
     say: str | None = None
     result: str | None = None
     tool: str | None = None
     prompt: str | None = None
     values: tuple[str, ...] = ()
-    edit: str | None = None  # "answer", "request"
+    edit: str | None = None  # "answer", "body", "request"
 
 
 def change_of(opened: Opened, call: int, wish: Wish) -> tuple[Change, str]:
     """The change that was asked for, and how it is told of."""
     from wiretape.replay.forking import Answers, Asks, Onwards, Results, with_prompt, with_values
 
-    given = [name for name in ("answer", "say", "result", "prompt", "values", "edit") if getattr(wish, name)]
+    given = [name for name in ("answer", "body", "say", "result", "prompt", "values", "edit") if getattr(wish, name)]
     given += ["say"] if wish.say == "" else []
     given += ["result"] if wish.result == "" else []
-    answers = wish.say is not None or wish.answer is not None or wish.edit == "answer"
+    answers = wish.say is not None or bool(wish.answer or wish.body) or wish.edit in ("answer", "body")
     if len(set(given)) > (2 if answers and wish.result is not None else 1):
         raise UsageError(f"one thing is changed at a time: {' and '.join(f'--{_option(name)}' for name in given)}")
     if wish.tool is not None and wish.result is None:
@@ -46,6 +47,10 @@ def change_of(opened: Opened, call: int, wish: Wish) -> tuple[Change, str]:
     if wish.answer is not None:
         spoken = _list(Path(wish.answer).read_bytes(), wish.answer)
         return Answers(call, spoken, wish.result), "another answer"
+    if wish.body is not None:
+        return Answers(call, result=wish.result, body=_text(wish.body)), "another answer"
+    if wish.edit == "body":
+        return Answers(call, result=wish.result, body=_edited_body(opened, made)), "an edited answer"
     if wish.edit == "answer":
         return Answers(call, _edited_answer(made), wish.result), "an edited answer"
     if wish.result is not None:
@@ -139,6 +144,19 @@ def _edited_answer(call: ModelCall) -> tuple[Any, ...]:
     if not spoken:
         raise UsageError(f"the answer of call {call.number} says nothing that could be edited")
     return _list(in_editor(json_text(spoken)), "what was written")
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is no UTF-8 text: {error}") from None
+
+
+def _edited_body(opened: Opened, call: ModelCall) -> str:
+    from wiretape.replay.body_edit import written
+
+    return in_editor(written(next(one for one in opened.tape.exchanges if one.number == call.exchange)))
 
 
 def _edited_request(opened: Opened, call: ModelCall) -> tuple[Change, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wiretape.debug.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
@@ -13,7 +14,7 @@ from wiretape.debug.live import Live
 from wiretape.debug.replies import Column, Edit, Listing, Reply, Row, Said, said
 from wiretape.debug.table import Command
 from wiretape.errors import UsageError
-from wiretape.model.http import JsonBody
+from wiretape.model.http import Exchange, JsonBody
 
 if TYPE_CHECKING:
     from wiretape.debug.session import Debugger
@@ -183,17 +184,16 @@ def _stop(debugger: Debugger, rest: str) -> Reply:
 
 def _edit(debugger: Debugger, rest: str) -> Reply:
     live = live_of(debugger, "edit")
-    match = re.match(r"(answer|request)\b\s*(\d{1,8}(?=\s|$))?\s*(.*)", rest, re.DOTALL)
+    match = re.match(r"(answer|body|request)\b\s*(\d{1,8}(?=\s|$))?\s*(.*)", rest, re.DOTALL)
     if match is None:
-        raise UsageError("edit what? edit answer, or edit request; of another call: edit answer 3")
+        raise UsageError("edit what? edit answer, edit body or edit request; of another call: edit answer 3")
     what, number, given = match[1], match[2] or "", match[3]
-    held, _ = _which(live, number, f"edit {what}", "answer" if what == "answer" else "request")
-    make = _answer_edit if what == "answer" else _request_edit
-    edit = make(debugger, live, held)
+    held, _ = _which(live, number, f"edit {what}", "request" if what == "request" else "answer")
+    edit = _EDITS[what](live, held)
     return edit.done(given) if given else Reply(edit=edit)
 
 
-def _answer_edit(debugger: Debugger, live: Live, held: Held) -> Edit:
+def _answer_edit(live: Live, held: Held) -> Edit:
     assert held.answer is not None
     spoken = live.means.said(held.answer)
     if not spoken:
@@ -208,15 +208,28 @@ def _answer_edit(debugger: Debugger, live: Live, held: Held) -> Edit:
     return Edit(_written(spoken), done)
 
 
+def _body_edit(live: Live, held: Held) -> Edit:
+    assert held.answer is not None
+
+    def done(text: str) -> Reply:
+        return _answered(live, held, lambda answer: live.means.rewritten(answer, text))
+
+    return Edit(live.means.written(held.answer), done)
+
+
 def _changed(live: Live, held: Held, wanted: list[Any]) -> Reply:
+    return _answered(live, held, lambda answer: live.means.edited(answer, wanted))
+
+
+def _answered(live: Live, held: Held, change: Callable[[Exchange], Exchange]) -> Reply:
     held = live.find(held.number, "edit")
     assert held.answer is not None
-    live.change(held, live.means.edited(held.answer, wanted))
+    live.change(held, change(held.answer))
     live.refresh()
     return said(f"the answer to call {held.number} is another now; serve or continue gives it to the program", "good")
 
 
-def _request_edit(debugger: Debugger, live: Live, held: Held) -> Edit:
+def _request_edit(live: Live, held: Held) -> Edit:
     body = held.exchange.request.body
     if not isinstance(body, JsonBody):
         raise UsageError(f"the request of call {held.number} is no JSON: it cannot be edited")
@@ -227,6 +240,13 @@ def _request_edit(debugger: Debugger, live: Live, held: Held) -> Edit:
         return Reply(parts=(Said(f"the request of call {held.number} is another now", "good"),), waits=True)
 
     return Edit(_written(body.value), done)
+
+
+_EDITS: dict[str, Callable[[Live, Held], Edit]] = {
+    "answer": _answer_edit,
+    "body": _body_edit,
+    "request": _request_edit,
+}
 
 
 def _say(debugger: Debugger, rest: str) -> Reply:
@@ -278,10 +298,10 @@ COMMANDS = (
         "NAME-live.tape.", ("live", "live 3"), "held",
     ),
     Command(
-        "edit", "living", "change a held call's answer or request", _edit, (), "answer|request [N] [JSON]",
-        "Opens $EDITOR; JSON behind it is taken instead. A stream stays a stream. The call stays held: "
-        "serve or continue lets it go.",
-        ("edit answer", "edit request 3", 'edit answer [{"text": "It is raining."}]'),
+        "edit", "living", "change a held call's answer or request", _edit, (), "answer|body|request [N] [JSON]",
+        "Opens $EDITOR; JSON behind it is taken instead. answer is what it says, body all of it as it crosses the "
+        "wire. A stream stays a stream. The call stays held: serve or continue lets it go.",
+        ("edit answer", "edit body", "edit request 3", 'edit answer [{"text": "It is raining."}]'),
     ),
     Command(
         "say", "living", "let a held call's answer say something else", _say, (), "[N:] TEXT",

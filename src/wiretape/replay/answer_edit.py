@@ -23,7 +23,7 @@ from wiretape.replay.delta_channels import Channels
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry
 
-_RAW = "edit the body itself instead"
+_RAW = "edit body (in a fork --edit body or --body FILE) changes the body itself"
 _ARGUMENTS = ("arguments", "input", "args", "parameters")  # members that hold a tool call's arguments as an object
 
 
@@ -111,7 +111,9 @@ class _Value:
 def _values(now: Sequence[dict[str, Any]], wanted: Sequence[Any]) -> list[_Value]:
     """All values, in their order, changed or not: of equal ones the wire shows each in its turn."""
     if len(now) != len(wanted):
-        raise UsageError(f"the answer says {len(now)} things, and {len(wanted)} are given: to add or remove, {_RAW}")
+        raise UsageError(
+            f"the answer says {len(now)} things, and {len(wanted)} are given: to add or remove some, {_RAW}"
+        )
     found: list[_Value] = []
     for number, (old, new) in enumerate(zip(now, wanted, strict=True), 1):
         if not isinstance(new, dict) or new.keys() != old.keys():

@@ -16,6 +16,7 @@ from wiretape.model.http import Ended, Exchange, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.loop import ToolUse
 from wiretape.replay.answer_edit import edited
+from wiretape.replay.body_edit import rewritten
 from wiretape.replay.canonical import canonical
 from wiretape.replay.json_paths import with_value
 from wiretape.replay.rerun import Rerun
@@ -29,14 +30,15 @@ from wiretape.wire.registry import Registry, default_registry
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Call `call` is answered otherwise: `said` is `answer_edit.said` of its answer, changed.
+    """Call `call` is answered otherwise: `said` is `answer_edit.said` of its answer, changed; or `body` is its body.
 
     `result`: what the tool gives that is asked for otherwise now; else the hook for tools is asked.
     """
 
     call: int
-    said: tuple[Json, ...]
+    said: tuple[Json, ...] = ()
     result: str | None = None
+    body: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,9 @@ class Fork:
         self._use: ToolUse | None = None
         self._asked_anew: list[ToolCall] = []  # tool calls of the changed answer that no recorded result belongs to
         match change:
-            case Answers(said=said):
-                self.edited = edited(self._exchanges[take.call.exchange], said, registry)
+            case Answers(said=said, body=body):
+                before = self._exchanges[take.call.exchange]
+                self.edited = edited(before, said, registry) if body is None else rewritten(before, body, registry)
                 self._asked_anew = _asked_anew(take, self.edited)
             case Results(index=index):
                 self._use = _use(take, index)

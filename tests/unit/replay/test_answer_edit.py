@@ -195,7 +195,7 @@ def test_what_the_wire_cannot_say_is_refused() -> None:
     if read(before) != wanted:  # a dialect that does not take it apart has nothing to refuse
         pytest.skip("no reasoning is read out of this text")
     wanted[1]["text"] = "No."
-    with pytest.raises(UsageError, match="edit the body itself"):
+    with pytest.raises(UsageError, match="changes the body itself"):
         edited(before, wanted)
     assert before.response is not None
     assert b"Yes." in body_bytes(before.response.body)

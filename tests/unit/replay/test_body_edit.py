@@ -1,0 +1,90 @@
+"""The body of an answer, changed as a whole: what a list of what it says cannot."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.support.wire import CHAT, DONE, chunk, exchange, stream
+
+from wiretape.errors import UsageError
+from wiretape.model.http import BytesBody, Exchange, JsonBody, StreamBody
+from wiretape.replay.answer_edit import edited, said
+from wiretape.replay.body_edit import rewritten, written
+from wiretape.wire.base import Memo
+from wiretape.wire.registry import default_registry
+
+CALL = {"id": "c0", "type": "function", "function": {"name": "add", "arguments": '{"a":2}'}}
+
+
+def whole(text: str, *calls: dict[str, Any]) -> Exchange:
+    message = {"role": "assistant", "content": text, **({"tool_calls": list(calls)} if calls else {})}
+    return exchange(CHAT, JsonBody({"choices": [{"message": message, "finish_reason": "stop"}]}))
+
+
+def streamed() -> Exchange:
+    return exchange(CHAT, stream([chunk({"role": "assistant", "content": "Yes."}), chunk({}, "stop"), DONE]))
+
+
+def read(one: Exchange) -> list[dict[str, Any]]:
+    (call,) = default_registry().calls_of(one, Memo())
+    assert call.response is not None
+    return said(call.response.messages)
+
+
+def test_a_tool_call_is_added_to_an_answer_and_taken_away() -> None:
+    without, with_call = whole("I add."), whole("I add.", CALL)
+    assert read(rewritten(without, written(with_call))) == [
+        {"text": "I add."},
+        {"tool": "add", "arguments": {"a": 2}},
+    ]
+    assert read(rewritten(with_call, written(without))) == [{"text": "I add."}]
+
+
+def test_a_stream_stays_one_and_gets_more_events() -> None:
+    before = streamed()
+    text = written(before)
+    assert text.endswith("data: [DONE]\n\n")
+    more = chunk({"tool_calls": [{"index": 0, **CALL}]}).decode()
+    after = rewritten(before, text.replace(more_at := chunk({}, "stop").decode(), more + more_at))
+    assert read(after) == [{"text": "Yes."}, {"tool": "add", "arguments": {"a": 2}}]
+    assert after.response is not None
+    assert before.response is not None
+    body, was = after.response.body, before.response.body
+    assert isinstance(body, StreamBody)
+    assert isinstance(was, StreamBody)
+    assert len(body.frames) == len(was.frames) + 1
+    assert list(body.ms) == [*was.ms, was.ms[-1]]
+
+
+def test_what_was_not_changed_is_the_same_answer() -> None:
+    for before in (whole("I add."), streamed()):
+        assert rewritten(before, written(before)) is before
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "says"),
+    [
+        (whole("Yes."), "{", "is no JSON"),
+        (whole("Yes."), "{}", "says nothing that this wire format knows"),
+        (whole("Yes."), "[" * 100_000, "is no JSON"),
+        (streamed(), chunk({"role": "assistant", "content": "Y"}).decode(), "cut short"),
+        (streamed(), "Yes.", "events cannot be told apart"),
+    ],
+)
+def test_what_is_no_whole_answer_is_refused(before: Exchange, text: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        rewritten(before, text)
+
+
+def test_what_is_no_text_has_no_body_to_write() -> None:
+    for body in (StreamBody([b"\0\1"], [0], binary=True), BytesBody(b"\xff\xfe"), None):
+        with pytest.raises(UsageError, match="no body that could be written as text"):
+            written(exchange(CHAT, body))
+
+
+def test_who_asks_too_much_of_the_list_is_led_here() -> None:
+    with pytest.raises(UsageError, match=r"edit body \(in a fork --edit body or --body FILE\)"):
+        edited(whole("Yes."), [{"text": "Yes."}, {"tool": "add", "arguments": {}}])
+    assert json.loads(written(whole("Yes.")))["choices"][0]["message"]["content"] == "Yes."
