@@ -17,6 +17,7 @@ import pytest
 from tests.support.replaying import chat, exchange, session, user
 from tests.support.sealing import PYTHON, inside, need_sealing
 
+from wiretape.adapters import sealed_door
 from wiretape.adapters.child import run_child
 from wiretape.adapters.opening import why_not
 from wiretape.adapters.replaying import Replaying
@@ -152,6 +153,17 @@ def test_all_that_is_tried_beside_is_refused_at_once_and_named() -> None:
             ],
         )
     ]
+
+
+def test_a_name_with_a_search_domain_behind_it_is_known_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "resolv.conf").write_text("search svc.cluster.local\noptions ndots:5\n")
+    monkeypatch.setattr(sealed_door, "_RESOLVER", tmp_path / "resolv.conf")
+    replay = recorded("http://models.example.com:8000/v1/chat/completions")
+    with sealed(replay) as running:
+        assert straight(running, "models.example.com.svc.cluster.local", "8000", "") == ["Connection refused"]
+    assert [missed.what for missed in replay.report().missed] == ["connection to models.example.com:8000"]
 
 
 def test_what_waits_for_a_server_of_its_own_is_not_told_of_it() -> None:

@@ -204,6 +204,10 @@ class Gate:
         else:
             self._session.refused(what, why)
 
+    def knows(self, host: str, port: int) -> bool:
+        """Whether a host is more than any other: it is let through, or serves models."""
+        return self._passes(host, port) or self._serves_models(host, port)
+
     def met_nobody(self, host: str, port: int) -> None:
         """A sealed program went straight to a port at which it meets nobody."""
         what = f"connection to {host}:{port}"

@@ -12,16 +12,18 @@ import socket
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from wiretape.adapters.client_hello import HANDSHAKE, missing, server_name
 from wiretape.adapters.gate import Gate, both_ways
-from wiretape.adapters.sealed_names import LOOPBACK, Names, serve_lookups
+from wiretape.adapters.sealed_names import LOOPBACK, Names, search_domains, serve_lookups
 from wiretape.adapters.sealed_refusals import Refusal, Refusals
 from wiretape.adapters.sealing import Seal
 from wiretape.adapters.sending import reset
 from wiretape.replay.session import ReplaySession
 
 WEB = (80, 443)
+_RESOLVER = Path("/etc/resolv.conf")
 _MOST_HEAD = 64 * 1024
 _PORT = re.compile(r".+:(\d{1,5})")
 # A record of TLS: the fatal alert `access_denied`. A client tells that it was refused, not that the network broke.
@@ -34,6 +36,13 @@ def straight_ports(let_through: Sequence[str]) -> tuple[int, ...]:
     """The ports at which a program is met that goes straight to a host: the web's, and those that --pass names."""
     named = (int(match[1]) for glob in let_through if (match := _PORT.fullmatch(glob)))
     return tuple(sorted({*WEB, *(port for port in named if 0 < port < 65536)}))
+
+
+def _resolver() -> str:
+    try:
+        return _RESOLVER.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 class StraightDoor:
@@ -56,7 +65,7 @@ class StraightDoor:
         self._trouble = trouble
         self._told: set[str] = set()
         self._globs = {glob.lower() for glob in let_through}
-        self._names = Names([socket.gethostname()])
+        self._names = Names([socket.gethostname()], search_domains(_resolver()))
         self._hosts: set[str] = set()
         self.came = Counter[str]()
 
@@ -74,7 +83,7 @@ class StraightDoor:
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         address, port = writer.get_extra_info("sockname")[:2]
         try:
-            await self._meet(self._names.name_of(address) or self._own_name(address, port), port, reader, writer)
+            await self._meet(self._name(address, port), port, reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # whoever hangs up, or speaks without end, needs no answer
         finally:
@@ -82,8 +91,12 @@ class StraightDoor:
                 writer.close()
                 await writer.wait_closed()
 
-    def _own_name(self, address: str, port: int) -> str:
-        return "localhost" if address == LOOPBACK and f"localhost:{port}" in self._globs else address
+    def _name(self, address: str, port: int) -> str:
+        """The host that an address stands for: of several names, the one that is known."""
+        if address == LOOPBACK and f"localhost:{port}" in self._globs:
+            return "localhost"
+        names = self._names.meant_by(address) or [address]
+        return next((name for name in names if self._gate.knows(name, port)), names[0])
 
     async def _meet(self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._hosts.add(host)
@@ -174,7 +187,7 @@ class StraightDoor:
 
     def _met_nobody(self, refused: Refusal) -> None:
         address, port, connected = refused
-        host = self._names.name_of(address) or address
+        host = self._name(address, port)
         self._hosts.add(host)
         if not connected:
             # No miss: clients that try HTTP/3 first go on with a connection.

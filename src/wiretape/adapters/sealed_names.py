@@ -22,11 +22,19 @@ _PKTINFO = struct.Struct("=I4s4s")  # in_pktinfo of ip(7): interface, our addres
 _IP_PKTINFO = 8
 
 
-class Names:
-    """`own`: names of this machine, which lead to its loopback."""
+def search_domains(resolver: str) -> tuple[str, ...]:
+    """What a resolver may put behind a name before it asks for the name itself, as resolv.conf(5) says."""
+    lines = [line.split() for line in resolver.splitlines()]
+    named = [words[1:] for words in lines if words and words[0] in ("search", "domain")]
+    return tuple(_plain(domain) for domain in named[-1]) if named else ()
 
-    def __init__(self, own: Iterable[str] = ()) -> None:
+
+class Names:
+    """`own`: names of this machine, which lead to its loopback. `search`: domains that may stand behind a name."""
+
+    def __init__(self, own: Iterable[str] = (), search: Iterable[str] = ()) -> None:
         self._own = {_plain(name) for name in own}
+        self._search = tuple(search)
         self._addresses: dict[str, str] = {}
         self._names: dict[str, str] = {}
 
@@ -35,8 +43,15 @@ class Names:
         """What was looked up so far, loopback's names apart."""
         return list(self._addresses)
 
-    def name_of(self, address: str) -> str | None:
-        return self._names.get(address)
+    def meant_by(self, address: str) -> list[str]:
+        """The names that a program may have had in mind: the one that was looked up, and those without a domain.
+
+        A resolver with `ndots:5`, as in Kubernetes, asks for `api.openai.com.default.svc.cluster.local` first.
+        """
+        name = self._names.get(address)
+        if name is None:
+            return []
+        return [name, *(name.removesuffix(f".{domain}") for domain in self._search if name.endswith(f".{domain}"))]
 
     def address_of(self, name: str) -> str:
         name = _plain(name)

@@ -7,7 +7,7 @@ import ipaddress
 import pytest
 
 from wiretape.adapters import sealed_names
-from wiretape.adapters.sealed_names import Names
+from wiretape.adapters.sealed_names import Names, search_domains
 
 OPENAI = b"\x03api\x06openai\x03com\x00"
 ASKED = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00"  # number, recursion wanted, one question
@@ -24,8 +24,8 @@ def test_a_name_gets_an_address_that_tells_the_name() -> None:
         + (OPENAI + b"\x00\x01\x00\x01")
         + (b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x04" + bytes((198, 18, 0, 1)))
     )
-    assert names.name_of("198.18.0.1") == "api.openai.com"
-    assert names.name_of("198.18.0.2") is None
+    assert names.meant_by("198.18.0.1") == ["api.openai.com"]
+    assert names.meant_by("198.18.0.2") == []
 
 
 def test_the_same_name_keeps_its_address_however_it_is_spelled() -> None:
@@ -75,4 +75,28 @@ def test_more_names_than_addresses_begin_anew(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sealed_names, "_POOL", ipaddress.ip_network("198.18.0.0/30"))
     names = Names()
     assert [names.address_of(name) for name in "abca"] == ["198.18.0.1", "198.18.0.2", "198.18.0.1", "198.18.0.1"]
-    assert names.name_of("198.18.0.1") == "a"
+    assert names.meant_by("198.18.0.1") == ["a"]
+
+
+def test_a_domain_that_a_resolver_puts_behind_a_name_may_not_be_meant() -> None:
+    names = Names(search=["default.svc.cluster.local", "cluster.local"])
+    address = names.address_of("api.openai.com.default.svc.cluster.local")
+    assert names.meant_by(address) == [
+        "api.openai.com.default.svc.cluster.local",
+        "api.openai.com",
+        "api.openai.com.default.svc",
+    ]
+    assert names.meant_by(names.address_of("api.openai.com")) == ["api.openai.com"]
+
+
+@pytest.mark.parametrize(
+    ("resolver", "domains"),
+    [
+        ("nameserver 10.0.0.1\nsearch Corp.Example. example\noptions ndots:5\n", ("corp.example", "example")),
+        ("search one\ndomain two\n", ("two",)),  # the last of them counts
+        ("# search none\n\nnameserver 10.0.0.1", ()),
+        ("search\n", ()),
+    ],
+)
+def test_search_domains_stand_in_the_resolver_s_configuration(resolver: str, domains: tuple[str, ...]) -> None:
+    assert search_domains(resolver) == domains
