@@ -265,7 +265,7 @@ def test_the_command_seals_its_program_and_says_what_was_led_here(tmp_path: Path
     (tmp_path / "pyproject.toml").write_text("[tool.wiretape]\nsealed = true\n")
     report = tmp_path / "report.json"
     program = [*PYTHON, STRAIGHT, "api.openai.com", "80", "GET /v1/models HTTP/1.0\r\n\r\n", "192.0.2.1", "22", ""]
-    command = [sys.executable, "-m", "wiretape", "replay", "--report", str(report), str(tape), "--", *program]
+    command = [sys.executable, "-m", "wiretape", "replay", "-v", "--report", str(report), str(tape), "--", *program]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
     assert done.returncode == 3
     assert (done.stdout.splitlines()[0], done.stdout.splitlines()[-1]) == (
@@ -273,6 +273,7 @@ def test_the_command_seals_its_program_and_says_what_was_led_here(tmp_path: Path
         "Connection refused",
     )
     for part in (
+        "wiretape: sealed: the program has no network but this replay\n",
         "  led here    api.openai.com:80 (1 connection), past the variables; unsealed it",
         "connection to 192.0.2.1:22: refused, as is all that no --pass",
         "It was sealed: what it tried to reach is listed above.",

@@ -288,6 +288,8 @@ def _run(
     from wiretape.adapters.child import run_child
 
     start = replaying.seal.start if replaying.seal is not None else subprocess.Popen
+    if replaying.seal is not None and options.verbose:
+        click.echo("wiretape: sealed: the program has no network but this replay", err=True)
     with led_here(replaying, argv, session, options.verbose, mend=_SEAL_IT) as (prepared, variables):
         if argv:
             return run_child(prepared, {**os.environ, **variables}, tag=tags, start=start)
