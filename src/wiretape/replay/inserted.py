@@ -45,6 +45,8 @@ def told_threads(run: Run, by_exchange: dict[int, Recorded], pieces: Pieces, mem
     said = _sayings(run)
     for thread in run.threads:
         here = [steps[number] for number in thread.calls if steps[number].call.exchange in by_exchange]
+        if len(here) < 2:
+            continue  # nothing came after it had begun
         told = Told([by_exchange[step.call.exchange] for step in here], [])
         others = [text for number, texts in said.items() if number != thread.number for text in texts]
         reader = _Reader(told, others, pieces)
