@@ -21,7 +21,7 @@ from tests.support.live import Stage, recorded_stage
 from tests.support.socket_upstream import Client, socket_upstream
 from tests.support.sockets import events, function_call, message
 
-from wiretape.adapters import mitm_held_sockets, sending
+from wiretape.adapters import live_desk, sending
 from wiretape.adapters.sending import COMMENT
 from wiretape.model.http import Ended, Exchange, body_bytes
 from wiretape.tape.reader import read_tape
@@ -123,6 +123,32 @@ def test_a_client_that_hangs_up_is_held_no_longer(state: Path, tmp_path: Path, m
     assert body_bytes(left.response.body) == b""  # what it did not hear
 
 
+@pytest.mark.parametrize(("held", "stop"), [("before it is sent", "step"), ("with its answer", "break finish=stop")])
+def test_a_client_without_a_stream_that_hangs_up_is_held_no_longer(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: str, stop: str
+) -> None:
+    monkeypatch.setattr(live_desk, "LOOK_S", 0.02)
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "one"}]}).encode()
+    left, over = threading.Event(), threading.Event()
+    with CountingModel() as model, recorded_stage(model.url, tmp_path / "a.tape", state) as on:
+        there = urlsplit(on.url)
+
+        def client() -> None:
+            with socket.create_connection((there.hostname or "", there.port or 0), 30) as connection:
+                head = f"POST {there.path}/chat/completions HTTP/1.1\r\nhost: {there.netloc}\r\n"
+                head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+                connection.sendall(head.encode() + body)
+                left.wait()
+
+        on.play(client, over.wait)
+        assert f"call 1 is held {held}" in on.type_in(stop, *([] if stop == "step" else ["continue"]))
+        left.set()
+        on.wait_for(lambda: on.live.held == [])
+        over.set()
+        assert model.asked == ([] if stop == "step" else ["one"])
+    assert one(tmp_path / "a.tape").ended is Ended.CLIENT_CLOSED
+
+
 def test_a_drop_breaks_off_what_was_begun(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with asked_once(state, tmp_path / "a.tape", monkeypatch) as (on, heard):
         on.type_in("drop", "continue")
@@ -190,7 +216,7 @@ def test_the_calls_of_a_websocket_wait_before_they_are_asked_and_with_their_answ
 def test_a_websocket_client_that_leaves_is_held_no_longer_and_its_model_is_not_asked(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mitm_held_sockets, "_LOOK_S", 0.02)
+    monkeypatch.setattr(live_desk, "LOOK_S", 0.02)
     asked: list[dict[str, Any]] = []
 
     def noted(number: int, body: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -56,7 +56,7 @@ async def ask(request: LiveRequest, at: int, tape: LiveTape | None = None) -> Re
         raise UsageError(f"{host} could not be asked: {error or type(error).__name__}") from None
     kept = _kept(response.headers.multi_items())
     return Response(
-        response.status_code, Headers(kept), at + after, _body(response.headers.get("content-type"), pieces)
+        response.status_code, Headers(kept), at + after, body_of(response.headers.get("content-type"), pieces)
     )
 
 
@@ -65,7 +65,8 @@ def _kept(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [pair for pair in headers if pair[0].lower() not in _UNDONE]
 
 
-def _body(content_type: str | None, pieces: list[tuple[int, bytes]]) -> BytesBody | StreamBody:
+def body_of(content_type: str | None, pieces: list[tuple[int, bytes]]) -> BytesBody | StreamBody:
+    """A body that came in pieces, each with its time in milliseconds: a stream where it is one."""
     data = b"".join(piece for _, piece in pieces)
     framer = framer_for(content_type, data[:64])
     if framer is None:

@@ -22,7 +22,12 @@ from wiretape.debug.session import Debugger
 from wiretape.errors import WiretapeError
 
 T = TypeVar("T")
+LOOK_S = 0.2  # between two looks at whether the client of a held call is still there
 _TICK_S = 0.2  # a wait is looked after so often: on some systems Ctrl-C does not interrupt a lock
+
+
+class ClientLeft(Exception):
+    """The client of a held call hung up: nobody has to decide any more."""
 
 
 class Desk:
@@ -54,8 +59,13 @@ class Desk:
         """Do something with the debugger's state, without a wait on this loop."""
         return await asyncio.get_running_loop().run_in_executor(self._engine, self.do, work)
 
-    async def held(self, hold: Callable[[Release], bool]) -> Decision | None:
-        """Wait for what a person decides. None: nothing holds this call."""
+    async def held(
+        self, hold: Callable[[Release], bool], has_left: Callable[[], bool] | None = None
+    ) -> Decision | None:
+        """Wait for what a person decides. None: nothing holds this call.
+
+        `has_left`: whether its client hung up, where a door is not told of it. Raises ClientLeft once it has.
+        """
         decided: Future[Decision] = Future()
 
         def release(decision: Decision) -> None:
@@ -64,7 +74,14 @@ class Desk:
 
         if not await self.tell(lambda: hold(release)):
             return None
-        return await asyncio.wrap_future(decided)
+        deciding = asyncio.wrap_future(decided)
+        if has_left is None:
+            return await deciding
+        while not (await asyncio.wait({deciding}, timeout=LOOK_S))[0]:
+            if has_left():
+                deciding.cancel()
+                raise ClientLeft
+        return deciding.result()
 
     def do(self, work: Callable[[], T]) -> T:
         """The same from a thread."""

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from mitmproxy import http
-from mitmproxy.connection import ConnectionState
 
-from wiretape.adapters.live_desk import Desk
+from wiretape.adapters.live_desk import ClientLeft, Desk
 from wiretape.adapters.live_exchanges import LiveExchanges, patience
 from wiretape.adapters.mitm_addon import pairs_of
+from wiretape.adapters.mitm_keep_alive import has_left
 from wiretape.debug.decisions import Delay, Way
 from wiretape.model.call import ModelCall
 from wiretape.model.http import (
@@ -35,7 +35,6 @@ from wiretape.wire.registry import default_registry
 _WAYS: frozenset[Way] = frozenset({"delay"})
 _LOOK_AT = 8  # messages of a connection that are looked at for a format
 _CALLS = 100_000  # the debugger calls a connection's calls by numbers from so many times its own number on
-_LOOK_S = 0.2  # between two looks at whether the client of a held message is still there
 
 
 @dataclass(slots=True, eq=False)
@@ -156,13 +155,14 @@ class HeldSockets:
 
     async def _wait(self, number: int, flow: http.HTTPFlow) -> bool:
         """Until a person has decided. False: its client has left meanwhile."""
-        deciding = asyncio.ensure_future(self._desk.held(lambda release: self._desk.live.ask(number, release)))
-        while not (await asyncio.wait({deciding}, timeout=_LOOK_S))[0]:
-            if _has_left(flow):
-                deciding.cancel()
-                await self._desk.tell(lambda: self._desk.live.gone(number))
-                return False
-        if isinstance(decision := deciding.result(), Delay):
+        try:
+            decision = await self._desk.held(
+                lambda release: self._desk.live.ask(number, release), lambda: has_left(flow)
+            )
+        except ClientLeft:
+            await self._desk.tell(lambda: self._desk.live.gone(number))
+            return False
+        if isinstance(decision, Delay):
             await asyncio.sleep(decision.seconds)
         return True
 
@@ -170,11 +170,6 @@ class HeldSockets:
 def _number_of(call: ModelCall) -> int:
     """Of the exchange that stands for one call of a connection. The connection's own is not taken by it."""
     return call.exchange * _CALLS + (call.part or 0)
-
-
-def _has_left(flow: http.HTTPFlow) -> bool:
-    """Whether a client hung up. mitmproxy tells of that only once its message is let go; its connection knows."""
-    return not flow.client_conn.state & ConnectionState.CAN_READ
 
 
 def _handshake(flow: http.HTTPFlow, x: int, at: int) -> Exchange:

@@ -16,22 +16,23 @@ import orjson
 from mitmproxy import http
 
 from wiretape.adapters import mitm_keep_alive, sending
-from wiretape.adapters.live_desk import Desk
+from wiretape.adapters.live_asking import body_of
+from wiretape.adapters.live_desk import ClientLeft, Desk
 from wiretape.adapters.live_exchanges import LiveExchanges, later, patience
 from wiretape.adapters.mitm_addon import RecordingAddon, pairs_of
 from wiretape.adapters.mitm_held_sockets import HeldSockets
-from wiretape.adapters.mitm_keep_alive import HEAD_SENT, HELD, WAITS
+from wiretape.adapters.mitm_keep_alive import HEAD_SENT, HELD, WAITS, has_left
 from wiretape.debug.decisions import Decision, Delay, Drop, Go, Inject, Rewrite, Way
+from wiretape.debug.held import Release
 from wiretape.errors import UsageError
 from wiretape.model.faults import Effect, Refusal, Reset
-from wiretape.model.framing import framer_for
-from wiretape.model.http import Body, BytesBody, Ended, Exchange, Headers, Response, StreamBody, body_bytes
+from wiretape.model.http import Body, Ended, Exchange, Headers, Response, body_bytes
 from wiretape.replay.values import LiveRequest
 from wiretape.wire.registry import default_registry
 
 _ASKED = "wiretape.asked"  # flow.metadata: it may be held, once it is whole
 _HELD_BACK = "wiretape.held_back"  # its answer was not streamed
-_DROPPED = "wiretape.dropped"
+_DROPPED = "wiretape.dropped"  # how it ended then
 _BEFORE: frozenset[Way] = frozenset({"live", "request", "inject", "delay", "drop"})
 _AFTER: frozenset[Way] = frozenset({"serve", "answer", "inject", "delay", "drop"})
 _POLL_S = 0.005
@@ -47,7 +48,7 @@ class HoldingAddon(RecordingAddon):
         self._desk = desk
         self._exchanges = LiveExchanges()
         self._sockets = HeldSockets(desk, self._exchanges)
-        self._deciding: dict[int, asyncio.Future[None]] = {}  # of answers whose clients are told that they wait
+        self._deciding: dict[int, asyncio.Future[bool]] = {}  # of answers whose clients are told that they wait
         self._later = 0  # of the debugger's times against the tape's, in milliseconds
         self._untold: set[int] = set()  # exchanges that have ended, and are not on the tape yet
 
@@ -78,8 +79,8 @@ class HoldingAddon(RecordingAddon):
     async def request(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]
         if flow.metadata.pop(_ASKED, False) and not flow.error:
             x = self._begin(flow)
-            if x is not None:
-                await self._harmless(self._before, flow, x)
+            if x is not None and not await self._harmless(self._before, flow, x):
+                self._drop(flow, Ended.CLIENT_CLOSED)  # nobody would hear what a model is paid for
         super().request(flow)
 
     async def _before(self, flow: http.HTTPFlow, x: int) -> None:
@@ -87,7 +88,7 @@ class HoldingAddon(RecordingAddon):
         opened = await self._desk.tell(lambda: self._open(flow, x))
         if live.may_hold:
             await self._all_told(x)
-        decision = await self._desk.held(lambda release: live.ask(x, release))
+        decision = await self._held(flow, lambda release: live.ask(x, release))
         while decision is not None:
             problem = ""
             try:
@@ -96,7 +97,10 @@ class HoldingAddon(RecordingAddon):
                 opened = await self._desk.tell(partial(self._open_anew, flow, opened))
             except UsageError as error:
                 problem = str(error)
-            decision = await self._desk.held(lambda release, why=problem: self._hold(x, release, why))  # type: ignore[misc]
+            decision = await self._held(flow, lambda release, why=problem: self._hold(x, release, why))  # type: ignore[misc]
+
+    async def _held(self, flow: http.HTTPFlow, hold: Callable[[Release], bool]) -> Decision | None:
+        return await self._desk.held(hold, lambda: has_left(flow))
 
     def _open(self, flow: http.HTTPFlow, x: int) -> Exchange:
         request = _live(flow.request)
@@ -158,8 +162,8 @@ class HoldingAddon(RecordingAddon):
         flow.response = http.Response.make(effect.status, body, http.Headers(list(made.items())))
         flow.metadata[_HELD_BACK] = True
 
-    def _drop(self, flow: http.HTTPFlow) -> None:
-        flow.metadata[_DROPPED] = True
+    def _drop(self, flow: http.HTTPFlow, ended: Ended = Ended.UPSTREAM_CLOSED) -> None:
+        flow.metadata[_DROPPED] = ended
         flow.kill()
 
     # responses
@@ -189,7 +193,7 @@ class HoldingAddon(RecordingAddon):
             gone = await self._decided(flow, x)
             self._record(flow, x, heard=not gone)
         if gone or flow.metadata.get(_DROPPED):
-            self._end(flow, Ended.CLIENT_CLOSED if gone else Ended.UPSTREAM_CLOSED)
+            self._end(flow, Ended.CLIENT_CLOSED if gone else flow.metadata[_DROPPED])
         else:
             super().response(flow)
 
@@ -197,12 +201,12 @@ class HoldingAddon(RecordingAddon):
         """Wait for what becomes of an answer. Whether the client hung up before."""
         deciding = self._deciding.pop(x, None)
         if deciding is None:
-            await self._harmless(self._after, flow, x)
-        elif not deciding.done():
+            return not await self._harmless(self._after, flow, x)
+        if not deciding.done():
             deciding.cancel()
             self._desk.tell_soon(lambda: self._desk.live.gone(x))
             return True
-        return False
+        return not deciding.result()
 
     async def websocket_message(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]
         super().websocket_message(flow)
@@ -222,14 +226,14 @@ class HoldingAddon(RecordingAddon):
     async def _after(self, flow: http.HTTPFlow, x: int) -> None:
         live = self._desk.live
         exchange = await self._desk.tell(lambda: self._answered(flow, x))
-        decision = await self._desk.held(lambda release: live.ask(x, release))
+        decision = await self._held(flow, lambda release: live.ask(x, release))
         while decision is not None:
             try:
                 await self._carry_out(flow, decision, exchange)
                 break
             except UsageError as error:
                 problem = str(error)
-            decision = await self._desk.held(lambda release, why=problem: self._hold(x, release, why))  # type: ignore[misc]
+            decision = await self._held(flow, lambda release, why=problem: self._hold(x, release, why))  # type: ignore[misc]
         await self._desk.tell(lambda: live.over(x))
 
     def _answered(self, flow: http.HTTPFlow, x: int) -> Exchange:
@@ -248,7 +252,7 @@ class HoldingAddon(RecordingAddon):
 
     def error(self, flow: http.HTTPFlow) -> None:
         if flow.metadata.get(_DROPPED):
-            self._end(flow, Ended.UPSTREAM_CLOSED)
+            self._end(flow, flow.metadata[_DROPPED])
             return
         if flow.metadata.pop(_HELD_BACK, False) and flow.response is not None:
             x = self.number_of(flow)
@@ -261,11 +265,16 @@ class HoldingAddon(RecordingAddon):
             self._untold.add(x)
         super()._end(flow, ended, trailers)
 
-    async def _harmless(self, hold: Callable[..., Any], flow: http.HTTPFlow, x: int) -> None:
+    async def _harmless(self, hold: Callable[..., Any], flow: http.HTTPFlow, x: int) -> bool:
+        """False: the client has left meanwhile, and nothing holds its call any more."""
         try:
             await hold(flow, x)
+        except ClientLeft:
+            await self._desk.tell(lambda: self._desk.live.gone(x))
+            return False
         except Exception as error:
             self.trouble(f"the debugger failed at call x{x}, which went on: {type(error).__name__}: {error}")
+        return True
 
 
 def _live(request: http.Request) -> LiveRequest:
@@ -274,13 +283,8 @@ def _live(request: http.Request) -> LiveRequest:
 
 
 def _body(response: http.Response) -> Body | None:
-    data = response.get_content(strict=False) or b""
-    framer = framer_for(response.headers.get("content-type"), data[:64])
-    if framer is None:
-        return BytesBody(data) if data else None
-    frames = [*framer.feed(data), *framer.close()]
-    binary = response.headers.get("content-type", "").startswith("application/vnd.amazon.eventstream")
-    return StreamBody(frames, [0] * len(frames), binary)
+    data = response.get_content(strict=False)
+    return body_of(response.headers.get("content-type"), [(0, data)]) if data else None
 
 
 def _take(flow: http.HTTPFlow, answer: Exchange | None) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mitmproxy import http
+from mitmproxy.connection import ConnectionState
 from mitmproxy.proxy.commands import StartHook
 from mitmproxy.proxy.layers.http import (
     HttpStream,
@@ -66,6 +67,11 @@ def _kept_alive(send_response: Callable[..., Iterator[Any]]) -> Callable[..., It
         yield from send_response(self, already_streamed=begun)
 
     return send
+
+
+def has_left(flow: http.HTTPFlow) -> bool:
+    """Whether a client hung up. mitmproxy tells of it only once what is held is let go; its connection knows."""
+    return not flow.client_conn.state & ConnectionState.CAN_READ
 
 
 def _is_gone(stream: Any) -> bool:

@@ -25,7 +25,7 @@ from mitmproxy.test import tflow
 from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
-from wiretape.adapters import mitm_held_sockets
+from wiretape.adapters import live_desk
 from wiretape.adapters.mitm_held_sockets import HeldSockets
 
 
@@ -101,7 +101,7 @@ def test_all_calls_of_a_connection_are_of_its_exchange_and_have_their_messages()
 
 
 def test_a_client_that_leaves_is_held_no_longer_and_its_model_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mitm_held_sockets, "_LOOK_S", 0.01)
+    monkeypatch.setattr(live_desk, "LOOK_S", 0.01)
     debugger = recording()
     flow = tflow.twebsocketflow(messages=False)
     with Desk(debugger) as desk:
