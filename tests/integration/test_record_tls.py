@@ -100,6 +100,34 @@ def test_a_client_that_refuses_our_certificate_is_named(
     assert "did not accept wiretape's certificate for localhost" in troubles[0]
 
 
+def test_a_client_that_looks_at_the_certificate_after_the_handshake_and_goes_is_named(
+    upstream: Upstream, authority: tuple[Path, ssl.SSLContext], state: Path
+) -> None:
+    """As GnuTLS has its programs do it: no alert tells the other side."""
+    spy = Spy()
+    with recording(spy, state, {"SSL_CERT_FILE": str(authority[0])}) as (running, troubles):
+        connection = tunnel(running.port, upstream, running.variables()["SSL_CERT_FILE"])
+        connection.connect()
+        connection.close()
+    assert spy.named("begin") == []
+    said = "a client opened TLS to localhost and left without a request"
+    assert troubles == [f"{said}: most likely it did not accept wiretape's certificate"]
+
+
+def test_a_connection_that_is_opened_to_spare_after_the_host_was_asked_is_no_trouble(
+    upstream: Upstream, authority: tuple[Path, ssl.SSLContext], state: Path
+) -> None:
+    spy = Spy()
+    with recording(spy, state, {"SSL_CERT_FILE": str(authority[0])}) as (running, troubles):
+        asked, spare = (tunnel(running.port, upstream, running.variables()["SSL_CERT_FILE"]) for _ in range(2))
+        asked.request("POST", "/v1/chat/completions", b"{}")
+        assert json.loads(asked.getresponse().read()) == CHAT_ANSWER
+        spare.connect()
+        for connection in (spare, asked):
+            connection.close()
+    assert troubles == []
+
+
 def test_tls_to_any_other_host_is_not_touched(
     upstream: Upstream,
     authority: tuple[Path, ssl.SSLContext],

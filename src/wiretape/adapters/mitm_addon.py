@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from mitmproxy import http, tls
+from mitmproxy import connection, http, tls
 
 from wiretape.adapters.hosts import Hosts, is_loopback
 from wiretape.adapters.mitm_gate import Gate
@@ -61,6 +61,7 @@ class RecordingAddon:
         self.unrouted: set[str] = set()  # requests to our own port that lead nowhere
         self.distrusted: set[str] = set()  # hosts for which a client refused our certificate
         self.through_tls: set[str] = set()  # recorded hosts whose TLS was opened here
+        self._unasked: dict[str, str] = {}  # connections in TLS on which nothing was asked yet, each with its host
         self.led = dict(led or {})  # hosts that a default leads to, each with the variable that the user had not set
         self._recorder = recorder
         self.trouble = on_trouble
@@ -90,6 +91,20 @@ class RecordingAddon:
             self.distrusted.add(host)
             self.trouble(f"the client did not accept wiretape's certificate for {host}: {data.conn.error}")
 
+    def tls_established_client(self, data: tls.TlsData) -> None:
+        server = data.context.server
+        self._unasked[data.conn.id] = data.conn.sni or (server.address[0] if server.address else "")
+
+    def client_disconnected(self, client: connection.Client) -> None:
+        """Some clients (GnuTLS) finish the handshake, look at the certificate then, and go without an alert."""
+        host = self._unasked.pop(client.id, None)
+        if host and host not in self.distrusted | self.through_tls:
+            self.distrusted.add(host)
+            self.trouble(
+                f"a client opened TLS to {host} and left without a request: "
+                "most likely it did not accept wiretape's certificate"
+            )
+
     # requests
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
@@ -101,6 +116,7 @@ class RecordingAddon:
 
     def _is_recorded(self, flow: http.HTTPFlow) -> bool:
         """Whether a request is to be recorded; what is not flows on as it comes."""
+        self._unasked.pop(flow.client_conn.id, None)
         if flow.error or flow.response or not self._find_way(flow):
             return False
         request = flow.request
