@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from wiretape.adapters.jvm import jvm_options
 from wiretape.adapters.presets import REASONS, ConfigFile, Preset
 from wiretape.adapters.programs import Program
 from wiretape.adapters.routes import DEFAULT_BASE_URLS, base_url_problem, route_path, user_base_urls
@@ -51,13 +52,15 @@ def prepare(
     replaying: bool = False,
     knows: Callable[[str], bool] = lambda host: False,
     scratch: Path | None = None,
+    led: Mapping[str, str] | None = None,
 ) -> Prepared:
     """What to run. A recorder stands in the way as a proxy, so configuration is overridden for a replay only.
 
-    `knows` says whether a tape has heard a host; `scratch` is a directory of this run's own.
+    `knows` says whether a tape has heard a host; `scratch` is a directory of this run's own; `led` are the
+    variables that every program gets.
     """
     preset = around.program.preset
-    settings = list(_variables(preset, around.environ, port, replaying))
+    settings = list(_variables(preset, around.environ, port, replaying, led or {}))
     notes = [*around.problems, *preset.notes]
     arguments: list[str] = []
     if replaying and preset.config is not None:
@@ -93,12 +96,18 @@ def _reason(name: str, value: str, around: Surroundings) -> str:
     return "SDKs do not start without one, and you have set none"
 
 
-def _variables(preset: Preset, environ: Mapping[str, str], port: int, replaying: bool) -> Iterator[Setting]:
+def _variables(
+    preset: Preset, environ: Mapping[str, str], port: int, replaying: bool, led: Mapping[str, str]
+) -> Iterator[Setting]:
     for variable in preset.variables:
-        if variable.when not in ("always", "replay" if replaying else "record"):
-            continue
         own = environ.get(variable.name)
-        if variable.route:
+        if variable.when not in ("always", "replay" if replaying else "record") or (variable.where_set and own is None):
+            continue
+        if variable.made:
+            options = jvm_options(led, environ)
+            if options:
+                yield Setting(variable.name, f"{own} {options}" if own else options, variable.why)
+        elif variable.route:
             url = own if own and base_url_problem(own) is None else variable.route
             yield Setting(variable.name, _routed(url, port), variable.why)
         elif own is None:

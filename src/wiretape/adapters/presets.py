@@ -7,7 +7,7 @@ trust.py, routes.py); a preset holds what comes on top. `programs.py` finds the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 When: TypeAlias = Literal["always", "record", "replay"]
@@ -15,12 +15,17 @@ When: TypeAlias = Literal["always", "record", "replay"]
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable to set. The user's own value goes first. Either a fixed `value`, or a `route` for that URL."""
+    """A variable to set. The user's own value goes first. A fixed `value`, a `route` for that URL, or what is `made`
+    for the run: `jvm` are a Java virtual machine's options, which go behind the user's own. `where_set`: only for
+    a user who has it set, were it to nothing.
+    """
 
     name: str
     why: str
     value: str = ""
     route: str = ""
+    made: Literal["", "jvm"] = ""
+    where_set: bool = False
     when: When = "always"
 
 
@@ -58,6 +63,7 @@ class Preset:
     config: ConfigFile | None = None
     env_files: tuple[str, ...] = ()  # besides .env: files of variables that the program reads itself
     hosts: tuple[str, ...] = ()  # to record besides the known providers
+    past: str = ""  # what in it obeys no proxy variable, whatever its version
     notes: tuple[str, ...] = ()
 
 
@@ -209,6 +215,7 @@ PRESETS: tuple[Preset, ...] = (
     ),
 )
 
+_LWP = Variable("PERL_LWP_ENV_PROXY", "Perl's LWP reads the proxy variables only with this", value="1")
 NODE = Preset(
     "node",
     "a Node program",
@@ -216,7 +223,77 @@ NODE = Preset(
     notes=("Node's fetch obeys the proxy variables from 22.21 on; before, a base URL must lead to wiretape",),
 )
 PYTHON = Preset("python", "a Python program", "3.13", variables=(_AIOHTTP,))
-PROGRAM = Preset("program", "a program that wiretape does not know", None, variables=(_AIOHTTP,))
+_JVM = Variable(
+    "JAVA_TOOL_OPTIONS", "a JVM reads no proxy variable and trusts a store of its own", made="jvm", where_set=True
+)
+PROGRAM = Preset("program", "a program that wiretape does not know", None, variables=(_AIOHTTP, _LWP, _JVM))
+
+JVM = Preset(
+    "java",
+    "a program on the Java virtual machine",
+    "17",
+    commands=(
+        *("javaw", "jshell", "mvn", "mvnw", "mvnd", "gradle", "gradlew", "ant", "sbt", "lein", "jbang"),
+        *("kotlin", "kotlinc", "scala", "scala-cli", "groovy", "clojure", "clj"),
+    ),
+    variables=(replace(_JVM, where_set=False),),
+    notes=(
+        (
+            'each JVM says "Picked up JAVA_TOOL_OPTIONS: …" on stderr, with a port that differs from run to run; an '
+            "agent that shows its model what its JVMs print needs mask = ['proxyPort=\\d+']"
+        ),
+        "a JVM that was started before (a daemon of Gradle or Maven) goes past: gradle --no-daemon, mvn for mvnd",
+        "a client that sets a proxy or a trust store in its code, or by -D, goes by those",
+    ),
+)
+PHP = Preset(
+    "php",
+    "a PHP program",
+    "8.2",
+    commands=("composer", "artisan", "phpunit"),
+    notes=(
+        (
+            "curl's functions, and Guzzle on them, obey the proxy variables; fopen, file_get_contents and Symfony's "
+            "NativeHttpClient do not: give these a base URL"
+        ),
+    ),
+)
+PERL = Preset("perl", "a Perl program", "5.36", commands=("prove",), variables=(_LWP,))
+RUBY = Preset(
+    "ruby",
+    "a Ruby program",
+    "3.1",
+    commands=("rake", "rails", "rspec", "irb"),
+    notes=("Net::HTTP sends no request for this machine through a proxy: a model server here needs a base URL",),
+)
+R = Preset(
+    "r",
+    "an R program",
+    "4.2",
+    commands=("R",),
+    notes=(
+        (
+            "libcurl, on which httr, httr2 and ellmer are built, reads no variable for certificates: "
+            "httr::set_config(httr::config(cainfo = Sys.getenv('CURL_CA_BUNDLE'))), or a base URL"
+        ),
+    ),
+)
+ERLANG = Preset(
+    "erlang",
+    "a program on Erlang's virtual machine",
+    "25",
+    commands=("erl", "escript", "rebar3", "elixir", "iex", "mix"),
+    past="Erlang's httpc, and Elixir's Mint, Finch and Req, obey no proxy variable",
+)
+WGET = Preset(
+    "wget",
+    "wget",
+    "1.21",
+    commands=("wget",),
+    notes=('with GnuTLS it reads no variable for certificates: wget --ca-certificate="$SSL_CERT_FILE"',),
+)
+LANGUAGES: tuple[Preset, ...] = (NODE, PYTHON, JVM, PHP, PERL, RUBY, R, ERLANG, WGET)
+"""What is known of a program by the language that it is written in, where it is none of PRESETS."""
 
 REASONS: dict[str, str] = {
     "WIRETAPE_TOOLS": "functions that `@wiretape.tool` wraps are recorded, or answered, here",
@@ -231,6 +308,8 @@ REASONS: dict[str, str] = {
     "AWS_CA_BUNDLE": "trust for the AWS SDKs",
     "GIT_SSL_CAINFO": "trust for git",
     "CODEX_CA_CERTIFICATE": "trust for Codex",
+    "PERL_LWP_SSL_CA_FILE": "trust for Perl's LWP",
+    "PHP_INI_SCAN_DIR": "trust for PHP, beside its other settings",
     "NODE_EXTRA_CA_CERTS": "trust for Node, beside its own certificates",
     "DENO_CERT": "trust for Deno",
 }

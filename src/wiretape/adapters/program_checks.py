@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from wiretape.adapters.checks import LIBRARIES, library_check
 from wiretape.adapters.child import find_command, proxy_variables
+from wiretape.adapters.going_past import going_past
 from wiretape.adapters.preparing import Setting, explained, prepare
 from wiretape.adapters.presets import NODE, PYTHON, Preset
 from wiretape.adapters.programs import command_name
 from wiretape.adapters.routes import base_url_variables
 from wiretape.adapters.surroundings import Surroundings, look_around
 from wiretape.adapters.tool_route import tool_variables
-from wiretape.adapters.trust import ADDING, REPLACING
+from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING
 from wiretape.errors import WiretapeError
 from wiretape.views.doctor_view import Check
 
@@ -50,6 +50,8 @@ def program_checks(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -
     for name, path in around.from_files.items():
         said = f"{path} sets {name}={around.environ[name]}: left to the program in a recording, set in a replay"
         yield Check(level="ok", what="configuration", said=said)
+    for past in going_past(argv, environ):
+        yield Check(level="warn", what="environment", said=past.said, next=past.next)
     if found is not None:
         yield from _interpreter_checks(argv, found, around)
 
@@ -57,13 +59,17 @@ def program_checks(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -
 def would_set(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> tuple[list[Setting], tuple[str, ...]]:
     """What `wiretape record` would set, with PORT for the port and the authority's file unnamed; and notes."""
     around = look_around(argv, environ, cwd)
-    trust = dict.fromkeys((*REPLACING, *ADDING), "…")
+    trust = dict.fromkeys((*REPLACING, *ADDING, PHP_SETTINGS), "…")
     tools = tool_variables("record", PORT)
     variables = {**proxy_variables(PORT), **base_url_variables(environ, PORT), **trust, **tools}
-    prepared = prepare(argv, around, PORT)
+    prepared = prepare(argv, around, PORT, led=variables)
     settings = [*explained(around.without_those_of_files(variables), around), *prepared.settings]
-    shown = [Setting(one.name, one.value.replace(f"127.0.0.1:{PORT}", "127.0.0.1:PORT"), one.why) for one in settings]
+    shown = [Setting(one.name, _with_port_named(one.value), one.why) for one in settings]
     return shown, tuple(note for note in prepared.notes if note not in around.problems)
+
+
+def _with_port_named(value: str) -> str:
+    return value.replace(f"127.0.0.1:{PORT}", "127.0.0.1:PORT").replace(f"proxyPort={PORT}", "proxyPort=PORT")
 
 
 def _preset_check(preset: Preset) -> Check:
@@ -82,15 +88,6 @@ def _interpreter_checks(argv: Sequence[str], found: str, around: Surroundings) -
         yield node_check(found)
     elif around.program.preset is NODE:
         yield Check(level="ok", what="Node", said="its version is not known from the command line; 22.21 is needed")
-
-
-def goes_past(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
-    """What is known to be sent past wiretape, which leads a program by its variables; None where nothing is."""
-    found = shutil.which(argv[0], path=environ.get("PATH")) if argv and Path(argv[0]).name == "node" else None
-    check = node_check(found) if found is not None else None
-    if check is None or check.level != "warn":
-        return None
-    return f"{check.said}: what it fetches from an address of its own goes to the real host"
 
 
 def python_libraries(python: str) -> Check:

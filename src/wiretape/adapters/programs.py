@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import PurePath
 
-from wiretape.adapters.presets import NODE, PRESETS, PROGRAM, PYTHON, Preset
+from wiretape.adapters.presets import (
+    JVM,
+    LANGUAGES,
+    NODE,
+    PERL,
+    PHP,
+    PRESETS,
+    PROGRAM,
+    PYTHON,
+    RUBY,
+    Preset,
+    R,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,13 @@ _LAUNCHERS: dict[str, _Launcher] = {
     "stdbuf": _Launcher(_options("-i -o -e")),
     "time": _Launcher(_options("-o -f")),
     "nohup": _Launcher(),
+    "setsid": _Launcher(),
+    "ionice": _Launcher(_options("-c --class -n --classdata -p --pid")),
+    "xargs": _Launcher(_options("-a -d -E -I -L -n -P -s --max-args --max-procs --max-lines --delimiter")),
+    "sudo": _Launcher(
+        _options("-u --user -g --group -h --host -p --prompt -C -D --chdir -r --role -t --type -T -R -U")
+    ),
+    "doas": _Launcher(_options("-u -C -a")),
     "exec": _Launcher(),
     "command": _Launcher(),
     "npx": _Launcher(_options("-p --package -w --workspace"), runs=NODE),
@@ -65,6 +84,21 @@ _LAUNCHERS: dict[str, _Launcher] = {
     "poetry": _Launcher(_options("-C --directory -P --project"), _options("run"), runs=PYTHON),
     "pdm": _Launcher(_options("-p --project"), _options("run"), runs=PYTHON),
     "hatch": _Launcher(_options("-e --env"), _options("run"), runs=PYTHON),
+    "java": _Launcher(_options("-cp -classpath --class-path -p --module-path --add-modules -m"), runs=JVM),
+    "php": _Launcher(_options("-c -d -r -z -B -R -E"), runs=PHP),
+    "perl": _Launcher(_options("-I -M"), runs=PERL),
+    "ruby": _Launcher(_options("-I -r -C -W"), runs=RUBY),
+    "bundle": _Launcher(words=_options("exec"), runs=RUBY),
+    "Rscript": _Launcher(runs=R),
+}
+_ENDED = {
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts"), NODE),
+    **dict.fromkeys((".jar", ".java", ".kts"), JVM),
+    ".py": PYTHON,
+    ".php": PHP,
+    ".pl": PERL,
+    ".rb": RUBY,
+    ".R": R,
 }
 _SHELLS = _options("sh bash zsh dash fish")
 _PYTHON_NAME = re.compile(r"(?:python|pypy)w?[0-9.]*")
@@ -86,12 +120,28 @@ def find_program(argv: Sequence[str]) -> Program:
             return _in_shell(argv[at + 1 :]) or Program(launched or PROGRAM, at)
         launcher = _LAUNCHERS.get("python" if _PYTHON_NAME.fullmatch(name) else name)
         if launcher is None:
-            return Program(launched or _by_ending(word), at)
+            return Program(_by_language(name) or launched or _by_ending(word), at)
         launched = launcher.runs or launched
         at, module = _past(launcher, argv, at + 1)
         if module is not None:
             return Program(_by_module(module) or launched or PROGRAM, at)
     return Program(launched or PROGRAM, None)
+
+
+def commands(argv: Sequence[str]) -> Iterator[list[str]]:
+    """Every command that a command line runs, with its own words: those that launch another, and what they launch."""
+    words = list(argv)
+    while words:
+        name = command_name(words[0])
+        launcher = _LAUNCHERS.get(name)
+        if launcher is None:
+            yield words
+            for inner in _in_shells_command(words[1:]) if name in _SHELLS else ():
+                yield from commands(inner)
+            return
+        at, module = _past(launcher, words, 1)
+        yield words[:at]
+        words = words[at:] if module is None else []
 
 
 def tape_name(argv: Sequence[str]) -> str:
@@ -100,7 +150,7 @@ def tape_name(argv: Sequence[str]) -> str:
     if found.preset in PRESETS:
         return found.preset.name
     word = argv[found.at] if found.at is not None and found.at < len(argv) else (argv[0] if argv else "")
-    stem = re.sub(r"\.(?:py|js|mjs|cjs|ts|sh)$", "", command_name(word))
+    stem = re.sub(r"\.(?:py|js|mjs|cjs|ts|sh|jar|java|kts|php|pl|rb|R)$", "", command_name(word))
     return re.sub(r"[^\w.-]+", "-", stem).strip("-.") or "recording"
 
 
@@ -131,23 +181,30 @@ def _past(launcher: _Launcher, argv: Sequence[str], at: int) -> tuple[int, str |
 
 def _in_shell(argv: Sequence[str]) -> Program | None:
     """`bash -c 'cd x && codex exec …'`: the first program in it that is known. Nothing can be inserted there."""
-    command = next((argv[i + 1] for i, word in enumerate(argv[:-1]) if re.fullmatch(r"-\w*c", word)), None)
-    if command is None:
-        return None
+    found = [find_program(words).preset for words in _in_shells_command(argv)]
+    known = next((preset for preset in found if preset in PRESETS), None)
+    known = known or next((preset for preset in found if preset is not PROGRAM), None)
+    return Program(known, at=None) if known is not None else None
+
+
+def _in_shells_command(argv: Sequence[str]) -> Iterator[list[str]]:
+    """The command lines in what a shell is given with `-c`; `argv` stands behind the shell's name."""
+    command = next((argv[i + 1] for i, word in enumerate(argv[:-1]) if re.fullmatch(r"-\w*c", word)), "")
     for part in re.split(r"&&|\|\||[;|&\n]", command):
         try:
             words = shlex.split(part)
         except ValueError:  # quotes that go over the part's end
             continue
-        program = find_program(list(dropwhile(_ASSIGNMENT.fullmatch, words)))
-        if program.preset in PRESETS:
-            return replace(program, at=None)
-    return None
+        yield list(dropwhile(_ASSIGNMENT.fullmatch, words))
 
 
 def _by_command(word: str) -> Preset | None:
     name = command_name(word)
     return next((preset for preset in PRESETS if name in preset.commands), None)
+
+
+def _by_language(name: str) -> Preset | None:
+    return next((preset for preset in LANGUAGES if name in preset.commands), None)
 
 
 def _by_package(word: str) -> Preset | None:
@@ -166,9 +223,4 @@ def _by_module(module: str) -> Preset | None:
 
 
 def _by_ending(word: str) -> Preset:
-    match PurePath(word).suffix:
-        case ".py":
-            return PYTHON
-        case ".js" | ".mjs" | ".cjs" | ".ts":
-            return NODE
-    return PROGRAM
+    return _ENDED.get(PurePath(word).suffix, PROGRAM)

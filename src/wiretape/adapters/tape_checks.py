@@ -90,12 +90,14 @@ def _empty_checks(name: str) -> Iterator[Check]:
     yield Check(
         level="warn",
         what="proxy",
-        said="some clients ignore proxy variables: Node's fetch before 22.21, aiohttp without trust_env=True",
+        said="some clients ignore proxy variables: Node's fetch before 22.21, aiohttp without trust_env=True, "
+        "PHP's fopen, Erlang and Elixir, Rust's ureq 2, a JVM that was not started by its own name",
         next="wiretape doctor -- CMD says what is known of the program",
     )
     yield Check(
         level="warn",
         what="process",
-        said="a process that was started before, a container or a remote machine has an environment of its own",
+        said="a process that was started before, a container or a remote machine has an environment of its own; sudo "
+        "and env -i drop it; and what goes on in the background after its command has ended is not waited for",
         next=f"wiretape record -o {name} --force prints the lines to paste there",
     )

@@ -26,8 +26,10 @@ REPLACING = (
     "AWS_CA_BUNDLE",
     "GIT_SSL_CAINFO",
     "CODEX_CA_CERTIFICATE",
+    "PERL_LWP_SSL_CA_FILE",
 )
 ADDING = ("NODE_EXTRA_CA_CERTS", "DENO_CERT")
+PHP_SETTINGS = "PHP_INI_SCAN_DIR"  # PHP reads no variable that names certificates: only its own settings do
 _SYSTEM_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -79,7 +81,20 @@ def trust_variables(environ: Mapping[str, str], ca: Path, directory: Path) -> di
         variables[name] = str(_bundle([before, ours], directory))
     for name in ADDING:
         variables[name] = str(_bundle([_contents([environ.get(name)]), ours], directory))
+    variables[PHP_SETTINGS] = _php_settings(environ, variables["SSL_CERT_FILE"], directory)
     return variables
+
+
+def _php_settings(environ: Mapping[str, str], bundle: str, directory: Path) -> str:
+    """Directories of PHP's settings: those that it reads anyway (an empty one is its default), and ours behind them."""
+    lines = "".join(f'{name} = "{bundle}"\n' for name in ("curl.cainfo", "openssl.cafile"))
+    ours = directory / f"php-{hashlib.sha256(lines.encode()).hexdigest()[:16]}"
+    try:
+        ours.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot write the settings for PHP in {ours}: {error.strerror or error}") from error
+    keep(lines.encode(), ours, "wiretape", ".ini")
+    return os.pathsep.join([environ.get(PHP_SETTINGS, ""), str(ours)])
 
 
 def upstream_bundle(environ: Mapping[str, str], directory: Path) -> Path:
@@ -116,9 +131,13 @@ def default_bundle() -> bytes:
 
 
 def _bundle(parts: Iterable[bytes], directory: Path) -> Path:
-    """A file with these certificates, named by its content: written once, and never changed under a reader."""
-    data = b"\n".join(part.rstrip() + b"\n" for part in parts if part.strip())
-    path = directory / f"bundle-{hashlib.sha256(data).hexdigest()[:16]}.pem"
+    """A file with these certificates."""
+    return keep(b"\n".join(part.rstrip() + b"\n" for part in parts if part.strip()), directory, "bundle", ".pem")
+
+
+def keep(data: bytes, directory: Path, name: str, ending: str) -> Path:
+    """A file that holds this, named by its content: written once, and never changed under a reader."""
+    path = directory / f"{name}-{hashlib.sha256(data).hexdigest()[:16]}{ending}"
     if not path.exists():
         try:
             _write_whole(path, data)

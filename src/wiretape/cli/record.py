@@ -256,7 +256,7 @@ def led_here(
 
     say_what_goes_past(argv, "and on no tape")
     variables = around.without_those_of_files(recording.variables())
-    prepared = prepare(argv, around, recording.port)
+    prepared = prepare(argv, around, recording.port, led=variables)
     if options.verbose:
         say_settings(variables, around, prepared)
     variables |= only_set(prepared.variables, os.environ) if options.keep_unset else prepared.variables

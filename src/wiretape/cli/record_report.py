@@ -284,8 +284,12 @@ def _checklist(argv: Sequence[str]) -> list[str]:
         "- Does it have a base URL in its code or its configuration file? Point that at the recorder:",
         "    http://127.0.0.1:PORT/HOST/PATH, with --port to choose the port",
         "- Does it ignore HTTPS_PROXY? Node's fetch reads it from Node 22.21 on (NODE_USE_ENV_PROXY=1 is set).",
+        "- Is it PHP's fopen, Erlang, Elixir or Rust's ureq 2? These read no HTTPS_PROXY at all.",
+        "- Is it a JVM behind a script? Start it by its own name, or set JAVA_TOOL_OPTIONS, be it to nothing.",
         "- Does it use aiohttp? That reads HTTPS_PROXY with trust_env=True only.",
         "- Is the work done by another process that was started before, or in a container?",
+        "- Did sudo, env -i or ssh drop the environment on the way?",
+        "- Does it go on in the background (tmux new -d, … &)? wiretape ends with the command that it runs.",
         "- Did it refuse the recorder's certificate? Then a warning above names the host.",
     ]
 

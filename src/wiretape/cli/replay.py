@@ -320,7 +320,13 @@ def led_here(
     variables = replaying.variables(around.environ)
     with TemporaryDirectory(prefix="wiretape-") as scratch:
         prepared = prepare(
-            argv, around, replaying.port, replaying=True, knows=session.knows_host, scratch=Path(scratch)
+            argv,
+            around,
+            replaying.port,
+            replaying=True,
+            knows=session.knows_host,
+            scratch=Path(scratch),
+            led=variables,
         )
         if verbose:
             say_settings(variables, around, prepared)

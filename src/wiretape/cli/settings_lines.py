@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -28,11 +27,8 @@ def say_settings(variables: Mapping[str, str], around: Surroundings, prepared: P
 
 
 def say_what_goes_past(argv: Sequence[str], so: str) -> None:
-    """Said before a program runs that is known to obey no proxy variables. `so`: what that means for its calls."""
-    if not argv or Path(argv[0]).name != "node":
-        return
-    from wiretape.adapters.program_checks import goes_past
+    """Said before a program runs that wiretape does not reach whole. `so`: what that means for its calls."""
+    from wiretape.adapters.going_past import going_past
 
-    past = goes_past(argv, os.environ)
-    if past:
+    for past in going_past(argv, os.environ):
         click.echo(f"wiretape: {past}, {so}", err=True)

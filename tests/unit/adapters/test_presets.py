@@ -9,11 +9,12 @@ import pytest
 
 from wiretape.adapters import tool_route
 from wiretape.adapters.child import proxy_variables
-from wiretape.adapters.presets import NODE, PRESETS, PROGRAM, PYTHON, REASONS, Preset
+from wiretape.adapters.presets import LANGUAGES, PRESETS, PROGRAM, REASONS, Preset
 from wiretape.adapters.routes import base_url_problem
-from wiretape.adapters.trust import ADDING, REPLACING
+from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING
 
-EVERY = (*PRESETS, NODE, PYTHON, PROGRAM)
+EVERY = (*PRESETS, *LANGUAGES, PROGRAM)
+PAGE = Path(__file__).parents[3] / "docs" / "clients.md"
 NAMES = [preset.name for preset in EVERY]
 
 
@@ -32,7 +33,7 @@ def test_no_name_leads_to_two_presets() -> None:
 def test_what_is_set_has_a_reason_and_one_value(preset: Preset) -> None:
     for variable in preset.variables:
         assert variable.why
-        assert bool(variable.value) != bool(variable.route), variable.name
+        assert sum(map(bool, (variable.value, variable.route, variable.made))) == 1, variable.name
         assert not variable.route or base_url_problem(variable.route) is None
 
 
@@ -52,14 +53,25 @@ def test_configuration_can_be_overridden_as_its_preset_says(preset: Preset) -> N
 
 
 def test_every_variable_that_all_programs_get_has_a_reason() -> None:
-    names = {name.upper() for name in (*proxy_variables(1), *REPLACING, *ADDING, tool_route.VARIABLE)}
+    names = {name.upper() for name in (*proxy_variables(1), *REPLACING, *ADDING, PHP_SETTINGS, tool_route.VARIABLE)}
     assert names == set(REASONS)
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda p: p.name)
 def test_every_preset_is_documented_with_what_was_seen(preset: Preset) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "clients.md").read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     row = next(line for line in page.splitlines() if line.startswith(f"| `{preset.name}`"))
     assert (preset.verified or "not seen running") in row
     for variable in preset.variables:
         assert f"`{variable.name}`" in page
+
+
+@pytest.mark.parametrize("preset", LANGUAGES, ids=lambda p: p.name)
+def test_every_language_is_documented_with_what_was_seen(preset: Preset) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    section = page.partition("## Other languages")[2].partition("\n## ")[0]
+    assert f"`{preset.name}`" in section
+    assert preset.verified
+    assert preset.verified in section
+    for variable in preset.variables:
+        assert f"`{variable.name}" in page

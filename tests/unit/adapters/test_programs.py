@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from wiretape.adapters.presets import PRESETS
-from wiretape.adapters.programs import find_program, tape_name
+from wiretape.adapters.programs import commands, find_program, tape_name
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,22 @@ from wiretape.adapters.programs import find_program, tape_name
         ("./agent codex", "program", 0),
         ("python -c 'import codex'", "python", None),
         ("bash agent.sh", "program", 0),
+        ("java -cp a:b -Xmx1g com.acme.Agent x", "java", 4),
+        ("java -jar my-agent.jar", "java", 2),
+        ("./my-agent.jar", "java", 0),
+        ("./gradlew run", "java", 0),
+        ("/opt/maven/bin/mvn -q exec:java", "java", 0),
+        ("bash -c 'cd x && exec java -jar a.jar'", "java", None),
+        ("php -d memory_limit=1G agent.php", "php", 3),
+        ("php -r 'echo 1;'", "php", None),
+        ("perl -Ilib agent.pl", "perl", 2),
+        ("bundle exec rspec", "ruby", 2),
+        ("ruby -I lib agent.rb", "ruby", 3),
+        ("Rscript agent.R", "r", 1),
+        ("mix run", "erlang", 0),
+        ("sudo -E -u bob codex exec", "codex", 4),
+        ("xargs -P 4 -n 1 java -jar a.jar", "java", 7),
+        ("setsid nohup claude -p x", "claude", 2),
     ],
 )
 def test_programs_are_known_by_name_through_what_launches_them(line: str, preset: str, at: int | None) -> None:
@@ -46,6 +62,13 @@ def test_a_program_inside_a_shells_command_is_known_and_nothing_can_be_inserted_
     found = find_program(["bash", "-lc", "cd x && CODEX_HOME=y codex exec 'a b' | tee log"])
     assert (found.preset.name, found.at) == ("codex", None)
     assert find_program(["sh", "-c", "echo 'codex"]).preset.name == "program"
+
+
+def test_every_command_of_a_command_line_is_told() -> None:
+    line = ["nice", "-n", "5", "bash", "-c", "A=1 make x | env -i codex exec; true", "sudo"]
+    assert [words[0] for words in commands(line)] == ["nice", "bash", "make", "env", "codex", "true"]
+    assert [words[0] for words in commands(["python", "-m", "sudo"])] == ["python"]
+    assert list(commands([])) == []
 
 
 def test_windows_paths_are_taken_apart_too() -> None:
@@ -77,6 +100,10 @@ def test_every_preset_is_found_by_each_of_its_names(preset: object) -> None:
         ("'./run me.sh'", "run-me"),
         ("python -c 'x'", "python"),
         ("python3 -m my.agent", "my.agent"),
+        ("java -jar build/my-agent.jar", "my-agent"),
+        ("java com.acme.Agent", "com.acme.Agent"),
+        ("php agent.php", "agent"),
+        ("mvn exec:java", "mvn"),
         ("", "recording"),
         ("../..", "recording"),
     ],

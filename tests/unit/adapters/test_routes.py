@@ -14,7 +14,7 @@ from wiretape.adapters.routes import (
     route_path,
     route_url,
 )
-from wiretape.adapters.trust import ADDING, REPLACING
+from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,13 @@ def test_a_good_upstream_is_no_problem() -> None:
 
 def test_every_variable_that_is_set_is_documented() -> None:
     page = (Path(__file__).parents[3] / "docs" / "recording.md").read_text(encoding="utf-8")
-    names = {*DEFAULT_BASE_URLS, *REPLACING, *ADDING, *(name for name in proxy_variables(1) if name.isupper())}
+    names = {
+        *DEFAULT_BASE_URLS,
+        *REPLACING,
+        *ADDING,
+        PHP_SETTINGS,
+        *(name for name in proxy_variables(1) if name.isupper()),
+    }
     assert [name for name in sorted(names) if f"`{name}" not in page] == []
 
 

@@ -1,10 +1,19 @@
+import os
 import stat
 import threading
 from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.trust import ADDING, REPLACING, locked, state_directory, trust_variables, upstream_bundle
+from wiretape.adapters.trust import (
+    ADDING,
+    PHP_SETTINGS,
+    REPLACING,
+    locked,
+    state_directory,
+    trust_variables,
+    upstream_bundle,
+)
 from wiretape.errors import UsageError
 
 
@@ -43,7 +52,7 @@ def test_an_adding_variable_gets_our_certificate_and_the_users_only(tmp_path: Pa
 
 def test_without_variables_the_defaults_are_kept(tmp_path: Path, ca: Path) -> None:
     variables = trust_variables({}, ca, tmp_path)
-    assert set(variables) == {*REPLACING, *ADDING}
+    assert set(variables) == {*REPLACING, *ADDING, PHP_SETTINGS}
     text = Path(variables["SSL_CERT_FILE"]).read_text()
     assert text.count("BEGIN CERTIFICATE") > 50
     assert text.endswith("OUR CA\n")
@@ -52,6 +61,17 @@ def test_without_variables_the_defaults_are_kept(tmp_path: Path, ca: Path) -> No
 def test_a_variable_that_names_a_missing_file_counts_as_not_set(tmp_path: Path, ca: Path) -> None:
     variables = trust_variables({"SSL_CERT_FILE": str(tmp_path / "gone.pem")}, ca, tmp_path)
     assert "BEGIN CERTIFICATE" in Path(variables["SSL_CERT_FILE"]).read_text()
+
+
+def test_php_reads_its_own_settings_and_behind_them_ours(tmp_path: Path, ca: Path) -> None:
+    bundle = trust_variables({}, ca, tmp_path)["SSL_CERT_FILE"]
+    default, ours = trust_variables({}, ca, tmp_path)[PHP_SETTINGS].split(os.pathsep)
+    assert default == ""  # PHP's name for the directory that it was built with
+    (file,) = Path(ours).iterdir()
+    assert file.suffix == ".ini"
+    assert file.read_text() == f'curl.cainfo = "{bundle}"\nopenssl.cafile = "{bundle}"\n'
+    own = trust_variables({PHP_SETTINGS: f"/etc/php{os.pathsep}/srv/php"}, ca, tmp_path)[PHP_SETTINGS]
+    assert own == os.pathsep.join(["/etc/php", "/srv/php", ours])
 
 
 def test_equal_bundles_are_one_file(tmp_path: Path, ca: Path) -> None:

@@ -10,8 +10,8 @@ from wiretape.cli.main import main
 from wiretape.cli.settings_lines import say_what_goes_past
 
 SAID = (
-    "its fetch does not obey proxy variables (22.21 does): "
-    "what it fetches from an address of its own goes to the real host"
+    "its fetch does not obey proxy variables (22.21 does) (use a newer Node, or a client that reads a base URL): "
+    "what it asks of an address of its own goes to the real host"
 )
 
 

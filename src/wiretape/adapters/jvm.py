@@ -1,0 +1,148 @@
+"""What leads a Java virtual machine here: it reads no proxy variables, and trusts what stands in a store of its own.
+
+The store that is made holds what the machine trusted before, what every other client of this run trusts, and our CA. It
+is a JKS file, the oldest form, which every JVM reads: a count, the certificates, and a digest over all of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import ssl
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from wiretape.adapters.trust import keep
+
+_MAGIC: Final = 0xFEEDFEED
+_TRUSTED: Final = 2  # the tag of a certificate; 1 is a private key's
+_HEAD, _TAG, _STAMP, _LENGTH = struct.Struct(">III"), struct.Struct(">I"), struct.Struct(">Q"), struct.Struct(">I")
+_TEXT_LENGTH: Final = struct.Struct(">H")
+_PASSWORD: Final = "changeit"  # what every JVM's own store has; it guards against damage only
+_SALT: Final = b"Mighty Aphrodite"  # of the format
+_PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+_OWN_STORE: Final = "-Djavax.net.ssl.trustStore="
+_STORES: Final = ("lib/security/jssecacerts", "lib/security/cacerts", "jre/lib/security/cacerts")
+
+
+def jvm_options(led: Mapping[str, str], environ: Mapping[str, str]) -> str:
+    """The options for `led`, the variables that lead every other program: HTTPS_PROXY, SSL_CERT_FILE."""
+    proxy = urlsplit(led.get("HTTPS_PROXY", ""))
+    options = []
+    if proxy.hostname:
+        for scheme in ("http", "https"):
+            options += [f"-D{scheme}.proxyHost={proxy.hostname}", f"-D{scheme}.proxyPort={proxy.port}"]
+        options.append("-Dhttp.nonProxyHosts=")  # or this machine's own model servers would go around
+    bundle = led.get("SSL_CERT_FILE")
+    if bundle:
+        store = _store(Path(bundle), environ) if os.path.isfile(bundle) else bundle
+        options += [f"{_OWN_STORE}{store}", f"-Djavax.net.ssl.trustStorePassword={_PASSWORD}"]
+        options.append("-Djavax.net.ssl.trustStoreType=JKS")
+    return " ".join(option if " " not in option else f'"{option}"' for option in options)
+
+
+def _store(bundle: Path, environ: Mapping[str, str]) -> Path:
+    found = [*own_certificates(environ), *pem_certificates(bundle.read_text("ascii", "replace"))]
+    return keep(write_store(list(dict.fromkeys(found))), bundle.parent, "jvm", ".jks")
+
+
+def pem_certificates(text: str) -> Iterator[bytes]:
+    """The certificates of a bundle, as DER. What is none is passed over, as OpenSSL does."""
+    for block in _PEM.findall(text):
+        try:
+            certificate = ssl.PEM_cert_to_DER_cert(block)
+        except ValueError:
+            continue
+        if certificate:
+            yield certificate
+
+
+def own_certificates(environ: Mapping[str, str]) -> list[bytes]:
+    """What the JVM trusts by itself: the store that JAVA_TOOL_OPTIONS names, else that of the `java` that runs."""
+    for path in _own_stores(environ):
+        try:
+            return read_store(path.read_bytes())
+        except (OSError, ValueError):
+            continue
+    return []
+
+
+def _own_stores(environ: Mapping[str, str]) -> Iterator[Path]:
+    try:
+        given = shlex.split(environ.get("JAVA_TOOL_OPTIONS", ""))
+    except ValueError:
+        given = []
+    yield from (Path(word.removeprefix(_OWN_STORE)) for word in reversed(given) if word.startswith(_OWN_STORE))
+    homes = [Path(environ["JAVA_HOME"])] if environ.get("JAVA_HOME") else []
+    java = shutil.which("java", path=environ.get("PATH"))
+    if java is not None:
+        homes.append(Path(java).resolve().parent.parent)
+    yield from (home / name for home in homes for name in _STORES)
+
+
+def write_store(certificates: list[bytes]) -> bytes:
+    """A JKS store of these certificates (DER)."""
+    parts = [_HEAD.pack(_MAGIC, 2, len(certificates))]
+    for number, certificate in enumerate(certificates):
+        parts += [_TAG.pack(_TRUSTED), _text(f"wiretape-{number}"), _STAMP.pack(0), _text("X.509")]
+        parts += [_LENGTH.pack(len(certificate)), certificate]
+    data = b"".join(parts)
+    return data + _digest(data)
+
+
+def read_store(data: bytes) -> list[bytes]:
+    """The trusted certificates of a JKS or PKCS#12 store, as DER. ValueError: it cannot be read as either."""
+    if data[:4] == _MAGIC.to_bytes(4):
+        return list(_read_jks(data))
+    return _read_pkcs12(data)
+
+
+def _read_jks(data: bytes) -> Iterator[bytes]:
+    try:
+        _, version, count = _HEAD.unpack_from(data)
+        at = _HEAD.size
+        for _ in range(count):
+            (tag,) = _TAG.unpack_from(data, at)
+            if tag != _TRUSTED:
+                return  # keys are none of our business, and what stands behind one is not looked for
+            at = _past_text(data, at + _TAG.size) + _STAMP.size
+            at = _past_text(data, at) if version > 1 else at
+            (length,) = _LENGTH.unpack_from(data, at)
+            at += _LENGTH.size + length
+            yield data[at - length : at]
+    except struct.error as error:
+        raise ValueError(f"a JKS store that is cut short: {error}") from error
+
+
+def _read_pkcs12(data: bytes) -> list[bytes]:
+    try:
+        from cryptography.hazmat.primitives.serialization import Encoding
+        from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
+    except ImportError:  # it comes with mitmproxy, without which no TLS is opened
+        return []
+    for password in (_PASSWORD.encode(), None):
+        try:
+            held = load_pkcs12(data, password).additional_certs
+        except ValueError:
+            continue
+        return [one.certificate.public_bytes(Encoding.DER) for one in held]
+    raise ValueError("no store that can be read")
+
+
+def _past_text(data: bytes, at: int) -> int:
+    (length,) = _TEXT_LENGTH.unpack_from(data, at)
+    return at + _TEXT_LENGTH.size + int(length)
+
+
+def _text(text: str) -> bytes:
+    return _TEXT_LENGTH.pack(len(text)) + text.encode()
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha1(_PASSWORD.encode("utf-16-be") + _SALT + data, usedforsecurity=False).digest()
