@@ -231,3 +231,41 @@ def test_environ_of_a_replay_needs_no_recorder(project: Project, model: Counting
     """)
     project.run().assert_outcomes(passed=1)
     assert model.asked == ["hello"]
+
+
+def test_what_an_assertion_shows_of_the_fixture_says_which_tape_and_what_is_there(project: Project) -> None:
+    project.write("""
+        def test_one(wiretape):
+            assert repr(wiretape) == "<wiretape captures/test_it/test_one.tape, recording>"
+            with pytest.raises(IndexError, match="there is no turn 0: the test has made no turn so far"):
+                wiretape.turns[0]
+            said("hello")
+            assert wiretape.turns[0].calls == wiretape.turns[-1].calls == 1
+            assert [turn.answer for turn in wiretape.turns] == ["answer 1 to: hello"]
+            wiretape.turns[1]
+    """)
+    result = project.run("--wiretape-mode=once")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E * IndexError: there is no turn 1: the test has made 1 turn so far, counted from 0"])
+
+
+def test_a_marker_that_cannot_be_meant_fails_its_own_test_alone(project: Project) -> None:
+    project.write("""
+        @pytest.mark.wiretape("shared")
+        def test_one():
+            said("hello")
+        @pytest.mark.wiretape(3)
+        def test_two():
+            pass
+        @pytest.mark.wiretape(hosts=3)
+        def test_three():
+            pass
+    """)
+    result = project.run("--wiretape-mode=once")
+    result.assert_outcomes(passed=1, errors=2)
+    result.stdout.fnmatch_lines(
+        [
+            "@pytest.mark.wiretape(3): the name of a tape is a string, such as 'weather'",
+            "@pytest.mark.wiretape(hosts=…) takes a list of strings, and got 3",
+        ]
+    )

@@ -320,11 +320,77 @@ def test_a_secret_never_reaches_the_tape(project: Project) -> None:
     project.run().assert_outcomes(passed=1)
 
 
-def test_a_damaged_tape_is_told_in_one_line(project: Project) -> None:
-    project.write(ONE)
+def test_a_damaged_tape_says_how_to_make_a_good_one_and_a_cut_one_what_it_lacks(
+    project: Project, model: CountingModel
+) -> None:
+    project.write(TWO)
     project.tape("test_it/test_one").parent.mkdir(parents=True)
     project.tape("test_it/test_one").write_text("no tape at all\n")
     result = project.run()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["captures/test_it/test_one.tape*"])
+    result.stdout.fnmatch_lines(
+        [
+            "captures/test_it/test_one.tape*",
+            "  to record it anew: pytest test_it.py::test_one --wiretape-mode=rewrite",
+        ],
+        consecutive=True,
+    )
     result.stdout.no_fnmatch_line("*Traceback*")
+    project.run("--wiretape-mode=rewrite").assert_outcomes(passed=1)
+    text = project.tape("test_it/test_one").read_text()
+    project.tape("test_it/test_one").write_text(text[:-100])
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E * the tape is incomplete: captures/test_it/test_one.tape:*: the last document is cut off*",
+            "E *   to mend it: pytest test_it.py::test_one --wiretape-mode=update",
+        ]
+    )
+    result = project.run("--wiretape-mode=update")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["updated captures/test_it/test_one.tape: 1 exchange asked live, 1 kept, 0 dropped"], consecutive=True
+    )
+    assert model.asked == ["hello", "goodbye", "goodbye"]
+    assert project.tapes() == ["test_it/test_one.tape"]
+
+
+def test_a_place_that_cannot_be_written_is_named_with_what_to_do(project: Project) -> None:
+    project.configure("wiretape_dir = occupied")
+    (project.root / "occupied").write_text("a file")
+    project.write(ONE)
+    result = project.run("--wiretape-mode=once")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "occupied/test_it/test_one.tape cannot be recorded: * (*occupied*)",
+            "  a recording is made beside the tape: make that directory writable, or name another",
+            "  (wiretape_dir in the configuration of pytest)",
+        ],
+        consecutive=True,
+    )
+
+
+def test_a_gateway_that_is_not_recorded_is_named_where_that_leaves_no_tape(
+    project: Project, model: CountingModel
+) -> None:
+    project.write("""
+        @pytest.mark.wiretape
+        def test_one(monkeypatch):
+            import socket
+            found = socket.getaddrinfo
+            monkeypatch.setattr(socket, "getaddrinfo", lambda host, *more, **named: found("127.0.0.1", *more, **named))
+            monkeypatch.setenv("MODEL_URL", os.environ["MODEL_URL"].replace("127.0.0.1", "llm.corp.example"))
+            said("hello")
+    """)
+    result = project.run("--wiretape-mode=once")
+    result.assert_outcomes(passed=1)
+    assert model.asked == ["hello"]
+    result.stdout.fnmatch_lines(
+        [
+            "test_it.py::test_one: nothing was recorded: llm.corp.example went past the tape",
+            '  if models answer there: @pytest.mark.wiretape(hosts=*"llm.corp.example"?), or hosts in ?tool.wiretape?',
+        ],
+        consecutive=True,
+    )

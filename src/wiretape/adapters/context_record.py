@@ -30,6 +30,8 @@ from wiretape.wire.tool_exchange import HEADERS, call_body, tool_url
 class Record(Context):
     """What `wiretape.record` returns."""
 
+    says_empty = True  # that nothing was recorded
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -94,7 +96,7 @@ class Record(Context):
         told = self._tell_past_doors()
         self._tell_under_way()
         self.summary = self._recorder.close()
-        if not self.summary.exchanges and error is None and not told:
+        if self.says_empty and not self.summary.exchanges and error is None and not told:
             past = f" ({', '.join(self.summary.bypassed)} went past it)" if self.summary.bypassed else ""
             say(f"{self.path}: nothing was recorded{past}; name other hosts with hosts=[…], or use all=True")
         if self._old is None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from wiretape import __version__
 from wiretape.adapters.context_record import Record
@@ -42,6 +42,19 @@ if TYPE_CHECKING:
     from wiretape.analyze.lint.base import LintFinding
     from wiretape.model.loop import Run
     from wiretape.replay.session import ReplaySession
+
+
+class _Turns(list[TurnReport]):
+    """The turns of a test, from 0. One that is not there says what is."""
+
+    def __getitem__(self, place: Any) -> Any:
+        try:
+            return super().__getitem__(place)
+        except IndexError:
+            there = (
+                f"{len(self)} turn{'' if len(self) == 1 else 's'} so far, counted from 0" if self else "no turn so far"
+            )
+            raise IndexError(f"there is no turn {place}: the test has made {there}") from None
 
 
 class Wiretape:
@@ -108,7 +121,11 @@ class Wiretape:
 
     @property
     def turns(self) -> list[TurnReport]:
-        return self.stats.turns
+        return _Turns(self.stats.turns)
+
+    def __repr__(self) -> str:
+        """As pytest shows it beside an assertion that failed."""
+        return f"<wiretape {shown(self.tape)}, {'recording' if self.recording else f'mode {self.mode}'}>"
 
     def environ(self) -> dict[str, str]:
         """An environment for child processes whose model calls belong to this test."""
@@ -143,6 +160,7 @@ class Wiretape:
         if self.recording or self.mode in (Mode.NEW, Mode.UPDATE):
             self.rerecording = Rerecording(self.tape, goes_on=not self.recording)
             self._record = record(self.rerecording.fresh, hosts=self._asked.hosts, append=True)
+            self._record.says_empty = False  # a test may ask nothing
         if self._record is not None and self.recording:
             self._open.enter_context(self._record)
             return
@@ -200,6 +218,17 @@ class Wiretape:
         if summary is None or not summary.incomplete:
             return ()
         return summary.troubles or ("the recording is incomplete",)
+
+    @property
+    def went_past(self) -> Sequence[str]:
+        """The hosts that were asked live and are not recorded."""
+        summary = self._record.summary if self._record is not None else None
+        return summary.bypassed if summary is not None else ()
+
+    @property
+    def lacks(self) -> Sequence[str]:
+        """What the tape says that it lacks."""
+        return self._replay.session.tapes[0].warnings if self._replay is not None else ()
 
     @property
     def strict(self) -> bool:

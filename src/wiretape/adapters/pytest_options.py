@@ -105,11 +105,13 @@ def asked_of(item: pytest.Item) -> Asked:
 
 
 def named_by(item: pytest.Item) -> str | None:
-    """The tape's name, if a marker gives one."""
+    """The tape's name, if a marker gives one. UsageError: it cannot be one."""
     for mark in item.iter_markers(MARKER):
-        name: str | None = mark.args[0] if mark.args else mark.kwargs.get("name")
+        name = mark.args[0] if mark.args else mark.kwargs.get("name")
+        if name is not None and not (isinstance(name, str) and name):
+            raise UsageError(f"@pytest.mark.wiretape({name!r}): the name of a tape is a string, such as 'weather'")
         if name is not None:
-            return name
+            return str(name)
     return None
 
 
@@ -129,7 +131,7 @@ def _over(asked: Asked, given: Mapping[str, Any]) -> Asked:
 
 
 def _strings(name: str, value: str | Iterable[str]) -> tuple[str, ...]:
-    found = (value,) if isinstance(value, str) else tuple(value)
+    found = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     if not all(isinstance(one, str) for one in found):
         raise UsageError(f"@pytest.mark.wiretape({name}=…) takes a list of strings, and got {value!r}")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,7 +19,7 @@ from wiretape.adapters.pytest_summary import Summary, Told
 from wiretape.adapters.pytest_updates import Updated, named, recorded, updated
 from wiretape.adapters.pytest_users import test_id, typed
 from wiretape.adapters.rerecording import Rerecording
-from wiretape.errors import MissInterrupt, WiretapeError
+from wiretape.errors import MissInterrupt, NotATape, TapeDamaged, WiretapeError
 from wiretape.replay.report import Named
 from wiretape.replay.values import Miss
 
@@ -32,6 +33,7 @@ class TapedTest:
     def __init__(self, item: pytest.Item, asked: Asked, tape: Path, summary: Summary) -> None:
         self._item = item
         self._summary = summary
+        self._asked = asked
         users, elsewhere = summary.users_of(item, tape), summary.is_of_another_worker(tape)
         self._mending = Mending(typed(test_id(item), item.config), tape.exists(), users, elsewhere)
         self._keeping = Keeping(tape, summary.turns)  # before the mode: either sees what another worker has recorded
@@ -43,6 +45,22 @@ class TapedTest:
         self.made: list[tuple[str, int]] = []  # the tape that was recorded, and its new exchanges
         self.updated: Updated | None = None  # by mode `update`
         summary.began(item.nodeid, self)
+
+    def begin(self) -> None:
+        """Opens the tape. What is wrong with it, or with its place, fails the test with what to do about that."""
+        tape = shown(self.wiretape.tape)
+        try:
+            self.wiretape.begin()
+        except (NotATape, TapeDamaged) as error:
+            anew = f"  to record it anew: {self._mending.rewriting()}"
+            raise pytest.fail.Exception(f"{error}\n{anew}", pytrace=False) from None
+        except OSError as error:
+            said = (
+                f"{tape} cannot be recorded: {error.strerror or error} ({error.filename})\n"
+                "  a recording is made beside the tape: make that directory writable, or name another\n"
+                "  (wiretape_dir in the configuration of pytest)"
+            )
+            raise pytest.fail.Exception(said, pytrace=False) from None
 
     # -- failures ----------------------------------------------------------------------------------------------------
 
@@ -58,6 +76,8 @@ class TapedTest:
         if self.wiretape.is_missing:
             tape, command = shown(self.wiretape.tape), self._mending.command("once")
             error.add_note(f"there is no tape {tape}; to record it: {command}")
+        for lack in self.wiretape.lacks[:_MOST_MISSES]:  # an answer that is lost breaks off, as the recording did
+            error.add_note(f"the tape is incomplete: {lack}\n  to mend it: {self._mending.updating()}")
 
     def judge(self) -> None:
         """A test that is content with itself. What it has not asked for, its fixtures may still ask for."""
@@ -95,6 +115,7 @@ class TapedTest:
         if len(untold) > 1:
             lines.append(f"{len(untold)} requests had no recorded answer")
         lines += [miss.message for miss in untold[:_MOST_MISSES]]
+        lines += [f"  the tape is incomplete: {lack}" for lack in self.wiretape.lacks[:_MOST_MISSES]]
         if len(untold) > _MOST_MISSES:
             lines.append(f"and {len(untold) - _MOST_MISSES} more")
         strays = [stray.what for stray in self.wiretape.report.strayed]
@@ -146,6 +167,7 @@ class TapedTest:
             return
         if not wiretape.new_exchanges:
             made.remove()
+            self._say_what_went_past()
             return
         if passed and not wiretape.troubles:
             self._keep(made)
@@ -160,6 +182,19 @@ class TapedTest:
         old = f"{tape} is as it was" if wiretape.tape.exists() else f"there is still no {tape}"
         kept = f"; what was recorded: {shown(aside)}" if aside is not None else ""
         self.finished.append(f"{why}: {old}{kept}")
+
+    def _say_what_went_past(self) -> None:
+        """A gateway of one's own is recorded only if it is named: without a tape the test would fail the next time."""
+        hosts = [host for host in self.wiretape.went_past if not self._lets_through(host)]
+        if hosts and self.wiretape.recording:
+            named = ", ".join(f'"{host}"' for host in hosts[:_MOST_NAMED])
+            self.finished.append(
+                f"nothing was recorded: {', '.join(hosts[:_MOST_NAMED])} went past the tape\n"
+                f"  if models answer there: @pytest.mark.wiretape(hosts=[{named}]), or hosts in [tool.wiretape]"
+            )
+
+    def _lets_through(self, host: str) -> bool:
+        return any(fnmatchcase(host.lower(), glob.lower()) for glob in self._asked.allow_hosts)
 
     def _keep(self, made: Rerecording) -> None:
         wiretape = self.wiretape
@@ -189,7 +224,7 @@ class TapedTest:
             if not renewing.drifted:
                 self.updated["fresh"] = 0
             elif self._keeping.renew(made, renewal, wiretape.mode, users is None):
-                self.updated["dropped"] = named(report.left_over, report.sockets)
+                self.updated["dropped"] = named(report, renewing.called_live)
         made.remove()
 
     def _place_aside(self) -> Path | None:

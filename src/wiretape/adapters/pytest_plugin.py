@@ -63,7 +63,7 @@ def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
     try:
         asked, tape = asked_of(item), tape_of(item)
         taped = TapedTest(item, asked, tape, summary)
-        taped.wiretape.begin()
+        taped.begin()
     except WiretapeError as error:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
     item.stash[_TAPED] = taped

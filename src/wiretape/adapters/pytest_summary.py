@@ -17,6 +17,7 @@ import pytest
 
 from wiretape.adapters.pytest_options import Mode, has_tape, named_by
 from wiretape.adapters.pytest_places import SUFFIXES, shown, tape_directory, tape_of
+from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
     from wiretape.adapters.pytest_updates import Updated
@@ -114,7 +115,8 @@ class Summary:
         if self._items_of is None:
             self._items_of = {}
             for one in filter(has_tape, self._items):
-                self._items_of.setdefault(tape_of(one), []).append(one)
+                with suppress(UsageError):  # told by that test
+                    self._items_of.setdefault(tape_of(one), []).append(one)
         users = self._items_of.get(tape, [item])
         if len(users) < 2 and not self._partial:
             return None
@@ -144,7 +146,9 @@ class Summary:
         self._items = session.items
         self._partial = self._partial or _not_all(self._config)
         if self._config.getoption("wiretape_orphans"):
-            self._used = {os.fspath(tape_of(item)) for item in session.items if has_tape(item)}
+            for item in filter(has_tape, session.items):
+                with suppress(UsageError):
+                    self._used.add(os.fspath(tape_of(item)))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

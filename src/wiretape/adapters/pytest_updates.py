@@ -18,7 +18,7 @@ from wiretape.adapters.pytest_places import shown
 if TYPE_CHECKING:
     from wiretape.adapters.pytest_renewal import Renewal
     from wiretape.adapters.pytest_users import Users
-    from wiretape.replay.report import Named
+    from wiretape.replay.report import ReplayReport
     from wiretape.replay.values import Miss
 
 _MOST_WHYS = 6
@@ -61,9 +61,11 @@ def recorded(tape: Path, users: Users | None) -> Updated:
     return Updated(tape=str(tape), users=tests, partial=partial, fresh=0, kept=0, dropped=[], why=[], left={})
 
 
-def named(left: Sequence[Named], sockets: int) -> list[str]:
-    """What was dropped of a tape that its test has alone."""
-    return [*map(str, left), *([f"{sockets} WebSocket{'' if sockets == 1 else 's'}"] if sockets else [])]
+def named(report: ReplayReport, misses: Sequence[Miss]) -> list[str]:
+    """What was dropped of a tape that its test has alone. What its recorder had lost has been asked again."""
+    again = {miss.nearest.exchange for miss in misses if miss.reason == "not playable" and miss.nearest is not None}
+    names = [str(one) for one in report.left_over if one.exchange not in again]
+    return names + ([_count(report.sockets, "WebSocket")] if report.sockets else [])
 
 
 def settled(tests: Mapping[str, Updated], patterns: Sequence[str]) -> list[str]:

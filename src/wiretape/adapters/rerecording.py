@@ -48,6 +48,7 @@ class Rerecording:
     def put_in_place(self) -> None:
         """The recording is the tape from now on."""
         os.replace(self.fresh, self.tape)
+        self._remove_fresh()
         journal_path(self.tape).unlink(missing_ok=True)  # what it holds belongs to the tape that was replaced
 
     def put_in_place_beside_the_rest(self, patterns: Sequence[str]) -> None:
@@ -82,7 +83,8 @@ class Rerecording:
             self.tape.parent.rmdir()  # nothing was recorded: an empty directory is no use to anyone
 
     def _remove_fresh(self) -> None:
-        for path in (self.fresh, journal_path(self.fresh)):
+        torn = self.fresh.with_name(f"{self.fresh.name}.torn")  # of the old tape, which has it still, or is renewed
+        for path in (self.fresh, journal_path(self.fresh), torn):
             path.unlink(missing_ok=True)
 
     def _clear_abandoned(self) -> None:
