@@ -45,7 +45,7 @@ AGENT = """
         answer = connection.getresponse().read().decode()
         connection.close()
         print("".join(json.loads(line[6:])["choices"][0]["delta"].get("content", "") for line in answer.split("\\n")
-            if line.startswith("data: {")) if stream else json.loads(answer)["choices"][0]["message"]["content"])
+            if line.startswith("data: {")) if stream else json.loads(answer).get("choices", [{"message": {"content": answer}}])[0]["message"]["content"])
     sys.exit(int(os.environ.get("CODE", "0")))
 """
 
@@ -134,6 +134,12 @@ def test_only_what_drifted_is_asked_live_and_the_rest_stays_byte_for_byte(agent:
     assert "differs from call 2 at messages[1].content" in " ".join(done.stderr.split())
     assert "dropped     call 2: not asked for any more" in done.stderr
     assert f"updated {agent.tape}" in done.stderr.replace("\n", "")
+    model.refused = {"drei"}
+    refused = agent.update("one", "stream zwei", "drei")
+    said = " ".join(refused.stderr.split())
+    assert "the model did not answer x1 (error 429 rate_limit):" in said
+    assert "(--force writes it all the same)" in said
+    assert (refused.returncode, agent.documents) == (1, after)
 
 
 @pytest.mark.slow

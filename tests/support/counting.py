@@ -13,6 +13,7 @@ class CountingModel:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.refused: set[str] = set()  # what is answered with 429
         self.together: threading.Barrier | None = None  # answers nobody before so many ask at once
         model = self
 
@@ -29,14 +30,16 @@ class CountingModel:
                 if model.together is not None:
                     model.together.wait(30)
                 model.asked.append(text)
+                if text in model.refused:
+                    error = {"error": {"message": "slow down", "type": "rate_limit"}}
+                    return self._send("application/json", json.dumps(error).encode(), 429)
                 said = f"answer {len(model.asked)} to: {text}"
                 if body.get("stream"):
-                    self._send("text/event-stream", b"".join(_events(said)))
-                else:
-                    self._send("application/json", json.dumps(_answer(said)).encode())
+                    return self._send("text/event-stream", b"".join(_events(said)))
+                return self._send("application/json", json.dumps(_answer(said)).encode())
 
-            def _send(self, kind: str, body: bytes) -> None:
-                self.send_response(200)
+            def _send(self, kind: str, body: bytes, status: int = 200) -> None:
+                self.send_response(status)
                 self.send_header("content-type", kind)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()

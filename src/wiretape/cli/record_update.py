@@ -174,8 +174,20 @@ def _outcome(at_work: Update, summary: RecorderSummary, code: int) -> tuple[str,
         return f"nothing was asked: {as_it_was}", False, 1
     if not elsewhere and not _drifted(at_work, summary):
         return f"every call on {tape} still answers: it is as it was", False, 0
+    if not options.force and (refused := _refused(at_work)):
+        return f"the model did not answer {refused}: {as_it_was} (--force writes it all the same)", False, 1
     _write(at_work, summary)
     return f"updated {tape}" if not elsewhere else f"wrote {tape}; {as_it_was}", True, 0
+
+
+def _refused(at_work: Update) -> str:
+    """Which fresh calls have no answer that would serve on a tape: `x2 (error 429 rate_limit)`."""
+    from wiretape.replay.pairing import unanswered
+    from wiretape.tape.reader import read_tape
+    from wiretape.views.call_line import ending
+
+    calls = unanswered(read_tape(at_work.rerecording.fresh)) if at_work.rerecording.fresh.exists() else []
+    return ", ".join(f"x{call.exchange} ({ending(call)[0]})" for call in calls)
 
 
 def _drifted(at_work: Update, summary: RecorderSummary) -> bool:

@@ -43,6 +43,13 @@ def failed_in_passing(call: ModelCall) -> bool:
     return response.status in _PASSING or (response.error is not None and response.status < 400)
 
 
+def unanswered(tape: Tape) -> list[ModelCall]:
+    """The calls of a tape that got no answer, or a refusal that passes, at their last attempt."""
+    run = build_run(decode(tape.exchanges))
+    again = _tried_again(run)
+    return [step.call for step in run.steps if step.call.number not in again and failed_in_passing(step.call)]
+
+
 def tried_again(tape: Tape) -> frozenset[int]:
     """The calls of a tape that failed and were made again: of them only the last attempt says anything."""
     return _tried_again(build_run(decode(tape.exchanges)))

@@ -15,6 +15,7 @@ from wiretape.model.call import Usage
 from wiretape.model.http import Ended, Exchange, Headers
 from wiretape.replay.answer_shape import usage_differences
 from wiretape.replay.freshness import CallFreshness, Freshness, freshness
+from wiretape.replay.pairing import unanswered
 from wiretape.replay.values import ReplayOptions, Tier
 from wiretape.tape.documents import Header
 from wiretape.tape.reader import Tape
@@ -153,6 +154,8 @@ def test_an_attempt_that_failed_and_was_made_again_is_not_compared() -> None:
         found = compared(old, new)
         assert [(call.recorded, call.live) for call in found.calls] == numbers
         assert (found.drifted, found.tried_again, {call.verdict for call in found.calls}) == (False, 1, {"same"})
+    assert unanswered(tape(*again)) == []
+    assert [call.exchange for call in unanswered(tape(once[0], replace(limited, number=2, at=300)))] == [2]
 
 
 def test_what_is_redacted_under_another_number_is_no_change() -> None:
