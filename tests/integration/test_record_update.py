@@ -45,7 +45,8 @@ AGENT = """
         answer = connection.getresponse().read().decode()
         connection.close()
         print("".join(json.loads(line[6:])["choices"][0]["delta"].get("content", "") for line in answer.split("\\n")
-            if line.startswith("data: {")) if stream else answer if "error" in answer else json.loads(answer)["choices"][0]["message"]["content"])
+            if line.startswith("data: {")) if stream else answer if "error" in answer else
+            json.loads(answer)["choices"][0]["message"]["content"])
     sys.exit(int(os.environ.get("CODE", "0")))
 """
 
