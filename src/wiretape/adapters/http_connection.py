@@ -153,4 +153,5 @@ def _not_understood(data: bytes, error: Exception) -> str:
         return "wiretape replay speaks plain HTTP on this port: take http:// in the place of https:// in the base URL"
     if data.startswith(b"CONNECT "):
         return "wiretape replay is no proxy on this port: the variables that it sets name the one that is"
-    return f"wiretape replay could not read this as an HTTP/1.1 request: {str(error) or type(error).__name__}"
+    why = error.__context__ or error  # the parser wraps what our own methods raised
+    return f"wiretape replay could not read this as an HTTP/1.1 request: {str(why) or type(why).__name__}"

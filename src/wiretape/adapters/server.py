@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Final
 
 from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.interposing import Interpose
@@ -24,6 +24,8 @@ from wiretape.replay.values import LiveRequest, Outcome
 DECIDED = "wiretape.decided"  # what becomes of it, where that is known already
 TARGET = "wiretape.target"  # of the first line, where it is more than a path
 EARLY = "wiretape.early"  # a bytearray: what came for a WebSocket before it was played
+
+_URL: Final = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +152,21 @@ def _target(scope: Scope) -> str:
     path: str = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
     query: str = scope["query_string"].decode("latin-1")
     named: str = scope.get(TARGET, "")
-    if named.lower().startswith(("http://", "https://")) and not _is_own(named, scope.get("server")):
+    url = _URL.match(named)
+    if url is not None and not _is_own(url[1], scope.get("server")):
         return named
     return f"{path}?{query}" if query else path
 
 
-def _is_own(url: str, address: tuple[str, int | None] | None) -> bool:
-    parts = urlsplit(url)
-    return address is not None and is_loopback(parts.hostname or "") and parts.netloc.endswith(f":{address[1]}")
+def _is_own(authority: str, address: tuple[str, int | None] | None) -> bool:
+    host, _, port = authority.rpartition(":")
+    return address is not None and port == str(address[1]) and is_loopback(host)
 
 
 def _request(method: str, target: str, headers: Headers, body: bytes) -> LiveRequest:
     # A path that names no host may be meant for any recorded one.
-    return LiveRequest(method, target if "://" in target[:8] else route_url(target) or target, headers, body)
+    url = target if _URL.match(target) else route_url(target) or target
+    return LiveRequest(method, url, headers, body)
 
 
 def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
