@@ -200,7 +200,7 @@ def test_nothing_is_dropped_of_a_shared_tape_where_another_test_may_ask_for_it(s
     assert len(shared.answers("shared")) == 4
     assert told(result)[-2:] == [
         "captures/shared.tape: 3 exchanges that these tests did not ask for stay",
-        "  only a part of the tests was collected, and others may use this tape",
+        "  only a part of the tests was collected, and others may use this tape: a run of the whole suite drops them",
     ]
     shared.write(
         SHARED.format(greeting="hello", parting="good day").replace("name):", 'name):\n        assert name == "Ann"')

@@ -41,27 +41,25 @@ class Keeping:
             made.put_in_place()
             return dropped
 
-    def renew(self, made: Rerecording, renewal: Renewal, mode: Mode, alone: bool) -> bool:
+    def renew(self, made: Rerecording, renewal: Renewal, mode: Mode, alone: bool) -> Renewal:
         """Put what a test with mode `new` or `update` has asked on its tape. `alone`: no other test uses the tape.
 
-        Whether what the test did not ask for was dropped.
+        What was put there: not what another worker has recorded as well, and with what stays of the old tape.
         """
         patterns = load_settings(Path.cwd()).redact
+        drops = alone and mode is Mode.UPDATE
         with _turn(self._turns):
             changed = there_is(self._tape) and _identity(self._tape) != self._before
-            if renewal.old.incomplete and not (alone and mode is Mode.UPDATE):
-                # It goes on as it is: it says itself what it lacks.
-                made.put_in_place_beside_the_rest(patterns) if changed else made.put_in_place()
-                return False
             if changed:
-                renewal.onto(read_tape(self._tape)).write(self._tape, patterns)
-                return False
-            if mode is Mode.NEW:
-                renewal = renewal.behind()
-            elif not alone:
-                renewal = renewal.in_place()
-            renewal.write(self._tape, patterns)
-            return alone and mode is Mode.UPDATE
+                renewal = renewal.onto(read_tape(self._tape))
+            elif not drops:
+                renewal = renewal.behind() if mode is Mode.NEW else renewal.in_place()
+            if renewal.old.incomplete and (changed or not drops):
+                # The tape goes on as it is: it says itself what it lacks.
+                made.put_in_place_beside_the_rest(patterns) if changed else made.put_in_place()
+            else:
+                renewal.write(self._tape, patterns)
+            return renewal
 
     def _dropped(self, made: Rerecording) -> Tape | None:
         if not there_is(self._tape):

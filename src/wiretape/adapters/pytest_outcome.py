@@ -220,10 +220,12 @@ class TapedTest:
         self.updated = updated(wiretape.tape, users, renewal, renewing.called_live)
         if not renewal.entries and renewal.old.exchanges and users is None:
             self.finished.append(f"no model was asked: {shown(wiretape.tape)} is as it was")
+        elif not renewing.drifted:
+            self.updated["fresh"] = 0
         elif renewal.fresh or users is None:
-            if not renewing.drifted:
-                self.updated["fresh"] = 0
-            elif self._keeping.renew(made, renewal, wiretape.mode, users is None):
+            put = self._keeping.renew(made, renewal, wiretape.mode, users is None)
+            self.updated["fresh"] = len(put.fresh)
+            if put.left:
                 self.updated["dropped"] = named(report, renewing.called_live)
         made.remove()
 

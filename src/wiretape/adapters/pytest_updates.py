@@ -104,8 +104,9 @@ def _settled(tape: Path, tests: Mapping[str, Updated], patterns: Sequence[str]) 
         kept = _on(tape) - fresh
     if fresh or gone:
         yield f"updated {shown(tape)}: {_count(fresh, 'exchange')} asked live, {kept} kept, {gone} dropped"
-    for line in [line for one in tests.values() for line in one["why"]][:_MOST_WHYS]:
-        yield f"  {line}"
+    whys = Counter(why for one in tests.values() for why in one["why"])
+    for why, times in list(whys.items())[:_MOST_WHYS]:
+        yield f"  {why}{f' ({times} times)' if times > 1 else ''}"
     if dropped:
         more = f" and {len(dropped) - _MOST_NAMED} more" if len(dropped) > _MOST_NAMED else ""
         yield f"  not asked for any more: {', '.join(dropped[:_MOST_NAMED])}{more}"
@@ -132,7 +133,7 @@ def _why_not(tests: Mapping[str, Updated]) -> str:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         return f"others that use the tape have not passed in this run: {', '.join(missing[:3])}{more}"
     partial = next((one["partial"] for one in tests.values() if one["partial"]), "")
-    return f"{partial}, and others may use this tape" if partial else ""
+    return f"{partial}, and others may use this tape: a run of the whole suite drops them" if partial else ""
 
 
 def _is_shared(tests: Mapping[str, Updated]) -> bool:

@@ -112,8 +112,10 @@ def test_a_tape_of_which_nothing_is_kept_begins_when_it_was_recorded(tape: Path)
 def test_what_another_worker_has_put_on_the_tape_meanwhile_stays_and_is_there_once(tape: Path) -> None:
     old = read_tape(tape)
     keepings = [(Keeping(tape, tape.with_name(".turns")), Rerecording(tape, goes_on=True)) for _ in range(2)]
-    for (keeping, recording), words in zip(keepings, [("one", "plan", "mine"), ("plan", "yours")], strict=True):
-        assert not keeping.renew(recording, ran(old, *words), Mode.UPDATE, alone=True) or words[0] == "one"
+    (first, ours), (second, theirs) = keepings
+    assert asked(first.renew(ours, ran(old, "one", "plan", "mine"), Mode.UPDATE, alone=True).left) == ["two", "three"]
+    put = second.renew(theirs, ran(old, "plan", "yours"), Mode.UPDATE, alone=True)
+    assert (asked(put.fresh), put.left) == (["yours"], [])
     assert asked(read_tape(tape).exchanges) == ["one", "plan", "mine", "yours"]
 
 
@@ -141,7 +143,11 @@ def test_what_a_later_test_saw_of_an_earlier_one_is_not_taken_for_old(tape: Path
     ("users", "partial", "why"),
     [
         ((A, B), "", "others that use the tape have not passed in this run: test_b.py::test_b"),
-        ((A,), "some tests are deselected", "some tests are deselected, and others may use this tape"),
+        (
+            (A,),
+            "some tests are deselected",
+            "some tests are deselected, and others may use this tape: a run of the whole suite drops them",
+        ),
     ],
 )
 def test_nothing_is_dropped_that_others_may_ask_for(tape: Path, users: Sequence[str], partial: str, why: str) -> None:
@@ -151,6 +157,15 @@ def test_nothing_is_dropped_that_others_may_ask_for(tape: Path, users: Sequence[
         f"  {why}",
     ]
     assert asked(read_tape(tape).exchanges) == ["one", "two", "three"]
+
+
+def test_what_is_the_same_of_several_tests_is_told_once(tape: Path) -> None:
+    tests = {name: {**told(ran(read_tape(tape), "hi"), tape), "why": ["it differs"]} for name in (A, B)}
+    keep(ran(read_tape(tape), "hi", "ho"), tape, Mode.UPDATE)
+    assert settled(tests, ()) == [  # type: ignore[arg-type]
+        "updated shared.tape: 2 exchanges asked live, 0 kept, 3 dropped",
+        "  it differs (2 times)",
+    ]
 
 
 def test_of_equal_calls_as_many_stay_as_one_test_asked_for(tape: Path) -> None:
