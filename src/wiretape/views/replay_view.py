@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.replay.excerpt import LIVE, RECORDED
-from wiretape.replay.report import Drifted, Mishap, Missed, Named, ReplayReport
+from wiretape.replay.report import Drifted, Mishap, Missed, ReplayReport
 from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray, Tier
+from wiretape.views.named_calls import named_calls
 from wiretape.views.prose import labelled, sentence
 from wiretape.views.replay_rows import Command, Compared, Row, Rows, Words
 
 _MOST_MINOR = 3
-_MOST_NAMED = 12
 
 
 def replay_view(report: ReplayReport) -> RenderableType:
@@ -36,7 +36,7 @@ def replay_view(report: ReplayReport) -> RenderableType:
         went = f"{host} ({_count(connections, 'connection')}), past the variables; unsealed it is the real host"
         lines.append(_row("led here" if not position else "", went))
     if report.left_over:
-        lines.append(_row("left over", f"{_names(report.left_over)} not asked for"))
+        lines.append(_row("left over", f"{named_calls(report.left_over)} not asked for"))
     if report.sockets:
         lines.append(_row("", f"{_count(report.sockets, 'recorded WebSocket')} not opened"))
     return Group(Text(f"replayed {report.tapes}", "bold"), Rows(lines))
@@ -116,14 +116,14 @@ def _injected(report: ReplayReport) -> Iterator[Row]:
     for fault, mishaps in by_fault.items():
         named = list({(one.answer.tape, one.answer.exchange, one.answer.call): one.answer for one in mishaps}.values())
         again = f" ({_count(len(mishaps), 'attempt')})" if len(mishaps) > len(named) else ""
-        yield _row(label, f"{fault} into {_names(named)}{again}")
+        yield _row(label, f"{fault} into {named_calls(named)}{again}")
         label = ""
     if report.not_injected:
         yield _row(label, f"{', '.join(report.not_injected)} never came up: nobody asked for the call", "yellow")
 
 
 def _drift(label: str, drift: Drifted) -> Iterator[Row]:
-    yield _row(label, f"{drift.where}, new in {_names(drift.calls)} ({drift.tier})")
+    yield _row(label, f"{drift.where}, new in {named_calls(drift.calls)} ({drift.tier})")
     yield "", Compared(drift.recorded_excerpt, drift.live_excerpt, 2)
 
 
@@ -132,7 +132,7 @@ def _minor(report: ReplayReport) -> Iterator[Row]:
     label = "" if len(minor) < len(report.drifted) else "drifted"
     for drift in minor[:_MOST_MINOR]:
         values = f"{drift.recorded_excerpt} → {drift.live_excerpt}"
-        yield _row(label, f"{drift.where}, new in {_names(drift.calls)}: {values}")
+        yield _row(label, f"{drift.where}, new in {named_calls(drift.calls)}: {values}")
         label = ""
     if len(minor) > _MOST_MINOR:
         more = _count(len(minor) - _MOST_MINOR, "place")
@@ -161,15 +161,3 @@ def _row(label: str, text: str, style: str = "") -> Row:
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def _names(named: Sequence[Named]) -> str:
-    """`calls 1, 2, 3 and x7`; a long row is cut, and says so."""
-    calls = [str(name.call) for name in named if name.call is not None]
-    others = [f"x{name.exchange}" for name in named if name.call is None]
-    shown = [("call " if len(calls) == 1 else "calls ") + ", ".join(_cut(calls))] if calls else []
-    return " and ".join([*shown, *([", ".join(_cut(others))] if others else [])])
-
-
-def _cut(names: list[str]) -> list[str]:
-    return names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], f"… ({len(names)} in all)"]
