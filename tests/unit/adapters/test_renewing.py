@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
+from tests.support import sockets
 from tests.support.replaying import chat, exchange, live, reply, response, session, user
 
 from wiretape.adapters.renewing import Renewing
 from wiretape.model.http import Ended
+from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import Answer
+from wiretape.tape.splice import Fresh, Kept
 from wiretape.views.update_view import Updated, update_view
 
 
@@ -40,3 +43,35 @@ def test_an_answer_that_broke_off_by_itself_is_kept() -> None:
     renewing = Renewing(session(broken))
     assert isinstance(renewing.answer(live(body)), Answer)
     assert renewing.kept == [1]
+
+
+def test_a_websocket_that_was_played_is_kept_and_one_that_nobody_opened_is_not() -> None:
+    said = [sockets.create("hi"), *sockets.events("resp_1", sockets.message("Hello."))]
+    made = session(
+        exchange(1, chat(user("one"))),
+        sockets.socket(said, number=2),
+        sockets.socket([sockets.create("never"), *said[1:]], number=3),
+        exchange(4, chat(user("two"))),
+    )
+    renewing = Renewing(made)
+    assert isinstance(renewing.answer(live(chat(user("one")))), Answer)
+    play = made.open_socket(live(None, url=sockets.URL, method="GET", upgrade="websocket"))
+    assert isinstance(play, SocketPlay)
+    play.heard(sockets.text(said[0][1]))
+    assert play.due()
+    assert renewing.answer(live(chat(user("other")))) is None
+    renewing.called(5)
+    fresh = exchange(5, chat(user("other")))
+    assert renewing.kept == [1, 2]
+    assert renewing.order({5: fresh}) == [Kept(1), Fresh(fresh), Kept(2)]
+    assert [one.exchange for one in renewing.report().left_over] == [4]
+    assert (renewing.report().sockets, renewing.drifted) == (1, True)
+    assert [miss.what for miss in renewing.called_live] == ["POST /v1/chat/completions"]
+
+
+def test_nothing_has_drifted_where_every_call_was_answered() -> None:
+    body = chat(user("one"))
+    renewing = Renewing(session(exchange(1, body)))
+    assert renewing.drifted  # nobody has asked for it yet
+    renewing.answer(live(body))
+    assert not renewing.drifted
