@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from wiretape.adapters.sending import TRANSPORT, Scope, Sending
+from wiretape.adapters.sending import SAID_ALL, TRANSPORT, ClientGone, Scope, Sending
+from wiretape.replay.faults import FOREVER_MS
 from wiretape.replay.playback import Piece, Playback
 
 PIECES = (Piece(0, b"data: 1\n\n"), Piece(0, b"data: 2\n\n"))
@@ -62,3 +63,71 @@ def test_nothing_more_is_written_to_a_connection_that_is_closing() -> None:
     scope: Scope = {"type": "http", "http_version": "1.1", TRANSPORT: Closing()}
     asyncio.run(Sending(scope, nothing, send).play(Playback(200, EVENTS, PIECES, streamed=True)))
     assert [one["type"] for one in told] == ["http.response.start"]
+
+
+class Open(asyncio.Transport):
+    closed = False
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Silent:
+    """A connection whose client says no more, and may listen."""
+
+    def __init__(self) -> None:
+        self.told: list[MutableMapping[str, Any]] = []
+        self.transport = Open()
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        await asyncio.Event().wait()  # nobody has gone
+        raise AssertionError
+
+    async def send(self, one: MutableMapping[str, Any]) -> None:
+        self.told.append(one)
+
+    def sending(self) -> Sending:
+        said_all = asyncio.Event()
+        said_all.set()
+        scope: Scope = {"type": "http", "http_version": "1.1", TRANSPORT: self.transport, SAID_ALL: said_all}
+        return Sending(scope, self.receive, self.send)
+
+
+@pytest.mark.parametrize(("pause", "heard", "closed"), [(20, 2, False), (61_000, 1, True), (FOREVER_MS, 1, True)])
+def test_a_client_that_says_no_more_is_waited_for_where_something_comes_soon(
+    pause: float, heard: int, closed: bool
+) -> None:
+    client = Silent()
+
+    async def playing() -> None:
+        sending = client.sending()
+        pieces = (PIECES[0], Piece(pause, PIECES[1].data))
+        await asyncio.wait_for(sending.play(Playback(200, EVENTS, pieces, streamed=True)), 10)
+        sending.over()
+
+    asyncio.run(playing())
+    assert sum(bool(one.get("body")) for one in client.told) == heard
+    assert client.transport.closed is closed
+
+
+def test_a_client_that_says_no_more_waits_for_no_decision_but_gets_what_is_decided_already() -> None:
+    async def decided() -> str:
+        return "answer"
+
+    async def undecided() -> str:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def holding() -> str:
+        sending = Silent().sending()
+        shown = Playback(200, EVENTS, PIECES, streamed=True)
+        got = await sending.held(decided(), shown)
+        with pytest.raises(ClientGone):
+            await asyncio.wait_for(sending.held(undecided(), shown), 10)
+        sending.over()
+        return got
+
+    assert asyncio.run(holding()) == "answer"
