@@ -33,7 +33,8 @@ class Origins:
         self._threads: WeakKeyDictionary[threading.Thread, Origin] = WeakKeyDictionary()
         self._tasks: WeakKeyDictionary[asyncio.Task[Any], Origin] = WeakKeyDictionary()
         self._work = threading.local()
-        self._before: list[tuple[Any, str, Any]] = []
+        self._lock = threading.RLock()  # tests end while threads of theirs start others
+        self._watched: list[tuple[Any, str, Any, Any]] = []  # owner, name, what stood there, what stands there now
 
     def begin(self, origin: Origin) -> None:
         self._watch()
@@ -47,8 +48,9 @@ class Origins:
         return self.are_at_work(origin)
 
     def are_at_work(self, origin: Origin) -> bool:
-        threads = [one for one, of in list(self._threads.items()) if of is origin]
-        tasks = [one for one, of in list(self._tasks.items()) if of is origin]
+        with self._lock:
+            threads = [one for one, of in self._threads.items() if of is origin]
+            tasks = [one for one, of in self._tasks.items() if of is origin]
         return any(one.is_alive() for one in threads) or not all(one.done() for one in tasks)
 
     def here(self) -> Origin | None:
@@ -70,26 +72,30 @@ class Origins:
     # -- what is watched ---------------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        if self._before:
+        if self._watched:
             return
         for owner, name, make in (
             (threading.Thread, "start", self._thread),
             (ThreadPoolExecutor, "submit", self._submitting),
             (asyncio.BaseEventLoop, "create_task", self._tasking),
         ):
-            self._before.append((owner, name, owner.__dict__[name]))
-            setattr(owner, name, make(owner.__dict__[name]))
+            stood = owner.__dict__[name]
+            ours = make(stood)
+            setattr(owner, name, ours)
+            self._watched.append((owner, name, stood, ours))
 
     def unwatch(self) -> None:
-        for owner, name, before in reversed(self._before):
-            setattr(owner, name, before)
-        self._before.clear()
+        for owner, name, stood, ours in reversed(self._watched):
+            if owner.__dict__.get(name) is ours:  # else another tool patched after us: ours lets everything pass
+                setattr(owner, name, stood)
+        self._watched.clear()
 
     def _thread(self, start: Callable[..., Any]) -> Callable[..., Any]:
         def started(thread: threading.Thread) -> None:
             origin = self._starting()
             if origin is not None:
-                self._threads[thread] = origin
+                with self._lock:
+                    self._threads[thread] = origin
             start(thread)
 
         return started
@@ -113,7 +119,8 @@ class Origins:
         def created(loop: Any, coro: Any, **named: Any) -> Any:
             task, origin = create(loop, coro, **named), self._starting()
             if origin is not None and getattr(coro, "__qualname__", "") != _OF_ANYIO:
-                self._tasks[task] = origin
+                with self._lock:
+                    self._tasks[task] = origin
             return task
 
         return created

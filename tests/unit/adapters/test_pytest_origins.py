@@ -111,7 +111,12 @@ def test_what_is_started_is_watched_until_the_end(origins: Origins) -> None:
     before = threading.Thread.start, ThreadPoolExecutor.submit, asyncio.BaseEventLoop.create_task
     origins.begin(A)
     assert threading.Thread.start is not before[0]
+    ours = ThreadPoolExecutor.submit
+    ThreadPoolExecutor.submit = lambda *args, **named: ours(*args, **named)  # type: ignore[method-assign]
+    theirs = ThreadPoolExecutor.submit
     origins.unwatch()
+    assert ThreadPoolExecutor.submit is theirs  # another tool's, made after ours
+    ThreadPoolExecutor.submit = before[1]  # type: ignore[method-assign]
     assert (threading.Thread.start, ThreadPoolExecutor.submit, asyncio.BaseEventLoop.create_task) == before
 
 
