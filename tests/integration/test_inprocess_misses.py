@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import itertools
 import json
 import os
@@ -398,25 +399,23 @@ def test_a_thread_that_may_belong_to_either_of_two_tapes_is_refused() -> None:
     tape = taped(exchange(1, chat(user("hi")), reply("one"), url=OPENAI))
     said: list[BaseException] = []
 
+    both_open = threading.Event()
+
     def ask_once() -> None:
+        both_open.wait()
         try:
             httpx.post(OPENAI, json=chat(user("hi")))
         except BaseException as error:
             said.append(error)
 
-    async def run(start: bool) -> None:
-        async with wiretape.replay(tape):
-            await asyncio.sleep(0.05)
-            if start:
-                thread = threading.Thread(target=ask_once)
-                thread.start()
-                thread.join()
-            await asyncio.sleep(0.05)
-
-    async def both() -> None:
-        await asyncio.gather(run(True), run(False))
-
-    asyncio.run(both())
+    thread = threading.Thread(target=ask_once)  # in neither of them
+    thread.start()
+    one, other = (contextvars.copy_context() for _ in range(2))
+    first, second = wiretape.replay(tape), wiretape.replay(tape)
+    one.run(first.__enter__), other.run(second.__enter__)
+    both_open.set()
+    thread.join()
+    one.run(first.__exit__, None, None, None), other.run(second.__exit__, None, None, None)
     assert "the replay of hand.tape and the replay of hand.tape are open at once" in str(said[0])
 
 

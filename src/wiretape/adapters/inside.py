@@ -1,15 +1,16 @@
 """Which contexts are open in this process, and which of them a request made here and now belongs to.
 
 The libraries are patched for the whole process: threads and tasks that start inside a context are inside. A request
-belongs to the innermost context around the code that makes it. A thread does not know what stood around its start: it
-belongs to the innermost context that is open, as long as there is only one.
+belongs to the innermost context around the code that makes it. Where that is not known (a thread that was started
+before) it belongs to the innermost context that is open, as long as there is only one.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -112,6 +113,21 @@ def enter(context: Inside) -> None:
     _here.set(context)
 
 
+def around_here() -> Inside | None:
+    """The context around this code, as far as it is known; it may have ended. For `carried`."""
+    return _here.get()
+
+
+@contextmanager
+def carried(context: Inside | None) -> Iterator[None]:
+    """What runs within belongs to that context, and not to what stands around here."""
+    token = _here.set(context)
+    try:
+        yield
+    finally:
+        _here.reset(token)
+
+
 def leave(context: Inside) -> None:
     with _lock:
         context.is_open = False
@@ -188,8 +204,8 @@ def _only() -> Inside | None:
     if not any(context.replays for context in contexts):
         return None  # two recordings at once: this request belongs to neither, and must not be harmed
     raise MissInterrupt(
-        f"{names} are open at once, and a thread that was started in one of them does not say in which\n"
-        "  start it with contextvars.copy_context().run, or open one after the other"
+        f"{names} are open at once, and this thread was started in neither of them\n"
+        "  start it inside the one that it belongs to, or open one after the other"
     )
 
 

@@ -19,6 +19,8 @@ from wiretape.errors import UsageError
 
 # The module whose import makes a library usable -> the door for it.
 DOORS = {
+    "threading": "door_threads",
+    "concurrent.futures.thread": "door_threads",
     "socket": "door_sockets",
     "http.client": "door_http_client",
     "httpx": "door_httpx",

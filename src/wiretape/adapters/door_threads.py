@@ -1,0 +1,58 @@
+"""No door for requests: it lets threads know which context they were started in, as tasks know it by themselves.
+
+Work that is given to a pool belongs to who gave it, whoever needed its thread first.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from wiretape.adapters.inside import Inside, around_here, carried
+from wiretape.adapters.patching import Patch
+
+if TYPE_CHECKING:  # its import is what this door waits for
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+
+def patches(module: ModuleType) -> list[Patch]:
+    if module.__name__ == "threading":
+        return [Patch(module.Thread, "start", _start)]
+    return [Patch(module.ThreadPoolExecutor, "submit", _submit)]
+
+
+def _start(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+    def start(thread: threading.Thread) -> None:
+        context = around_here()
+        if context is None or "run" in vars(thread):  # one that has its own way to run is started as it is
+            original(thread)
+            return
+        thread.run = functools.partial(_run, thread, context)  # type: ignore[method-assign]
+        try:
+            original(thread)
+        except RuntimeError:  # it was started before, or there can be no more of them
+            vars(thread).pop("run", None)
+            raise
+
+    return start
+
+
+def _run(thread: threading.Thread, context: Inside) -> None:
+    vars(thread).pop("run", None)  # it holds the thread
+    with carried(context):
+        thread.run()
+
+
+def _submit(original: Callable[..., Future[Any]]) -> Callable[..., Future[Any]]:
+    def submit(pool: ThreadPoolExecutor, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return original(pool, _work, around_here(), function, args, kwargs)
+
+    return submit
+
+
+def _work(context: Inside | None, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    with carried(context):
+        return function(*args, **kwargs)
