@@ -258,4 +258,26 @@ JAVASCRIPT = (
     ),
 )
 
-CASES = (*CLIENTS, *OVER_TLS, *PYTHON, *JAVASCRIPT)
+# In other languages, each with its own way of finding proxy and certificates. Ruby has no case in TLS: it sends no
+# request for this machine through a proxy, and the mock, whatever it is called, is on this machine.
+_PROGRAMS = Path(__file__).with_name("languages")
+_LANGUAGES = {
+    "java": ("/usr/bin/java", str(_PROGRAMS / "Client.java")),
+    "php": ("/usr/bin/php", str(_PROGRAMS / "client.php")),
+    "perl": ("/usr/bin/perl", str(_PROGRAMS / "client.pl")),
+    "go": ("/usr/bin/go", "run", str(_PROGRAMS / "client.go")),
+    "ruby": ("/usr/bin/ruby", str(_PROGRAMS / "client.rb")),
+}
+LANGUAGES = (
+    *(
+        Case(f"lang-{name}", words[0], (*words, "variable", TASK), (f"OPENAI_BASE_URL={MOCK}/v1",), script="py")
+        for name, words in _LANGUAGES.items()
+    ),
+    *(
+        Case(f"lang-{name}-tls", words[0], (*words, "address", TASK), script="py", tls_hosts=("api.openai.com",))
+        for name, words in _LANGUAGES.items()
+        if name != "ruby"
+    ),
+)
+
+CASES = (*CLIENTS, *OVER_TLS, *PYTHON, *JAVASCRIPT, *LANGUAGES)
