@@ -16,6 +16,10 @@ from weakref import WeakKeyDictionary
 _OF_ANYIO: Final = "TestRunner._run_tests_and_fixtures"
 
 
+# These keep a thread for whoever comes next, and take their work from queues of their own.
+_SHARED: Final = ("anyio.", "multiprocessing.", "trio.")
+
+
 class Origin:
     """A test whose tape was opened. `is_over`: it has been closed since."""
 
@@ -32,6 +36,7 @@ class Origins:
         self._test: Origin | None = None
         self._threads: WeakKeyDictionary[threading.Thread, Origin] = WeakKeyDictionary()
         self._tasks: WeakKeyDictionary[asyncio.Task[Any], Origin] = WeakKeyDictionary()
+        self._given: WeakKeyDictionary[Any, Origin] = WeakKeyDictionary()  # coroutines that another thread is to run
         self._work = threading.local()
         self._lock = threading.RLock()  # tests end while threads of theirs start others
         self._watched: list[tuple[Any, str, Any, Any]] = []  # owner, name, what stood there, what stands there now
@@ -78,6 +83,8 @@ class Origins:
             (threading.Thread, "start", self._thread),
             (ThreadPoolExecutor, "submit", self._submitting),
             (asyncio.BaseEventLoop, "create_task", self._tasking),
+            (asyncio, "run_coroutine_threadsafe", self._giving),
+            (asyncio.tasks, "run_coroutine_threadsafe", self._giving),
         ):
             stood = owner.__dict__[name]
             ours = make(stood)
@@ -93,7 +100,7 @@ class Origins:
     def _thread(self, start: Callable[..., Any]) -> Callable[..., Any]:
         def started(thread: threading.Thread) -> None:
             origin = self._starting()
-            if origin is not None:
+            if origin is not None and not _is_shared(thread):
                 with self._lock:
                     self._threads[thread] = origin
             start(thread)
@@ -115,15 +122,34 @@ class Origins:
         finally:
             self._work.given = False
 
+    def _giving(self, give: Callable[..., Any]) -> Callable[..., Any]:
+        def given(coro: Any, loop: Any) -> Any:
+            origin = self._starting()
+            if origin is not None and asyncio.iscoroutine(coro):
+                with self._lock:
+                    self._given[coro] = origin
+            return give(coro, loop)
+
+        return given
+
     def _tasking(self, create: Callable[..., Any]) -> Callable[..., Any]:
         def created(loop: Any, coro: Any, **named: Any) -> Any:
-            task, origin = create(loop, coro, **named), self._starting()
+            with self._lock:
+                given = self._given.pop(coro, None) if asyncio.iscoroutine(coro) else None
+            task, origin = create(loop, coro, **named), given or self._starting()
             if origin is not None and getattr(coro, "__qualname__", "") != _OF_ANYIO:
                 with self._lock:
                     self._tasks[task] = origin
             return task
 
         return created
+
+
+def _is_shared(thread: threading.Thread) -> bool:
+    target = getattr(thread, "_target", None)
+    return str(type(thread).__module__).startswith(_SHARED) or str(getattr(target, "__module__", "")).startswith(
+        _SHARED
+    )
 
 
 ORIGINS: Final = Origins()

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
 
 import orjson
 import pytest
@@ -104,6 +105,37 @@ def test_the_task_in_which_anyio_runs_all_tests_belongs_to_none_of_them(origins:
     try:
         assert loop.run_until_complete(loop.create_task(TestRunner()._run_tests_and_fixtures())) == [None, B]
     finally:
+        loop.close()
+
+
+def test_a_thread_that_is_kept_for_whoever_comes_next_belongs_to_no_test(origins: Origins) -> None:
+    origins.begin(A)
+    with ThreadPool(1) as pool:
+        assert pool.apply(origins.here) is None
+    anyio = pytest.importorskip("anyio.to_thread")
+
+    async def threaded_by_anyio() -> Origin | None:
+        found: Origin | None = await anyio.run_sync(origins.here)
+        return found
+
+    assert asyncio.run(threaded_by_anyio()) is None
+
+
+def test_a_coroutine_that_is_given_to_a_loop_belongs_to_who_gave_it(origins: Origins) -> None:
+    async def here() -> Origin | None:
+        return origins.here()
+
+    origins.begin(A)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        origins.end(A)
+        origins.begin(B)
+        assert asyncio.run_coroutine_threadsafe(here(), loop).result(30) is B
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
         loop.close()
 
 
