@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -67,8 +68,9 @@ class Origins:
             task = asyncio.current_task()
         except RuntimeError:  # no event loop runs in this thread
             task = None
-        if task is not None and task in self._tasks:
-            return self._tasks[task]
+        if task is not None:
+            with suppress(KeyError, TypeError):
+                return self._tasks[task]
         return self._threads.get(threading.current_thread())
 
     def _starting(self) -> Origin | None:
@@ -125,8 +127,8 @@ class Origins:
     def _giving(self, give: Callable[..., Any]) -> Callable[..., Any]:
         def given(coro: Any, loop: Any) -> Any:
             origin = self._starting()
-            if origin is not None and asyncio.iscoroutine(coro):
-                with self._lock:
+            if origin is not None:
+                with self._lock, suppress(TypeError):  # not every awaitable can be remembered
                     self._given[coro] = origin
             return give(coro, loop)
 
@@ -134,11 +136,12 @@ class Origins:
 
     def _tasking(self, create: Callable[..., Any]) -> Callable[..., Any]:
         def created(loop: Any, coro: Any, **named: Any) -> Any:
-            with self._lock:
-                given = self._given.pop(coro, None) if asyncio.iscoroutine(coro) else None
+            given = None
+            with self._lock, suppress(TypeError):
+                given = self._given.pop(coro, None)
             task, origin = create(loop, coro, **named), given or self._starting()
             if origin is not None and getattr(coro, "__qualname__", "") != _OF_ANYIO:
-                with self._lock:
+                with self._lock, suppress(TypeError):  # a task of another make
                     self._tasks[task] = origin
             return task
 

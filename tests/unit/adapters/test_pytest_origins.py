@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
 
@@ -137,6 +137,17 @@ def test_a_coroutine_that_is_given_to_a_loop_belongs_to_who_gave_it(origins: Ori
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+def test_an_awaitable_that_cannot_be_remembered_runs_all_the_same(origins: Origins) -> None:
+    async def generator() -> AsyncIterator[Origin | None]:
+        yield origins.here()
+
+    async def run() -> None:
+        origins.begin(A)
+        assert await asyncio.create_task(generator().__anext__()) is A  # type: ignore[arg-type]
+
+    asyncio.run(run())
 
 
 def test_what_is_started_is_watched_until_the_end(origins: Origins) -> None:
