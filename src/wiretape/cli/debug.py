@@ -11,27 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
     from wiretape.adapters.live_desk import Desk
     from wiretape.debug.session import Debugger
 
-_CMD = "wiretape.cmd"
 
-
-class _WithProgram(click.Command):
-    """Keeps apart what stands behind `--`: the program, whose options are its own."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta[_CMD] = args[at + 1 :]
-            args = args[:at]
-        return super().parse_args(ctx, args)
-
-
-@click.command("debug", cls=_WithProgram)
+@click.command("debug", cls=WithProgram)
 @click.argument("tape", required=False, metavar="[TAPE] [-- CMD...]")
 @click.option("--batch", metavar="COMMANDS", help='Do these commands and end: "break 3; continue; print usage".')
 @click.option("-f", "--file", "file", metavar="FILE", help="Do the commands in a file (-: standard input) and end.")
@@ -70,7 +58,7 @@ def command(
     """
     if batch is not None and file is not None:
         raise UsageError("--batch and --file both give the commands: use one of them")
-    argv = ctx.meta.get(_CMD, [])
+    argv = program_of(ctx)
     _check(tape, argv, live, asked)
     script = _script(tape or "", batch, file)
     screen = None if lines or script is not None else _screen()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wiretape.cli.fork_changes import Wish, change_of
+from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
@@ -21,19 +22,8 @@ if TYPE_CHECKING:
     from wiretape.replay.forking import Fork
     from wiretape.replay.rerun_values import ToolHook
 
-_CMD = "wiretape.cmd"
 
-
-class _WithProgram(click.Command):
-    """Keeps apart what stands behind `--`: the program, whose options are its own."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta[_CMD] = args[at + 1 :]
-            args = args[:at]
-        return super().parse_args(ctx, args)
-
+class _MayHaveProgram(WithProgram):
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [*super().collect_usage_pieces(ctx), "[-- CMD...]"]
 
@@ -48,7 +38,7 @@ class Onto:
     tools: str | None = None
 
 
-@click.command("fork", cls=_WithProgram)
+@click.command("fork", cls=_MayHaveProgram)
 @click.argument("tape", metavar="TAPE")
 @click.argument("call", type=click.IntRange(min=1), metavar="CALL")
 @click.option("-o", "--output", metavar="NEW.tape", help="The fork (default: beside TAPE, named for the call).")
@@ -101,7 +91,7 @@ def command(
     """
     from wiretape.cli.tapes import open_tape
 
-    onto, argv = Onto(model, base_url, key_env, tool_file), ctx.meta.get(_CMD, [])
+    onto, argv = Onto(model, base_url, key_env, tool_file), program_of(ctx)
     _, code = make(open_tape(tape), call, Wish(**wish), onto, output, force, argv, as_json)
     ctx.exit(code)
 
@@ -135,7 +125,7 @@ def make_as_typed(opened: Opened, call: int, words: Sequence[str]) -> str:
     onto = Onto(given.pop("model"), given.pop("base_url"), given.pop("key_env"), given.pop("tool_file"))
     output, force, as_json = given.pop("output"), given.pop("force"), given.pop("as_json")
     del given["tape"], given["call"]
-    path, _ = make(opened, call, Wish(**given), onto, output, force, ctx.meta.get(_CMD, []), as_json)
+    path, _ = make(opened, call, Wish(**given), onto, output, force, program_of(ctx), as_json)
     return str(path)
 
 

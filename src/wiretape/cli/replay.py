@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import MissError, UsageError
 
 if TYPE_CHECKING:
@@ -30,20 +31,17 @@ if TYPE_CHECKING:
     from wiretape.replay.values import LiveRequest, Outcome
     from wiretape.tape.reader import Tape
 
-_CMD = "wiretape.cmd"
 _SEAL_IT = "\n  --sealed leads it to the tape" if sys.platform == "linux" else ""
 _TAPES = (".tape", ".tape.zst")
 _FLAGS = ("--repeat", "--proxy", "--no-proxy", "-v", "--verbose", "--tag", "--sealed", "--no-sealed")
 
 
-class _WithProgram(click.Command):
-    """Keeps apart what stands behind `--`: the program to run, whose options are its own."""
+class _OfTapes(WithProgram):
+    """Names a `--` that was forgotten."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" in args:
-            at = args.index("--")
-            ctx.meta[_CMD] = args[at + 1 :]
-            return super().parse_args(ctx, args[:at])
+            return super().parse_args(ctx, args)
         given = list(args)
         try:
             left = super().parse_args(ctx, args)
@@ -83,7 +81,7 @@ class Options:
     sealed: bool | None = None  # None: as the settings say
 
 
-@click.command(cls=_WithProgram)
+@click.command(cls=_OfTapes)
 @click.argument("tapes", nargs=-1, required=True, metavar="TAPE... [-- CMD...]", type=click.Path(path_type=Path))
 @click.option("--pace", type=click.FloatRange(min=0), default=0, help="0: at once (default), 1: as recorded.")
 @click.option(
@@ -132,7 +130,7 @@ def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
     played; else 0. Without CMD the server runs until Ctrl-C, and prints the lines that lead another shell to it.
     """
     options = Options(port=port or 0, **asked)  # type: ignore[arg-type]
-    ctx.exit(_replay(options, ctx.meta.get(_CMD, [])))
+    ctx.exit(_replay(options, program_of(ctx)))
 
 
 def _replay(options: Options, argv: Sequence[str]) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,18 +22,6 @@ if TYPE_CHECKING:
 
 DRIFTED = 1
 UNDECIDED = 2
-_CMD = "wiretape.cmd"
-
-
-class _WithProgram(click.Command):
-    """Keeps apart what stands behind `--`: the program to run, whose options are its own."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta[_CMD] = args[at + 1 :]
-            args = args[:at]
-        return super().parse_args(ctx, args)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +37,7 @@ class Asked:
     verbose: bool
 
 
-@click.command("verify", cls=_WithProgram)
+@click.command("verify", cls=WithProgram)
 @click.option(
     "--against", metavar="LIVE", type=click.Path(path_type=Path), help="Compare with this tape, and run nothing."
 )
@@ -96,7 +85,7 @@ def command(
     connection) what the tape has an answer to.
     """
     options = Asked(tape, **asked)  # type: ignore[arg-type]
-    argv: list[str] = ctx.meta.get(_CMD, [])
+    argv = program_of(ctx)
     if options.against is not None:
         if argv:
             raise UsageError("--against compares with a tape, and a command is run for one: give one of them")
