@@ -48,7 +48,8 @@ class _Loser:
 
 _INSIDE: Final = "run wiretape in there, or hand its variables on: docs/clients.md"
 _RUN: Final = frozenset({"run", "exec", "compose", "start", "up"})
-_CONTAINER: Final = _Loser("a container has an environment of its own, and a loopback", _INSIDE, only=_RUN)
+_HANDED_ON: Final = ("-e", "--env")  # whoever names variables knows that they are lost otherwise
+_CONTAINER: Final = _Loser("a container has an environment of its own, and a loopback", _INSIDE, _RUN, _HANDED_ON)
 _LOSERS: Final[dict[str, _Loser]] = {
     "sudo": _Loser("sudo drops the variables that lead here", "sudo -E keeps them", unless=("-E", "--preserve-env")),
     "doas": _Loser("doas drops the variables that lead here", "run wiretape itself with doas"),

@@ -51,6 +51,8 @@ def test_what_is_known_to_go_past_is_said(line: str, begins: str) -> None:
         "env A=1 ./agent -i",
         "su bob -c ./agent",
         "docker build .",
+        "docker run --network host -e OPENAI_BASE_URL image agent",
+        "docker compose run --env-file=here agent",
         "tmux -L mine new -d ./agent",
         "systemd-run --scope ./agent",
         "make run",
