@@ -1,9 +1,10 @@
 """Runs real agent clients: recorded through wiretape, then replayed while nothing but wiretape answers.
 
-    python tests/clients/run.py [--kit DIRECTORY] [--runs N] [--changed] [--json FILE] [--write] [CASE...]
+    python tests/clients/run.py [--kit DIRECTORY] [--runs N] [--sealed] [--changed] [--json FILE] [--write] [CASE...]
 
 CASE is a name or its beginning (`codex`, `pi-`); without one, every case whose client is installed. Prints a table:
 calls, drift by kind, misses, verdict; a tree of agents that is not the one in tests/clients/trees.py is no `ok`.
+`--sealed` replays once more with `wiretape replay --sealed`, in a network within this one, which must do as well.
 `--changed` replays once more, with another prompt, which must miss and be named. The kit (drive.py and a scripted mock;
 `../shared/clients` beside the repository) and the installed clients (CLIENTS_DIR, ~/.cache/agent-clients) are no part
 of wiretape: without them there is nothing to do, which is said, and no failure. Needs Linux, for a network of its own.
@@ -21,6 +22,7 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +69,11 @@ class Result:
 class Clients:
     """The kit and the installed clients."""
 
-    def __init__(self, kit: Path, installed: Path, wiretape: Path, keep: Path, changed: bool = False) -> None:
-        self.kit, self.installed, self.wiretape, self.keep, self.changed = kit, installed, wiretape, keep, changed
+    def __init__(
+        self, kit: Path, installed: Path, wiretape: Path, keep: Path, changed: bool = False, sealed: bool = False
+    ) -> None:
+        self.kit, self.installed, self.wiretape, self.keep = kit, installed, wiretape, keep
+        self.changed, self.sealed = changed, sealed
 
     def filled(self, text: str) -> str:
         return text.replace("{d}", str(self.installed)).replace("{kit}", str(self.kit))
@@ -96,6 +101,8 @@ class Clients:
                 result.verdict = f"another tree: {'; '.join(wrong)}"
         else:
             result.verdict = f"the recording ended with {recorded}"
+        if self.sealed and result.verdict == "ok":
+            result.verdict = self._sealed(case, tape, command, said)
         if self.changed and result.verdict == "ok":
             result.verdict = self._with_another_prompt(case, tape, command)
         result.seconds = time.monotonic() - began
@@ -104,11 +111,19 @@ class Clients:
     def _report(self, case: Case, what: str) -> Path:
         return self.keep / f"{case.name}.{what}.json"
 
-    def _replay(self, case: Case, what: str, tape: Path, command: list[str]) -> int | str:
+    def _replay(self, case: Case, what: str, tape: Path, command: list[str], *flags: str) -> int | str:
         report = self._report(case, what)
         report.unlink(missing_ok=True)
-        replay = [str(self.wiretape), "replay", "--report", str(report), str(tape), "--", *command]
+        replay = [str(self.wiretape), "replay", *flags, "--report", str(report), str(tape), "--", *command]
         return self._drive(case, what, replay, "--no-mock")
+
+    def _sealed(self, case: Case, tape: Path, command: list[str], recorded: str) -> str:
+        """The verdict of the replay in a network that holds nothing but it."""
+        code = self._replay(case, "sealed", tape, command, "--sealed")
+        seen = Result(case.name)
+        _read_report(self._report(case, "sealed"), seen)
+        verdict = _verdict(seen, code, recorded, self._said(case))
+        return "ok" if verdict == "ok" else f"sealed: {verdict}"
 
     def _with_another_prompt(self, case: Case, tape: Path, command: list[str]) -> str:
         """The verdict of it."""
@@ -151,7 +166,13 @@ class Clients:
         return code
 
     def _said(self, case: Case) -> str:
-        return (self.installed / "logs" / f"wiretape-{case.name}.out").read_text(errors="replace").strip()
+        text = (self.installed / "logs" / f"wiretape-{case.name}.out").read_text(errors="replace").strip()
+        return once(text) if case.subagents else text
+
+
+def once(text: str) -> str:
+    """Equal paragraphs in a row as one: who hears of its subagents one by one says its last word each time."""
+    return "\n\n".join(paragraph for paragraph, _ in groupby(text.split("\n\n")))
 
 
 def _read_report(path: Path, result: Result) -> None:
@@ -231,6 +252,7 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", metavar="CASE")
     parser.add_argument("--kit", type=Path, default=ROOT.parent / "shared" / "clients")
     parser.add_argument("--runs", type=int, default=1, help="how often each case is run")
+    parser.add_argument("--sealed", action="store_true", help="replay each case with --sealed, too")
     parser.add_argument("--changed", action="store_true", help="replay each case with another prompt, too")
     parser.add_argument("--json", type=Path, help="write the results here as well")
     parser.add_argument("--write", action="store_true", help="write the rows into docs/clients.md")
@@ -253,9 +275,8 @@ def main() -> int:
     chosen = [case for case in CASES if not asked.cases or case.name.startswith(tuple(asked.cases))]
     keep = asked.keep or Path(tempfile.mkdtemp(prefix="wiretape-clients-"))
     keep.mkdir(parents=True, exist_ok=True)
-    clients = Clients(
-        asked.kit.resolve(), installed, Path(sys.executable).with_name("wiretape"), keep.resolve(), asked.changed
-    )
+    wiretape = Path(sys.executable).with_name("wiretape")
+    clients = Clients(asked.kit.resolve(), installed, wiretape, keep.resolve(), asked.changed, asked.sealed)
     absent = sorted({case.name for case in chosen if not clients.has(case)})
     results: list[Result] = []
     for case in (case for case in chosen if clients.has(case)):

@@ -14,7 +14,7 @@ import pytest
 from tests.clients.cases import CASES, Case
 from tests.clients.changed import ADDED, changed_command, verdict_of_changed
 from tests.clients.page import BEGIN, END, with_rows
-from tests.clients.run import Clients, Result, _read_report, _verdict, merged, read_results, table
+from tests.clients.run import Clients, Result, _read_report, _verdict, merged, once, read_results, table
 
 RUN = Path(__file__).parent / "run.py"
 
@@ -98,6 +98,48 @@ def test_what_is_right(result: Result, code: int | str, replayed: str, verdict: 
 )
 def test_what_a_program_prints_of_its_run_alone_is_no_difference(recorded: str, replayed: str) -> None:
     assert _verdict(Result("x", calls=1), 0, recorded, replayed) == "ok"
+
+
+def test_what_a_parent_says_each_time_it_hears_of_a_subagent_counts_once() -> None:
+    assert once("Both answered.\n\nBoth answered.\n\nBye.") == "Both answered.\n\nBye."
+    assert once("A answered.\n\nB answered.\n\nA answered.") == "A answered.\n\nB answered.\n\nA answered."
+
+
+class _Scripted(Clients):
+    """Runs no client: each replay ends with `code` and reports `misses` beside one call played."""
+
+    def __init__(self, keep: Path, code: int, misses: list[str]) -> None:
+        super().__init__(keep, keep, keep / "wiretape", keep, sealed=True)
+        self.code, self.misses, self.commands = code, misses, list[list[str]]()
+
+    def _drive(self, case: Case, what: str, command: list[str], *more: str) -> int:
+        self.commands.append(command)
+        played = [{"tier": "exact", "answer": {"call": 1}}]
+        missed = [{"message": message} for message in self.misses]
+        report = {"played": played, "missed": missed, "drifted": [], "left_over": []}
+        self._report(case, what).write_text(json.dumps(report))
+        return self.code
+
+    def _said(self, case: Case) -> str:
+        return "said"
+
+
+@pytest.mark.parametrize(
+    ("code", "misses", "verdict"),
+    [
+        (0, [], "ok"),
+        (3, ["no call"], "sealed: missed"),
+        (2, [], "sealed: the replay ended with 2"),
+    ],
+)
+def test_a_sealed_replay_must_do_as_well(tmp_path: Path, code: int, misses: list[str], verdict: str) -> None:
+    clients = _Scripted(tmp_path, code, misses)
+    tape = tmp_path / "x.tape"
+    assert clients._sealed(Case("x", "x", ("x",)), tape, ["x"], "said") == verdict
+    assert clients._sealed(Case("x", "x", ("x",)), tape, ["x"], "other") != "ok"
+    wiretape, report = tmp_path / "wiretape", tmp_path / "x.sealed.json"
+    replay = [str(wiretape), "replay", "--sealed", "--report", str(report), str(tape), "--", "x"]
+    assert clients.commands == [replay, replay]
 
 
 def test_the_table_has_a_line_for_each_result() -> None:
