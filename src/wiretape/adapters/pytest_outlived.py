@@ -103,16 +103,14 @@ class Watching:
         return self._outlived[origin]
 
     def close(self) -> dict[str, int]:
-        """The run is over. The doors stay shut to what is still at work then: the process may wait for it."""
+        """The run is over: what was told, and everything is as it was before."""
         told, self.told = self.told, {}
-        left = [one for one in self._at_work if ORIGINS.are_at_work(one)]
-        for _ in range(len(self._at_work) - len(left)):
+        for _ in self._at_work:
             close_doors()
-        self._at_work = left
-        if not left:
-            inside.outlived = None
-            ORIGINS.unwatch()
-            self._outlived.clear()
+        self._at_work.clear()
+        self._outlived.clear()
+        inside.outlived = None
+        ORIGINS.unwatch()
         return told
 
 
