@@ -326,6 +326,16 @@ def test_what_the_client_runs_finishes_with_tool_calls(name: str) -> None:
     assert (said(response), response.finish) == (expected, "tool_calls")
 
 
+@pytest.mark.parametrize("index", [-7, 2**40])
+def test_a_place_that_no_list_has_loses_no_text(index: int) -> None:
+    broken = [CREATED, added(0, {**MESSAGE, "content": []}), delta("output_text", 0, "Hi", content_index=index)]
+    assert ("text", "Hi") in said(check_chunking(RESPONSES, named(broken)))
+    call = {"type": "shell_call", "call_id": "c", "action": {"commands": []}}
+    typed = {"type": "response.shell_call_command.delta", "output_index": 0, "command_index": index, "delta": "ls -l"}
+    (told,) = said(check_chunking(RESPONSES, named([CREATED, added(0, call), typed])))
+    assert "ls -l" in str(told)
+
+
 def test_a_shell_call_in_the_providers_container_has_its_output_beside_it() -> None:
     call = {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}}
     output = [{"stdout": "a.txt", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]

@@ -32,6 +32,7 @@ _PARTS = {
     "reasoning_text": ("reasoning_text", "text"),
     "reasoning_summary_text": ("summary_text", "text"),
 }
+_MOST = 1000  # parts of an item, commands of a call
 _CALLS = ("function_call", "custom_tool_call", "mcp_call", "web_search_call", "code_interpreter_call")
 
 
@@ -72,8 +73,8 @@ class ItemPieces:
                 continue
             part_type, inner = _PARTS[kind]
             parts = list(items(item.get(member)))
-            parts += [{"type": part_type, inner: ""} for _ in range(min(position, 999) + 1 - len(parts))]
-            parts[min(position, 999)] = {**obj(parts[min(position, 999)]), "type": part_type, inner: text}
+            parts += [{"type": part_type, inner: ""} for _ in range(position + 1 - len(parts))]
+            parts[position] = {**obj(parts[position]), "type": part_type, inner: text}
             item[member] = parts
         return item
 
@@ -151,13 +152,10 @@ class ResponseAssembly:
             return
         if self.first_ms is None:
             self.first_ms = ms
-        position = value.get("content_index")
-        if position is None:
-            position = value.get("summary_index")
         if what == "shell_call_command":
             self._add_command(value, delta)
         elif what in _DELTAS:
-            self._pieces(value, _DELTAS[what][0]).append(what, number(position) or 0, delta)
+            self._pieces(value, _DELTAS[what][0]).append(what, _part(value), delta)
         else:
             self._pieces(value, what).append(what, 0, delta)
 
@@ -165,7 +163,7 @@ class ResponseAssembly:
         item = self._pieces(value, "shell_call").item
         action = dict(obj(item.get("action")))
         commands = [c if isinstance(c, str) else "" for c in items(action.get("commands"))]
-        index = min(number(value.get("command_index")) or 0, 999)
+        index = _place(value.get("command_index"))
         commands += [""] * (index + 1 - len(commands))
         commands[index] += delta
         self._items[next(i for i, p in self._items.items() if p.item is item)].item = {
@@ -181,10 +179,9 @@ class ResponseAssembly:
         text = next((value[k] for k in ("text", "refusal", "arguments", "input", "code") if string(value.get(k))), None)
         if text is None:
             return
-        position = value.get("content_index", value.get("summary_index"))
         pieces = self._pieces(value, _DELTAS[what][0])
         if not pieces.closed:
-            pieces.replace(what, number(position) or 0, text)
+            pieces.replace(what, _part(value), text)
         if self.first_ms is None:
             self.first_ms = ms
 
@@ -229,3 +226,14 @@ _HANDLERS: dict[str, Callable[[ResponseAssembly, JsonObject, int | None], None]]
     "response.output_item.added": ResponseAssembly.item_added,
     "response.output_item.done": ResponseAssembly.item_done,
 }
+
+
+def _part(value: JsonObject) -> int:
+    """Which part of its item a text belongs to."""
+    index = value.get("content_index")
+    return _place(value.get("summary_index") if index is None else index)
+
+
+def _place(index: Json) -> int:
+    """A place in a list, whatever number names it: no list is made as long as a broken stream may ask for."""
+    return min(max(number(index) or 0, 0), _MOST - 1)
