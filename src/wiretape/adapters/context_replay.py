@@ -157,7 +157,7 @@ class Replay(Context):
             return None
         if self._globs and names & proxies():
             return None  # of what is let through
-        asked = sorted(names, key=is_address)[0] if is_address(host) else host
+        asked = min(names, key=lambda name: (is_address(name), name)) if is_address(host) else host
         where = asked if port is None else f"{asked}:{port}"
         said = _past_doors(where, asked, self.session.names)
         with self.lock:

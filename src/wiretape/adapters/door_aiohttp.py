@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
+from wiretape.adapters.door_sockets import WATCH
 from wiretape.adapters.http1 import RequestReader, Tap, answer
 from wiretape.adapters.inside import Inside, way
 from wiretape.adapters.patching import Patch
@@ -34,6 +35,7 @@ def patches(module: ModuleType) -> list[Patch]:
         Patch(connector.BaseConnector, "connect", _connect),
         Patch(connector.BaseConnector, "_get", _get),
         Patch(connector.TCPConnector, "_create_connection", _create_connection),
+        Patch(connector.TCPConnector, "_resolve_host", _resolve_host),
         Patch(connector.UnixConnector, "_create_connection", _create_connection),
         Patch(connector.NamedPipeConnector, "_create_connection", _create_connection),
     ]
@@ -75,6 +77,18 @@ def _get(original: Callable[..., Any]) -> Callable[..., Any]:
         return None if _replaying.get() is not None else original(connector, *args)
 
     return awaited if inspect.iscoroutinefunction(original) else called
+
+
+def _resolve_host(original: Callable[..., Any]) -> Callable[..., Any]:
+    """aiohttp may look names up past Python's sockets (aiodns): who is let through by name is met by address."""
+
+    async def resolve(connector: Any, host: str, *args: Any, **kwargs: Any) -> Any:
+        found = await original(connector, host, *args, **kwargs)
+        for one in found:
+            WATCH.found(one["host"], host)
+        return found
+
+    return resolve
 
 
 def _create_connection(original: Callable[..., Any]) -> Callable[..., Any]:

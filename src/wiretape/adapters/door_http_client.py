@@ -1,5 +1,7 @@
 """The door for `http.client`, and so for `urllib.request`, `xmlrpc.client`, httplib2 and whatever else stands on it.
 
+httplib2 opens its connections itself before it asks, by a way of its own that has to be stood behind, too.
+
 Decided anew for each request, because connections are kept: a recorded one is tapped, a replayed one is a socket that
 only exists in memory. urllib3 stands on it, too, and has a door of its own above.
 """
@@ -19,9 +21,12 @@ from wiretape.adapters.patching import Patch
 
 _ROUTE: Final = "_wiretape_route"
 _PORTS: Final = {"http": 80, "https": 443}
+_KINDS: Final = ("HTTP", "HTTPS")
 
 
 def patches(module: ModuleType) -> list[Patch]:
+    if module.__name__ == "httplib2":
+        return [Patch(getattr(module, f"{kind}ConnectionWithTimeout"), "connect", _connect) for kind in _KINDS]
     made = [
         Patch(module.HTTPConnection, "connect", _connect),
         Patch(module.HTTPConnection, "putrequest", _putrequest),
@@ -145,4 +150,5 @@ def _url(conn: Any, target: str) -> str:
     port = conn._tunnel_port if conn._tunnel_host else conn.port
     name = f"[{host}]" if ":" in host else host
     there = name if port in (None, conn.default_port) else f"{name}:{port}"
-    return f"{'https' if secure else 'http'}://{there}{target or '/'}"
+    path = target if target.startswith("/") else f"/{target}"  # `*` and carelessness would change the host
+    return f"{'https' if secure else 'http'}://{there}{path}"

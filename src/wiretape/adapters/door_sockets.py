@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from wiretape.adapters.inside import innermost, replaying_around
-from wiretape.adapters.network_guard import SocketWatch, is_this_machine, plain
+from wiretape.adapters.network_guard import SocketWatch, is_address, is_own_address, is_this_machine, plain
 from wiretape.adapters.patching import Patch
 from wiretape.errors import NetworkRefused
 
@@ -21,7 +21,7 @@ class Watch(SocketWatch):
     def check(self, host: str, port: int | None) -> None:
         __tracebackhide__ = True
         host = plain(host)
-        if is_this_machine(host):
+        if is_this_machine(host) or (is_address(host) and is_own_address(host)):
             return
         names = frozenset(self.names(host))
         contexts = innermost()

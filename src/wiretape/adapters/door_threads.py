@@ -5,10 +5,9 @@ Work that is given to a pool belongs to who gave it, whoever needed its thread f
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from wiretape.adapters.inside import Inside, around_here, carried
@@ -30,7 +29,7 @@ def _start(original: Callable[[threading.Thread], None]) -> Callable[[threading.
         if context is None or "run" in vars(thread):  # one that has its own way to run is started as it is
             original(thread)
             return
-        thread.run = functools.partial(_run, thread, context)  # type: ignore[method-assign]
+        thread.run = _run_in(context, thread)  # type: ignore[method-assign]
         try:
             original(thread)
         except RuntimeError:  # it was started before, or there can be no more of them
@@ -40,10 +39,15 @@ def _start(original: Callable[[threading.Thread], None]) -> Callable[[threading.
     return start
 
 
-def _run(thread: threading.Thread, context: Inside) -> None:
-    vars(thread).pop("run", None)  # it holds the thread
-    with carried(context):
-        thread.run()
+def _run_in(context: Inside, thread: threading.Thread) -> MethodType:
+    """A method, as what stood there: tools that wrap it in turn call its function, and give it the thread."""
+
+    def run(thread: threading.Thread) -> None:
+        vars(thread).pop("run", None)  # it holds the thread
+        with carried(context):
+            thread.run()
+
+    return MethodType(run, thread)
 
 
 def _submit(original: Callable[..., Future[Any]]) -> Callable[..., Future[Any]]:

@@ -102,7 +102,8 @@ def is_loopback(host: str) -> bool:
         address = ipaddress.ip_address(name)
     except ValueError:
         return False
-    return address.is_loopback
+    mapped = getattr(address, "ipv4_mapped", None)  # which Python looks through from 3.13 on
+    return (mapped or address).is_loopback
 
 
 @lru_cache(maxsize=1024)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from httptools import HttpParserError
+
 from wiretape.adapters.http1 import RequestReader, Tap, answer
 from wiretape.adapters.inside import Inside
 from wiretape.adapters.sending import LINGER_SECONDS
@@ -98,7 +100,10 @@ class MemorySocket:
         self._shown: Playback | None = None
 
     def sendall(self, data: Any, *flags: int) -> None:
-        self._reader.feed(bytes(data))
+        try:
+            self._reader.feed(bytes(data))
+        except HttpParserError as error:
+            raise self._unreachable(f"wiretape could not read this as a request of HTTP/1.1: {error}") from None
         if self._reader.complete and self._shown is None:
             self._answer()
 

@@ -7,13 +7,15 @@ connected stays so. Code that opens its sockets outside of Python's `socket` mod
 
 from __future__ import annotations
 
+import _socket
 import functools
 import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from fnmatch import fnmatchcase
+from ipaddress import ip_address
 from types import TracebackType
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -40,6 +42,10 @@ class SocketWatch:
     def names(self, host: str) -> set[str]:
         """A host as it was asked for, and the names that its address was found under."""
         return {host, *self._names.get(host, ())}
+
+    def found(self, address: str, name: str) -> None:
+        """A look-up, this one's or another's, gave an address for a name."""
+        self._names.setdefault(address.lower(), set()).add(name.lower())
 
     def watched(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         """What is replaced: (owner, attribute, what makes the replacement of what stands there)."""
@@ -91,7 +97,7 @@ class SocketWatch:
             self._check_name(host, port)
             found = original(host, port, *args, **kwargs)
             for *_, address in found:
-                self._names.setdefault(str(address[0]).lower(), set()).add(_text(host).lower())
+                self.found(str(address[0]), _text(host))
             return found
 
         return getaddrinfo
@@ -196,6 +202,16 @@ def proxies() -> frozenset[str]:
 
 def is_this_machine(host: str) -> bool:
     return is_loopback(host) or host in ("", "0.0.0.0", "::")
+
+
+def is_own_address(host: str) -> bool:
+    """Whether an address is one of this machine's on a network: what went there would come from there. Nothing goes."""
+    address = ip_address(host)
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    with suppress(OSError), closing(_socket.socket(family, socket.SOCK_DGRAM)) as unwatched:
+        unwatched.connect((host, 9))
+        return ip_address(unwatched.getsockname()[0]) == address
+    return False
 
 
 def _text(host: Any) -> str:

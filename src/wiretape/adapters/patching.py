@@ -23,6 +23,7 @@ DOORS = {
     "concurrent.futures.thread": "door_threads",
     "socket": "door_sockets",
     "http.client": "door_http_client",
+    "httplib2": "door_http_client",
     "httpx": "door_httpx",
     "httpx2": "door_httpx",
     "urllib3.connectionpool": "door_urllib3",

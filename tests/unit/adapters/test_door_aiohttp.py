@@ -1,15 +1,19 @@
-"""aiohttp in a replay: how a time-out of the recording reaches who waits."""
+"""aiohttp in a replay: how a time-out of the recording reaches who waits, and who is let through by name."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.replaying import chat, exchange, stream, user
 
 import wiretape
+from wiretape.adapters.door_sockets import WATCH
+from wiretape.errors import NetworkRefused
 from wiretape.model.http import Ended
 from wiretape.tape.documents import Header
 from wiretape.tape.reader import Tape
@@ -36,3 +40,38 @@ def test_a_time_out_is_the_library_s_own(said: list[str]) -> None:
     ):
         asyncio.run(heard(until))
     assert until == [piece.encode() for piece in said]
+
+
+class Elsewhere(aiohttp.abc.AbstractResolver):  # type: ignore[misc]
+    """Asks no function of Python's, as aiodns does."""
+
+    async def resolve(self, host: str, port: int = 0, family: int = socket.AF_INET) -> list[dict[str, Any]]:
+        found = {"host": "203.0.113.21", "hostname": host, "family": socket.AF_INET, "proto": 0, "flags": 0}
+        return [{**found, "port": port}]
+
+    async def close(self) -> None:
+        pass
+
+
+async def asked_past(host: str) -> None:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=Elsewhere())) as session:
+        await session.get(f"http://{host}/")
+
+
+def test_who_is_let_through_by_name_is_so_whoever_looked_it_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: list[Any] = []
+
+    def connect(sock: socket.socket, address: Any) -> None:
+        reached.append(address)
+        raise ConnectionRefusedError("nobody is there")
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    with (
+        wiretape.replay(Tape(Path("hand.tape"), HEADER, (), (), False), pass_hosts="tools.example") as ctx,
+        pytest.raises(aiohttp.ClientConnectorError, match=r"Cannot connect to host tools\.example:80"),
+    ):
+        asyncio.run(asked_past("tools.example"))
+    assert reached == [("203.0.113.21", 80)]
+    assert (ctx.report.passed, ctx.report.strayed) == ({"tools.example:80": 1}, ())
+    with wiretape.replay(Tape(Path("hand.tape"), HEADER, (), (), False)), pytest.raises(NetworkRefused):
+        WATCH.check("203.0.113.21", 80)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import http.client
 import socket
+import sys
 import urllib.request
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import orjson
@@ -103,6 +105,33 @@ def test_a_host_that_is_let_through_is_spoken_to_on_a_connection_that_was_replay
     (recorded,) = read_tape(tmp_path / "x.tape").exchanges
     assert recorded.response is not None
     assert live.encode() in body_bytes(recorded.response.body)
+
+
+def test_httplib2_which_connects_by_itself_before_it_asks_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Connecting:
+        def connect(self) -> None:
+            raise AssertionError("opened a connection")
+
+    library: Any = ModuleType("httplib2")
+    for kind in (http.client.HTTPConnection, http.client.HTTPSConnection):
+        name = f"{kind.__name__}WithTimeout"
+        setattr(library, name, type(name, (Connecting, kind), dict(vars(Connecting))))
+    stood = library.HTTPSConnectionWithTimeout.connect
+    monkeypatch.setitem(sys.modules, "httplib2", library)
+    with wiretape.replay(tape(URL)), closing(library.HTTPSConnectionWithTimeout(HOST)) as connection:
+        connection.connect()
+        assert said(connection) == "answer 1"
+    assert library.HTTPSConnectionWithTimeout.connect is stood
+
+
+def test_a_target_that_is_no_path_changes_no_host() -> None:
+    with wiretape.replay(tape(URL)) as ctx, closing(http.client.HTTPConnection("127.0.0.1", 8137)) as connection:
+        connection.request("OPTIONS", "*")
+        assert connection.getresponse().status == 404
+        connection.close()
+        with pytest.raises(ConnectionRefusedError, match=r"could not read this as a request of HTTP/1\.1"):
+            connection.request("GET", "v1/models")
+    assert [stray.what for stray in ctx.report.strayed] == ["OPTIONS 127.0.0.1:8137/*"]
 
 
 def test_what_broke_off_breaks_off_with_what_the_library_raises() -> None:

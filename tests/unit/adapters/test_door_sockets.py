@@ -18,8 +18,10 @@ import pytest
 from tests.support.replaying import chat, exchange, reply, user
 
 import wiretape
+from wiretape.adapters import door_sockets
 from wiretape.adapters.door_native import _place
 from wiretape.adapters.door_sockets import WATCH
+from wiretape.adapters.network_guard import is_own_address
 from wiretape.errors import MissError, MissInterrupt, NetworkRefused
 from wiretape.tape.documents import Header
 from wiretape.tape.reader import Tape, read_tape
@@ -96,6 +98,30 @@ def test_this_machine_is_free_and_afterwards_everything_is_as_it_was() -> None:
         assert socket.getaddrinfo is not before
     assert socket.getaddrinfo is before
     assert "connect" not in vars(socket.socket)
+
+
+def test_this_machine_is_free_by_its_address_on_a_network_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs listen on all of them, and meet themselves by the machine's name."""
+    monkeypatch.setattr(door_sockets, "is_own_address", lambda host: host == "203.0.113.7")
+    with wiretape.replay(TAPE) as ctx:
+        WATCH.check("203.0.113.7", 8000)
+        with pytest.raises(NetworkRefused, match=r"203\.0\.113\.8:8000 was to be reached"):
+            WATCH.check("203.0.113.8", 8000)
+    assert [one.what for one in ctx.report.strayed] == ["203.0.113.8:8000"]
+
+
+@pytest.mark.parametrize(
+    ("address", "is_own"),
+    [
+        ("127.0.0.1", True),
+        ("::ffff:127.0.0.1", True),
+        ("203.0.113.9", False),
+        ("224.0.0.251", False),
+        ("fe80::1", False),
+    ],
+)
+def test_whose_an_address_is_the_system_knows(address: str, is_own: bool) -> None:
+    assert is_own_address(address) is is_own
 
 
 @pytest.fixture

@@ -91,6 +91,20 @@ def test_a_thread_that_brings_its_own_way_to_run_keeps_it() -> None:
     assert found == ["mine"]
 
 
+def test_a_tool_that_wraps_what_a_thread_runs_finds_what_it_finds_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentry's SDK takes the function of `run`, and calls that with the thread."""
+    start = threading.Thread.start
+
+    def wrapping(thread: threading.Thread) -> None:
+        run = getattr(thread.run, "__func__", thread.run)
+        thread.run = lambda: run(threading.current_thread())  # type: ignore[method-assign]
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", wrapping)
+    with side_by_side() as both:
+        assert [run(started) for _, run in both] == [[context] for context, _ in both]
+
+
 def test_afterwards_threads_start_as_ever() -> None:
     start, submit = vars(threading.Thread)["start"], vars(ThreadPoolExecutor)["submit"]
     with side_by_side():

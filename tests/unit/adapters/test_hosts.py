@@ -3,7 +3,9 @@ import pytest
 from wiretape.adapters.hosts import Hosts, is_known_provider, is_loopback, provider_within
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "app.localhost", "127.0.0.1", "127.8.0.1", "::1", "[::1]"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST", "app.localhost", "127.0.0.1", "::ffff:127.0.0.1", "127.8.0.1", "::1", "[::1]"]
+)
 def test_loopback_by_name_or_address(host: str) -> None:
     assert is_loopback(host)
     assert Hosts().recorded(host, 8080)
