@@ -69,7 +69,7 @@ class Refusals:
         self._read()
 
     def _read(self) -> None:
-        with suppress(BlockingIOError):
+        with suppress(OSError):  # nothing more has come, or the program has taken its network down
             while True:
                 packet, came = self._listening.recvfrom(_MOST)
                 found = refusal(packet)

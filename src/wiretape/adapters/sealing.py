@@ -11,11 +11,12 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 from wiretape.errors import UsageError
 
@@ -42,26 +43,26 @@ class Seal:
         self, argv: Sequence[str], *, executable: str, env: Mapping[str, str], **how: Any
     ) -> subprocess.Popen[Any]:
         """What `subprocess.Popen` is outside: the process is the program's own. OSError: it cannot be run."""
-        came, failed = os.pipe()
-        environ = _written(env)
-        given = [self.network, environ, failed] + ([self.users] if self.users >= 0 else [])
-        numbers = map(str, (self.network, self.users, environ, failed))
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", _INSIDE, "enter", *numbers, executable, *argv], pass_fds=given, **how
-            )
-        except BaseException:
-            os.close(came)
-            raise
-        finally:
-            os.close(failed)
-            os.close(environ)
-        with open(came, "rb") as end:
-            number = end.read()  # nothing: it has become the program
+        with _written(env) as environ:
+            came, failed = map(_as_file, os.pipe(), ("rb", "wb"))
+            with came:
+                with failed:
+                    process = self._entering(environ, failed.fileno(), [executable, *argv], how)
+                number = came.read()  # nothing: it has become the program
         if number:
             process.wait()
             raise OSError(int(number), os.strerror(int(number)))
         return process
+
+    def _entering(
+        self, environ: int, failed: int, program: Sequence[str], how: Mapping[str, Any]
+    ) -> subprocess.Popen[Any]:
+        numbers = (self.network, self.users, environ, failed)
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", _INSIDE, "enter", *map(str, numbers), *program],
+            pass_fds=[one for one in numbers if one >= 0],
+            **how,
+        )
 
     def close(self) -> None:
         """Nobody is served in it any more. It is there for as long as a program is."""
@@ -73,12 +74,18 @@ class Seal:
                     os.close(descriptor)
 
 
-def _written(env: Mapping[str, str]) -> int:
+@contextmanager
+def _written(env: Mapping[str, str]) -> Iterator[int]:
     """Variables in a file that has no name. The interpreter on the way gets our own: it must start here, too."""
-    descriptor = os.memfd_create("wiretape-environ")
-    with open(descriptor, "wb", closefd=False) as file:
+    # Pythons that were built for old systems, as uv's and conda's, do not know of files in memory.
+    known = hasattr(os, "memfd_create")
+    with _as_file(os.memfd_create("wiretape-environ"), "wb") if known else TemporaryFile(buffering=0) as file:
         file.write(b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items()))
-    return descriptor
+        yield file.fileno()
+
+
+def _as_file(descriptor: int, mode: str) -> IO[bytes]:
+    return open(descriptor, mode, buffering=0)
 
 
 def make_seal(places: Sequence[tuple[str, int]]) -> Seal:
@@ -139,6 +146,10 @@ def _next_steps(number: int) -> list[str]:
         return ["  AppArmor restricts it: run as root, or", f"  sudo sysctl -w kernel.{_APPARMOR.name}=0"]
     if number in (errno.ENOSPC, errno.EUSERS):
         return ["  user.max_user_namespaces is too small: raise it (sysctl), or run as root"]
+    if number == errno.ENOENT:
+        return ["  it needs /proc, which is not there"]
+    if number in (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.ENOPROTOOPT):
+        return ["  its kernel is built without this kind of socket, or a filter of system calls takes it away"]
     if number in (errno.ENOSYS, errno.EINVAL):
         return ["  its kernel is built without network or user namespaces"]
     return ["  in a container: docker run --cap-add SYS_ADMIN --cap-add NET_ADMIN", "  elsewhere: run as root"]

@@ -93,7 +93,7 @@ def sealed_network() -> tuple[bool, socket.socket]:
             _call("unshare", CLONE_NEWNET)
         return False, bring_up()
     except StepFailed as failed:
-        if failed.errno != errno.EPERM:
+        if failed.errno not in (errno.EPERM, errno.EACCES):
             raise
     _become_own_users()
     return True, bring_up()
@@ -179,11 +179,12 @@ def make(channel: socket.socket, places: Sequence[tuple[str, int]]) -> None:
         for place in places:
             with _step(f"port {place[1]}"):
                 opened.append(_listening(place))
+        kinds = ["net", "user"] if users else ["net"]
+        with _step("namespace"):
+            namespaces = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in kinds]
     except StepFailed as failed:
         channel.sendall(json.dumps({"step": failed.step, "errno": failed.errno}).encode())
         return
-    kinds = ["net", "user"] if users else ["net"]
-    namespaces = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in kinds]
     numbers = [*namespaces, *(one.fileno() for one in opened)]
     socket.send_fds(channel, [json.dumps({"users": users}).encode()], numbers)
 

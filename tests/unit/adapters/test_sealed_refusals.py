@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import socket
+from typing import Any
+
 import pytest
 
-from wiretape.adapters.sealed_refusals import refusal
+from wiretape.adapters.sealed_refusals import Refusal, Refusals, refusal
 
 
 def ip(kind: int, source: str, to: str, payload: bytes, options: bytes = b"") -> bytes:
@@ -54,3 +59,21 @@ def test_nothing_else_does(other: bytes) -> None:
 def test_a_packet_that_is_cut_short_says_nothing() -> None:
     whole = ip(6, "10.1.2.3", "127.0.0.1", tcp(0x14))
     assert [refusal(whole[:end]) for end in range(len(whole))] == [None] * len(whole)
+
+
+class Down(socket.socket):
+    """As a packet socket whose interface was taken down."""
+
+    def recvfrom(self, *_: Any) -> Any:
+        raise OSError(errno.ENETDOWN, "Network is down")
+
+
+def test_a_program_that_takes_its_network_down_harms_nothing_else() -> None:
+    told: list[Refusal] = []
+
+    async def listened() -> None:
+        with Down() as sock:
+            Refusals(sock, told.append).close()
+
+    asyncio.run(listened())
+    assert told == []

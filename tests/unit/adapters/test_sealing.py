@@ -11,11 +11,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.support.sealing import PYTHON, inside, need_sealing
 
-from wiretape.adapters import sealing
+from wiretape.adapters import sealing, sealing_inside
 from wiretape.adapters.sealing import Seal, make_seal
 from wiretape.adapters.sealing_inside import netlink_error, route_to_loopback
 from wiretape.errors import UsageError
@@ -59,6 +60,38 @@ def test_a_program_finds_loopback_what_listens_there_and_refusals(seal: Seal) ->
         "tried": [errno.ECONNREFUSED, errno.ECONNREFUSED, 0],
         "files": ["0", "1", "2", "4"],  # and the directory itself
     }
+
+
+def test_a_python_that_knows_no_files_in_memory_hands_the_variables_over_as_well(
+    seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of uv and conda, which are built for old systems."""
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    process = seal.start(["sh", "-c", "echo $ONLY"], executable="/bin/sh", env={"ONLY": "ä"}, stdout=subprocess.PIPE)
+    assert process.communicate(timeout=60)[0].decode() == "ä\n"
+
+
+def test_nothing_is_left_open_by_programs_that_ran_and_programs_that_could_not(seal: Seal) -> None:
+    before = os.listdir("/proc/self/fd")
+    assert seal.start(["true"], executable="/bin/true", env={}).wait(60) == 0
+    for executable, folder in (("/nowhere/none", "/"), ("/bin/true", "/nowhere")):
+        with pytest.raises(FileNotFoundError):
+            seal.start(["x"], executable=executable, env={}, cwd=folder)
+    assert os.listdir("/proc/self/fd") == before
+
+
+@pytest.mark.parametrize("refused", [errno.EPERM, errno.EACCES])
+def test_whichever_way_the_rights_are_missing_users_of_its_own_are_tried(
+    refused: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def call(name: str, *numbers: int) -> None:
+        raise OSError(refused, "no")
+
+    ours: Any = object()
+    monkeypatch.setattr(sealing_inside, "_call", call)
+    monkeypatch.setattr(sealing_inside, "_become_own_users", lambda: None)
+    monkeypatch.setattr(sealing_inside, "bring_up", lambda: ours)
+    assert sealing_inside.sealed_network() == (True, ours)
 
 
 def test_the_program_has_the_place_of_the_one_that_let_it_in(seal: Seal) -> None:
@@ -146,6 +179,8 @@ def test_another_system_is_told_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -
             "",
             "\n  user.max_user_namespaces is too small: raise it (sysctl)",
         ),
+        ({"step": "namespace", "errno": errno.ENOENT}, "", "\n  it needs /proc, which is not there\n"),
+        ({"step": "watch", "errno": errno.EAFNOSUPPORT}, "", "\n  its kernel is built without this kind of socket, or"),
         ({"step": "unshare", "errno": errno.EINVAL}, "", "\n  its kernel is built without network or user namespaces"),
         ({}, "Traceback\nKeyError: 'x'\n", "--sealed: no sealed network could be made: KeyError: 'x'"),
         ({}, "", "--sealed: no sealed network could be made: the process that makes it said nothing"),
