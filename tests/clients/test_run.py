@@ -94,6 +94,8 @@ def test_what_is_right(result: Result, code: int | str, replayed: str, verdict: 
         ("done in 0.25 seconds", "done in 1.50 seconds"),
         ("Commit fb86606 README.md", "Commit b5e8159 README.md"),
         ("HTTPSConnectionPool(host='x'): SSLError\nDone", "HTTPSConnectionPool(host='x'): ProxyError\nDone"),
+        ("HTTPSConnectionPool(host='x'): SSLError\nDone", "Done\nHTTPSConnectionPool(host='x'): ProxyError"),
+        ("Done", "HTTPSConnectionPool(host='x'): ProxyError\n" * 4 + "Done"),
     ],
 )
 def test_what_a_program_prints_of_its_run_alone_is_no_difference(recorded: str, replayed: str) -> None:
