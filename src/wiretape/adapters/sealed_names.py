@@ -18,6 +18,7 @@ LOOPBACK = "127.0.0.1"
 _A, _PTR, _IN = 1, 12, 1
 _NO_ERROR, _FORMAT_ERROR, _NO_SUCH_NAME, _NOT_IMPLEMENTED = 0, 1, 3, 4
 _MOST = 4096
+_AT_ONCE = 256
 _PKTINFO = struct.Struct("=I4s4s")  # in_pktinfo of ip(7): interface, our address, the one that was written to
 _IP_PKTINFO = 8
 
@@ -112,15 +113,18 @@ def _reply(query: bytes, question: bytes, code: int, record: bytes = b"") -> byt
 def serve_lookups(names: Names, listening: socket.socket) -> None:
     """Answer what comes, while the running loop does. Answers come from the address that was asked, whichever it is."""
     listening.setblocking(False)
-    asyncio.get_running_loop().add_reader(listening, _answer_one, names, listening)
+    asyncio.get_running_loop().add_reader(listening, _answer_waiting, names, listening)
 
 
-def _answer_one(names: Names, listening: socket.socket) -> None:
-    with suppress(OSError):  # whoever asked has gone
-        query, ancillary, _, client = listening.recvmsg(_MOST, socket.CMSG_SPACE(_PKTINFO.size))
-        answer = names.answer(query)
-        if answer is None:
-            return
-        asked = [_PKTINFO.unpack(data)[2] for level, kind, data in ancillary if (level, kind) == (0, _IP_PKTINFO)]
-        own = [(socket.IPPROTO_IP, _IP_PKTINFO, _PKTINFO.pack(0, address, address)) for address in asked]
-        listening.sendmsg([answer], own, 0, client)
+def _answer_waiting(names: Names, listening: socket.socket) -> None:
+    """Not one alone: a loop that serves many connections comes by seldom, and resolvers wait five seconds."""
+    with suppress(OSError):  # nothing more has come, or the program has taken its network down
+        for _ in range(_AT_ONCE):
+            query, ancillary, _, client = listening.recvmsg(_MOST, socket.CMSG_SPACE(_PKTINFO.size))
+            answer = names.answer(query)
+            if answer is None:
+                continue
+            asked = [_PKTINFO.unpack(data)[2] for level, kind, data in ancillary if (level, kind) == (0, _IP_PKTINFO)]
+            own = [(socket.IPPROTO_IP, _IP_PKTINFO, _PKTINFO.pack(0, address, address)) for address in asked]
+            with suppress(OSError):  # whoever asked has gone
+                listening.sendmsg([answer], own, 0, client)

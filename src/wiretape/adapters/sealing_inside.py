@@ -30,6 +30,7 @@ CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
 LOOKUPS = ("0.0.0.0", 53)
 _IP_PKTINFO = 8
+_MANY = 1 << 20
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
 # rtnetlink(7)
@@ -164,6 +165,7 @@ def _listening(place: tuple[str, int]) -> socket.socket:
 def _hearing_lookups() -> socket.socket:
     hearing = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     hearing.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+    hearing.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _MANY)  # as much of it as the system gives
     hearing.bind(LOOKUPS)
     return hearing
 

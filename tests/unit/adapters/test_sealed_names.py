@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import socket
 
 import pytest
 
 from wiretape.adapters import sealed_names
-from wiretape.adapters.sealed_names import Names, search_domains
+from wiretape.adapters.sealed_names import Names, search_domains, serve_lookups
 
 OPENAI = b"\x03api\x06openai\x03com\x00"
 ASKED = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00"  # number, recursion wanted, one question
@@ -100,3 +102,23 @@ def test_a_domain_that_a_resolver_puts_behind_a_name_may_not_be_meant() -> None:
 )
 def test_search_domains_stand_in_the_resolver_s_configuration(resolver: str, domains: tuple[str, ...]) -> None:
     assert search_domains(resolver) == domains
+
+
+def test_a_loop_that_comes_by_once_answers_all_that_wait() -> None:
+    """Resolvers give up after five seconds, and a loop that serves hundreds of connections is a while on its way."""
+    numbers = [number.to_bytes(2) for number in range(50)]
+
+    async def turned() -> None:
+        serve_lookups(Names(), hearing)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        asyncio.get_running_loop().remove_reader(hearing)
+
+    with socket.socket(type=socket.SOCK_DGRAM) as hearing, socket.socket(type=socket.SOCK_DGRAM) as asking:
+        hearing.bind(("127.0.0.1", 0))
+        asking.connect(hearing.getsockname())
+        asking.settimeout(30)
+        for number in numbers:
+            asking.send(query(OPENAI, 1, head=number + ASKED[2:]))
+        asyncio.run(turned())
+        assert [asking.recv(512)[:2] for _ in numbers] == numbers
