@@ -32,6 +32,22 @@ def test_by_default_nothing_is_asked_live_and_a_missing_tape_says_how_to_record_
     assert project.tapes() == []
 
 
+def test_without_a_tape_and_without_a_key_the_tape_is_what_is_missing(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    project.write("""
+        @pytest.mark.wiretape
+        def test_one():
+            ask = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+            openai.OpenAI().chat.completions.create(**ask)
+    """)
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["there is no tape captures/test_it/test_one.tape"])
+    result.stdout.no_fnmatch_line("*Missing credentials*")
+
+
 def test_once_records_where_there_is_no_tape_and_then_replays(project: Project, model: CountingModel) -> None:
     project.write(ONE)
     first = project.run("--wiretape-mode=once")

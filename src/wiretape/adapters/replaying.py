@@ -23,7 +23,8 @@ from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Outcome
 
 # SDKs refuse to start without a key. Set only for providers that the tape has heard, and only where the user has none:
-# some programs choose their provider by the keys they find.
+# some programs choose their provider by the keys they find. Where a tape has nothing on it (a test's that was never
+# recorded), all of them are set: what must be told there is that there is no tape, not that there is no key.
 _KEYS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("api.openai.com", ("OPENAI_API_KEY",)),
     ("api.anthropic.com", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")),
@@ -171,7 +172,8 @@ class Replaying:
 
 def dummy_keys(environ: Mapping[str, str], session: ReplaySession) -> dict[str, str]:
     """Keys of the providers on the tape that the user has not set: the first of each row, if none of it is there."""
-    rows = [names for host, names in _KEYS if session.knows_host(host)]
+    nothing = not any(tape.exchanges for tape in session.tapes)
+    rows = [names for host, names in _KEYS if nothing or session.knows_host(host)]
     rows += [_KEYS_OF_FORMATS[name] for name in session.formats if name in _KEYS_OF_FORMATS]
     return {names[0]: DUMMY_KEY for names in rows if not any(environ.get(name) for name in names)}
 

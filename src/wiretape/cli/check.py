@@ -153,13 +153,16 @@ class _Checker:
         from wiretape.analyze.cost import pricing
         from wiretape.analyze.lint.base import Subject
         from wiretape.analyze.lint.rules import lint
+        from wiretape.wire.tool_exchange import is_tool_exchange
 
         prices = price_list(tape.tape.header.started)
         errors = []
         if self._wanted.budgets.no_lint_errors:
             found = lint(Subject(tape.run, tape.tape.exchanges, self._redact), _lint_rules())
             errors = [finding for finding in found if finding.severity == "error"]
-        judged = judge(tape.run, self._wanted.budgets, pricing(prices), errors, prices is not None)
+        exchanges = tape.tape.exchanges
+        tools_alone = bool(exchanges) and all(map(is_tool_exchange, exchanges))
+        judged = judge(tape.run, self._wanted.budgets, pricing(prices), errors, prices is not None, tools_alone)
         if self._old is not None:
             judged += self._compared(self._old.path(tape.name), tape)
         return TapeCheck(tape=tape.name, judgements=on_incomplete(judged, tape.tape.gaps), lint=errors)

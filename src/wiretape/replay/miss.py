@@ -19,6 +19,7 @@ from wiretape.replay.loosen import counts, loose
 from wiretape.replay.mask import Masker
 from wiretape.replay.recorded import Recorded
 from wiretape.replay.recording import Recording
+from wiretape.replay.tools_apart import differences_of_bodies
 from wiretape.replay.values import Difference, Miss, MissReason
 
 _SHOWN = 3  # differences written out; the rest are counted
@@ -47,7 +48,8 @@ def nearest_call(probe: Probe, place: Place, index: CallIndex, recording: Record
     if place.way is None or probe.format is None:
         return None
     recorded, played = recording.exchanges, recording.played
-    orders = index.nearest(place.way) or _same_format(probe, recorded)
+    orders = index.nearest(place.way) if place.way.depth else _at_path(probe, recorded)
+    orders = orders or _same_format(probe, recorded)
     if not orders:
         return None
     length = len(place.way.items)
@@ -100,6 +102,13 @@ def _within(where: str, place: str) -> bool:
     return where.startswith(place) and where[len(place) : len(place) + 1] in ("", ".", "[")
 
 
+def _at_path(probe: Probe, recorded: Sequence[Recorded]) -> list[int]:
+    """Where not even the first message was recorded: agents that share their prompt are told apart by what follows."""
+    return [
+        order for order in _same_format(probe, recorded) if recorded[order].probe.address.tail == probe.address.tail
+    ]
+
+
 def _same_format(probe: Probe, recorded: Sequence[Recorded]) -> list[int]:
     return [one.order for one in recorded if one.probe.format is not None and one.probe.format == probe.format]
 
@@ -108,7 +117,7 @@ def significant(recorded: Recorded, probe: Probe, masker: Masker) -> list[Differ
     """The differences that made it a miss, what was asked for first; all of them if none stands out."""
     assert probe.format is not None
     asked = list(_asked(recorded.probe, probe))
-    every = list(differences(recorded.probe.value, probe.value))
+    every = list(differences_of_bodies(recorded.probe, probe))
     chosen = [apart for apart in asked if not _equal(masker.value(apart.recorded), masker.value(apart.live))]
     chosen += [apart for apart in every if not is_minor(apart, probe) and not is_masked(apart, masker)]
     return chosen or [*asked, *every]

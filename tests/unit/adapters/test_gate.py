@@ -171,6 +171,13 @@ def test_keys_are_made_up_for_providers_on_the_tape_and_never_over_the_users_own
     assert dummy_keys({"DEEPSEEK_API_KEY": "mine", "OPENAI_API_KEY": "mine"}, replay) == {}
 
 
+def test_a_tape_with_nothing_on_it_has_heard_of_no_provider_and_every_one_gets_its_key() -> None:
+    lent = dummy_keys({"ANTHROPIC_AUTH_TOKEN": "mine"}, session())
+    assert {"OPENAI_API_KEY", "GEMINI_API_KEY", "ARK_API_KEY", "CO_API_KEY"} <= set(lent)
+    assert set(lent.values()) == {DUMMY_KEY}
+    assert "ANTHROPIC_API_KEY" not in lent
+
+
 def test_the_childs_variables_lead_here_and_nowhere_else() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     with Replaying(replay) as replaying:

@@ -111,6 +111,13 @@ def test_an_empty_tape_keeps_no_budget() -> None:
     assert [(one.outcome, one.detail) for one in found] == [("unknown", "no model calls on the tape")] * 3
 
 
+def test_a_tape_of_the_programs_own_tools_alone_is_known_to_have_asked_no_model() -> None:
+    budgets = Budgets(max_calls=5, max_calls_per_turn=5, min_cache_hit=0.5, no_lint_errors=True)
+    found = judge(build_run([], [1]), budgets, cents, tools_alone=True)
+    said = "the program's own tools alone: no model was asked"
+    assert [(one.outcome, one.actual, one.detail) for one in found] == [("kept", "no calls", said)] * 4
+
+
 def test_no_price_list_is_said_so() -> None:
     [found] = judge(build_run(loop(FULL)), Budgets(max_cost=1), priceless, has_prices=False)
     assert (found.outcome, found.detail) == ("unknown", "no price list: install wiretape[prices]")

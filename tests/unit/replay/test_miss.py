@@ -88,3 +88,44 @@ def test_a_clients_billing_nonce_is_not_named() -> None:
     replay = session(exchange(1, asked("e10", "hi"), {}, url))
     found = missed(replay.answer(live(asked("4bb", "hello"), url)))
     assert [apart.where for apart in found.differences] == ["messages[0].content"]
+
+
+def test_agents_side_by_side_that_share_a_prompt_are_told_apart_by_what_they_were_asked() -> None:
+    def asked(prompt: str, question: str) -> dict[str, Any]:
+        return chat({"role": "system", "content": prompt}, user(question))
+
+    questions = ["how tall?", "who built it?", "since when?"]
+    replay = session(*(exchange(n, asked("Answer.", one), "42") for n, one in enumerate(questions, 1)))
+    for number, question in enumerate(questions, 1):
+        found = missed(replay.answer(live(asked("Answer well.", question))))
+        assert (found.reason, str(found.nearest)) == ("diverged", f"call {number}")
+        assert [d.where for d in found.differences] == ["messages[0].content"]
+
+
+def tool(name: str, **function: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, **function}}
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        (["new", "a", "b", "c"], [("tools[0]", "(nothing)", str(tool("new")))]),
+        (["a", "c"], [("tools[1]", str(tool("b")), "(nothing)")]),
+        (["a", "other", "c"], [("tools[1].function.name", "b", "other")]),
+        (["c", "a", "b"], [("tools (order)", "a, b, c", "c, a, b")]),
+        (["a", "c", "b", "new"], [("tools[3]", "(nothing)", str(tool("new"))), ("tools (order)", "b, c", "c, b")]),
+    ],
+)
+def test_tools_are_told_apart_by_their_names(now: list[str], told: list[tuple[str, str, str]]) -> None:
+    replay = session(exchange(1, chat(user("hi"), tools=[tool(name) for name in "abc"]), "one"))
+    found = missed(replay.answer(live(chat(user("hi"), tools=[tool(name) for name in now]))))
+    assert [(d.where, str(d.recorded), str(d.live)) for d in found.differences] == told
+
+
+def test_what_a_tool_has_become_is_told_where_it_stands_now() -> None:
+    replay = session(exchange(1, chat(user("hi"), tools=[tool("a", description="old")]), "one"))
+    asked = chat(user("ho"), tools=[tool("new"), tool("a", description="better")])
+    found = missed(replay.answer(live(asked)))
+    assert story(found.message)[0].endswith(" differs from its start at messages[0].content")
+    assert "  and at tools[1].function.description" in story(found.message)
+    assert "  and at tools[0]" in story(found.message)

@@ -21,8 +21,12 @@ def judge(
     price: Price,
     errors: Sequence[LintFinding] = (),
     has_prices: bool = True,
+    tools_alone: bool = False,
 ) -> list[Judgement]:
-    """Each budget that is set, held against the run: per turn where it is one of a turn's. `errors`: lint's."""
+    """Each budget that is set, held against the run: per turn where it is one of a turn's. `errors`: lint's.
+
+    `tools_alone`: all that was recorded are the program's own tools, so that it is known that no model was asked.
+    """
     calls = [step.call for step in run.steps]
     judged: list[Judgement] = []
     if budgets.max_calls is not None:
@@ -43,7 +47,11 @@ def judge(
         judged.append(_hits(hit_bounds(calls), budgets.min_cache_hit))
     if budgets.no_lint_errors:
         judged.append(_lint(errors))
-    return judged if calls else [_unknown(one, "no model calls on the tape") for one in judged]
+    if calls:
+        return judged
+    if tools_alone:
+        return [_kept(one, "the program's own tools alone: no model was asked") for one in judged]
+    return [_unknown(one, "no model calls on the tape") for one in judged]
 
 
 def _most(
@@ -131,6 +139,10 @@ def _lint(errors: Sequence[LintFinding]) -> Judgement:
 
 def _unknown(judged: Judgement, why: str) -> Judgement:
     return judged.model_copy(update={"outcome": "unknown", "actual": "unknown", "detail": why})
+
+
+def _kept(judged: Judgement, why: str) -> Judgement:
+    return judged.model_copy(update={"outcome": "kept", "actual": "no calls", "detail": why})
 
 
 def _number(value: float) -> str:
