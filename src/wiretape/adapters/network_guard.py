@@ -45,7 +45,7 @@ class SocketWatch:
 
     def found(self, address: str, name: str) -> None:
         """A look-up, this one's or another's, gave an address for a name."""
-        self._names.setdefault(address.lower(), set()).add(name.lower())
+        self._names.setdefault(plain(address), set()).add(name.lower())
 
     def watched(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         """What is replaced: (owner, attribute, what makes the replacement of what stands there)."""

@@ -5,14 +5,16 @@ Nothing is imported that the program has not imported itself.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from types import ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
 
 from wiretape.errors import UsageError
@@ -59,6 +61,7 @@ _INHERITED: Final = object()
 _lock = threading.RLock()
 _users = 0
 _patched: dict[str, list[_Patched]] = {}
+_left: dict[tuple[int, str], _Patched] = {}  # by owner and name: below what another tool patched, and so still there
 
 
 def open_doors() -> None:
@@ -87,14 +90,19 @@ def close_doors() -> None:
             return
         sys.meta_path.remove(_FINDER)
         for patches in _patched.values():
-            for owner, name, stood, ours in reversed(patches):
-                if _standing(owner, name) is not ours:  # another tool patched after us: ours lets everything pass
-                    continue
-                if stood is _INHERITED:
-                    delattr(owner, name)
-                else:
-                    setattr(owner, name, stood)
+            for patched in reversed(patches):
+                _take_back(patched)
         _patched.clear()
+
+
+def _take_back(patched: _Patched) -> None:
+    owner, name, stood, ours = patched
+    if _standing(owner, name) is not ours:  # another tool patched after us: ours lets everything pass
+        _left[id(owner), name] = patched
+    elif stood is _INHERITED:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, stood)
 
 
 def _patch(name: str, module: ModuleType) -> None:
@@ -105,16 +113,51 @@ def _patch(name: str, module: ModuleType) -> None:
         done = _patched[name] = []
         try:
             for patch in door.patches(module):
-                stood = _standing(patch.owner, patch.name)
-                ours = patch.make(getattr(patch.owner, patch.name) if stood is _INHERITED else stood)
-                setattr(patch.owner, patch.name, ours)
-                done.append(_Patched(patch.owner, patch.name, stood, ours))
+                done.append(_put(patch))
         except (AttributeError, KeyError) as error:
             version = getattr(module, "__version__", "of this version")
             raise UsageError(
                 f"wiretape does not know how to stand behind {name} {version}: it has no {error}\n"
                 "  use another version of it, or wiretape's commands `record` and `replay`, which need no patch"
             ) from None
+
+
+def _put(patch: Patch) -> _Patched:
+    owner, name, make = patch
+    stood = _standing(owner, name)
+    left = _left.pop((id(owner), name), None)
+    if left is not None and _leads_to(stood, left.ours):
+        return left  # another one above would see everything twice
+    ours = make(getattr(owner, name))  # not what `stood`: a wrapper such as wrapt's is called as its owner gives it
+    setattr(owner, name, ours)
+    return _Patched(owner, name, stood, ours)
+
+
+def _leads_to(found: Any, ours: Any) -> bool:
+    """Whether something that wraps, as far as it can be seen, wraps ours at last."""
+    left, seen = [found], set[int]()
+    while left:
+        one = left.pop()
+        if one is ours:
+            return True
+        if id(one) not in seen:
+            seen.add(id(one))
+            left += _wrapped(one)
+    return False
+
+
+def _wrapped(one: Any) -> Iterator[Any]:
+    if hasattr(type(one), "__wrapped__"):  # a proxy of wrapt's, which says that it is a function
+        yield one.__wrapped__
+    elif isinstance(one, FunctionType):
+        for cell in one.__closure__ or ():
+            with suppress(ValueError):  # nothing is in it yet
+                yield cell.cell_contents
+        yield from one.__defaults__ or ()
+    elif isinstance(one, MethodType):
+        yield one.__func__
+    elif isinstance(one, functools.partial):
+        yield one.func
 
 
 def _standing(owner: Any, name: str) -> Any:

@@ -89,7 +89,7 @@ class Origins:
             (asyncio.tasks, "run_coroutine_threadsafe", self._giving),
         ):
             stood = owner.__dict__[name]
-            ours = make(stood)
+            ours = make(getattr(owner, name))  # as its owner gives it: a wrapper of wrapt's is called so
             setattr(owner, name, ours)
             self._watched.append((owner, name, stood, ours))
 

@@ -124,6 +124,11 @@ def test_whose_an_address_is_the_system_knows(address: str, is_own: bool) -> Non
     assert is_own_address(address) is is_own
 
 
+def test_an_address_is_known_by_its_name_whichever_interface_leads_to_it() -> None:
+    WATCH.found("fe80::1234%eth0", "printer.example")
+    assert WATCH.names("fe80::1234") == {"fe80::1234", "printer.example"}
+
+
 @pytest.fixture
 def there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every name leads to one address."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
+from typing import Any
 
 import orjson
 import pytest
@@ -148,6 +150,25 @@ def test_an_awaitable_that_cannot_be_remembered_runs_all_the_same(origins: Origi
         assert await asyncio.create_task(generator().__anext__()) is A  # type: ignore[arg-type]
 
     asyncio.run(run())
+
+
+class Wrapped:
+    """As wrapt's, of which OpenTelemetry's instruments are: what a class gives for one is to be called."""
+
+    def __init__(self, found: Callable[..., None]) -> None:
+        self._found = found
+
+    def __get__(self, thread: threading.Thread | None, owner: Any = None) -> Callable[..., None]:
+        return functools.partial(self._found, thread) if thread is not None else self._found
+
+
+def test_a_tool_that_wrapped_the_start_of_threads_before_goes_on(
+    origins: Origins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threading.Thread, "start", Wrapped(threading.Thread.start))
+    origins.begin(A)
+    assert threaded(origins.here) is A
+    origins.unwatch()
 
 
 def test_what_is_started_is_watched_until_the_end(origins: Origins) -> None:
