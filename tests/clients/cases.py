@@ -38,6 +38,7 @@ _QWEN = ("OPENAI_API_KEY=sk-test", f"OPENAI_BASE_URL={MOCK}/v1", "OPENAI_MODEL=q
 _AIDER = (
     "{d}/venv/aider/bin/aider",
     "--no-check-update",
+    "--no-analytics",  # else one run in ten, by a random id, asks whether it may collect them
     "--model",
     "openai/gpt-4o",
     "--yes-always",

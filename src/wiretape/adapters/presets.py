@@ -119,6 +119,11 @@ PRESETS: tuple[Preset, ...] = (
                 route="https://cloudcode-pa.googleapis.com",
                 when="replay",
             ),
+            Variable(
+                "UV_THREADPOOL_SIZE",
+                "its skills stand in its prompt as its threads find them: with one thread, always in one order",
+                value="1",
+            ),
         ),
         env_files=(".gemini/.env", "~/.gemini/.env", "~/.env"),
         notes=("a login with a Google account is renewed at oauth2.googleapis.com, which a replay refuses",),

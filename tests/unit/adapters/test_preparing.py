@@ -95,9 +95,10 @@ def test_pi_gets_a_copy_of_its_directory_in_which_only_the_base_urls_differ(tmp_
 def test_variables_of_a_preset_are_set_where_they_are_meant_to_be(tmp_path: Path) -> None:
     argv = ["gemini", "-p", "x"]
     around = look_around(argv, {"HOME": str(tmp_path)}, tmp_path)
-    assert prepare(argv, around, 8123).variables == {}
+    one_thread = {"UV_THREADPOOL_SIZE": "1"}
+    assert prepare(argv, around, 8123).variables == one_thread
     replayed = prepare(argv, around, 8123, replaying=True).variables
-    assert replayed == {"CODE_ASSIST_ENDPOINT": "http://127.0.0.1:8123/cloudcode-pa.googleapis.com"}
+    assert replayed == {"CODE_ASSIST_ENDPOINT": "http://127.0.0.1:8123/cloudcode-pa.googleapis.com"} | one_thread
 
 
 def test_nothing_is_set_that_changes_what_claude_code_sends(tmp_path: Path) -> None:
