@@ -99,7 +99,7 @@ class Wiretape:
     def exchanges(self) -> tuple[Exchange, ...]:
         """What this test has played or recorded so far."""
         renewal = self.renewal
-        return tuple(renewal.exchanges) if renewal is not None else self._played() + self._fresh()
+        return tuple(renewal.exchanges) if renewal is not None else self._played() + self.fresh
 
     @property
     def stats(self) -> StatsReport:
@@ -288,8 +288,9 @@ class Wiretape:
         recorded = {one.number: one for tape in self._replay.session.tapes for one in tape.exchanges}
         return tuple(recorded[played.answer.exchange] for played in self._replay.report.played if not played.repeated)
 
-    def _fresh(self) -> tuple[Exchange, ...]:
-        """What the recording holds, its journal included."""
+    @property
+    def fresh(self) -> tuple[Exchange, ...]:
+        """What the recording holds, its journal included; what the tape holds goes first in modes that go on with it."""
         if self.rerecording is None or not there_is(self.rerecording.fresh):
             return ()
         return read_tape(self.rerecording.fresh).exchanges

@@ -16,6 +16,7 @@ from wiretape.adapters.pytest_mending import Mending
 from wiretape.adapters.pytest_options import Asked, Mode
 from wiretape.adapters.pytest_places import shown, tape_directory, twins
 from wiretape.adapters.pytest_summary import Summary, Told
+from wiretape.adapters.pytest_unanswered import unanswered
 from wiretape.adapters.pytest_updates import Updated, named, recorded, updated
 from wiretape.adapters.pytest_users import test_id, typed
 from wiretape.adapters.rerecording import Rerecording
@@ -177,11 +178,20 @@ class TapedTest:
                     '  give one of them a name: @pytest.mark.wiretape("…"), or its parameter another id'
                 )
             return
+        failed = self._unanswered()
         aside = made.put_aside(self._place_aside())
         why = f"the recording is incomplete ({wiretape.troubles[0]})" if passed else "the test did not pass"
         old = f"{tape} is as it was" if wiretape.tape.exists() else f"there is still no {tape}"
         kept = f"; what was recorded: {shown(aside)}" if aside is not None else ""
-        self.finished.append(f"{why}: {old}{kept}")
+        self.finished.append("\n".join([f"{why}: {old}{kept}", *(f"  {line}" for line in failed)]))
+
+    def _unanswered(self) -> list[str]:
+        wiretape = self.wiretape
+        recorded = wiretape.session.tapes[0].exchanges if wiretape.session is not None else ()
+        try:
+            return unanswered(wiretape.fresh[-wiretape.new_exchanges :], recorded)
+        except (WiretapeError, OSError):  # a recording that cannot be read is put aside all the same
+            return []
 
     def _say_what_went_past(self) -> None:
         """A gateway of one's own is recorded only if it is named: without a tape the test would fail the next time."""
