@@ -186,6 +186,28 @@ def test_a_fixture_of_a_wider_scope_asks_no_model_before_the_tape_is_open(projec
     result.stdout.no_fnmatch_line("RuntimeError*")
 
 
+@pytest.mark.parametrize("scope", ["session", "function"])
+def test_a_client_that_is_made_before_the_tape_is_open_and_lacks_its_key_is_told_from_one_behind_it(
+    project: Project, scope: str
+) -> None:
+    project.write(f"""
+        @pytest.fixture(scope={scope!r})
+        def client():
+            raise RuntimeError("set NO_SUCH_API_KEY")
+
+        @pytest.mark.wiretape
+        def test_one(client):
+            pass
+    """)
+    result = project.run()
+    result.assert_outcomes(errors=1)
+    advice = "*no dummy key is there yet: give that fixture the scope of the test*"
+    if scope == "session":
+        result.stdout.fnmatch_lines(["*before the tape of test_it.py::test_one was open*", advice])
+    else:
+        result.stdout.no_fnmatch_line(advice)
+
+
 def test_a_fixture_of_a_wider_scope_may_have_a_tape_of_its_own_and_reach_other_hosts(
     project: Project, model: CountingModel
 ) -> None:

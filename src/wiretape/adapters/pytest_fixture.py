@@ -290,7 +290,7 @@ class Wiretape:
 
     @property
     def fresh(self) -> tuple[Exchange, ...]:
-        """What the recording holds, its journal included; what the tape holds goes first in modes that go on with it."""
+        """What the recording holds, its journal included; in the modes that go on with a tape, all of that before."""
         if self.rerecording is None or not there_is(self.rerecording.fresh):
             return ()
         return read_tape(self.rerecording.fresh).exchanges
