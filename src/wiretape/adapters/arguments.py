@@ -6,9 +6,9 @@ function raises UsageError, which names the argument, what was given, and what i
 
 from __future__ import annotations
 
-import math
 import os
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
@@ -39,6 +39,10 @@ def place(given: object, call: str) -> Path:
         raise UsageError(f"{call.format(shown(text))}: {what}; name one: {example}")
     if "\0" in text:
         raise UsageError(f"{call.format(shown(text))}: no file can have a name with a NUL character in it")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise UsageError(f"{call.format(shown(text))}: no file can have a name with half a character in it") from None
     return Path(text)
 
 
@@ -96,7 +100,7 @@ def switch(name: str, given: object) -> bool:
 def pace(given: object) -> float:
     """How much slower than at once: a finite number, not below 0."""
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    if not is_number or not math.isfinite(given) or given < 0:  # type: ignore[arg-type,operator]
+    if not is_number or not 0 <= given <= sys.float_info.max:  # type: ignore[operator]
         raise UsageError(f"pace is {shown(given)}: 0 plays at once, 1 as recorded, 2 twice as slowly")
     return given  # type: ignore[return-value]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from wiretape.adapters.arguments import shown
 from wiretape.adapters.context import Context, as_http, say, several
 from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.network_guard import is_address, plain, proxies
@@ -107,9 +108,13 @@ class Record(Context):
             say(f"{self.path}: was not replaced, and is as it was")
 
     def _check_tape(self) -> None:
-        if self.path.is_dir():
+        try:
+            is_dir = self.path.is_dir()
+            there = any(path.exists() and path.stat().st_size for path in (self.path, journal_path(self.path)))
+        except OSError as error:  # a name that is too long for the file system, say
+            raise TapeUnwritable(f"{shown(str(self.path))}: cannot be written: {error.strerror or error}") from None
+        if is_dir:
             raise TapeUnwritable(f"{self.path} is a directory: name a tape in it, such as {self.path / 'agent.tape'}")
-        there = any(path.exists() and path.stat().st_size for path in (self.path, journal_path(self.path)))
         if there and not (self._append or self._force):
             raise UsageError(
                 f"{self.path} exists already, and nothing was recorded\n"

@@ -33,6 +33,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: NAMED.replay("a.tape", tier=3), "there is no tier 3: use one of exact, normalized"),
     (lambda: NAMED.replay("a.tape", pace="fast"), "pace is 'fast': 0 plays at once, 1 as recorded"),
     (lambda: NAMED.replay("a.tape", pace=float("nan")), "pace is nan: 0 plays at once"),
+    (lambda: NAMED.replay("a.tape", pace=10**400), "pace is 1000000"),
     (lambda: NAMED.replay("a.tape", pace=True), "pace is True: 0 plays at once"),
     (lambda: NAMED.replay("a.tape", pass_hosts=3), 'pass_hosts is 3: give a host such as "*.corp.example", or a list'),
     (lambda: NAMED.replay("a.tape", pass_hosts=[3]), "pass_hosts has 3 in it: each is a host"),
@@ -49,6 +50,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         lambda: NAMED.record(""),
         """wiretape.record(''): no tape is named; name one: wiretape.record("captures/agent.tape")""",
     ),
+    (lambda: NAMED.record("\ud800.tape"), r"wiretape.record('\ud800.tape'): no file can have a name with half"),
     (lambda: NAMED.record(["a.tape"]), "wiretape.record(['a.tape']): a tape is named by its path"),
     (lambda: NAMED.record("a.tape", hosts=b"x"), "hosts is b'x': give a host"),
     (lambda: NAMED.record("a.tape", all="no"), "all is 'no': use True or False"),
@@ -93,6 +95,8 @@ def test_a_tape_that_is_none_is_told_when_the_context_opens(tmp_path: Path) -> N
     with pytest.raises(TapeError, match="is a directory, not a tape"), wiretape.replay(tmp_path):
         pass
     with pytest.raises(TapeError, match=r"…: cannot be read: File name too long$"), wiretape.replay("x" * 5000):
+        pass
+    with pytest.raises(TapeUnwritable, match=r"…: cannot be written: File name too long$"), wiretape.record("x" * 5000):
         pass
     with pytest.raises(TapeUnwritable, match="is a directory: name a tape in it"), wiretape.record(tmp_path):
         pass
