@@ -1,13 +1,13 @@
 """Runs as a program of its own, on the standard library alone: makes a sealed network, or starts a program inside it.
 
     python -I -S sealing_inside.py make CHANNEL ADDRESS:PORT…
-    python -I -S sealing_inside.py enter NETWORK USERS ENVIRON FAILED PROGRAM ARGUMENT…
+    python -I -S sealing_inside.py enter NETWORK USERS ENVIRON FAILED FILES PROGRAM ARGUMENT…
 
 `make` sends over the socket CHANNEL one JSON object, and with it descriptors: the network namespace, the user namespace
 if it took one, a socket that sees packets which refuse something, a UDP socket at port 53, and a listening socket for
 each address. Where something fails it sends `{"step": …, "errno": …}` and none. `enter` becomes PROGRAM, with the
-variables that stand in the file ENVIRON; where it cannot, it writes the number of the error to FAILED. All upper-case
-words but the last two are numbers of descriptors.
+variables that stand in the file ENVIRON, and may open so many FILES; where it cannot, it writes the number of the error
+to FAILED. All upper-case words but the last three are numbers of descriptors.
 
 It is a process because a user namespace can only be made, or entered, by one without threads.
 """
@@ -19,6 +19,7 @@ import errno
 import fcntl
 import json
 import os
+import resource
 import signal
 import socket
 import struct
@@ -191,7 +192,7 @@ def make(channel: socket.socket, places: Sequence[tuple[str, int]]) -> None:
     socket.send_fds(channel, [json.dumps({"users": users}).encode()], numbers)
 
 
-def enter(network: int, users: int, environ: int, failed: int, program: str, argv: Sequence[str]) -> None:
+def enter(network: int, users: int, environ: int, failed: int, files: int, program: str, argv: Sequence[str]) -> None:
     """Does not return, but where PROGRAM cannot be run. `users`: -1 where there is no such namespace."""
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program inherits that
         signal.signal(number, signal.SIG_DFL)
@@ -202,6 +203,7 @@ def enter(network: int, users: int, environ: int, failed: int, program: str, arg
         for descriptor in (network, users, environ, failed):
             if descriptor >= 0:
                 os.set_inheritable(descriptor, False)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         os.execve(program, list(argv), _variables(environ))
     except OSError as error:
         os.write(failed, str(error.errno).encode())
@@ -221,8 +223,8 @@ def main(argv: Sequence[str]) -> None:
         places = [(address, int(port)) for address, _, port in (one.partition(":") for one in argv[2:])]
         make(socket.socket(fileno=int(argv[1])), places)
     else:
-        network, users, environ, failed = map(int, argv[1:5])
-        enter(network, users, environ, failed, argv[5], argv[6:])
+        network, users, environ, failed, files = map(int, argv[1:6])
+        enter(network, users, environ, failed, files, argv[6], argv[7:])
 
 
 if __name__ == "__main__":

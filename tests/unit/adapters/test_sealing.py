@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,6 +70,22 @@ def test_a_python_that_knows_no_files_in_memory_hands_the_variables_over_as_well
     monkeypatch.delattr(os, "memfd_create", raising=False)
     process = seal.start(["sh", "-c", "echo $ONLY"], executable="/bin/sh", env={"ONLY": "ä"}, stdout=subprocess.PIPE)
     assert process.communicate(timeout=60)[0].decode() == "ä\n"
+
+
+def test_a_program_may_open_as_many_files_as_outside_and_wiretape_more(seal: Seal) -> None:
+    """A connection that is led from inside to its answer takes five of wiretape's."""
+    code = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    limited = f"""
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 2048))
+from tests.support.sealing import inside
+from wiretape.adapters.sealing import make_seal
+seal = make_seal([])
+print(inside(seal, {code!r}).strip(), resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, timeout=60, cwd=root)
+    assert (done.stdout, done.stderr) == ("256 (2048, 2048)\n", "")
 
 
 def test_nothing_is_left_open_by_programs_that_ran_and_programs_that_could_not(seal: Seal) -> None:
