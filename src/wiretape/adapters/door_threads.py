@@ -26,28 +26,36 @@ def patches(module: ModuleType) -> list[Patch]:
 def _start(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
     def start(thread: threading.Thread) -> None:
         context = around_here()
-        if context is None or "run" in vars(thread):  # one that has its own way to run is started as it is
+        if context is None:
             original(thread)
             return
-        thread.run = _run_in(context, thread)  # type: ignore[method-assign]
+        own = vars(thread).get("run")  # a way to run of this one thread
+        thread.run = _run_in(context, thread, own)  # type: ignore[method-assign]
         try:
             original(thread)
         except RuntimeError:  # it was started before, or there can be no more of them
-            vars(thread).pop("run", None)
+            _put_back(thread, own)
             raise
 
     return start
 
 
-def _run_in(context: Inside, thread: threading.Thread) -> MethodType:
+def _run_in(context: Inside, thread: threading.Thread, own: Any) -> MethodType:
     """A method, as what stood there: tools that wrap it in turn call its function, and give it the thread."""
 
     def run(thread: threading.Thread) -> None:
-        vars(thread).pop("run", None)  # it holds the thread
+        _put_back(thread, own)  # ours holds the thread
         with carried(context):
             thread.run()
 
     return MethodType(run, thread)
+
+
+def _put_back(thread: threading.Thread, own: Any) -> None:
+    if own is None:
+        vars(thread).pop("run", None)
+    else:
+        thread.run = own  # type: ignore[method-assign]
 
 
 def _submit(original: Callable[..., Future[Any]]) -> Callable[..., Future[Any]]:

@@ -82,13 +82,16 @@ def test_work_belongs_to_who_gave_it_whoever_needed_the_thread_first() -> None:
 
 
 def test_a_thread_that_brings_its_own_way_to_run_keeps_it() -> None:
-    found: list[str] = []
+    found: list[list[Inside]] = []
+    mine = lambda: found.append(innermost())  # noqa: E731
     with side_by_side() as both:
-        thread = threading.Thread()
-        thread.run = lambda: found.append("mine")  # type: ignore[method-assign]
-        both[0][1](thread.start)
-        thread.join()
-    assert found == ["mine"]
+        for _, run in both:
+            thread = threading.Thread()
+            thread.run = mine  # type: ignore[method-assign]
+            run(thread.start)
+            thread.join()
+            assert vars(thread)["run"] is mine
+    assert found == [[context] for context, _ in both]
 
 
 def test_a_tool_that_wraps_what_a_thread_runs_finds_what_it_finds_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
