@@ -26,7 +26,7 @@ from wiretape.replay.values import Outcome
 
 _MOST_HEAD = 64 * 1024
 _CHUNK = 64 * 1024
-_LISTENS_S = 30.0  # how long a client that has said all it will is given what comes from the other side
+_LISTENS_S = 60.0  # a client that has said all it will is given what comes, until nothing has come for so long
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _HOP_BY_HOP = (b"connection:", b"proxy-connection:", b"proxy-authorization:", b"keep-alive:")
 
@@ -307,13 +307,14 @@ async def both_ways(
 
     A client that has said all it will may still listen: what is on its way to it arrives.
     """
-    up = asyncio.ensure_future(_pump(reader, there_writer))
-    down = asyncio.ensure_future(_pump(there_reader, writer))
+    came = _Moved()
+    up = asyncio.ensure_future(_pump(reader, there_writer, _Moved()))
+    down = asyncio.ensure_future(_pump(there_reader, writer, came))
     await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
     if not down.done() and up.exception() is None:
         with suppress(OSError):
             there_writer.write_eof()
-        await asyncio.wait({down}, timeout=_LISTENS_S)
+        await _while_it_moves(down, came, _LISTENS_S)
     for task in (up, down):
         task.cancel()
     _, ended = await asyncio.gather(up, down, return_exceptions=True)
@@ -321,9 +322,25 @@ async def both_ways(
         reset(writer.transport)
 
 
-async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+@dataclass(slots=True)
+class _Moved:
+    """How many pieces have gone one way."""
+
+    pieces: int = 0
+
+
+async def _while_it_moves(way: asyncio.Future[None], moved: _Moved, patience_s: float) -> None:
+    """Until this way has ended, or nothing has gone along it for so long."""
+    before = -1
+    while not way.done() and moved.pieces != before:
+        before = moved.pieces
+        await asyncio.wait({way}, timeout=patience_s)
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter, moved: _Moved) -> None:
     """ConnectionResetError: the source was reset. That the sink is gone is no error."""
     while data := await source.read(_CHUNK):
+        moved.pieces += 1
         try:
             sink.write(data)
             await sink.drain()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -13,6 +14,7 @@ import orjson
 import pytest
 from tests.support.replaying import chat, exchange, live, session, user
 
+from wiretape.adapters.gate import _Moved, _while_it_moves
 from wiretape.adapters.replaying import DUMMY_KEY, Replaying, dummy_keys
 from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.values import Outcome
@@ -283,3 +285,23 @@ def test_a_reset_is_one_behind_the_proxy_port_too() -> None:
     asked = b"POST %b HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%b" % (URL.encode(), len(body), body)
     with Replaying(replay) as replaying, pytest.raises(ConnectionResetError):
         raw(replaying, asked)
+
+
+def test_a_half_closed_client_is_given_what_comes_for_as_long_as_something_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moved, asked = _Moved(), []
+
+    async def five_pieces_come(ways: set[asyncio.Future[None]], timeout: float) -> None:
+        asked.append(timeout)
+        moved.pieces += len(asked) <= 5
+
+    async def listen() -> None:
+        way: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        monkeypatch.setattr(asyncio, "wait", five_pieces_come)
+        await _while_it_moves(way, moved, 60.0)
+        way.set_result(None)
+        await _while_it_moves(way, _Moved(), 60.0)  # there is nothing to wait for
+
+    asyncio.run(listen())
+    assert asked == [60.0] * 6
