@@ -118,6 +118,7 @@ class _Baseline:
             raise UsageError(f"--baseline {old}: no such file or directory")
         if not self._old.is_dir() and len(names) > 1:
             raise UsageError(f"--baseline {old} is one tape, and {len(names)} are to be checked: name a directory")
+        self.has_some = self._old.is_dir() and any(self.path(name).exists() for name in names)
 
     def path(self, name: str) -> Path:
         if not self._old.is_dir():
@@ -164,24 +165,19 @@ class _Checker:
         tools_alone = bool(exchanges) and all(map(is_tool_exchange, exchanges))
         judged = judge(tape.run, self._wanted.budgets, pricing(prices), errors, prices is not None, tools_alone)
         if self._old is not None:
-            judged += self._compared(self._old.path(tape.name), tape)
+            judged += self._compared(self._old, tape)
         return TapeCheck(tape=tape.name, judgements=on_incomplete(judged, tape.tape.gaps), lint=errors)
 
-    def _compared(self, old: Path, new: Opened) -> list[Judgement]:
+    def _compared(self, baseline: _Baseline, new: Opened) -> list[Judgement]:
         from wiretape.adapters.prices import price_list
         from wiretape.analyze.budgets.baseline import against
         from wiretape.analyze.budgets.incomplete import against_incomplete
-        from wiretape.analyze.budgets.report import Judgement
         from wiretape.analyze.cost import pricing
         from wiretape.cli.tapes import link, read
 
+        old = baseline.path(new.name)
         if not old.exists():
-            text = f"{old} is not there: record it, or leave {new.name} out"
-            return [
-                Judgement(
-                    budget="baseline", where="tape", limit="a tape", actual="none", outcome="unknown", detail=text
-                )
-            ]
+            return [_not_there(old, new.name, baseline.has_some)]
         before = link(str(old), read(str(old)))
         lists = [price_list(one.tape.header.started) for one in (before, new)]
         prices = [pricing(one) for one in lists]
@@ -189,6 +185,17 @@ class _Checker:
             before.run, new.run, self._wanted.tolerance, prices[0], prices[1], self._masks, None not in lists
         )
         return against_incomplete(judged, before.tape.gaps)
+
+
+def _not_there(old: Path, name: str, others_are: bool) -> Judgement:
+    """A tape is new where others have an older one; where none has, the wrong baseline may have been named."""
+    from wiretape.analyze.budgets.report import Judgement
+
+    if others_are:
+        text = f"not in the baseline: {old}"
+        return Judgement(budget="baseline", where="tape", limit="any", actual="new", outcome="skipped", detail=text)
+    text = f"{old} is not there: record it, or leave {name} out"
+    return Judgement(budget="baseline", where="tape", limit="a tape", actual="none", outcome="unknown", detail=text)
 
 
 def _lint_rules() -> list[Any]:

@@ -257,6 +257,19 @@ def test_a_tape_that_the_baseline_has_not_cannot_be_judged(tapes: Tapes, capsys:
     assert judged["detail"].startswith("old/good.tape is not there")
 
 
+def test_a_tape_that_is_new_beside_others_is_not_compared(tapes: Tapes, capsys: pytest.CaptureFixture[str]) -> None:
+    tape = Path(tapes[0]).read_bytes()
+    for place in ("now/good.tape", "now/more.tape", "old/good.tape"):
+        Path(place).parent.mkdir(exist_ok=True)
+        Path(place).write_bytes(tape)
+    code, out, _ = run(capsys, "check", "now", "--baseline", "old", "--json")
+    by_tape = {tape["tape"]: tape["judgements"] for tape in json.loads(out)["tapes"]}
+    [new] = by_tape["now/more.tape"]
+    assert (code, new["outcome"], new["actual"]) == (0, "skipped", "new")
+    assert new["detail"] == "not in the baseline: old/more.tape"
+    assert "kept" in {one["outcome"] for one in by_tape["now/good.tape"]}
+
+
 def test_a_tape_or_a_baseline_that_cannot_be_read_never_passes(
     tapes: Tapes, capsys: pytest.CaptureFixture[str]
 ) -> None:
