@@ -164,6 +164,6 @@ def test_redact_refuses_a_bad_pattern_or_setting(run: Run, tape: Path, tmp_path:
     assert code == 2
     assert err == (
         f"wiretape: {tmp_path}/pyproject.toml: [tool.wiretape]: unknown key 'reduct'; "
-        "known keys: check, hosts, lint, mask, max_age, max_age_action, redact\n"
+        "known keys: check, hosts, lint, mask, max_age, max_age_action, redact, sealed\n"
     )
     assert tape.read_bytes() == before
