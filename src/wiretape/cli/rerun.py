@@ -54,7 +54,7 @@ def command(
 
     The exit code is 0 where all is equal, and 1 where it is not, or where the tape lacks something that it once held.
     """
-    from wiretape.adapters.rerunning import Target
+    from wiretape.adapters.rerunning import Target, play_tape
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.tapes import open_tape, print_json
     from wiretape.replay.rerun import Rerun
@@ -74,8 +74,6 @@ def command(
     if goes_live:
         _go_live(rerun, target, opened.name, output, tuple(settings.redact))
     else:
-        from wiretape.adapters.rerunning import play_tape
-
         play_tape(rerun)
     where = _where(target) if goes_live else None
     report = build_rerun_report(opened.name, where, rerun.parted, rerun.rows, rerun.stops, output, opened.tape.gaps)

@@ -38,8 +38,6 @@ _LOOK_S = 0.1  # between two looks at a program at work
 NOT_STARTED = "The program has not been started yet.\n\nSet breakpoints first, where it is to be held."
 BEGIN = Text("n goes to the first call, s too; c to the first breakpoint, B sets one", style="dim")
 _TICK_S = 0.05  # between two looks at a stream that is played
-_STEPS = (24, 28, 32, 38, 46, 56, 68)  # widths of the tree
-_NARROW = 90  # columns: below, the tree is narrow
 
 
 def _bindings() -> list[BindingType]:
@@ -94,7 +92,6 @@ class DebugScreen(App[None]):
         yield Static(FOOTER, id="keys")
 
     def on_mount(self) -> None:
-        self.query_one("#outline").styles.width = _STEPS[1] if self.size.width < _NARROW else _STEPS[3]
         self.query_one(OutlineTree).focus()
         if self.desk is not None:
             self._watch(self.desk)
@@ -350,13 +347,7 @@ class DebugScreen(App[None]):
             side.scroll_page_up(animate=False)
 
     def action_widen(self, direction: int) -> None:
-        tree = self.query_one(OutlineTree)
-        now = tree.size.width + 1  # and its border
-        wider = [step for step in _STEPS if step > now and step < self.size.width - 24]
-        narrower = [step for step in _STEPS if step < now]
-        choice = wider[:1] if direction > 0 else narrower[-1:]
-        if choice:
-            tree.styles.width = choice[0]
+        self.query_one(OutlineTree).widen(direction)
 
     # -- an answer as it streamed ------------------------------------------------------------------------------------
 

@@ -25,6 +25,9 @@ _SIGNS: tuple[tuple[Mark, str, str], ...] = (
 )
 _HERE, _STYLES = "▶", {"turn": "bold", "agent": "bold cyan", "side": "dim", "tool": "magenta", "call": ""}
 
+_WIDTHS = (24, 28, 32, 38, 46, 56, 68)  # columns that the tree can have
+_NARROW, _REST = 90, 24  # below so many columns of the screen it starts narrow; so many are left beside it
+
 
 class OutlineTree(Tree[Node]):
     """Stands still while one walks; `show_marks` changes the labels of those nodes alone whose marks changed."""
@@ -45,7 +48,17 @@ class OutlineTree(Tree[Node]):
         self._content = tuple(nodes)
 
     def on_mount(self) -> None:
+        self.styles.width = _WIDTHS[1] if self.app.size.width < _NARROW else _WIDTHS[3]
         self.fill(self._content)
+
+    def widen(self, direction: int) -> None:
+        """To the next width above (1) or below (-1), if the screen has room."""
+        now = self.size.width + 1  # and its border
+        wider = [width for width in _WIDTHS if now < width < self.app.size.width - _REST]
+        narrower = [width for width in _WIDTHS if width < now]
+        choice = wider[:1] if direction > 0 else narrower[-1:]
+        if choice:
+            self.styles.width = choice[0]
 
     def fill(self, nodes: Iterable[Node]) -> None:
         """Show another tree, or the same that has grown."""
