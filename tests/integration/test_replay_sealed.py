@@ -171,9 +171,9 @@ def test_what_waits_for_a_server_of_its_own_is_not_told_of_it() -> None:
     with sealed(replay) as running:
         said = straight(running, "127.0.0.1", "8138", "", "localhost", "8137", "")
     assert said == ["Connection refused"] * 2
-    assert [(stray.what, stray.note) for stray in replay.report().strayed] == [
-        ("connection to 127.0.0.1:8137", "it is on the tape, and nobody listens there now")
-    ]
+    ours = f"http://127.0.0.1:{running.port}/127.0.0.1:8137"
+    note = f"it is on the tape, and nobody listens there now; a model's base URL is here {ours}"
+    assert [(stray.what, stray.note) for stray in replay.report().strayed] == [("connection to 127.0.0.1:8137", note)]
 
 
 def test_what_pass_names_is_reached_from_inside_also_where_the_server_speaks_first() -> None:

@@ -218,6 +218,13 @@ class Gate:
         else:
             self._session.refused(what, f"refused, as is all that no --pass names (--pass {host}:{port})")
 
+    def met_nobody_here(self, host: str, port: int) -> None:
+        """The same on this machine. No miss: what waits for a server of its own is refused, too, until it is there."""
+        if any(self._session.knows_place(own, port) for own in (host, "localhost")):
+            ours = self._ours(f"http://{host}:{port}")
+            note = f"it is on the tape, and nobody listens there now; a model's base URL is here {ours}"
+            self._session.refused(f"connection to {host}:{port}", note)
+
     def _is_server(self, host: str, port: int) -> bool:
         return port == self._server_port and host in ("127.0.0.1", "localhost")
 
@@ -245,13 +252,16 @@ class Gate:
     def _by_its_url(self, host: str, port: int, scheme: str = "https") -> str:
         """How else to lead a program here."""
         theirs = f"{scheme}://{f'[{host}]' if ':' in host else host}" + ("" if port == 443 else f":{port}")
-        own = f"http://127.0.0.1:{self._server_port}{route_path(theirs)}"
         variables = " or ".join(variables_of(host))
         read = f", or let it read {variables}, which wiretape sets" if variables else ""
         return (
-            f"  put {own} in the place of {theirs} in the program's base URL{read}\n"
+            f"  put {self._ours(theirs)} in the place of {theirs} in the program's base URL{read}\n"
             "  (--port keeps the address from one run to the next)"
         )
+
+    def _ours(self, theirs: str) -> str:
+        """Where the replay server answers for a base URL."""
+        return f"http://127.0.0.1:{self._server_port}{route_path(theirs)}"
 
     def _passes(self, host: str, port: int) -> bool:
         """Never a model provider, however wide the glob: that would be a live call, with the person's own key."""

@@ -194,9 +194,8 @@ class StraightDoor:
             self._session.refused(f"datagram to {host}:{port}", "nothing is let through by UDP")
         elif not host.startswith("127."):
             self._gate.met_nobody(host, port)
-        elif any(self._session.knows_place(own, port) for own in (host, "localhost")):
-            # No miss: a program that waits for a server of its own is refused, too, until it is there.
-            self._session.refused(f"connection to {host}:{port}", "it is on the tape, and nobody listens there now")
+        else:
+            self._gate.met_nobody_here(host, port)
 
     def _note_what_came_to_nothing(self) -> None:
         """What was looked up, and then neither met nor refused, here or at the gate."""
