@@ -81,6 +81,17 @@ class Options:
     sealed: bool | None = None  # None: as the settings say
 
 
+def _age(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    from wiretape.replay.age import parse_max_age
+
+    try:
+        if given is not None:
+            parse_max_age(given)
+        return given
+    except ValueError as error:
+        raise UsageError(f"--max-age: {error}") from None
+
+
 @click.command(cls=_OfTapes)
 @click.argument("tapes", nargs=-1, required=True, metavar="TAPE... [-- CMD...]", type=click.Path(path_type=Path))
 @click.option("--pace", type=click.FloatRange(min=0), default=0, help="0: at once (default), 1: as recorded.")
@@ -100,7 +111,7 @@ class Options:
     default="masked",
     help="How alike a request must be at least (default: masked).",
 )
-@click.option("--max-age", metavar="AGE", help="Warn of a tape that is older: days, or 30d, 12h, 2w.")
+@click.option("--max-age", metavar="AGE", callback=_age, help="Warn of a tape that is older: days, or 30d, 12h, 2w.")
 @click.option("--max-age-action", type=click.Choice(["warn", "fail"]), help="What an older one does (default: warn).")
 @click.option("--repeat", is_flag=True, help="Give a recorded answer again when it was played before.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Serve on this port (default: any free one).")
