@@ -38,13 +38,13 @@ demo: venv
 	@$(BIN)/wiretape demo
 
 test: venv
-	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
 
 check: venv
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 corpus: venv
 	@$(BIN)/python -m tests.corpus.proof

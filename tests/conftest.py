@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,10 @@ settings.register_profile(
     "wiretape", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=10 if QUICK else 30)
 )
 settings.load_profile("wiretape")
+# Whoever starts the tests in the background (`&`, nohup) has these ignored, and so would each program that they start.
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 gc.disable()  # until the tests are collected: they and what they import stay to the end
 
 
