@@ -45,7 +45,7 @@ settings.register_profile(
 )
 settings.load_profile("wiretape")
 # Whoever starts the tests in the background (`&`, nohup) has these ignored, and so would each program that they start.
-for number in (signal.SIGINT, signal.SIGHUP):
+for number in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)):  # Windows has one of them
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 gc.disable()  # until the tests are collected: they and what they import stay to the end
