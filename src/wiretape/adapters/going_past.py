@@ -6,6 +6,7 @@ it in their preset, and an old Node is asked for its version.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,26 +33,28 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class _Loser:
-    """`only`: it loses them with one of these words; `unless`: it keeps them with one that begins so."""
+    """`only`: it loses them with one of these words; `unless`: it keeps them with one that begins so, a pattern."""
 
     said: str
     next: str
     only: frozenset[str] = frozenset()
-    unless: tuple[str, ...] = ()
+    unless: str = ""
 
     def loses(self, words: Sequence[str]) -> bool:
         """`words` stand behind the launcher's name, as far as the program that it launches, where that is known."""
         if self.only and self.only.isdisjoint(words):
             return False
-        return not any(word.startswith(self.unless) for word in words) if self.unless else True
+        return not (self.unless and any(re.match(self.unless, word) for word in words))
 
 
 _INSIDE: Final = "run wiretape in there, or hand its variables on: docs/clients.md"
-_RUN: Final = frozenset({"run", "exec", "compose", "start", "up"})
-_HANDED_ON: Final = ("-e", "--env")  # whoever names variables knows that they are lost otherwise
+_RUN: Final = frozenset({"run", "exec", "start", "up"})
+_HANDED_ON: Final = "-e|--env"  # whoever names variables knows that they are lost otherwise
 _CONTAINER: Final = _Loser("a container has an environment of its own, and a loopback", _INSIDE, _RUN, _HANDED_ON)
 _LOSERS: Final[dict[str, _Loser]] = {
-    "sudo": _Loser("sudo drops the variables that lead here", "sudo -E keeps them", unless=("-E", "--preserve-env")),
+    "sudo": _Loser(
+        "sudo drops the variables that lead here", "sudo -E keeps them", unless="-[AbHikKnPsS]*E|--preserve-env"
+    ),
     "doas": _Loser("doas drops the variables that lead here", "run wiretape itself with doas"),
     "su": _Loser(
         "su - drops the variables that lead here", "su without - keeps them", frozenset({"-", "-l", "--login"})
@@ -65,11 +68,9 @@ _LOSERS: Final[dict[str, _Loser]] = {
     "kubectl": _CONTAINER,
     "ssh": _Loser("another machine has an environment of its own, and a loopback", _INSIDE),
     "tmux": _Loser(
-        "a tmux that runs already keeps the environment of its start", "tmux -L wiretape starts another", unless=("-L",)
+        "a tmux that runs already keeps the environment of its start", "tmux -L wiretape starts another", unless="-L"
     ),
-    "systemd-run": _Loser(
-        "systemd-run has an environment of its own", "systemd-run --scope keeps it", unless=("--sc",)
-    ),
+    "systemd-run": _Loser("systemd-run has an environment of its own", "systemd-run --scope keeps it", unless="--sc"),
 }
 
 

@@ -13,7 +13,7 @@ import shlex
 import shutil
 import ssl
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -28,6 +28,8 @@ _PASSWORD: Final = "changeit"  # what every JVM's own store has; it guards again
 _SALT: Final = b"Mighty Aphrodite"  # of the format
 _PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 _OWN_STORE: Final = "-Djavax.net.ssl.trustStore="
+_OWN_PASSWORD: Final = "-Djavax.net.ssl.trustStorePassword="
+_NEEDS_QUOTES: Final = re.compile(r"[\s'\"]")  # what a JVM takes for the end of an option, or for a quotation
 _STORES: Final = ("lib/security/jssecacerts", "lib/security/cacerts", "jre/lib/security/cacerts")
 
 
@@ -44,7 +46,7 @@ def jvm_options(led: Mapping[str, str], environ: Mapping[str, str]) -> str:
         store = _store(Path(bundle), environ) if os.path.isfile(bundle) else bundle
         options += [f"{_OWN_STORE}{store}", f"-Djavax.net.ssl.trustStorePassword={_PASSWORD}"]
         options.append("-Djavax.net.ssl.trustStoreType=JKS")
-    return " ".join(option if " " not in option else f'"{option}"' for option in options)
+    return " ".join(shlex.quote(one) if _NEEDS_QUOTES.search(one) else one for one in options)
 
 
 def _store(bundle: Path, environ: Mapping[str, str]) -> Path:
@@ -65,20 +67,33 @@ def pem_certificates(text: str) -> Iterator[bytes]:
 
 def own_certificates(environ: Mapping[str, str]) -> list[bytes]:
     """What the JVM trusts by itself: the store that JAVA_TOOL_OPTIONS names, else that of the `java` that runs."""
-    for path in _own_stores(environ):
+    given = _given(environ)
+    passwords = (*_named(_OWN_PASSWORD, given), _PASSWORD)
+    for path in _own_stores(given, environ):
         try:
-            return read_store(path.read_bytes())
+            return read_store(path.read_bytes(), passwords)
         except (OSError, ValueError):
             continue
     return []
 
 
-def _own_stores(environ: Mapping[str, str]) -> Iterator[Path]:
+def _given(environ: Mapping[str, str]) -> list[str]:
+    """The options of JAVA_TOOL_OPTIONS, as a JVM takes them apart: quotations as in a shell, and no escapes."""
+    words = shlex.shlex(environ.get("JAVA_TOOL_OPTIONS", ""), posix=True, punctuation_chars=False)
+    words.whitespace_split, words.escape, words.commenters = True, "", ""
     try:
-        given = shlex.split(environ.get("JAVA_TOOL_OPTIONS", ""))
-    except ValueError:
-        given = []
-    yield from (Path(word.removeprefix(_OWN_STORE)) for word in reversed(given) if word.startswith(_OWN_STORE))
+        return list(words)
+    except ValueError:  # a quotation without an end: no JVM starts with it
+        return []
+
+
+def _named(option: str, given: Sequence[str]) -> list[str]:
+    """What an option names; the last one counts, and comes first."""
+    return [word.removeprefix(option) for word in reversed(given) if word.startswith(option)]
+
+
+def _own_stores(given: Sequence[str], environ: Mapping[str, str]) -> Iterator[Path]:
+    yield from map(Path, _named(_OWN_STORE, given))
     homes = [Path(environ["JAVA_HOME"])] if environ.get("JAVA_HOME") else []
     java = shutil.which("java", path=environ.get("PATH"))
     if java is not None:
@@ -96,11 +111,11 @@ def write_store(certificates: list[bytes]) -> bytes:
     return data + _digest(data)
 
 
-def read_store(data: bytes) -> list[bytes]:
+def read_store(data: bytes, passwords: Sequence[str] = (_PASSWORD,)) -> list[bytes]:
     """The trusted certificates of a JKS or PKCS#12 store, as DER. ValueError: it cannot be read as either."""
     if data[:4] == _MAGIC.to_bytes(4):
         return list(_read_jks(data))
-    return _read_pkcs12(data)
+    return _read_pkcs12(data, passwords)
 
 
 def _read_jks(data: bytes) -> Iterator[bytes]:
@@ -115,18 +130,20 @@ def _read_jks(data: bytes) -> Iterator[bytes]:
             at = _past_text(data, at) if version > 1 else at
             (length,) = _LENGTH.unpack_from(data, at)
             at += _LENGTH.size + length
+            if at > len(data):
+                raise ValueError("a JKS store that is cut short: in a certificate")
             yield data[at - length : at]
     except struct.error as error:
         raise ValueError(f"a JKS store that is cut short: {error}") from error
 
 
-def _read_pkcs12(data: bytes) -> list[bytes]:
+def _read_pkcs12(data: bytes, passwords: Sequence[str]) -> list[bytes]:
     try:
         from cryptography.hazmat.primitives.serialization import Encoding
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     except ImportError:  # it comes with mitmproxy, without which no TLS is opened
         return []
-    for password in (_PASSWORD.encode(), None):
+    for password in (*(one.encode() for one in passwords), None):
         try:
             held = load_pkcs12(data, password).additional_certs
         except ValueError:

@@ -52,7 +52,7 @@ _UV_OPTIONS = _options(
     " --directory --package --index --from -n --refresh-package"
 )
 _LAUNCHERS: dict[str, _Launcher] = {
-    "env": _Launcher(_options("-u --unset -C --chdir")),
+    "env": _Launcher(_options("-u --unset -C --chdir"), _options("-")),  # "-" is -i
     "nice": _Launcher(_options("-n --adjustment")),
     "timeout": _Launcher(_options("-s --signal -k --kill-after"), positional=1),
     "stdbuf": _Launcher(_options("-i -o -e")),
@@ -100,6 +100,7 @@ _ENDED = {
     ".rb": RUBY,
     ".R": R,
 }
+_INLINE = _options("-c -e --eval -p --print")  # of interpreters; time -p, for one, goes on to a program
 _SHELLS = _options("sh bash zsh dash fish")
 _PYTHON_NAME = re.compile(r"(?:python|pypy)w?[0-9.]*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.ASCII | re.DOTALL)
@@ -166,7 +167,7 @@ def _past(launcher: _Launcher, argv: Sequence[str], at: int) -> tuple[int, str |
         word = argv[at]
         if word == "-m" and launcher.runs is PYTHON:
             return at + 1, argv[at + 1] if at + 1 < len(argv) else None
-        if word in ("-c", "-e", "--eval", "-p", "--print") and word not in launcher.takes_value:
+        if launcher.runs is not None and word in _INLINE and word not in launcher.takes_value:
             return len(argv), None  # a program in the command line itself
         if word == "--" or word in launcher.words or _ASSIGNMENT.fullmatch(word):
             at += 1

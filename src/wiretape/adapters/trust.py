@@ -86,7 +86,10 @@ def trust_variables(environ: Mapping[str, str], ca: Path, directory: Path) -> di
 
 
 def _php_settings(environ: Mapping[str, str], bundle: str, directory: Path) -> str:
-    """Directories of PHP's settings: those that it reads anyway (an empty one is its default), and ours behind them."""
+    """Directories of PHP's settings: those that it reads anyway, and ours behind them.
+
+    Its default stands as an empty one in such a list; a variable that is set to nothing names none at all.
+    """
     lines = "".join(f'{name} = "{bundle}"\n' for name in ("curl.cainfo", "openssl.cafile"))
     ours = directory / f"php-{hashlib.sha256(lines.encode()).hexdigest()[:16]}"
     try:
@@ -94,7 +97,8 @@ def _php_settings(environ: Mapping[str, str], bundle: str, directory: Path) -> s
     except OSError as error:
         raise UsageError(f"cannot write the settings for PHP in {ours}: {error.strerror or error}") from error
     keep(lines.encode(), ours, "wiretape", ".ini")
-    return os.pathsep.join([environ.get(PHP_SETTINGS, ""), str(ours)])
+    own = environ.get(PHP_SETTINGS)
+    return str(ours) if own == "" else os.pathsep.join([own or "", str(ours)])
 
 
 def upstream_bundle(environ: Mapping[str, str], directory: Path) -> Path:

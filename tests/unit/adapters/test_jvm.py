@@ -50,12 +50,24 @@ def test_a_store_that_the_user_named_goes_before_the_machines_own(tmp_path: Path
     own.write_bytes(write_store([b"corp"]))
     environ = {"JAVA_TOOL_OPTIONS": f"-Xmx1g '-Djavax.net.ssl.trustStore={own}'", "PATH": ""}
     assert own_certificates(environ) == [b"corp"]
+    (tmp_path / "a\\b").write_bytes(write_store([b"windows"]))
+    named = f"-Djavax.net.ssl.trustStore={tmp_path}"
+    assert own_certificates({"JAVA_TOOL_OPTIONS": rf"{named}\missing {named}/a\b", "PATH": ""}) == [b"windows"]
     own.write_bytes(b"damaged")
     assert own_certificates(environ) == []
 
 
-def test_a_path_with_a_space_is_quoted() -> None:
-    assert '"-Djavax.net.ssl.trustStore=/a b.pem"' in jvm_options({"SSL_CERT_FILE": "/a b.pem"}, {})
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [
+        ("/a b.pem", "'-Djavax.net.ssl.trustStore=/a b.pem'"),
+        ("/o'brien/a.pem", """'-Djavax.net.ssl.trustStore=/o'"'"'brien/a.pem'"""),
+        ('/a"b.pem', """'-Djavax.net.ssl.trustStore=/a"b.pem'"""),
+        ("/a\\b.pem", "-Djavax.net.ssl.trustStore=/a\\b.pem"),
+    ],
+)
+def test_a_path_is_quoted_as_a_jvm_reads_it(path: str, written: str) -> None:
+    assert jvm_options({"SSL_CERT_FILE": path}, {}).startswith(f"{written} -D")
 
 
 def test_a_store_is_as_the_format_has_it() -> None:
@@ -63,7 +75,7 @@ def test_a_store_is_as_the_format_has_it() -> None:
     assert read_store(write_store([b"a" * 300, b"b"])) == [b"a" * 300, b"b"]
 
 
-@pytest.mark.parametrize("cut", [5, 20, 40])
+@pytest.mark.parametrize("cut", [5, 20, 40, 49])
 def test_a_store_that_is_cut_short_is_no_store(cut: int) -> None:
     with pytest.raises(ValueError, match="cut short"):
         read_store(write_store([b"abc"])[:cut])
@@ -78,9 +90,14 @@ def test_a_store_of_the_newer_form_is_read_too(tmp_path: Path) -> None:
 
     made = x509.load_pem_x509_certificate(make_authority(tmp_path)[0].read_bytes())
     data = pkcs12.serialize_java_truststore(
-        [pkcs12.PKCS12Certificate(made, b"corp")], BestAvailableEncryption(b"changeit")
+        [pkcs12.PKCS12Certificate(made, b"corp")], BestAvailableEncryption(b"secret")
     )
-    assert read_store(data) == [made.public_bytes(Encoding.DER)]
+    (tmp_path / "own.p12").write_bytes(data)
+    named = f"-Djavax.net.ssl.trustStore={tmp_path / 'own.p12'}"
+    own = f"'{named}' -Djavax.net.ssl.trustStorePassword=secret"
+    assert own_certificates({"JAVA_TOOL_OPTIONS": own, "PATH": ""}) == [made.public_bytes(Encoding.DER)]
+    with pytest.raises(ValueError, match="no store that can be read"):
+        read_store(data)
 
 
 def test_a_bundles_damaged_part_is_passed_over() -> None:

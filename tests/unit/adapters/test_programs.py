@@ -20,6 +20,8 @@ from wiretape.adapters.programs import commands, find_program, tape_name
         ("node --require ./x.js /usr/lib/node_modules/@openai/codex/bin/codex.js exec", "codex", 3),
         ("env -u FOO BAR=1 claude -p hello", "claude", 4),
         ("timeout -k 5 60 claude -p hello", "claude", 4),
+        ("time -p claude -p hello", "claude", 2),
+        ("env - A=1 claude -p hello", "claude", 3),
         ("nice -n 10 pnpm dlx opencode-ai run x", "opencode", 5),
         ("python -m aider --model x", "aider", 2),
         ("python3.13 -W error -m aider.main", "aider", 4),

@@ -72,6 +72,7 @@ def test_php_reads_its_own_settings_and_behind_them_ours(tmp_path: Path, ca: Pat
     assert file.read_text() == f'curl.cainfo = "{bundle}"\nopenssl.cafile = "{bundle}"\n'
     own = trust_variables({PHP_SETTINGS: f"/etc/php{os.pathsep}/srv/php"}, ca, tmp_path)[PHP_SETTINGS]
     assert own == os.pathsep.join(["/etc/php", "/srv/php", ours])
+    assert trust_variables({PHP_SETTINGS: ""}, ca, tmp_path)[PHP_SETTINGS] == ours  # it reads none besides
 
 
 def test_equal_bundles_are_one_file(tmp_path: Path, ca: Path) -> None:
