@@ -410,3 +410,28 @@ def test_a_gateway_that_is_not_recorded_is_named_where_that_leaves_no_tape(
         ],
         consecutive=True,
     )
+
+
+def test_a_rewritten_tape_that_is_gone_by_the_end_of_the_run_does_no_harm(project: Project) -> None:
+    project.write("""
+        @pytest.mark.wiretape
+        def test_one():
+            said("one"), said("two")
+    """)
+    project.run("--wiretape-mode=once").assert_outcomes(passed=1)
+    project.write("""
+        @pytest.fixture(scope="session", autouse=True)
+        def clean():
+            yield
+            os.unlink("captures/test_it/test_one.tape")
+
+        @pytest.mark.wiretape
+        def test_one():
+            said("one")
+
+        def test_two():
+            pass
+    """)
+    result = project.run("--wiretape-mode=rewrite")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["recorded captures/test_it/test_one.tape (1 exchange)"])

@@ -214,3 +214,13 @@ def test_nothing_is_dropped_of_a_shared_tape_where_another_test_may_ask_for_it(s
     shared.write(SHARED.format(greeting="hello", parting="good day"))
     assert told(shared.run(UPDATE)) == ["updated captures/shared.tape: 0 exchanges asked live, 3 kept, 2 dropped"]
     shared.run().assert_outcomes(passed=3)
+
+
+def test_a_test_that_fails_at_its_very_end_leaves_its_tape_as_it_was(recorded: Project, model: CountingModel) -> None:
+    before = recorded.tape("test_it/test_one").read_bytes()
+    recorded.write(asking("one", marker='faults=["429@2"]'))
+    result = recorded.run(UPDATE)
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["429@2 never came: nobody asked for the call that it was to hit"])
+    assert recorded.tape("test_it/test_one").read_bytes() == before
+    assert told(result) == []

@@ -149,13 +149,14 @@ class TapedTest:
         outcomes = [self._outcomes.get(phase) for phase in ("setup", "call")]  # a tape may be opened by the call itself
         passed = torn_down and outcomes in (["passed", "passed"], [None, "passed"])
         self._summary.ended(self._item)
+        never_came = self._faults_that_never_came() if passed else []
         try:
-            self._finish_recording(passed)
+            self._finish_recording(passed and not never_came and not self._untold())
         except (WiretapeError, OSError) as error:
             self._fail([f"the recording of {shown(self.wiretape.tape)} cannot be kept: {error}"])
         if torn_down and self._untold():
             self._fail(self._misses())
-        if passed and (lines := [*self._faults_that_never_came(), *self._left_over()]):
+        if passed and (lines := [*never_came, *self._left_over()]):
             self._fail(lines)
 
     def _finish_recording(self, passed: bool) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from wiretape.adapters.pytest_options import Mode, has_tape, named_by
 from wiretape.adapters.pytest_places import SUFFIXES, shown, tape_directory, tape_of
-from wiretape.errors import UsageError
+from wiretape.errors import UsageError, WiretapeError
 
 if TYPE_CHECKING:
     from wiretape.adapters.pytest_updates import Updated
@@ -237,7 +237,10 @@ class Summary:
         from wiretape.adapters.pytest_keeping import left_of
         from wiretape.tape.reader import read_tape
 
-        still = left_of(self._left[tape], read_tape(tape))
+        try:
+            still = left_of(self._left[tape], read_tape(tape))
+        except (WiretapeError, OSError):  # it is gone by now, with the directory of its tests maybe
+            return 0
         return len(still.exchanges) if still is not None else 0
 
     def _old_tapes(self) -> Iterable[str]:

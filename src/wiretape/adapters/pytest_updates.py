@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from wiretape.adapters.pytest_places import shown
+from wiretape.errors import WiretapeError
 
 if TYPE_CHECKING:
     from wiretape.adapters.pytest_renewal import Renewal
@@ -101,7 +103,8 @@ def _settled(tape: Path, tests: Mapping[str, Updated], patterns: Sequence[str]) 
     if not (fresh or gone or stays):
         return
     if _is_shared(tests):
-        kept = _on(tape) - fresh
+        with suppress(WiretapeError, OSError):  # it is gone by now: what one test has kept must do
+            kept = _on(tape) - fresh
     if fresh or gone:
         yield f"updated {shown(tape)}: {_count(fresh, 'exchange')} asked live, {kept} kept, {gone} dropped"
     whys = Counter(why for one in tests.values() for why in one["why"])

@@ -181,3 +181,12 @@ def test_of_equal_calls_as_many_stay_as_one_test_asked_for(tape: Path) -> None:
 def test_a_shared_tape_is_not_emptied_by_tests_that_ask_for_nothing(tape: Path) -> None:
     settled({A: told(ran(read_tape(tape)), tape), B: told(ran(read_tape(tape)), tape)}, ())
     assert len(read_tape(tape).exchanges) == 3
+
+
+def test_a_shared_tape_that_is_gone_by_the_end_of_the_run_is_told(tape: Path) -> None:
+    one, two = told(ran(read_tape(tape), "one", "news"), tape), told(ran(read_tape(tape), "two"), tape)
+    tape.unlink()
+    lines = settled({A: one, B: two}, ())
+    assert lines[0] == "updated shared.tape: 1 exchange asked live, 0 kept, 0 dropped"
+    assert lines[1] == "shared.tape: 1 exchange that these tests did not ask for stays"
+    assert lines[2].endswith("shared.tape: no such file")
