@@ -59,6 +59,7 @@ def test_what_is_known_to_go_past_is_said(line: str, begins: str) -> None:
         "docker compose run --env-file=here agent",
         "tmux -L mine new -d ./agent",
         "systemd-run --scope ./agent",
+        "systemd-run --setenv=HTTPS_PROXY ./agent",
         "make run",
         "nohup xargs -P 2 ./agent",
         "java -jar agent.jar",
