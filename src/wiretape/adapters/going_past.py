@@ -70,7 +70,9 @@ _LOSERS: Final[dict[str, _Loser]] = {
     "tmux": _Loser(
         "a tmux that runs already keeps the environment of its start", "tmux -L wiretape starts another", unless="-L"
     ),
-    "systemd-run": _Loser("systemd-run has an environment of its own", "systemd-run --scope keeps it", unless="-E|--setenv|--sc"),
+    "systemd-run": _Loser(
+        "systemd-run has an environment of its own", "systemd-run --scope keeps it", unless="-E|--setenv|--sc"
+    ),
 }
 
 

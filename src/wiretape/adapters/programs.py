@@ -65,7 +65,7 @@ _LAUNCHERS: dict[str, _Launcher] = {
         _options("-u --user -g --group -h --host -p --prompt -C -D --chdir -r --role -t --type -T -R -U")
     ),
     "doas": _Launcher(_options("-u -C -a")),
-    "exec": _Launcher(),
+    "exec": _Launcher(_options("-a")),
     "command": _Launcher(),
     "npx": _Launcher(_options("-p --package -w --workspace"), runs=NODE),
     "bunx": _Launcher(_options("-p --package"), runs=NODE),

@@ -21,6 +21,7 @@ from wiretape.adapters.programs import commands, find_program, tape_name
         ("env -u FOO BAR=1 claude -p hello", "claude", 4),
         ("timeout -k 5 60 claude -p hello", "claude", 4),
         ("time -p claude -p hello", "claude", 2),
+        ("exec -a agent claude -p hello", "claude", 3),
         ("env - A=1 claude -p hello", "claude", 3),
         ("nice -n 10 pnpm dlx opencode-ai run x", "opencode", 5),
         ("python -m aider --model x", "aider", 2),
