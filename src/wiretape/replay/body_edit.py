@@ -17,6 +17,7 @@ from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry
 
 _LOOK = 64  # bytes that show what kind of stream it is
+_NEWLINES = "\r\n"  # at the end; without an empty line a client never hears the last event
 
 
 def written(exchange: Exchange) -> str:
@@ -40,7 +41,9 @@ def rewritten(exchange: Exchange, text: str, registry: Registry | None = None) -
     response = exchange.response
     if response is None:
         raise UsageError(f"x{exchange.number} has no answer whose body could be another")
-    if text == written(exchange):
+    before = written(exchange)
+    text = text.rstrip(_NEWLINES) + before[len(before.rstrip(_NEWLINES)) :]  # editors add and strip empty lines there
+    if text == before:
         return exchange
     kind = response.headers.get("content-type")
     body = _streamed(response.body, text, kind) if isinstance(response.body, StreamBody) else _parsed(text)

@@ -61,6 +61,15 @@ def test_a_stream_stays_one_and_gets_more_events() -> None:
 def test_what_was_not_changed_is_the_same_answer() -> None:
     for before in (whole("I add."), streamed()):
         assert rewritten(before, written(before)) is before
+        for ending in ("", "\n", "\n\n\n"):
+            assert rewritten(before, written(before).rstrip("\n") + ending) is before
+
+
+def test_an_editor_that_strips_the_last_empty_line_takes_no_event_away() -> None:
+    before = streamed()
+    after = rewritten(before, written(before).replace("Yes.", "No.").rstrip("\n"))
+    assert read(after) == [{"text": "No."}]
+    assert written(after).endswith("data: [DONE]\n\n")
 
 
 @pytest.mark.parametrize(
