@@ -37,7 +37,10 @@ def tape_of(item: pytest.Item) -> Path:
 
 def shown(path: Path) -> Path:
     """The path as a person would type it here."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:  # a test has removed the directory that it went to
+        return path
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 

@@ -179,7 +179,7 @@ class Summary:
             from wiretape.adapters.pytest_updates import settled
             from wiretape.adapters.settings import load_settings
 
-            self._updates = settled(updates, load_settings(Path.cwd()).redact)
+            self._updates = settled(updates, load_settings(self._config.invocation_params.dir).redact)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
