@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,11 @@ gc.disable()  # until the tests are collected: they and what they import stay to
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Do not even load what is not quick, where quick is asked for."""
     return True if QUICK and _module_takes_long(collection_path) else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if sys.version_info < (3, 12, 2):  # asyncio itself leaves connections open there whose tasks were cancelled
+        config.addinivalue_line("filterwarnings", "ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
 
 
 def pytest_report_header() -> str | None:

@@ -84,7 +84,7 @@ class MitmThread:
             with _logging(self._settings.verbose, self._trouble):
                 asyncio.run(self._serve())
         except BaseException as error:
-            self._failure = error
+            self._failure = self._failure or error  # the first is why
         finally:
             self._ready.set()
 
@@ -220,7 +220,9 @@ class _Faults(logging.Handler):
         self._tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._tell(f"the proxy says: {record.getMessage().splitlines()[0]}")
+        said = record.getMessage().strip().splitlines()
+        if said:  # an error without words is one of what ends, behind the one that ended it
+            self._tell(f"the proxy says: {said[0]}")
 
 
 @contextmanager

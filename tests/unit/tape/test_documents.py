@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from pydantic import TypeAdapter
 
-from wiretape.cli.schema import command
+from wiretape.cli.main import app
 from wiretape.tape.documents import BodyShape, Header, json_schema, parse_document
 from wiretape.tape.splitting import split_documents
 
@@ -58,7 +58,7 @@ def test_the_schema_refuses_what_is_no_document(document: Any) -> None:
 
 
 def test_the_command_prints_the_schema() -> None:
-    result = CliRunner().invoke(command)
+    result = CliRunner().invoke(app, ["schema"])
     assert result.exit_code == 0
     printed = json.loads(result.output)
     jsonschema.Draft202012Validator.check_schema(printed)
