@@ -59,7 +59,8 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if sys.version_info < (3, 12, 2):  # asyncio itself leaves connections open there whose tasks were cancelled
-        config.addinivalue_line("filterwarnings", "ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
+        of_a_connection = "Exception ignored in. <(function StreamWriter|function _SelectorTransport|socket.socket)"
+        config.addinivalue_line("filterwarnings", f"ignore:{of_a_connection}:pytest.PytestUnraisableExceptionWarning")
 
 
 def pytest_report_header() -> str | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 import pytest
 
 from wiretape.adapters.pytest_options import Mode, has_tape, named_by
-from wiretape.adapters.pytest_places import SUFFIXES, shown, tape_directory, tape_of
+from wiretape.adapters.pytest_places import SUFFIXES, counted, shown, tape_directory, tape_of
 from wiretape.errors import UsageError, WiretapeError
 
 if TYPE_CHECKING:
@@ -225,8 +225,8 @@ class Summary:
                 exchanges[tape] = exchanges.get(tape, 0) + number
         for tape, number in exchanges.items():
             dropped = self._still_left(Path(tape).absolute())
-            more = f"; {_count(dropped, 'older call')} dropped" if dropped else ""
-            yield f"recorded {tape} ({_count(number, 'exchange')}{more})"
+            more = f"; {counted(dropped, 'older call')} dropped" if dropped else ""
+            yield f"recorded {tape} ({counted(number, 'exchange')}{more})"
         for test, told in self._told.items():
             yield from (f"{test}: {line}" for line in told.get("recorded", ()))
 
@@ -272,10 +272,6 @@ class Summary:
         yield from _listed(f"{len(orphans)} tapes that no test uses", [str(shown(path)) for path in orphans])
         if not orphans:
             yield f"every tape in {shown(directory)} is used"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _listed(title: str, lines: Sequence[str]) -> Iterable[str]:

@@ -25,7 +25,7 @@ from wiretape.replay.rerun_plan import Grounds, Take, client_calls, plan
 from wiretape.replay.rerun_tasks import Task, task_of, with_task
 from wiretape.replay.rerun_threads import Thread, Waiting
 from wiretape.replay.rerun_tools import Tools
-from wiretape.replay.rerun_values import BodyHook, Outcome, Row, Send, Stopped, ToolHook
+from wiretape.replay.rerun_values import NOTHING_ANSWERS, BodyHook, Outcome, Row, Send, Stopped, ToolHook
 from wiretape.replay.tool_book import ToldResult
 from wiretape.replay.values import Difference, Tier
 from wiretape.wire.base import Memo
@@ -293,7 +293,7 @@ class Rerun:
         for position, call in enumerate(client_calls(thread.call)):
             result = self._tools.answer(call, before, position)
             if result is None:
-                self._stop(thread, f"nothing answers {call.name}({_short(call.arguments)})")
+                self._stop(thread, f"{NOTHING_ANSWERS} {call.name}({_short(call.arguments)})")
                 return None
             found.append(result)
         return found

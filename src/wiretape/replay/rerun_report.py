@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.excerpt import excerpts, spelled
-from wiretape.replay.rerun_values import Row, Stopped
+from wiretape.replay.rerun_values import NOTHING_ANSWERS, Row, Stopped
 from wiretape.replay.values import ABSENT, Difference
 
 
@@ -76,7 +76,7 @@ class RerunReport(_Model):
     @property
     def lacks_results(self) -> bool:
         """Whether a run ended because nobody could say what a tool gives."""
-        return any(stop.why.startswith("nothing answers") for stop in self.stopped)
+        return any(stop.why.startswith(NOTHING_ANSWERS) for stop in self.stopped)
 
 
 def build_rerun_report(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Request
@@ -48,6 +48,9 @@ class Send:
     thread: int
     request: Request
     body: JsonObject
+
+
+NOTHING_ANSWERS: Final = "nothing answers"  # how it begins why a thread stopped at a tool that nobody has results of
 
 
 @dataclass(frozen=True, slots=True)
