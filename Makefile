@@ -18,7 +18,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check corpus fuzz bench captures clients clean
+.PHONY: help venv demo test check corpus fuzz torture bench captures clients clean
 
 help:
 	@echo "make demo       record, replay and explain a small agent"
@@ -26,6 +26,7 @@ help:
 	@echo "make check      formatting, lint, types and tests: what must pass before a commit"
 	@echo "make corpus     decode recorded traffic of other projects, where it is there"
 	@echo "make fuzz       feed the decoders with strange traffic: a minute each"
+	@echo "make torture    kills, full disks, planted secrets, escapes, mutated tapes: minutes"
 	@echo "make bench      measure, printed as ratios"
 	@echo "make captures   record captures/ anew"
 	@echo "make clients    record and replay the real clients that are installed (minutes)"
@@ -52,6 +53,13 @@ corpus: venv
 
 fuzz: venv
 	@SECONDS=$(SECONDS) $(BIN)/python -m tests.fuzz.run
+
+torture: venv
+	@failed=; for campaign in tests/torture/*.py; do \
+		name=$$(basename "$$campaign" .py); \
+		case $$name in __init__ | campaign) continue ;; esac; \
+		$(BIN)/python -m "tests.torture.$$name" || failed="$$failed $$name"; \
+	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 bench: venv
 	@missed=; for bench in tests/benchmarks/bench_*.py; do \
