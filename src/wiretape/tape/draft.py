@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from wiretape.model.framing import Framer
 from wiretape.model.http import Close, Ended, Headers, Sender
 from wiretape.tape.codings import Decoder
+from wiretape.tape.redaction import Regions
 from wiretape.tape.repeats import Searched
 
 Extent = tuple[int, int, int]  # offset in the journal, length, when
@@ -57,6 +58,7 @@ class BodyDraft:
     held: bytes = b""  # the end of the text so far: it may be the beginning of a secret
     held_at: int = 0
     tail: bytes = b""  # the end of a response's text
+    regions: Regions = field(default_factory=Regions)  # of the text so far
     searched: Searched | None = None  # for requests: what was searched for secrets in an earlier one
 
     @property
@@ -67,6 +69,7 @@ class BodyDraft:
         self.extents.clear()
         self.encoded.clear()
         self.began.clear()
+        self.regions = Regions()
 
 
 @dataclass(slots=True)
