@@ -135,4 +135,4 @@ def has_space(value: str) -> bool:
 
 def worth_learning(value: str) -> bool:
     """Return whether a credential is long enough, and no stand-in, so that it can be looked for everywhere."""
-    return len(value) >= SHORTEST and not is_dummy(value) and "redacted" not in value
+    return len(value) >= SHORTEST and (looks_random(value) or not is_dummy(value)) and "redacted" not in value
