@@ -293,7 +293,10 @@ def test_integers_that_no_fast_encoder_takes() -> None:
             "[redacted:private-key:1]\nrest",
         ),
         ('{"api_key": "Zx81kQpLw92', '{"api_key": "[redacted:api_key:1]'),
-        ('{"a": "{\\"api_key\\": \\"Zx81kQp\\\\\\"Lw92mNb4\\"}"}', '{"a": "{\\"api_key\\": \\"[redacted:api_key:1]\\"}"}'),
+        (
+            '{"a": "{\\"api_key\\": \\"Zx81kQp\\\\\\"Lw92mNb4\\"}"}',
+            '{"a": "{\\"api_key\\": \\"[redacted:api_key:1]\\"}"}',
+        ),
         ('{"password" : "Zx81kQpLw9 b"}', '{"password" : "[redacted:password:1]"}'),
     ],
 )

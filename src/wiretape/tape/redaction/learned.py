@@ -11,6 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from threading import Lock
 from urllib.parse import quote, quote_plus
 
@@ -57,6 +58,13 @@ def _base64_cores(data: bytes) -> Iterator[str]:
         core = whole[skip : len(whole) - 1 if spare else len(whole)]
         yield core
         yield core.replace("+", "-").replace("/", "_")
+
+
+@cache
+def _tail_places(length: int) -> tuple[tuple[int, tuple[tuple[int, int]]], ...]:
+    """The blocks that are known of a spelling: near its end, where secrets differ more than in the beginning."""
+    tail = length - 2 * _BLOCK + 1
+    return tuple((offset, ((offset, length),)) for offset in range(tail, tail + _BLOCK))
 
 
 class Learned:
@@ -109,12 +117,11 @@ class Learned:
             return
         length, blocks = len(form), self._blocks
         self.longest = max(self.longest, length)
-        tail = length - 2 * _BLOCK + 1  # secrets differ in their ends more than in their beginnings
-        for offset in range(tail, tail + _BLOCK):
-            place = (offset, length)
-            known = blocks.setdefault(form[offset : offset + _BLOCK], (place,))
-            if place not in known:
-                blocks[form[offset : offset + _BLOCK]] = (*known, place)
+        for offset, place in _tail_places(length):
+            block = form[offset : offset + _BLOCK]
+            known = blocks.setdefault(block, place)
+            if known is not place and place[0] not in known:
+                blocks[block] = known + place
 
     def kind(self, secret: str) -> str | None:
         """What a secret was when it was first seen."""
