@@ -43,9 +43,8 @@ def command(
 
     from wiretape.adapters.import_source import Refused
     from wiretape.adapters.importing_tape import write_imported
-    from wiretape.adapters.settings import load_settings
+    from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.cli.editing import refuse_existing
-    from wiretape.tape.redact import Redactor
 
     refuse_existing(out, force)
     paths = list(_files(files))
@@ -57,7 +56,7 @@ def command(
         else:
             taken.append(outcome)
     if taken:
-        redactor = Redactor(load_settings(Path.cwd()).redact)
+        redactor = redactor_of(load_settings(Path.cwd()))
         write_imported(out, taken, datetime.now(UTC), redactor, note)
     _report(out, len(paths), taken, refused, as_json)
     if not taken:

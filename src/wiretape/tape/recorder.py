@@ -53,6 +53,8 @@ class RecorderSummary:
     troubles: tuple[str, ...]
     bypassed: tuple[str, ...]
     incomplete: bool
+    written: tuple[str, ...] = ()
+    """The names of credentials that a model wrote into tool arguments, and which are on the tape."""
 
 
 def _harmless(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Concatenate[Recorder, P], None]:
@@ -230,6 +232,7 @@ class Recorder:
                 (*self._troubles.told, *self._troubles.warnings),
                 tuple(self._bypassed),
                 self._troubles.incomplete,
+                tuple(self._redactor.written),
             )
         return self._summary
 
