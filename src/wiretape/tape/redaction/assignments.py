@@ -45,7 +45,7 @@ _INNER = re.compile(
 )
 _BARE = re.compile(r"[^\s\"'`\\<>,;|(){}\[\]]{6,2048}+")
 _PARAMETER_VALUE = re.compile(r"[^\s\"'`\\<>,;|(){}\[\]&#]{6,2048}+")
-_CALLED = re.compile(r"[(\[{$<]")
+_CALLED = re.compile(r"[(\[{$]|<(?!/)")
 _SCHEME = re.compile(r"(Bearer|Basic|Token|Bot|ApiKey|Key|Digest|DPoP) +(?=\S)", re.IGNORECASE)
 _NUMBER = re.compile(r"\s{0,64}+-?([0-9]{8,40})(?=\s{0,8}(?:[,}\]\r\n]|\Z))")
 _LINE = re.compile(r"[^\r\n\\\"']{1,4096}+")
@@ -129,7 +129,7 @@ class _Reader:
         how, at = found.lastgroup, found.end()
         if how == "option" and not self._is_option(start, name, found):
             return
-        if how == "sign" and self._text[at - 1] == ">" and not self._is_element(start, at):
+        if how == "sign" and self._text[at - 1] == ">" and not self._is_assigned(start, at):
             return
         if "cookie" in name.lower() and self._text[at - 1] == ":":
             yield from self._cookies(name, at)
@@ -144,12 +144,12 @@ class _Reader:
             yield number, number.end
             return
         dashes = _DASHES.match(self._text, at) if opened is None else None
+        next_value = _NEXT if opened else _DASHES if dashes else None
+        at = dashes.end() if dashes else at
         while True:
-            if dashes:
-                at = dashes.end()
             span, end = self._value(name, at, surely and how != "option", self._is_parameter(start) and start > 0)
             yield span, end
-            more = _NEXT.match(self._text, end) if opened else _DASHES.match(self._text, end) if dashes else None
+            more = next_value.match(self._text, end) if next_value else None
             if more is None or more.end() <= at:
                 return
             at = more.end()
@@ -159,9 +159,13 @@ class _Reader:
         dashes = self._text.startswith("--", max(0, start)) or self._text[max(0, start - 2) : start] == "--"
         return dashes or name.lower() in ("password", "passwd") or found["option"].strip() == "is"
 
-    def _is_element(self, start: int, at: int) -> bool:
-        """`<password>…`, `<add name="password">…`."""
-        return self._text[max(0, start - 1) : start] == "<" or self._text[at - 2 : at - 1] in ('"', "'")
+    def _is_assigned(self, start: int, at: int) -> bool:
+        """`"password" => …`, `<password>…`, `<add name="password">…`."""
+        return (
+            self._text[at - 2] == "="
+            or self._text[max(0, start - 1) : start] == "<"
+            or self._text[at - 2 : at - 1] in ('"', "'")
+        )
 
     def _number(self, name: str, found: re.Match[str], surely: bool) -> Span | None:
         """A number of 8 digits or more that is the value of a JSON member."""
