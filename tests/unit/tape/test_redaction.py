@@ -58,6 +58,7 @@ SPELLINGS = {
     "header, Basic": f"> Authorization: Basic {BASIC}",
     "header, Token": f"> Authorization: Token {VALUE}",
     "cookie": f"> Cookie: theme=dark; session={VALUE}",
+    "cookie in JSON": json.dumps({"cookie": VALUE}),
     "set-cookie": f"< Set-Cookie: sid={VALUE}; Path=/; HttpOnly",
     "curl -u": f"curl -u bob:{VALUE} https://h.example/",
     "option": f"deploy --api-token {VALUE} --region eu",
@@ -162,6 +163,7 @@ def test_values_of_every_form_under_a_credentials_name(value: Any) -> None:
         {"password": 1234567},
         {"tokens": 84736251937},
         {"max_tokens": 84736251937},
+        {"x-ratelimit-reset-tokens": "83h10m39.057s"},
     ],
 )
 def test_schemas_and_counts_stay(value: Any) -> None:

@@ -131,8 +131,9 @@ class _Reader:
             return
         if how == "sign" and self._text[at - 1] == ">" and not self._is_assigned(start, at):
             return
-        if "cookie" in name.lower() and self._text[at - 1] == ":":
-            yield from self._cookies(name, at)
+        lead = _LEAD.match(self._text, at)
+        if "cookie" in name.lower() and self._text[at - 1] == ":" and lead and not lead["quote"]:
+            yield from self._cookies(name, lead.end())
             return
         if self._text[at : at + 1] in _QUOTES:
             yield self._value(name, at, surely and how != "option", False)
@@ -215,8 +216,7 @@ class _Reader:
         return self._span(name, *value.span(), False), value.end()
 
     def _cookies(self, name: str, at: int) -> Iterator[tuple[Span | None, int]]:
-        lead = _LEAD.match(self._text, at)
-        line = _LINE.match(self._text, lead.end() if lead else at)
+        line = _LINE.match(self._text, at)
         if line is None:
             return
         for cookie in _COOKIE.finditer(self._text, line.start(), line.end()):
