@@ -75,7 +75,8 @@ OUTPUTS = (
     "SERVICE_API_KEY={}", 'API_KEY="{}"', "export SERVICE_TOKEN={}", "AWS_SECRET_ACCESS_KEY={}", "DB_PASSWORD={}",
     "db:\n  password: {}", "tokens:\n  - {}", "- name: DB_PASSWORD\n  value: {}", '[db]\npassword = "{}"',
     'client = Client(api_key="{}")', "os.environ['API_KEY'] = '{}'", "const c = {{ apiKey: '{}' }}",
-    "'api_key' => '{}'", "<password>{}</password>", '<add key="ApiKey" value="{}"/>', "<key>API_KEY</key>\n<string>{}</string>",
+    "'api_key' => '{}'", "<password>{}</password>", '<add key="ApiKey" value="{}"/>',
+    "<key>API_KEY</key>\n<string>{}</string>",
     '{{"api_key": "{}"}}', '{{"env": [{{"name": "API_KEY", "value": "{}"}}]}}', '{{"tokens": ["{}"]}}',
     "> X-Api-Key: {}", "> Authorization: Basic {basic}", "> Authorization: Bearer {}", "> Cookie: a=b; session={}",
     "< Set-Cookie: sid={}; Path=/", "//r.example/:_authToken={}", "machine h login bob password {}",
@@ -179,7 +180,16 @@ def in_socket(source: random.Random) -> tuple[Call, list[str]]:
     return Call(messages=[json.dumps({"type": "x", "text": f"{text}\n"}), f"see {text}\n"]), made
 
 
-MAKERS: tuple[Maker, ...] = (in_header, in_answer_header, in_query, in_member, in_output, in_output, in_stream, in_error, in_socket)  # fmt: skip
+MAKERS: tuple[Maker, ...] = (
+    in_header,
+    in_answer_header,
+    in_query,
+    in_member,
+    in_output,
+    in_stream,
+    in_error,
+    in_socket,
+)
 
 
 def pieces(data: bytes, source: random.Random) -> Iterator[bytes]:
