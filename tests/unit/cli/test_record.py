@@ -129,6 +129,6 @@ def test_credentials_that_the_model_wrote_are_named_and_not_shown(tmp_path: Path
     said = spoken(report, 300, terminal=False)
     report._name_written(("password", "password", "token"))
     assert said.getvalue() == (
-        "wiretape: kept in tool arguments, because the model wrote them: password (2 values), token; "
+        "wiretape kept in tool arguments, because the model wrote them: password (2 values), token; "
         "--redact-tool-arguments replaces them, and a replay then passes placeholders to the tools\n"
     )
