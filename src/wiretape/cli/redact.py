@@ -81,8 +81,6 @@ def _check(tape: Path, redactor: Redactor) -> int:
     places = list(secrets_in(read.exchanges, redactor, words=True))
     for place in places:
         click.echo(f"x{place.exchange}  {place.path}  {place.kind}")
-    print(
-        f"wiretape: {tape} holds secrets in {len(places)} place{'s'[: len(places) != 1]}; wiretape redact {tape} replaces them",
-        file=sys.stderr,
-    )
+    count = "1 place" if len(places) == 1 else f"{len(places)} places"
+    print(f"wiretape: {tape} holds secrets in {count}; wiretape redact {tape} replaces them", file=sys.stderr)
     return 1
