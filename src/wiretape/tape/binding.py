@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Mapping
 from queue import SimpleQueue
@@ -16,9 +15,8 @@ from wiretape.tape.draft import Draft
 from wiretape.tape.opening import Opened
 from wiretape.tape.recovery import request_bytes, request_head, response_of, write_message
 from wiretape.tape.redact import Redactor
-from wiretape.tape.storage import is_compressed, read_text, replace_start
 from wiretape.tape.troubles import Troubles
-from wiretape.tape.writer import TapeWriter, document_text, header_document, replace_tape
+from wiretape.tape.writer import TapeWriter, document_text, header_document
 
 Job: TypeAlias = Callable[[], None]
 _REWRITE_FROM = 8 * 1024 * 1024  # journal bytes: a larger one is rewritten when little of it is still needed
@@ -239,18 +237,7 @@ class Binder:
         final = header.model_copy(update={"redacted": kinds, **told})
         try:
             if final != header:
-                self._opened.file.finish()
-                _replace_header(self._opened, header, final)
+                old, new = document_text(header_document(header)), document_text(header_document(final))
+                self._opened.file.replace_start(len(old), new)
         finally:
             self._opened.file.close()
-
-
-def _replace_header(opened: Opened, old: Header, new: Header) -> None:
-    """The header's lists are known at the end only, and the header stands first: write the tape anew."""
-    before, after = document_text(header_document(old)), document_text(header_document(new))
-    if os.name != "posix":  # Windows does not replace a file that is open
-        opened.file.replace(after + read_text(opened.path)[len(before) :])
-    elif is_compressed(opened.path):
-        replace_tape(opened.path, [after + read_text(opened.path)[len(before) :]])
-    else:
-        replace_start(opened.path, len(before), after)

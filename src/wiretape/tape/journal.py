@@ -17,29 +17,40 @@ from typing import Any, TypeAlias
 import orjson
 
 from wiretape.model.http import Close, Ended, Headers
+from wiretape.tape.atomic import PRIVATE, Aside, check_in_place, is_in_place, write_all
 from wiretape.tape.codings import CodingError, steps, swells
 from wiretape.tape.draft import BodyDraft, Draft, Extent, Extents, MessageDraft
-from wiretape.tape.storage import write_all
 
 VERSION = 1
 _LARGE = 16_384  # bytes of a record from which on copying it counts
 _MOST_AT_ONCE = 4 * 1024 * 1024  # bytes of one read
 _GAP = 4096  # bytes of other exchanges that are read along rather than skipped
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class Journal:
     """A journal that is being written. Safe to use from two threads: one appends, one reads and rewrites."""
 
-    def __init__(self, path: Path, header: dict[str, Any]) -> None:
+    def __init__(self, path: Path, header: dict[str, Any], *, placed: bool = True) -> None:
+        """`placed=False`: the file stays aside until it takes the place of another journal."""
         self.path = path
         self.lock = threading.RLock()
         self._header = header
-        self._descriptor = os.open(path, _FLAGS, 0o666)
+        self._aside = Aside(path, PRIVATE, keep_mode=False)
+        self._descriptor = self._aside.descriptor
         self.size = 0
         self._notes: list[tuple[bytes, int, bytes]] = []
         first = {"journal": VERSION, "pid": os.getpid(), "header": header}
-        self.append(b"journal", b"0", 0, orjson.dumps(first))
+        try:
+            self.append(b"journal", b"0", 0, orjson.dumps(first))
+            if placed:
+                self._place()
+        except OSError:
+            self._aside.discard()
+            raise
+
+    def _place(self, over: int | None = None) -> None:
+        # Appends do not wait for the disk either: what is in flight outlives wiretape, not the machine.
+        self._descriptor = self._aside.place(over, durable=False)
 
     def append(self, kind: bytes, name: bytes, at: int, payload: bytes = b"") -> Extent:
         """Write a record and hand it to the system. Raises OSError, and leaves the journal as it was."""
@@ -81,17 +92,19 @@ class Journal:
         return chunks
 
     def rewrite(self, drafts: Iterable[Draft]) -> None:
-        """Keep only what these drafts still need. Whoever is killed meanwhile leaves the old journal."""
+        """Keep only what these drafts still need. A process that is killed meanwhile leaves the old journal."""
         with self.lock:
-            fresh = Journal(self.path.with_name(self.path.name + ".new"), self._header)
+            check_in_place(self._descriptor, self.path)
+            fresh = Journal(self.path, self._header, placed=False)
             try:
                 for kind, at, payload in self._notes:
                     fresh.note(kind, at, payload)
                 kept = [(draft, list(_copied(draft, self, fresh))) for draft in drafts]
-                self._become(fresh)
+                fresh._place(over=self._descriptor)
             except OSError:
-                fresh.close()
+                fresh._aside.discard()
                 raise
+            self._descriptor, self.size = fresh._descriptor, fresh.size
             for draft, records in kept:
                 draft.request.clear()
                 draft.response.clear()
@@ -99,24 +112,11 @@ class Journal:
                 for kind, name, extent in records:
                     place(draft, kind, name, extent)
 
-    def _become(self, fresh: Journal) -> None:
-        """Take another journal's place, file and all."""
-        if os.name == "posix":
-            os.replace(fresh.path, self.path)
-            os.close(self._descriptor)
-            self._descriptor = fresh._descriptor
-        else:  # Windows does not replace a file that is open: copy over it
-            data = fresh.read((0, fresh.size, 0))
-            os.ftruncate(self._descriptor, 0)
-            os.lseek(self._descriptor, 0, os.SEEK_SET)
-            write_all(self._descriptor, data)
-            fresh.close()
-        self.size = fresh.size
-
     def close(self, keep: bool = False) -> None:
-        """Close, and remove the file unless somebody may still need it."""
+        """Close, and remove the file unless somebody may still need it, or it is another recorder's by now."""
+        ours = is_in_place(self._descriptor, self.path)
         os.close(self._descriptor)
-        if not keep:
+        if ours and not keep:
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
 

@@ -10,6 +10,7 @@ import orjson
 
 from wiretape.errors import NotATape, TapeError, TapeUnwritable
 from wiretape.model.http import Ended
+from wiretape.tape.atomic import private
 from wiretape.tape.documents import Header
 from wiretape.tape.journal import Journal, Leftover, read_journal
 from wiretape.tape.reader import Assembly, parse_header
@@ -47,14 +48,14 @@ def open_tape(path: Path, header: Header, redactor: Redactor, append: bool) -> O
         else:
             _check_is_tape(file)
             journal_path(path).unlink(missing_ok=True)  # first: what it holds does not belong to the new tape
-            file.replace(document_text(header_document(header)))
+            file.replace([document_text(header_document(header))])
             last_number = 0
         journal = Journal(journal_path(path), header_document(header))
     except OSError as error:
-        file.close()
+        file.give_up()
         raise TapeUnwritable(f"{path}: cannot be written: {error.strerror or error}") from None
     except TapeError:
-        file.close()
+        file.give_up()
         raise
     return Opened(path, file, journal, header, last_number, warnings)
 
@@ -93,7 +94,7 @@ def _continue(file: TapeFile, left: Leftover | None, redactor: Redactor, warning
 def _keep_torn(path: Path, text: bytes, pieces: list[Piece]) -> Path:
     """Put what stands behind the last whole document beside the tape: nothing is lost."""
     kept = path.with_name(f"{path.name}.torn")
-    with kept.open("ab") as file:
+    with open(kept, "ab", opener=private) as file:
         file.write(text[pieces[-1].end :].lstrip(b"\n") + b"\n")
     return kept
 
@@ -118,14 +119,14 @@ def _with_notes(header: Header, left: Leftover | None) -> Header:
 
 
 def _mend(file: TapeFile, text: bytes, pieces: list[Piece], torn: bool, header: Header, ends: list[bytes]) -> None:
-    """Bring the file into the state in which documents can be appended."""
+    """Bring the file into the state in which documents can be appended. All of it is on the disk then."""
     # The recorder puts another header in its place when it closes: it must stand there as it would be written.
     changed = not text.startswith(document_text(header_document(header)))
     if changed or torn or is_compressed(file.path) or b"\r" in text:
         kept = [document_text(header_document(header))] + [document_text(piece.value) for piece in pieces[1:]]
-        file.replace(b"\n".join([*kept, *ends]))
+        file.replace([b"\n".join([*kept, *ends])])
         return
-    if not text.endswith(b"\n"):
-        file.append(b"\n")
-    for document in ends:
-        file.append(b"\n" + document)
+    missing = b"" if text.endswith(b"\n") else b"\n"
+    if missing or ends:
+        file.append(missing + b"".join(b"\n" + document for document in ends))
+        file.sync()

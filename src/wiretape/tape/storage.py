@@ -6,16 +6,19 @@ Documents are parted by one blank line. A write that fails leaves the file as it
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
-import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from wiretape.errors import TapeError, TapeUnwritable
+from wiretape.tape.atomic import SHARED, Aside, check_in_place, is_in_place, lock, sync, write_all
 from wiretape.tape.codings import zstd_library
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-_FAR = 1 << 40  # Windows locks bytes: one that no tape reaches, so that readers are not shut out
+_CHUNK = 1024 * 1024  # bytes of one read
+_ZSTD_LEVEL = 9
 _ZSTD_LAST_BLOCK = b"\x01\x00\x00"  # an empty last block: ends a frame that was cut at a block
 
 
@@ -63,69 +66,72 @@ def _decompressed(data: bytes, path: Path) -> bytes:
     return b"".join(pieces)
 
 
-def lock(descriptor: int) -> bool:
-    """Take the lock of an open file, or say that somebody else has it. It goes when the file is closed."""
-    try:
-        import fcntl
-    except ImportError:
-        import msvcrt
-
-        locking: Any = msvcrt  # typeshed knows its members on Windows only
-        with contextlib.suppress(OSError):
-            os.lseek(descriptor, _FAR, os.SEEK_SET)
-            locking.locking(descriptor, locking.LK_NBLCK, 1)
-            return True
-        return False
-    with contextlib.suppress(BlockingIOError, PermissionError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
+def stored(path: Path, text: Iterable[bytes]) -> Iterator[bytes]:
+    """A text as the file of a tape holds it: as it is, or compressed."""
+    if not is_compressed(path):
+        yield from text
+        return
+    compressor = _zstd(path).ZstdCompressor(level=_ZSTD_LEVEL)
+    for piece in text:
+        yield compressor.compress(piece)
+    yield compressor.flush(compressor.FLUSH_FRAME)
 
 
 class TapeFile:
     """A tape that is open for appending."""
 
     def __init__(self, path: Path) -> None:
-        """Opens and locks the file, creating it (and its directory) if need be. Nothing is changed yet."""
+        """Open and lock the file, creating it (and its directory) if need be. Nothing is changed yet."""
         self.path = path
         self._library = _zstd(path) if is_compressed(path) else None
+        self._is_new = not path.exists()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(path, _FLAGS, 0o666)
+            self._descriptor = os.open(path, _FLAGS, SHARED)
         except OSError as error:
             raise TapeUnwritable(f"{path}: cannot be written: {error.strerror or error}") from None
-        if not lock(self._descriptor) or not self._in_place():
+        # Its last writer may just have replaced it: then another file has the name.
+        if not lock(self._descriptor) or not is_in_place(self._descriptor, path):
             os.close(self._descriptor)
             raise TapeUnwritable(f"{path}: is being written by another wiretape; end that one, or choose another name")
         self._size = os.fstat(self._descriptor).st_size
         self._compressor: Any = None
         self._cut = False  # a compressed frame was cut, by a failed write
 
-    def _in_place(self) -> bool:
-        """Whether the file that was locked still has this name: its last writer may just have replaced it."""
-        try:
-            return os.path.samestat(os.fstat(self._descriptor), os.stat(self.path))
-        except OSError:
-            return False
-
     @property
     def empty(self) -> bool:
         return self._size == 0
 
-    def replace(self, text: bytes) -> None:
-        """Make this the whole text of the tape."""
-        os.ftruncate(self._descriptor, 0)
-        self._size, self._compressor, self._cut = 0, None, False
-        if text:
-            self.append(text)
+    def replace(self, text: Iterable[bytes]) -> None:
+        """Make this the whole text of the tape, or raise OSError and leave the file as it was.
 
-    def truncate(self, size: int) -> None:
-        """Keep the first `size` bytes. Not for compressed tapes."""
-        os.ftruncate(self._descriptor, size)
-        self._size = size
+        The new file is locked before it has the name of the old one: no other writer comes in between.
+        """
+        if self.empty:
+            self.append(b"".join(text))
+            return
+        with Aside(self.path) as aside:
+            size = aside.write(stored(self.path, text))
+            check_in_place(self._descriptor, self.path)
+            self._descriptor = aside.place(over=self._descriptor)
+        self._size, self._compressor, self._cut = size, None, False
+
+    def replace_start(self, length: int, start: bytes) -> None:
+        """Put `start` in the place of the first `length` bytes of the text, however long the rest is."""
+        if self._library is not None:
+            self._end_frame()
+            self.replace([start, read_text(self.path)[length:]])
+        else:
+            self.replace(itertools.chain([start], self._from(length)))
+
+    def _from(self, offset: int) -> Iterator[bytes]:
+        os.lseek(self._descriptor, offset, os.SEEK_SET)
+        while data := os.read(self._descriptor, _CHUNK):
+            yield data
 
     def append(self, text: bytes, before: bytes = b"") -> None:
         """Write and hand over to the system, or raise OSError and leave the file as it was."""
+        check_in_place(self._descriptor, self.path)
         parts = [self._compressed(before + text)] if self._library else [before, text]
         try:
             os.lseek(self._descriptor, self._size, os.SEEK_SET)
@@ -143,50 +149,39 @@ class TapeFile:
         start = b""
         if self._compressor is None:
             assert self._library is not None
-            self._compressor = self._library.ZstdCompressor(level=9)
+            self._compressor = self._library.ZstdCompressor(level=_ZSTD_LEVEL)
             start = _ZSTD_LAST_BLOCK if self._cut and self._size else b""
         data: bytes = self._compressor.compress(text, self._compressor.FLUSH_BLOCK)
         return start + data
 
-    def finish(self) -> None:
-        """End the compressed frame, and have the system write everything to the disk."""
-        if self._compressor is not None:
-            end = self._compressor.flush(self._compressor.FLUSH_FRAME)
-            self._compressor = None
-            os.lseek(self._descriptor, self._size, os.SEEK_SET)
-            write_all(self._descriptor, end)
-            self._size += len(end)
-        with contextlib.suppress(OSError):  # not every file system knows it
-            os.fsync(self._descriptor)
+    def _end_frame(self) -> None:
+        if self._compressor is None:
+            return
+        end = self._compressor.flush(self._compressor.FLUSH_FRAME)
+        self._compressor = None
+        os.lseek(self._descriptor, self._size, os.SEEK_SET)
+        write_all(self._descriptor, end)
+        self._size += len(end)
+
+    def sync(self) -> None:
+        """Wait until everything is on the disk."""
+        sync(self._descriptor)
 
     def close(self) -> None:
-        """Finish, and let go of the lock."""
+        """End the compressed frame, wait for the disk, and let go of the lock."""
         if self._descriptor < 0:
             return
         try:
-            self.finish()
+            self._end_frame()
+            self.sync()
         finally:
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)
 
-
-def replace_start(path: Path, length: int, start: bytes) -> None:
-    """Put `start` in the place of the first bytes of a file, all or nothing, however large the rest is."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        with open(path, "rb") as old, open(fresh, "wb") as new:
-            old.seek(length)
-            new.write(start)
-            shutil.copyfileobj(old, new, 1024 * 1024)
-        shutil.copymode(path, fresh)
-        os.replace(fresh, path)
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
-
-
-def write_all(descriptor: int, data: bytes) -> None:
-    """os.write may take less than it was given."""
-    written = os.write(descriptor, data)
-    while written < len(data):
-        written += os.write(descriptor, memoryview(data)[written:])
+    def give_up(self) -> None:
+        """Let go of the lock of a file that could not be begun; a file that is new is removed."""
+        if self._is_new and is_in_place(self._descriptor, self.path):
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)
