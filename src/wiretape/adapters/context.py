@@ -8,6 +8,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
@@ -103,4 +104,6 @@ def several(strings: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def say(text: str) -> None:
-    print(f"wiretape: {text}", file=sys.stderr)
+    """Print a notice on stderr. A program whose stderr is closed goes on."""
+    with suppress(OSError, ValueError):
+        print(f"wiretape: {text}", file=sys.stderr)

@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 
 from wiretape.adapters.authority import CERTIFICATE, KEY, anew, expiry, holds_something, signing_certificate
-from wiretape.adapters.trust import locked
+from wiretape.adapters.trust import locked, make_private
 from wiretape.errors import UsageError
+from wiretape.tape.atomic import rewrite
 
 
 def ensure_ca(directory: Path) -> Path:
@@ -17,9 +18,11 @@ def ensure_ca(directory: Path) -> Path:
             from mitmproxy.certs import CertStore
 
             CertStore.from_store(directory, "mitmproxy", 2048)
+        for key in directory.glob("*-ca.p*"):
+            make_private(key)
         try:
             if not holds_something(directory / CERTIFICATE):
-                (directory / CERTIFICATE).write_bytes(signing_certificate(directory))
+                rewrite(directory / CERTIFICATE, [signing_certificate(directory)])
             expires = expiry(directory)
         except ValueError as error:
             raise UsageError(f"{error}\n  {anew(directory)}") from error

@@ -17,6 +17,7 @@ from wiretape.adapters.presets import REASONS, ConfigFile, Preset
 from wiretape.adapters.programs import Program
 from wiretape.adapters.routes import DEFAULT_BASE_URLS, base_url_problem, route_path, user_base_urls
 from wiretape.adapters.surroundings import Found, Surroundings, json_object, read_config
+from wiretape.tape.atomic import PRIVATE, rewrite
 
 _BARE_KEY = re.compile(r"[\w-]+", re.ASCII)
 
@@ -186,7 +187,7 @@ class _Overriding:
         _link_all(source.parent, target, but=source.name)
         self._settle(document)
         file = target / source.name
-        file.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        rewrite(file, [f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode()], PRIVATE)
         self.settings.append(Setting(self._config.override_variable, str(target), _why(*self._found)))
 
     def _settle(self, document: dict[str, Any]) -> None:

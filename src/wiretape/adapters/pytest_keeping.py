@@ -13,8 +13,8 @@ from wiretape.adapters.pytest_renewal import Renewal
 from wiretape.adapters.rerecording import Rerecording, there_is, unasked
 from wiretape.adapters.settings import load_settings
 from wiretape.errors import WiretapeError
-from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.atomic import lock, private
+from wiretape.tape.reader import Tape, read_tape
 
 _PATIENCE = 30  # seconds; a tape is put in place within a fraction of one
 

@@ -208,14 +208,15 @@ def _lint_rules() -> list[Any]:
 
 
 def _write(report: CheckReport, as_json: bool, junit: Path | None, markdown: Path | None) -> None:
+    from wiretape.tape.atomic import PRIVATE, private, rewrite
     from wiretape.views.check_files import check_junit, check_markdown
 
     if junit is not None:
         junit.parent.mkdir(parents=True, exist_ok=True)
-        junit.write_text(check_junit(report), encoding="utf-8", newline="\n")
+        rewrite(junit, [check_junit(report).encode()], PRIVATE)
     if markdown is not None and str(markdown) != "-":
         markdown.parent.mkdir(parents=True, exist_ok=True)
-        with markdown.open("a", encoding="utf-8", newline="\n") as file:
+        with open(markdown, "a", encoding="utf-8", newline="\n", opener=private) as file:
             file.write(check_markdown(report))
     if as_json:
         from wiretape.cli.tapes import print_json

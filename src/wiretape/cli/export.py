@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,13 +51,9 @@ def command(tape: str, out: str, force: bool) -> None:
 
 def _write(out: Path, pieces: Iterable[bytes]) -> None:
     """All or nothing."""
-    fresh = out.with_name(f".{out.name}.{os.getpid()}.new")
+    from wiretape.tape.atomic import rewrite
+
     try:
-        with fresh.open("wb") as file:
-            for piece in pieces:
-                file.write(piece)
-        os.replace(fresh, out)
+        rewrite(out, pieces)
     except OSError as error:
         raise TapeUnwritable(f"{out}: cannot be written: {error.strerror or error}") from None
-    finally:
-        fresh.unlink(missing_ok=True)

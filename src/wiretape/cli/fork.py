@@ -261,7 +261,6 @@ def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, 
     if not fork.entries:
         raise UsageError(f"a fork at call {call} shares nothing with its tape: wiretape record -- {shlex.join(argv)}")
     note = f"fork of {Path(opened.name).name} at call {call}: {what}"
-    out.unlink(missing_ok=True)
     write_fork(opened.tape, fork, out, note, load_settings(Path.cwd()).redact)
     options = Options(
         tape=out,

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import click
 
 from wiretape import __version__
+from wiretape.cli.streams import open_streams
 from wiretape.errors import WiretapeError
 
 # name -> one line for the overview; the module wiretape.cli.NAME defines `command` (NAME_ where Python needs the word).
@@ -118,6 +119,8 @@ def app() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; every failure is one clear line on stderr and an exit code, never a traceback."""
+    if sys.platform != "win32":  # its console is not a plain file
+        open_streams()
     _tolerate_narrow_encodings()
     try:
         result = app.main(args=list(argv) if argv is not None else None, prog_name="wiretape", standalone_mode=False)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from wiretape.cli.record_tape import TapeInPlace, check_tape, new_tape
+from wiretape.cli.streams import ignore_stdout
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from wiretape.tape.redact import Redactor
 
 NOTHING_REPLACED = 1  # --force, and nothing was recorded: the old tape is still there
+INCOMPLETE = 4  # something that was to be recorded is not on the tape
 _STDERR = 2
 _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -121,6 +123,8 @@ def command(ctx: click.Context, /, cmd: tuple[str, ...], tape: Path | None, port
     go with them. Known model providers and this machine are recorded; other hosts pass untouched.
 
     Without CMD the recorder runs until Ctrl-C, and prints the lines that lead another shell to it.
+
+    Exit code: CMD's own, if it is not 0; else 4 if the tape is incomplete (the disk was full, the tape was removed).
     """
     update: Path | None = asked["update"]  # type: ignore[assignment]
     options = Options(tape=tape or update or new_tape(cmd), port=port or 0, **asked)  # type: ignore[arg-type]
@@ -195,7 +199,7 @@ def record(
             tape.settle(summary)
     with held_signals():
         report.summary(summary, recording.addon.unrouted, recording.addon.through_tls, code, kept=tape.put_back)
-    return code or (NOTHING_REPLACED if tape.put_back else 0)
+    return code or (INCOMPLETE if summary.incomplete else NOTHING_REPLACED if tape.put_back else 0)
 
 
 def _recording(
@@ -311,10 +315,12 @@ def recorder_of(options: Options, redactor: Redactor, report: LiveReport) -> Rec
         on_trouble=report.trouble,
         on_message=report.message,
         append=options.append,
+        replace=options.force or options.update is not None,
     )
 
 
 def _print_exports(variables: Mapping[str, str]) -> None:
+    ignore_stdout()
     for name, value in variables.items():
         click.echo(f"export {name}={shlex.quote(value)}")
     sys.stdout.flush()

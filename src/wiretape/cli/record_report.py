@@ -132,15 +132,19 @@ class LiveReport:
         kept: bool = False,
     ) -> None:
         """`kept`: nothing came to replace the old tape with."""
-        others = self._harmless_statistics() if self._counted else 0
+        others = self._harmless_statistics() if self._counted and summary.exchanges else 0
         exchanges = _count(summary.exchanges, "exchange")
         if kept:
             self.say(f"nothing was recorded: {self._tape} was not replaced, and is as it was", "bold yellow")
-        elif summary.exchanges or self._tape.exists():
+        elif summary.exchanges or (self._tape.exists() and not summary.incomplete):
             self.say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
+        elif summary.incomplete:
+            self.say(f"nothing that was recorded is on {self._tape}", "bold red")
         else:
             self.say("nothing was recorded; no tape was written")
         self.troubles_again(summary)
+        if summary.incomplete and not summary.exchanges:
+            return
         bypassed = sorted(summary.bypassed)
         lost = sorted(unrouted)
         for request in lost[:_MOST_LOST]:

@@ -163,11 +163,13 @@ def _settle(at_work: Update, report: LiveReport, summary: RecorderSummary, code:
 
 def _outcome(at_work: Update, summary: RecorderSummary, code: int) -> tuple[str, bool, int]:
     """What to say, whether the tape was written, and wiretape's own exit code."""
+    from wiretape.cli.record import INCOMPLETE
+
     options, kept = at_work.options, at_work.renewing.kept
     tape, elsewhere = options.tape, options.tape != options.update
     as_it_was = f"{options.update} is as it was"
     if summary.incomplete:
-        return f"the recording is incomplete: {as_it_was}", False, 1
+        return f"the recording is incomplete: {as_it_was}", False, INCOMPLETE
     if code and not options.force:
         return f"the program exited with {code}: {as_it_was} (--force writes it all the same)", False, 0
     if not kept and not summary.exchanges:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.streams import ignore_stdout
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import MissError, UsageError
 
@@ -343,6 +344,7 @@ def led_here(
 
 
 def _print_exports(variables: Mapping[str, str]) -> None:
+    ignore_stdout()
     for name, value in variables.items():
         click.echo(f"export {name}={shlex.quote(value)}")
     sys.stdout.flush()
@@ -373,7 +375,9 @@ def summary(report: ReplayReport, argv: Sequence[str], code: int, sealed: bool =
 
 
 def _write(path: Path, report: ReplayReport) -> None:
+    from wiretape.tape.atomic import PRIVATE, rewrite
+
     try:
-        path.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        rewrite(path, [f"{report.model_dump_json(indent=2)}\n".encode()], PRIVATE)
     except OSError as error:
         raise UsageError(f"cannot write the report to {path}: {error.strerror or error}") from None

@@ -1,6 +1,7 @@
 """Replace a file as a whole: write it aside, sync it, rename it into place, sync the directory.
 
-Every rewrite in wiretape goes through here. A process that is killed or has no space left leaves the old file as it was.
+Every rewrite in wiretape goes through here. A process that is killed, or has no space left, leaves the old file as it
+was.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 from wiretape.model.http import Exchange, Request, Response, WsMessage
 from wiretape.tape.codings import MOST_DECODED, MOST_TIMES
-from wiretape.tape.documents import Header
 from wiretape.tape.draft import Draft
 from wiretape.tape.opening import Opened
 from wiretape.tape.recovery import request_bytes, request_head, response_of, write_message
@@ -88,11 +87,13 @@ class Binder:
         self._jobs.put(None)
         self._thread.join()
         self._guard(None, self._retry)
+        if self._troubles.incomplete:  # the disk may be full: the journal has what the tape has
+            self._guard(None, self._rewrite_journal)
         said = self._guard(None, self._say_incomplete)
-        self._guard(None, lambda: self._finish(told))
+        finished = self._guard(None, lambda: self._finish(told))
         with contextlib.suppress(OSError):
             # A journal that stays tells the reader that the tape is incomplete, and holds what there is.
-            self._journal.close(keep=bool(self._failed) or not said)
+            self._journal.close(keep=bool(self._failed) or not (said and finished))
 
     # -- in the thread -----------------------------------------------------------------------------------------------
 
@@ -118,6 +119,13 @@ class Binder:
             self._troubles.add(error, draft.number if draft else None)
             return False
         return True
+
+    def _show_harmlessly(self, show: Job) -> None:
+        """Call a listener. One that fails does not change the tape, and is reported once."""
+        try:
+            show()
+        except Exception as error:
+            self._troubles.listener(error)
 
     def _bind_request(self, draft: Draft) -> None:
         # If it fails, the end tries again.
@@ -183,7 +191,7 @@ class Binder:
         if self._on_message is not None and progress.request is not None:
             tell, request = self._on_message, progress.request
             exchange = Exchange(draft.number, draft.at, request, progress.response)  # still open, and without messages
-            self._guard(draft, lambda: tell(exchange, message))
+            self._show_harmlessly(lambda: tell(exchange, message))
 
     def _write_all(self, draft: Draft) -> None:
         if draft.websocket:
@@ -210,9 +218,11 @@ class Binder:
             draft.close,
         )
         tell = self._on_exchange
-        self._guard(draft, lambda: tell(exchange))
+        self._show_harmlessly(lambda: tell(exchange))
 
     def _rewrite_journal(self) -> None:
+        self._opened.file.check_in_place()  # the journal drops what the tape has: that must be there, and on the disk
+        self._opened.file.sync()
         with self._journal.lock:
             drafts = list(self._live.values())
             if sum(draft.in_journal for draft in drafts) <= _REWRITE_MOST:
@@ -232,6 +242,7 @@ class Binder:
 
     def _finish(self, told: Mapping[str, object]) -> None:
         """The header's lists are known at the end only."""
+        self._opened.file.check_in_place()
         header = self._opened.header
         kinds = sorted({*header.redacted, *self._redactor.kinds})
         final = header.model_copy(update={"redacted": kinds, **told})

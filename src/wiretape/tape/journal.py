@@ -20,6 +20,7 @@ from wiretape.model.http import Close, Ended, Headers
 from wiretape.tape.atomic import PRIVATE, Aside, check_in_place, is_in_place, write_all
 from wiretape.tape.codings import CodingError, steps, swells
 from wiretape.tape.draft import BodyDraft, Draft, Extent, Extents, MessageDraft
+from wiretape.tape.ending import TAIL, heard_all
 
 VERSION = 1
 _LARGE = 16_384  # bytes of a record from which on copying it counts
@@ -187,6 +188,8 @@ def _records(draft: Draft, read: Any) -> Iterator[Record]:
     if draft.status is not None:
         yield b"response", name, draft.headers_at, response_payload(draft)
     yield from _body_records(draft.response, b"from", name, read)
+    if draft.response.whole:
+        yield b"whole", name, draft.headers_at, b""
     for message in draft.messages:
         place_name = b"%d.%d" % (draft.number, message.ordinal)
         yield message_kind(message), place_name, message.extent[2], read(message.extent)
@@ -274,7 +277,18 @@ def read_journal(path: Path) -> Leftover | None:
     for draft in left.drafts.values():
         if draft.request.encoded or draft.response.encoded:
             left.warnings.append(f"{path}: x{draft.number}: the end of a large compressed body is lost")
+        elif draft.ended is None and draft.status is not None and not draft.websocket:
+            _end_if_whole(left, draft)
     return left
+
+
+def _end_if_whole(left: Leftover, draft: Draft) -> None:
+    """Complete a response whose body is whole, though the recorder was killed before the end of the exchange."""
+    extents = list(draft.response.extents)
+    tail = b"".join(left.read(extent) for extent in extents[-TAIL:])
+    if draft.response.whole or heard_all(tail[-TAIL:]):
+        draft.ended = Ended.COMPLETE
+        draft.ended_at = extents[-1][2] if extents else draft.headers_at
 
 
 def _next_record(data: bytes, offset: int) -> tuple[tuple[bytes, bytes, Extent], int] | None:
@@ -316,6 +330,8 @@ def _fill(left: Leftover, kind: bytes, name: bytes, extent: Extent) -> None:
         left.drafts[number].request_ended = True
     elif kind == b"response":
         _fill_response(left.drafts[number], orjson.loads(left.read(extent)), at)
+    elif kind == b"whole":
+        left.drafts[number].response.whole = True
     elif kind == b"end":
         _fill_end(left.drafts[number], orjson.loads(left.read(extent)), at)
     else:

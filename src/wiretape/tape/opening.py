@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ class Opened:
     journal: Journal
     header: Header
     last_number: int = 0
+    """Of the exchanges that were there before."""
     warnings: list[str] = field(default_factory=list)
 
     def milliseconds_before(self, now: datetime) -> int:
@@ -37,8 +39,11 @@ class Opened:
         return max(0, round((now - self.header.started).total_seconds() * 1000))
 
 
-def open_tape(path: Path, header: Header, redactor: Redactor, append: bool) -> Opened:
-    """Raises TapeUnwritable or NotATape; then the file is as it was."""
+def open_tape(path: Path, header: Header, redactor: Redactor, append: bool, replace: bool = True) -> Opened:
+    """Open a tape to continue it (`append`) or to make it anew. `replace=False`: only if it has no exchanges yet.
+
+    Raises TapeUnwritable or NotATape; then the file is as it was.
+    """
     file = TapeFile(path)
     warnings: list[str] = []
     try:
@@ -47,6 +52,8 @@ def open_tape(path: Path, header: Header, redactor: Redactor, append: bool) -> O
             header, last_number = _continue(file, left, redactor, warnings)
         else:
             _check_is_tape(file)
+            if not replace and recorded_since(path, 0):
+                raise TapeUnwritable(f"{path}: another wiretape has recorded it meanwhile; choose another name")
             journal_path(path).unlink(missing_ok=True)  # first: what it holds does not belong to the new tape
             file.replace([document_text(header_document(header))])
             last_number = 0
@@ -58,6 +65,18 @@ def open_tape(path: Path, header: Header, redactor: Redactor, append: bool) -> O
         file.give_up()
         raise
     return Opened(path, file, journal, header, last_number, warnings)
+
+
+def recorded_since(path: Path, last_number: int) -> int:
+    """Return how many exchanges with a higher number a reader of the tape, or of what is left of it, will find."""
+    numbers: set[int] = set()
+    with suppress(TapeError):
+        pieces, _ = split_documents(read_text(path), path)
+        numbers.update(piece.value.get("exchange", 0) for piece in pieces)
+    with suppress(OSError):
+        left = read_journal(journal_path(path))
+        numbers.update(left.drafts if left is not None else ())
+    return sum(number > last_number for number in numbers)
 
 
 def _check_is_tape(file: TapeFile) -> None:

@@ -112,7 +112,7 @@ class TapeFile:
             return
         with Aside(self.path) as aside:
             size = aside.write(stored(self.path, text))
-            check_in_place(self._descriptor, self.path)
+            self.check_in_place()
             self._descriptor = aside.place(over=self._descriptor)
         self._size, self._compressor, self._cut = size, None, False
 
@@ -131,7 +131,7 @@ class TapeFile:
 
     def append(self, text: bytes, before: bytes = b"") -> None:
         """Write and hand over to the system, or raise OSError and leave the file as it was."""
-        check_in_place(self._descriptor, self.path)
+        self.check_in_place()
         parts = [self._compressed(before + text)] if self._library else [before, text]
         try:
             os.lseek(self._descriptor, self._size, os.SEEK_SET)
@@ -162,6 +162,10 @@ class TapeFile:
         os.lseek(self._descriptor, self._size, os.SEEK_SET)
         write_all(self._descriptor, end)
         self._size += len(end)
+
+    def check_in_place(self) -> None:
+        """Raise FileNotFoundError if the file was removed, or another one has its name."""
+        check_in_place(self._descriptor, self.path)
 
     def sync(self) -> None:
         """Wait until everything is on the disk."""
