@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -239,14 +239,13 @@ def run_recorded(
     """Until the program ends, or until Ctrl-C where there is none. `apart`: what it prints goes to stderr."""
     from wiretape.adapters.child import run_child
 
-    with recording:
+    with nullcontext() if argv else _stop_signal() as stop, recording:
         prepared, variables = led_here(recording, argv, around, options)
-        if argv:
+        if stop is None:
             return run_child(prepared, {**os.environ, **variables}, _STDERR if apart else None, tags)
-        with _stop_signal() as stop:
-            report.listening(recording.port)
-            _print_exports(variables)
-            stop.wait()
+        report.listening(recording.port)
+        _print_exports(variables)
+        stop.wait()
     return 0
 
 

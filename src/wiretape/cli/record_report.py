@@ -132,6 +132,7 @@ class LiveReport:
         kept: bool = False,
     ) -> None:
         """`kept`: nothing came to replace the old tape with."""
+        self._tape = summary.path
         others = self._harmless_statistics() if self._counted and summary.exchanges else 0
         exchanges = _count(summary.exchanges, "exchange")
         if kept:

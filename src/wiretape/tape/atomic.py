@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import glob
 import itertools
 import os
+import re
 import stat
 import time
 from collections.abc import Iterable, Iterator
@@ -220,7 +220,8 @@ def _take_after(old: os.stat_result, path: Path) -> None:
 
 def _remove_abandoned(target: Path) -> None:
     """Remove what processes that were killed have left aside of this file."""
-    for path in target.parent.glob(f".{glob.escape(_stem(target))}.*.*.new"):
+    name = re.compile(rf"\.{re.escape(_stem(target))}\.\d+\.\d+\.new")
+    for path in [target.with_name(one) for one in os.listdir(target.parent) if name.fullmatch(one)]:
         with contextlib.suppress(OSError), open(path, "rb+") as file:
             if time.time() - path.stat().st_mtime > _ABANDONED_S and lock(file.fileno()):
                 path.unlink()

@@ -9,11 +9,13 @@ from queue import SimpleQueue
 from typing import TypeAlias
 
 from wiretape.model.http import Exchange, Request, Response, WsMessage
+from wiretape.tape.atomic import put_in_place
 from wiretape.tape.codings import MOST_DECODED, MOST_TIMES
 from wiretape.tape.draft import Draft
 from wiretape.tape.opening import Opened
 from wiretape.tape.recovery import request_bytes, request_head, response_of, write_message
 from wiretape.tape.redact import Redactor
+from wiretape.tape.storage import free_name, journal_path
 from wiretape.tape.troubles import Troubles
 from wiretape.tape.writer import TapeWriter, document_text, header_document
 
@@ -93,7 +95,9 @@ class Binder:
         finished = self._guard(None, lambda: self._finish(told))
         with contextlib.suppress(OSError):
             # A journal that stays tells the reader that the tape is incomplete, and holds what there is.
-            self._journal.close(keep=bool(self._failed) or not (said and finished))
+            left = self._journal.close(keep=bool(self._failed) or not (said and finished))
+            if left and self._opened.file.is_replaced:
+                self._rename_journal()
 
     # -- in the thread -----------------------------------------------------------------------------------------------
 
@@ -239,6 +243,13 @@ class Binder:
     def _say_incomplete(self) -> None:
         if self._troubles.incomplete:
             self._writer.incomplete(self._now(), self._troubles.told[0], self._troubles.exchanges)
+
+    def _rename_journal(self) -> None:
+        """Another file has the tape's name: the journal does not belong to that."""
+        old, path = self._opened.path, free_name(self._opened.path)
+        put_in_place(self._journal.path, journal_path(path))
+        self._troubles.warn(f"{old} is another file now; what was recorded is on {path}")
+        self._opened.path = path
 
     def _finish(self, told: Mapping[str, object]) -> None:
         """The header's lists are known at the end only."""

@@ -113,13 +113,14 @@ class Journal:
                 for kind, name, extent in records:
                     place(draft, kind, name, extent)
 
-    def close(self, keep: bool = False) -> None:
-        """Close, and remove the file unless somebody may still need it, or it is another recorder's by now."""
+    def close(self, keep: bool = False) -> bool:
+        """Close, and remove the file unless it is to be kept. Return whether it is there; another recorder's is not."""
         ours = is_in_place(self._descriptor, self.path)
         os.close(self._descriptor)
         if ours and not keep:
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
+        return ours and keep
 
 
 def _write_record(descriptor: int, head: bytes, payload: bytes) -> None:

@@ -54,6 +54,8 @@ class RecorderSummary:
     troubles: tuple[str, ...]
     bypassed: tuple[str, ...]
     incomplete: bool
+    path: Path
+    """Where they are: the tape, or another one if another file has its name by now."""
 
 
 def _harmless(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Concatenate[Recorder, P], None]:
@@ -239,6 +241,7 @@ class Recorder:
                 (*self._troubles.told, *self._troubles.warnings),
                 tuple(self._bypassed),
                 incomplete,
+                self._opened.path,
             )
         return self._summary
 

@@ -31,6 +31,15 @@ def journal_path(path: Path) -> Path:
     return path.with_name(path.name + ".journal")
 
 
+def free_name(path: Path) -> Path:
+    """A name beside a tape that no tape and no journal has: NAME-2.tape."""
+    name, dot, ending = path.name.partition(".tape")
+    number = 2
+    while (free := path.with_name(f"{name}-{number}{dot}{ending}")).exists() or journal_path(free).exists():
+        number += 1
+    return free
+
+
 def read_text(path: Path) -> bytes:
     """The text of a tape. A compressed one that was cut gives what decodes."""
     try:
@@ -97,6 +106,12 @@ class TapeFile:
         self._size = os.fstat(self._descriptor).st_size
         self._compressor: Any = None
         self._cut = False  # a compressed frame was cut, by a failed write
+        self._lost = False  # another file has its name, or none: found when it was written or closed
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another file has the name that this one was closed under."""
+        return self._lost and self.path.exists()
 
     @property
     def empty(self) -> bool:
@@ -165,6 +180,7 @@ class TapeFile:
 
     def check_in_place(self) -> None:
         """Raise FileNotFoundError if the file was removed, or another one has its name."""
+        self._lost = not is_in_place(self._descriptor, self.path)
         check_in_place(self._descriptor, self.path)
 
     def sync(self) -> None:
