@@ -654,8 +654,9 @@ def test_a_recorder_without_a_program_outlives_its_streams(
     try:
         while process.poll() is None:
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=60) as client:
-                client.sendall(f"GET /http:127.0.0.1:{upstream.port}/v1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
-                assert client.recv(9) == b"HTTP/1.1 "
+                target = f"/http:127.0.0.1:{upstream.port}/v1"
+                client.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+                assert client.recv(12) == b"HTTP/1.1 200"
                 break
             time.sleep(0.05)
     finally:
