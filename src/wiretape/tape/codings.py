@@ -5,14 +5,19 @@ A body cut short keeps what decodes. An encoding that is not known, or whose lib
 
 from __future__ import annotations
 
+import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
+from wiretape.errors import UsageError
+
 GZIP, ZLIB, RAW_DEFLATE = 31, 15, -15
-# A body that decodes to more than both is kept encoded: it was made to fill somebody's memory.
+# A body, tape or file that decodes to more than both is not decoded: it was made to fill the memory.
 MOST_DECODED = 64 * 1024 * 1024  # bytes
 MOST_TIMES = 200  # its encoded size
+MAX_SIZE = "WIRETAPE_MAX_SIZE"  # the environment variable that raises MOST_DECODED
 _STEP = 1024 * 1024  # decoded bytes at a time
 _INPUT = 1024  # bytes at a time for a decoder that knows no limit
 
@@ -206,9 +211,34 @@ def steps(decoder: Decoder, data: bytes) -> Iterator[bytes]:
         yield piece
 
 
+def most_decoded(encoded: int) -> int:
+    """How many bytes so many encoded bytes may decode to."""
+    try:
+        floor = size_in_bytes(os.environ.get(MAX_SIZE, ""))
+    except UsageError:
+        floor = MOST_DECODED
+    return max(floor, MOST_TIMES * encoded)
+
+
+def size_in_bytes(text: str) -> int:
+    """`500m`, `4G`, `4GiB` or a number of bytes. Raises UsageError."""
+    found = re.fullmatch(r"(\d{1,15})\s*([kmgt]?)(?:i?b)?", text.strip().lower())
+    if found is None:
+        raise UsageError(f"{text!r} is not a size; write it like 500m or 4g")
+    return int(found[1]) << (10 * " kmgt".index(found[2] or " "))
+
+
+def too_large(limit: int) -> str:
+    """The limit that was exceeded, and how to raise it: the end of a message."""
+    return (
+        f"more than {limit:,} bytes, {MOST_TIMES} times its own size\n"
+        f"  if its content is genuine, raise the limit: {MAX_SIZE}=4g wiretape …"
+    )
+
+
 def swells(decoded: int, encoded: int) -> bool:
     """Whether a body of such sizes is kept encoded."""
-    return decoded > MOST_DECODED and decoded > MOST_TIMES * encoded
+    return decoded > MOST_DECODED and decoded > most_decoded(encoded)
 
 
 def kept_encoded(content_encoding: str, data: bytes) -> bool:
