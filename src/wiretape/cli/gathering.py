@@ -50,7 +50,14 @@ def opened(name: str) -> Opened | Unreadable:
     try:
         return link(name, read(name))
     except (WiretapeError, OSError) as error:
-        return Unreadable(name, str(error).removeprefix(f"{name}: "))
+        return Unreadable(name, problem_of(name, error))
+
+
+def problem_of(name: str, error: Exception) -> str:
+    """What is wrong with a tape, without its name and without the steps that mend it."""
+    first = str(error).partition("\n")[0].removeprefix(f"{name}: ")
+    place = first.removeprefix(f"{name}:")
+    return first if place == first else f"line {place}"
 
 
 def one_by_one(names: Sequence[str], use: Callable[[str], T]) -> Iterator[T]:

@@ -65,7 +65,7 @@ def entry(path: Path) -> TapeEntry:
     name, size = str(path), 0
     try:
         size = path.stat().st_size
-        opened = link(name, read(name))
+        opened = link(name, read(name, show=True))
     except (WiretapeError, OSError) as error:
         return TapeEntry(path=name, bytes=size, problem=str(error).removeprefix(f"{name}: "))
     header, run = opened.tape.header, opened.run

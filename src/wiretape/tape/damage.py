@@ -60,4 +60,4 @@ def _next_step(damage: Damage) -> str:
             f"  to keep the calls of both branches: wiretape merge-driver --install && git checkout --merge {name}\n"
             f"  to keep one branch's tape: git checkout --ours {name} (or --theirs); then git add {name}"
         )
-    return "  mend it by hand, or use the rest of the tape with --partial (in Python: partial=True)"
+    return f"  to use the rest: --partial; to remove what is damaged: wiretape redact --partial {damage.path}"

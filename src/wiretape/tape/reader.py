@@ -213,10 +213,9 @@ class Assembly:
             self._take(parse_document(piece.value), piece)
         except ValueError as error:
             number = piece.value.get("exchange") if isinstance(piece.value, dict) else None
-            known = isinstance(number, int)
-            if known and number in self._lost:
-                return []
-            if known and number not in self._open:
+            if isinstance(number, int) and number not in self._open:
+                if number in self._lost:
+                    return []
                 self._lost.add(number)
             return [Damage(self._path, str(error), piece.line)]
         return []
