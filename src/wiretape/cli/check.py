@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wiretape.cli.damaged import partial_option
 from wiretape.errors import TapeError, UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ TOLERANCE = 0.1
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML, too.")
 @click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="Append a Markdown summary, too.")
+@partial_option
 @click.pass_context
 def command(
     ctx: click.Context,

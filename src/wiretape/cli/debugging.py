@@ -26,7 +26,7 @@ def open_debugger(path: str) -> Debugger:
     """A debugger at the start of a tape. Raises TapeError."""
     from wiretape.cli.tapes import open_tape
 
-    return debugger_of(open_tape(path))
+    return debugger_of(open_tape(path, show=True))
 
 
 def debugger_of(opened: Opened) -> Debugger:
@@ -147,7 +147,7 @@ _STILL_OPEN = ("tool-call-without-result",)  # findings about what has not come 
 def _other_tape(path: str) -> Run:
     from wiretape.cli.tapes import link, read
 
-    opened = link(path, read(path))
+    opened = link(path, read(path, show=True))
     for warning in opened.tape.warnings:
         print(f"wiretape: warning: {warning}", file=sys.stderr)
     return opened.run

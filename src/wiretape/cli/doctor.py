@@ -48,7 +48,7 @@ def _tape(path: str) -> DoctorReport:
     from wiretape.cli.tapes import link, read
     from wiretape.views.doctor_view import DoctorReport
 
-    opened = link(path, read(path))
+    opened = link(path, read(path, show=True))
     return DoctorReport(checks=tuple(tape_checks(path, opened.tape, opened.run)))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import partial_option
 from wiretape.cli.editing import OUT_IS_OUTPUT
 from wiretape.errors import TapeUnwritable
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 )
 @click.option("-o", "--output", "out", required=True, metavar="FILE", help="The file to write; - is standard output.")
 @click.option("--force", is_flag=True, help="Replace the file at --output.")
+@partial_option
 def command(tape: str, out: str, force: bool) -> None:
     """Write a tape for other tools.
 

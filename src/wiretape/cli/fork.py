@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wiretape.cli.damaged import partial_option
 from wiretape.cli.fork_changes import Wish, change_of
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import TapeUnwritable, UsageError
@@ -64,6 +65,7 @@ class Onto:
     "--tools", "tool_file", metavar="FILE.py", help="Run this file's functions for what the tape cannot answer."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@partial_option
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import click
 
 from wiretape import __version__
+from wiretape.cli.damaged import code_of
 from wiretape.cli.streams import open_streams
 from wiretape.errors import WiretapeError
 
@@ -37,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "demo": "Record, replay and explain a small agent, from start to end.",
     "cut": "Write part of a tape as a new tape.",
     "merge": "Write several tapes as one.",
+    "merge-driver": "Merge the tapes of two git branches (git runs this).",
     "redact": "Remove secrets from a tape that is already written.",
     "import": "Make a tape of recordings that other tools made.",
     "export": "Write a tape as HAR.",
@@ -78,12 +80,14 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         try:
-            result: object = super().invoke(ctx)
+            result = code_of(ctx, super().invoke(ctx))
             sys.stdout.flush()  # here, where a closed pipe is still ours to handle
         except OSError as error:
             if _is_closed_pipe(error):
                 raise PipeClosed from error  # click would exit with 1, as if the command had failed
             raise
+        except click.exceptions.Exit as error:
+            raise click.exceptions.Exit(code_of(ctx, error.exit_code)) from None
         return result
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -93,7 +97,7 @@ class LazyGroup(click.Group):
 
 def module_of(name: str) -> str:
     """The module of a command: its name, and a `_` after a word that is Python's."""
-    return f"{name}_" if keyword.iskeyword(name) else name
+    return f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
 
 
 def unknown_command(name: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from wiretape.cli.damaged import partial_option
 from wiretape.cli.record_tape import TapeInPlace, check_tape, new_tape
 from wiretape.cli.streams import ignore_stdout
 from wiretape.errors import UsageError
@@ -115,6 +116,7 @@ def _say_misplaced(cmd: Sequence[str]) -> None:
 @click.option("--tag", is_flag=True, help="Mark each line that CMD prints with the call answered last: [3] text.")
 @click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD, and what the proxy does.")
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
+@partial_option
 @click.pass_context
 def command(ctx: click.Context, /, cmd: tuple[str, ...], tape: Path | None, port: int | None, **asked: object) -> None:
     """Run CMD and record what it sends to models.

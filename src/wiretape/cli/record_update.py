@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import read_whole
 from wiretape.errors import UsageError
 from wiretape.views.call_line import call_line
 from wiretape.views.replay_view import tier_mark
@@ -67,10 +68,8 @@ def update(options: Options, argv: Sequence[str]) -> int:
 
 
 def _old_tape(options: Options) -> Tape:
-    from wiretape.tape.reader import read_tape
-
     assert options.update is not None
-    tape = read_tape(options.update)
+    tape = read_whole(options.update)
     if options.tape != options.update and options.tape.exists() and not options.force:
         raise UsageError(f"{options.tape} exists already, and nothing was recorded; --force replaces it")
     for warning in tape.warnings:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from wiretape.cli.damaged import partial_option, partial_wanted
 from wiretape.cli.editing import OUT_IS_OUTPUT
 
 
@@ -19,6 +20,7 @@ from wiretape.cli.editing import OUT_IS_OUTPUT
     "--pattern", "patterns", multiple=True, metavar="RE", help="Replace what this regular expression matches."
 )
 @click.option("--force", is_flag=True, help="Replace the file at --output.")
+@partial_option
 def command(tape: Path, out: Path | None, patterns: tuple[str, ...], force: bool) -> None:
     """Remove secrets from a tape that is already written.
 
@@ -33,7 +35,7 @@ def command(tape: Path, out: Path | None, patterns: tuple[str, ...], force: bool
     if out is not None:
         refuse_existing(out, force)
     redactor = Redactor([*load_settings(Path.cwd()).redact, *patterns])
-    edited = redact_tape(tape, out or tape, redactor)
+    edited = redact_tape(tape, out or tape, redactor, partial_wanted())
     warn(edited)
     for kind, count in sorted(edited.redacted.items()):
         click.echo(f"{count:>6}  {kind}")

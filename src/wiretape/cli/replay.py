@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import partial_option, read_whole
 from wiretape.cli.streams import ignore_stdout
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import MissError, UsageError
@@ -129,6 +130,7 @@ def _age(ctx: click.Context, option: click.Parameter, given: str | None) -> str 
 @click.option("--report", type=click.Path(path_type=Path), help="Write what happened to this file, as JSON.")
 @click.option("--tag", is_flag=True, help="Mark each line that CMD prints with the call answered last: [3] text.")
 @click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD; strays and other answers, too.")
+@partial_option
 @click.pass_context
 def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
     """Run CMD against recorded answers, offline.
@@ -276,12 +278,11 @@ def session_of(options: Options, argv: Sequence[str]) -> ReplaySession:
     from wiretape.replay.fault_specs import parse_fault
     from wiretape.replay.session import ReplaySession
     from wiretape.replay.values import ReplayOptions, Tier
-    from wiretape.tape.reader import read_tape
 
     faults = tuple(parse_fault(spec) for spec in options.faults)
     settings = load_settings(Path.cwd())
     limit = age_limit(options.max_age or settings.max_age, options.max_age_action or settings.max_age_action)
-    tapes = [read_tape(path) for path in options.tapes]
+    tapes = [read_whole(path) for path in options.tapes]
     for tape in tapes:
         for warning in (*tape.warnings, *limit.check([tape], datetime.now(UTC), _renewal(tape, argv))):
             click.echo(f"wiretape: {warning}", err=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import partial_option
 from wiretape.errors import TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="NEW.tape", help="Live: record what crosses the wire as a new tape.")
 @click.option("--force", is_flag=True, help="Replace NEW.tape if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@partial_option
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import partial_option, read_whole
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import UsageError
 
@@ -61,6 +62,7 @@ class Asked:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Every call, and what is set for CMD.")
 @click.argument("tape", metavar="TAPE [-- CMD...]", type=click.Path(path_type=Path))
+@partial_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -159,9 +161,7 @@ def _record(options: Options, argv: Sequence[str]) -> int:
 
 
 def _read(path: Path) -> Tape:
-    from wiretape.tape.reader import read_tape
-
-    tape = read_tape(path)
+    tape = read_whole(path)
     for warning in tape.warnings:
         click.echo(f"wiretape: {warning}", err=True)
     return tape

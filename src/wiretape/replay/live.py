@@ -13,7 +13,7 @@ from wiretape.replay.echo import Echoes
 from wiretape.replay.index import Probe
 from wiretape.replay.recorded import plain
 from wiretape.replay.values import LiveRequest, address
-from wiretape.tape.codings import CodingError, decoder_for
+from wiretape.tape.codings import CodingError, decode, decoder_for
 from wiretape.tape.sharing import BodyParser
 from wiretape.tape.spelling import NotCarried
 from wiretape.wire.registry import Registry
@@ -28,7 +28,7 @@ def plain_bytes(data: bytes, encoding: str) -> bytes:
     if decoder is None:
         return data
     try:
-        return decoder.feed(data)
+        return decode(decoder, data)
     except CodingError:
         return data
 

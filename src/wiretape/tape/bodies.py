@@ -17,6 +17,7 @@ from wiretape.model.framing import Framer, framer_for, list_framer_for
 from wiretape.model.http import Body, BytesBody, JsonBody, StreamBody, TextBody, dump_json
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape import frames, patch
+from wiretape.tape.codings import most_decoded, too_large
 from wiretape.tape.documents import EventsShape, FramesShape, JsonShape, LikeShape, TextShape, validated
 from wiretape.tape.spelling import NotCarried, loads, spellings
 
@@ -207,8 +208,11 @@ def _like(shape: JsonObject, find: Callable[[str], Base], warn: Callable[[str], 
 
 def _events(shape: JsonObject) -> StreamBody:
     validated(EventsShape, shape)
-    for _ in frames.unpack(shape["events"]):
-        pass  # finds a frame that does not fit now, not when somebody looks
+    size, limit = 0, most_decoded(sum(map(len, shape["events"])))
+    for frame in frames.unpack(shape["events"]):  # a frame that does not fit is found now, not in a later command
+        size += len(frame)
+        if size > limit:
+            raise ValueError(f"body.events: is not read: it unpacks to {too_large(limit)}")
     return _stream(frames.PackedFrames(shape["events"]), shape, binary=False)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,9 +17,11 @@ from typing import Any, TypeAlias
 
 import orjson
 
+from wiretape.errors import TapeError
 from wiretape.model.http import Close, Ended, Headers
 from wiretape.tape.atomic import PRIVATE, Aside, check_in_place, is_in_place, write_all
 from wiretape.tape.codings import CodingError, steps, swells
+from wiretape.tape.damage import Damage
 from wiretape.tape.draft import BodyDraft, Draft, Extent, Extents, MessageDraft
 from wiretape.tape.ending import TAIL, heard_all
 
@@ -26,6 +29,8 @@ VERSION = 1
 _LARGE = 16_384  # bytes of a record from which on copying it counts
 _MOST_AT_ONCE = 4 * 1024 * 1024  # bytes of one read
 _GAP = 4096  # bytes of other exchanges that are read along rather than skipped
+_NUMBERS = re.compile(rb"\d{1,15} \d{1,15}")
+_TORN = re.compile(rb"[a-z-]{0,20}\Z|[a-z-]+ [\d.]*\Z|[a-z-]+ [\d.]+ \d*\Z|[a-z-]+ [\d.]+ \d{1,15} \d{0,15}(\n|\Z)")
 
 
 class Journal:
@@ -250,6 +255,7 @@ class Leftover:
     client: dict[str, str | list[str]] | None = None
     last_at: int = 0
     warnings: list[str] = field(default_factory=list)
+    damage: list[Damage] = field(default_factory=list)
 
     def read(self, extent: Extent) -> bytes:
         return self.data[extent[0] : extent[0] + extent[1]]
@@ -262,17 +268,22 @@ Source: TypeAlias = Journal | Leftover
 
 
 def read_journal(path: Path) -> Leftover | None:
-    """What is in flight, or None if there is no journal. A torn last record costs only itself."""
+    """What is in flight, or None if there is no journal. A torn last record costs only itself.
+
+    Raises TapeError if the file cannot be opened.
+    """
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise TapeError(f"{path}: cannot be read: {error.strerror or error}") from None
     left = Leftover(path, data)
     offset = 0
     while offset < len(data):
         found = _next_record(data, offset)
         if found is None or not _take(left, *found[0]):
-            left.warnings.append(f"{path}: byte {offset}: the last record is cut off; what stood before it is kept")
+            _stop_reading(left, offset, whole_record=found is not None)
             break
         offset = found[1]
     for draft in left.drafts.values():
@@ -292,10 +303,25 @@ def _end_if_whole(left: Leftover, draft: Draft) -> None:
         draft.ended_at = extents[-1][2] if extents else draft.headers_at
 
 
+def _stop_reading(left: Leftover, offset: int, whole_record: bool) -> None:
+    """Note why a journal is read no further: its last record is cut off, or a record inside it is damaged."""
+    rest = left.data[offset:].rstrip(b"\0")  # a crash may leave NULs behind the end
+    if not rest or (not whole_record and _TORN.match(rest) and len(rest) <= _longest(rest)):
+        left.warnings.append(f"{left.path}: byte {offset}: the last record is cut off; what stood before it is kept")
+    else:
+        left.damage.append(Damage(left.path, f"the record at byte {offset} cannot be read, nor what follows it"))
+
+
+def _longest(record: bytes) -> int:
+    """How many bytes a record that begins like this may have, if its end is missing."""
+    head, newline, _ = record.partition(b"\n")
+    return len(head) + 1 + int(head.split(b" ")[3]) if newline else len(record)
+
+
 def _next_record(data: bytes, offset: int) -> tuple[tuple[bytes, bytes, Extent], int] | None:
     line_end = data.find(b"\n", offset, offset + 200)
     parts = data[offset:line_end].split(b" ") if line_end >= 0 else []
-    if len(parts) != 4 or not (parts[2].isdigit() and parts[3].isdigit()):
+    if len(parts) != 4 or not _NUMBERS.fullmatch(parts[2] + b" " + parts[3]):
         return None
     start, length = line_end + 1, int(parts[3])
     if data[start + length : start + length + 1] != b"\n":

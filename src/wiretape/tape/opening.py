@@ -12,6 +12,7 @@ import orjson
 from wiretape.errors import NotATape, TapeError, TapeUnwritable
 from wiretape.model.http import Ended
 from wiretape.tape.atomic import private
+from wiretape.tape.damage import refuse
 from wiretape.tape.documents import Header
 from wiretape.tape.journal import Journal, Leftover, read_journal
 from wiretape.tape.reader import Assembly, parse_header
@@ -90,6 +91,7 @@ def _check_is_tape(file: TapeFile) -> None:
 
 def _continue(file: TapeFile, left: Leftover | None, redactor: Redactor, warnings: list[str]) -> tuple[Header, int]:
     """Mend what a crash left: cut a torn last document off, fold the journal in. Returns header and last number."""
+    refuse(left.damage if left else ())
     text = b"" if file.empty else read_text(file.path)
     pieces, torn = split_documents(text, file.path) if text.strip() else ([], None)
     raw_header = pieces[0].value if pieces else left.header if left else None

@@ -14,10 +14,12 @@ from typing import Any
 
 from wiretape.errors import TapeError, TapeUnwritable
 from wiretape.tape.atomic import SHARED, Aside, check_in_place, is_in_place, lock, sync, write_all
-from wiretape.tape.codings import zstd_library
+from wiretape.tape.codings import most_decoded, too_large, zstd_library
+from wiretape.tape.damage import Damage, refuse
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _CHUNK = 1024 * 1024  # bytes of one read
+_STEP = 1024 * 1024  # decompressed bytes at a time
 _ZSTD_LEVEL = 9
 _ZSTD_LAST_BLOCK = b"\x01\x00\x00"  # an empty last block: ends a frame that was cut at a block
 
@@ -41,7 +43,14 @@ def free_name(path: Path) -> Path:
 
 
 def read_text(path: Path) -> bytes:
-    """The text of a tape. A compressed one that was cut gives what decodes."""
+    """The text of a tape. A compressed one that was cut gives what decodes. Raises TapeError, TapeDamaged included."""
+    text, damage = readable_text(path)
+    refuse(damage)
+    return text
+
+
+def readable_text(path: Path) -> tuple[bytes, tuple[Damage, ...]]:
+    """The text of a tape as far as it can be read, and what is damaged behind that. Raises TapeError."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -50,7 +59,7 @@ def read_text(path: Path) -> bytes:
         raise TapeError(f"{path}: is a directory, not a tape; wiretape ls {path} lists the tapes in it") from None
     except OSError as error:
         raise TapeError(f"{path}: cannot be read: {error.strerror or error}") from None
-    return _decompressed(data, path) if is_compressed(path) else data
+    return _decompressed(data, path) if is_compressed(path) else (data, ())
 
 
 def _zstd(path: Path) -> Any:
@@ -60,19 +69,26 @@ def _zstd(path: Path) -> Any:
     return library
 
 
-def _decompressed(data: bytes, path: Path) -> bytes:
+def _decompressed(data: bytes, path: Path) -> tuple[bytes, tuple[Damage, ...]]:
     library = _zstd(path)
     pieces: list[bytes] = []
+    size, limit = 0, most_decoded(len(data))
     while data:
         decompressor = library.ZstdDecompressor()
-        try:
-            pieces.append(decompressor.decompress(data))
-        except library.ZstdError as error:
-            if not pieces:
-                raise TapeError(f"{path}: cannot be decompressed: {error}") from None
-            break  # damaged behind what was read: the reader says what is missing
+        while not decompressor.eof and (data or not decompressor.needs_input):
+            try:
+                pieces.append(decompressor.decompress(data, _STEP))
+            except library.ZstdError as error:
+                if not pieces:
+                    raise TapeError(f"{path}: cannot be decompressed: {error}") from None
+                reason = f"cannot be decompressed behind byte {size:,} of its text: {error}"
+                return b"".join(pieces), (Damage(path, reason),)
+            data = b""
+            size += len(pieces[-1])
+            if size > limit:
+                raise TapeError(f"{path}: is not read: it decompresses to {too_large(limit)}")
         data = decompressor.unused_data if decompressor.eof else b""
-    return b"".join(pieces)
+    return b"".join(pieces), ()
 
 
 def stored(path: Path, text: Iterable[bytes]) -> Iterator[bytes]:
