@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from wiretape.model.framing import Framer
 from wiretape.model.http import Close, Ended, Headers, Sender
 from wiretape.tape.codings import Decoder
+from wiretape.tape.redaction import Regions
 from wiretape.tape.repeats import Searched
 
 Extent = tuple[int, int, int]  # offset in the journal, length, when
@@ -60,6 +61,7 @@ class BodyDraft:
     length: int | None = None  # of a response on the wire, if its head states it
     received: int = 0  # bytes of a response on the wire
     whole: bool = False  # all bytes of a response are in the journal
+    regions: Regions = field(default_factory=Regions)  # of the text so far
     searched: Searched | None = None  # for requests: what was searched for secrets in an earlier one
 
     @property
@@ -70,6 +72,7 @@ class BodyDraft:
         self.extents.clear()
         self.encoded.clear()
         self.began.clear()
+        self.regions = Regions()
 
 
 @dataclass(slots=True)

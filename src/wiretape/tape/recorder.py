@@ -316,9 +316,11 @@ class Recorder:
         return b"".join(self._redactor.frames(frames)[0])
 
     def _clean(self, body: BodyDraft, data: bytes) -> bytes:
+        body.regions.add(data)
         if body.searched is None or body.searched.version is not self._redactor.search():
-            return self._redactor.data(data)
-        return body.searched.clean(data, self._redactor.data)
+            return self._redactor.data(data, body.regions)
+        # A part of the data is searched by itself: what is found there is looked at with all that stands before.
+        return body.searched.clean(data, lambda part: self._redactor.data(part, body.regions if part is data else None))
 
     def _append(self, draft: Draft, body: BodyDraft, kind: bytes, at: int, data: bytes) -> None:
         if not data:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from wiretape.model.http import Body, BytesBody, Exchange, Headers, JsonBody, StreamBody, TextBody
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.edit import learn_heads
-from wiretape.tape.redact import Redactor
-from wiretape.tape.redact_learned import worth_learning
+from wiretape.tape.redaction import Redactor, worth_learning
 
 _NO_SECRET = "header"  # a header that a recorder would not have kept: nothing says that it is a secret
 _PARTS = re.compile(r"[\s;,=:]+")

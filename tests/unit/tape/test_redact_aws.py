@@ -16,7 +16,7 @@ from wiretape.model.http import Ended, StreamBody
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
 from wiretape.tape.redact import Redactor
-from wiretape.tape.redact_aws import opened
+from wiretape.tape.redaction.aws import opened
 
 SECRET = "zX81-plain-Credential-77-without-shape"
 HEAD = b"\x0b:event-type\x07\x00\x05chunk"

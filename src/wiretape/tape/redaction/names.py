@@ -106,17 +106,43 @@ class Member(Enum):
     OPAQUE = "provider state or media: bytes that only their maker reads"
 
 
-_SECRET_ENDS = _words(
+_ENDS = tuple(
+    _words(
+        """
+        apikey authorization authorizationtoken accesstoken refreshtoken idtoken authtoken bearertoken sessiontoken
+        securitytoken apitoken usertoken bottoken oauthtoken personalaccesstoken githubtoken gitlabtoken hftoken
+        jwttoken secret secretkey secretaccesskey accesskey accesskeyid privatekey signingkey encryptionkey masterkey
+        servicekey subscriptionkey accountkey password passwd passphrase setcookie clientassertion
+        """
+    )
+)
+_SECRETS = _words("cookie pwd jwt mcpsessionid chatgptaccountid dbpass userpass")
+_MAYBE = _words("token auth credential bearer pass sessionkey creds userpwd dbpwd basicauth npmauth")
+# Tokens of pages, of texts and of designs.
+_NO_TOKENS = tuple(
+    _words(
+        """
+        pagetoken nexttoken continuationtoken synctoken progresstoken cursortoken paginationtoken resumetoken
+        startingtoken changetoken skiptoken canceltoken cancellationtoken padtoken eostoken bostoken unktoken masktoken
+        septoken clstoken specialtoken endtoken starttoken stoptoken csstoken designtoken colortoken inputtoken
+        outputtoken prompttoken completiontoken cachedtoken reasoningtoken totaltoken thinkingtoken texttoken
+        audiotoken imagetoken maxtoken mintoken numtoken cachetoken newtoken budgettoken counttoken
+        """
+    )
+)
+# What stands before `key` where that is a credential, beside the names above: `STRIPE_KEY` counts, too.
+_KEYS = _words(
     """
-    apikey authorization authorizationtoken accesstoken refreshtoken idtoken authtoken bearertoken sessiontoken
-    securitytoken apitoken usertoken bottoken oauthtoken personalaccesstoken githubtoken gitlabtoken hftoken jwttoken
-    secret secretkey secretaccesskey accesskey accesskeyid privatekey signingkey encryptionkey masterkey servicekey
-    subscriptionkey accountkey password passwd passphrase setcookie clientassertion
+    auth client app admin deploy ssh gpg storage shared webhook license openai anthropic azure stripe gemini google groq
+    mistral deepseek cohere aws sendgrid twilio huggingface together replicate openrouter perplexity xai
     """
 )
-_ENDS = tuple(_SECRET_ENDS)
-_SECRETS = frozenset({*_SECRET_ENDS, "cookie", "cookies", "pwd", "jwt", "mcpsessionid", "chatgptaccountid"})
-_MAYBE = frozenset({"token", "auth", "credential", "credentials", "bearer", "pass", "apitokens", "sessionkey"})
+_NO_KEYS = _words(
+    """
+    primary foreign sort partition public cache idempotency routing object row parent index group unique dedupe range
+    hash lookup registry hot
+    """
+)
 # Provider state that ends like a credential and must come back as it was given.
 _OPAQUE = _words(
     """
@@ -126,22 +152,38 @@ _OPAQUE = _words(
 )
 _LINKS = frozenset({"id", "ids", "uuid", "guid", "ref", "parent", "progresstoken", "nextpagetoken", "pagetoken"})
 _FOLD = re.compile(r"[^a-z0-9]+")
+_LAST_WORDS = re.compile(r"([A-Z]?[a-z]+|[A-Z]+)[_.-]?([Kk]ey|KEY)s?\Z")
 
 
 @lru_cache(8192)
 def member(name: str) -> Member:
-    """What a JSON member's name says about its value, however it is spelled (`api_key`, `apiKey`, `API-Key`)."""
+    """What a member's name says about its value, however it is spelled (`api_key`, `apiKey`, `API-Key`, `apiKeys`)."""
     if len(name) > 64:
         return Member.PLAIN
     folded = _FOLD.sub("", name.lower())
     if folded in _OPAQUE:
         return Member.OPAQUE
-    if folded in _SECRETS or (folded.endswith(_ENDS) and not folded.startswith(("max", "num", "min"))):
-        return Member.SECRET
-    if folded in _MAYBE:
-        return Member.MAYBE
+    says = _credential(folded, name)
+    if says is Member.PLAIN and folded.endswith("s"):
+        says = _credential(folded[:-1], name)
+    if says is not Member.PLAIN:
+        return says
     if folded in _LINKS or name.endswith(("_id", "-id", "Id", "ID", "_ids", "Ids")):
         return Member.LINK
+    return Member.PLAIN
+
+
+def _credential(folded: str, name: str) -> Member:
+    if folded.startswith(("max", "num", "min")):
+        return Member.PLAIN
+    if folded in _SECRETS or folded.endswith(_ENDS):
+        return Member.SECRET
+    if folded in _MAYBE or (folded.endswith("token") and not folded.endswith(_NO_TOKENS)):
+        return Member.MAYBE
+    if folded.endswith("key") and (words := _LAST_WORDS.search(name)):
+        before = words[1].lower()
+        if before in _KEYS or (name.isupper() and before not in _NO_KEYS):
+            return Member.MAYBE
     return Member.PLAIN
 
 

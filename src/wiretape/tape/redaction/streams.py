@@ -17,18 +17,21 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import orjson
 
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.tape import redact_aws
-from wiretape.tape.redact_forms import Forms, Leaf
-from wiretape.tape.redact_json import is_secret
-from wiretape.tape.redact_members import Span, kind_of
-from wiretape.tape.redact_names import Member, member
-from wiretape.tape.redact_search import Care, Search, care_for
+from wiretape.tape.redaction import aws
+from wiretape.tape.redaction.arguments import holds_arguments
+from wiretape.tape.redaction.assignments import kind_of
+from wiretape.tape.redaction.frame_forms import Forms, Leaf
+from wiretape.tape.redaction.json_values import is_secret
+from wiretape.tape.redaction.names import Member, member
+from wiretape.tape.redaction.search import Care, Search, care_for
+from wiretape.tape.redaction.spans import Span
 
 if TYPE_CHECKING:
-    from wiretape.tape.redact import Redactor
+    from wiretape.tape.redaction.redactor import Redactor
 
 Place: TypeAlias = tuple[str | int, ...]
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+_MOST_PASSES = 8
 # Deltas of several things may be interleaved: these members tell them apart.
 _NUMBERS = frozenset({"index", "output_index", "content_index", "summary_index", "contentBlockIndex"})
 
@@ -38,6 +41,7 @@ class Channel:
     """All strings at one place."""
 
     name: str
+    written: bool  # by a model, as a tool's arguments
     leaves: list[Leaf] = field(default_factory=list)
 
 
@@ -54,10 +58,11 @@ def redact_frames(redactor: Redactor, frames: Sequence[bytes]) -> tuple[Sequence
     whole = b"".join(frames)
     if redactor.known_clean(whole, "frames"):
         return frames, ()
+    search = redactor.search()
     made = _Stream(redactor, list(frames)).redacted()
     rewritten = tuple(i for i, (a, b) in enumerate(zip(made, frames, strict=True)) if a != b)
     if not rewritten:
-        redactor.remember_clean(whole, "frames")
+        redactor.remember_clean(whole, "frames", search)
         return frames, ()
     return made, rewritten
 
@@ -69,7 +74,7 @@ class _Stream:
         self._redactor = redactor
         self._frames = frames
         self._payloads: dict[int, Payload] = {}
-        self._sealed: dict[int, redact_aws.Message] = {}
+        self._sealed: dict[int, aws.Message] = {}
         self._channels: dict[Place, Channel] = {}
         self._new: dict[int, dict[int, str]] = {}  # frame -> ordinal -> new text; ordinal -1: the payload is plain text
         self._clean_rests: set[str] = set()
@@ -82,17 +87,17 @@ class _Stream:
         self._learn()
         search = self._redactor.search()
         self._redact_channels(search)
-        while search is not self._redactor.search():  # again if more is known now
+        if search is not self._redactor.search():  # once more: what was found in one text may stand in another
             search = self._redactor.search()
             self._redact_channels(search)
         made = [self._rewritten(i) if i in self._new and i in self._payloads else f for i, f in enumerate(self._frames)]
-        known = search.knows(b"".join(made))
+        known = self._redactor.knows(b"".join(made).decode("utf-8", "surrogateescape"))
         return [self._rest(i, frame, search, known) for i, frame in enumerate(made)]
 
     # Reading
 
     def _read(self, i: int, frame: bytes) -> None:
-        message = redact_aws.opened(frame)
+        message = aws.opened(frame)
         if message is not None:
             self._sealed[i] = message
             payload: Payload | None = Payload(message.text, 0, len(message.text))
@@ -107,13 +112,13 @@ class _Stream:
         try:
             value = orjson.loads(body)
         except (orjson.JSONDecodeError, UnicodeEncodeError):
-            self._channel(("",), "").append(Leaf(i, -1, body))
+            self._channel(("",), "", False).append(Leaf(i, -1, body))
             return
         root = (value["type"],) if isinstance(value, dict) and isinstance(value.get("type"), str) else ()
         value = value if isinstance(value, dict | list) else [value]
         self._noted = []
         try:
-            whole = self._walk(i, value, root, "", 0) == _strings_in(body)
+            whole = self._walk(i, value, root, "", 0, False) == _strings_in(body)
         except RecursionError:
             whole = False
         if not whole:  # too deep, or a name stands twice and what the first one says is lost: search the frame as text
@@ -128,39 +133,41 @@ class _Stream:
         leaves = self._channels[(*root, *_numbers(value), "type")].leaves
         return next((i, value["type"]) for i, (_, noted) in enumerate(self._noted) if noted is leaves)
 
-    def _walk(self, frame: int, value: Json, place: Place, name: str, ordinal: int) -> int:
+    def _walk(self, frame: int, value: Json, place: Place, name: str, ordinal: int, written: bool) -> int:
         """Note the strings in a dict or list, from the `ordinal`-th on; returns the number of the next string."""
         if isinstance(value, list):
             for i, part in enumerate(value):
-                ordinal = self._part(frame, part, (*place, i), name, ordinal)
+                ordinal = self._part(frame, part, (*place, i), name, ordinal, written)
             return ordinal
         if not _NUMBERS.isdisjoint(value):
             place = (*place, *_numbers(value))
         for key, part in value.items():
-            ordinal = self._part(frame, part, (*place, key), key, ordinal + 1)
+            inside = written or (not self._redactor.tool_arguments and holds_arguments(value, key))
+            ordinal = self._part(frame, part, (*place, key), key, ordinal + 1, inside)
         return ordinal
 
-    def _part(self, frame: int, part: Json, place: Place, name: str, ordinal: int) -> int:
+    def _part(self, frame: int, part: Json, place: Place, name: str, ordinal: int, written: bool) -> int:
         if isinstance(part, str):
-            channel = self._channel(place, name)
+            channel = self._channel(place, name, written)
             channel.append(Leaf(frame, ordinal, part))
             self._noted.append((ordinal, channel))
             return ordinal + 1
         if isinstance(part, dict | list):
-            return self._walk(frame, part, place, name, ordinal)
+            return self._walk(frame, part, place, name, ordinal, written)
         return ordinal
 
-    def _channel(self, place: Place, name: str) -> list[Leaf]:
+    def _channel(self, place: Place, name: str, written: bool) -> list[Leaf]:
         channel = self._channels.get(place)
         if channel is None:
-            channel = self._channels[place] = Channel(name)
+            channel = self._channels[place] = Channel(name, written)
         return channel.leaves
 
     def _learn(self) -> None:
         for channel in self._channels.values():
-            for leaf in channel.leaves if member(channel.name) in (Member.SECRET, Member.MAYBE) else ():
-                if is_secret(channel.name, leaf.text):
-                    self._redactor.learn_value(leaf.text, kind_of(channel.name))
+            if not channel.written and member(channel.name) in (Member.SECRET, Member.MAYBE):
+                for leaf in channel.leaves:
+                    if is_secret(channel.name, leaf.text):
+                        self._redactor.learn_named(leaf.text, kind_of(channel.name))
 
     # Searching
 
@@ -175,20 +182,29 @@ class _Stream:
             made: dict[str, str] = {}  # not parts of one text, each stands for itself
             for leaf in leaves:
                 if leaf.text not in made:
-                    made[leaf.text] = self._alone(leaf.text, channel.name, search)
+                    made[leaf.text] = self._alone(leaf.text, channel, search)
                 self._note(leaf, made[leaf.text])
             return
-        care = Care.KNOWN if says is Member.OPAQUE else Care.ALL
+        care = Care.KNOWN if says is Member.OPAQUE else Care.WRITTEN if channel.written else Care.ALL
         texts = [leaf.text for leaf in leaves]
-        while spans := search.spans("".join(texts), care):
+        if care is Care.WRITTEN:
+            self._redactor.note_named("".join(texts), search)
+        for _ in range(_MOST_PASSES):
+            spans = search.spans("".join(texts), care)
+            if not spans:
+                break
             texts = _cut(texts, spans, self._redactor)
+            care = min(care, Care.WRITTEN)
         for leaf, text in zip(leaves, texts, strict=True):
             self._note(leaf, text)
 
-    def _alone(self, text: str, name: str, search: Search) -> str:
-        if is_secret(name, text):
-            return self._redactor.placeholder(text, kind_of(name))
-        return self._redactor.redacted(text, search, care_for(member(name), text))
+    def _alone(self, text: str, channel: Channel, search: Search) -> str:
+        care = care_for(member(channel.name), text)
+        if is_secret(channel.name, text):
+            if not channel.written:
+                return self._redactor.placeholder(text, kind_of(channel.name))
+            self._redactor.note_written(channel.name, text)
+        return self._redactor.redacted(text, search, min(care, Care.WRITTEN) if channel.written else care)
 
     def _note(self, leaf: Leaf, text: str) -> None:
         if text != leaf.text:
@@ -226,7 +242,7 @@ class _Stream:
         return frame if clean is text else clean.encode("utf-8", "surrogateescape")
 
     def _sealed_rest(self, frame: bytes, search: Search) -> bytes:
-        message = redact_aws.opened(frame)
+        message = aws.opened(frame)
         if message is None:
             return frame
         clean = self._redactor.redacted(message.text, search, Care.KNOWN)
@@ -268,8 +284,7 @@ def _cut(texts: list[str], spans: Sequence[Span], redactor: Redactor) -> list[st
     at = 0
     for span in spans:
         _spread(texts, ends, pieces, at, span.start)
-        pieces[bisect_right(ends, span.start)].append(redactor.placeholder(span.secret, span.kind))
-        redactor.learn_found(span)
+        pieces[bisect_right(ends, span.start)].append(redactor.replacement(span, ""))
         at = span.end
     _spread(texts, ends, pieces, at, ends[-1])
     return ["".join(parts) for parts in pieces]

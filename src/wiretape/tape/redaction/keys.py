@@ -1,0 +1,298 @@
+"""Finds what has the shape of a key, wherever it stands: the prefixes of providers, JWTs, private keys, webhooks.
+
+Most prefixes end with `-` or `_`. One regular expression finds all runs of characters that contain one of these marks;
+the word before the first mark is looked up in a table, and only then a rule is tried. Prefixes without a mark are
+searched as literals, which costs next to nothing. Each run is looked at once: what failed in it is not tried again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from wiretape.tape.redaction.evidence import is_dummy, looks_random
+from wiretape.tape.redaction.spans import Rank, Span
+
+# The keys of model providers and of what agents use beside them: the fixed text, what follows it, the kind.
+_OWN = r"""
+sk- (?:ant|proj|or|svcacct|admin|None)-[A-Za-z0-9_-]{16,} api-key
+sk- [A-Za-z0-9_-]{16,} api-key?
+sk_ (?:live|test|prod)_[A-Za-z0-9]{10,} api-key
+rk_ (?:live|test|prod)_[A-Za-z0-9]{10,} api-key
+csk- [A-Za-z0-9]{40,} api-key
+AIza [A-Za-z0-9_-]{35} google-api-key
+ya29. [A-Za-z0-9_-]{20,} google-token
+GOCSPX- [A-Za-z0-9_-]{20,} google-secret
+AKIA [A-Z0-9]{16} aws-key-id
+ASIA [A-Z0-9]{16} aws-key-id
+ghp_ [A-Za-z0-9]{30,} github-token
+gho_ [A-Za-z0-9]{30,} github-token
+ghu_ [A-Za-z0-9]{30,} github-token
+ghs_ [A-Za-z0-9]{30,} github-token
+ghr_ [A-Za-z0-9]{30,} github-token
+github_pat_ [A-Za-z0-9_]{22,} github-token
+glpat- [A-Za-z0-9_-]{20,} gitlab-token
+xoxa- [A-Za-z0-9-]{10,} slack-token?
+xoxb- [A-Za-z0-9-]{10,} slack-token?
+xoxe- [A-Za-z0-9-]{10,} slack-token?
+xoxo- [A-Za-z0-9-]{10,} slack-token?
+xoxp- [A-Za-z0-9-]{10,} slack-token?
+xoxr- [A-Za-z0-9-]{10,} slack-token?
+xoxs- [A-Za-z0-9-]{10,} slack-token?
+hf_ [A-Za-z0-9]{30,} huggingface-token
+gsk_ [A-Za-z0-9]{20,} groq-key?
+xai- [A-Za-z0-9]{40,} xai-key
+pplx- [A-Za-z0-9]{32,} perplexity-key
+nvapi- [A-Za-z0-9_-]{40,} nvidia-key
+npm_ [A-Za-z0-9]{36} npm-token?
+lsv2_ (?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10} langsmith-key
+r8_ [A-Za-z0-9]{37} replicate-key
+tgp_v1_ [A-Za-z0-9_-]{40,} together-key
+tvly- (?:dev-|prod-)?[A-Za-z0-9]{24,} tavily-key
+pcsk_ [A-Za-z0-9_]{50,} pinecone-key
+jina_ [A-Za-z0-9_-]{50,} jina-key
+fc- [a-f0-9]{32} firecrawl-key
+dckr_pat_ [A-Za-z0-9_-]{20,} docker-token
+tskey- [a-z]{3,10}-[A-Za-z0-9]{8,}-[A-Za-z0-9]{16,} tailscale-key
+sbp_ [a-f0-9]{40} supabase-key
+sb_secret_ [A-Za-z0-9_-]{20,} supabase-key
+whsec_ [A-Za-z0-9+/=]{24,} webhook-secret
+figd_ [A-Za-z0-9_-]{35,} figma-token
+e2b_ [a-f0-9]{40} e2b-key
+secret_ [A-Za-z0-9]{43} notion-key
+re_ [A-Za-z0-9]{8}_[A-Za-z0-9]{20,} resend-key?
+"""
+_ALNUM = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_RUN = re.compile(r"[-_][A-Za-z0-9_-]{6,}")
+_RUN_REST = re.compile(r"[A-Za-z0-9_-]*")
+_LONGEST_WORD = 24
+# What ends with a letter or digit and yet is no word: an escape in a URL or a string, a terminal's color.
+_ESCAPES = re.compile(r"%[0-9A-Fa-f]{2}|\\+u[0-9A-Fa-f]{4}|\\+x[0-9A-Fa-f]{2}|\\+[A-Za-z]|\[[0-9;]{0,12}m")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of key: the fixed text that it begins with, and what follows."""
+
+    literal: str
+    rest: str
+    kind: str
+    unsure: bool  # words may begin so, too: what follows must look random
+
+    def match(self, text: str, at: int) -> re.Match[str] | None:
+        found = _compiled(self.literal, self.rest).match(text, at)
+        return found if found and self._counts(found[0]) else None
+
+    def _counts(self, key: str) -> bool:
+        if is_dummy(key):
+            return False
+        rest = key[len(self.literal) :]
+        return (
+            looks_random(rest) if self.unsure else any(map(str.isdigit, rest)) or not (rest.islower() or rest.isupper())
+        )
+
+
+@lru_cache(512)
+def _compiled(literal: str, rest: str) -> re.Pattern[str]:
+    """Compiled when it is first needed: a program meets few of these keys."""
+    tail = "" if rest.endswith((",}", "}={0,3}", "}={0,2}")) else "(?![A-Za-z0-9])"
+    return re.compile(re.escape(literal) + rest + tail)
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """All rules: our own ones first, then those of gitleaks."""
+    vendored = Path(__file__).with_name("gitleaks.txt").read_text(encoding="utf-8")
+    lines = [line.split(" ") for line in (_OWN + vendored).splitlines() if line and not line.startswith("#")]
+    return tuple(Rule(literal, rest, kind.rstrip("?"), kind.endswith("?")) for literal, rest, kind in lines)
+
+
+@cache
+def _by_word() -> dict[str, tuple[Rule, ...]]:
+    """The rules whose fixed text has a mark, by the word before it."""
+    made: dict[str, tuple[Rule, ...]] = {}
+    for rule in rules():
+        word = re.split("[-_]", rule.literal)[0]
+        if word != rule.literal and word.isalnum():
+            made[word] = (*made.get(word, ()), rule)
+    return made
+
+
+@cache
+def _literals() -> tuple[Rule, ...]:
+    return tuple(rule for rule in rules() if rule not in _by_word().get(re.split("[-_]", rule.literal)[0], ()))
+
+
+def find_keys(text: str) -> Iterator[Span]:
+    """Keys with a provider's prefix, JWTs and private keys."""
+    by_word = _by_word()
+    for run in _RUN.finditer(text):
+        for word, start in _words_before(text, run.start(), run.end()):
+            for rule in by_word.get(word, ()):
+                if found := rule.match(text, start):
+                    yield Span(start, found.end(), rule.kind, found[0], Rank.KEY)
+                    break
+    for rule in _literals():
+        if rule.literal in text:
+            yield from _find_literal(text, rule)
+    for literal, find in _SHAPES:
+        if literal in text:
+            yield from find(text)
+
+
+def _words_before(text: str, mark: int, end: int) -> Iterator[tuple[str, int]]:
+    """The words at the beginning of a run whose first mark stands at `mark`, and where they start."""
+    begin = mark
+    if mark and text[mark - 1] in _ALNUM:
+        before = text[max(0, mark - _LONGEST_WORD) : mark]
+        begin = (
+            mark - len(before) + len(before.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"))
+        )
+        if mark - begin == _LONGEST_WORD:
+            return
+    while begin < end and text[begin] in "-_":
+        begin += 1
+    stop = begin
+    while stop < end and text[stop] in _ALNUM and stop - begin < _LONGEST_WORD:
+        stop += 1
+    yield text[begin:stop], begin
+    if begin and text[begin - 1] in "\\%[;u" and (start := _behind_escape(text, begin, stop)):
+        yield text[start:stop], start
+
+
+def _behind_escape(text: str, begin: int, end: int) -> int:
+    """Where a word starts whose first letters belong to an escape before it; 0 if there is none."""
+    if text[begin - 1] == "u":
+        return 0
+    around = max(0, begin - 14)
+    for escape in _ESCAPES.finditer(text, around, end):
+        if escape.start() < begin < escape.end():
+            return escape.end()
+    return 0
+
+
+def in_word(text: str, start: int) -> bool:
+    """Whether what starts here goes on with a longer word, as in `task-…`: then it is no key.
+
+    Words are made of letters, digits, `_` and `-`. Whatever else stands before a key (`=` of an assignment, `/` of a
+    path, `+` of a form) parts it from what came before; so does `_` or `-` that no word stands before (`_sk-…_`).
+    """
+    least = max(0, start - 64)
+    while start > least and text[start - 1] in "_-":
+        start -= 1
+    if start == 0 or text[start - 1] not in _ALNUM:
+        return False
+    around = max(0, start - 16)
+    return not any(escape.end() == start for escape in _ESCAPES.finditer(text, around, start))
+
+
+def _find_literal(text: str, rule: Rule) -> Iterator[Span]:
+    at = text.find(rule.literal)
+    while at >= 0:
+        end = _run_end(text, at + len(rule.literal))
+        if not in_word(text, at) and (found := rule.match(text, at)):
+            yield Span(at, found.end(), rule.kind, found[0], Rank.KEY)
+            end = max(end, found.end())
+        at = text.find(rule.literal, end)
+
+
+def _run_end(text: str, at: int) -> int:
+    match = _RUN_REST.match(text, at)
+    return match.end() if match else at
+
+
+_JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")
+
+
+def _find_jwts(text: str) -> Iterator[Span]:
+    at = text.find("eyJ")
+    while at >= 0:
+        found = None if in_word(text, at) else _JWT.match(text, at)
+        if found and not is_dummy(found[0]):
+            yield Span(at, found.end(), "jwt", found[0], Rank.KEY)
+        at = text.find("eyJ", found.end() if found else _run_end(text, at))
+
+
+_PEM = "-----BEGIN "
+_PEM_HEAD = re.compile(r"-----BEGIN [A-Z0-9 ]{0,60}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,60}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_BODY = re.compile(r"(?:\s|\\+[nr])*+[A-Za-z0-9+/=]{32}(?:[A-Za-z0-9+/=\r\n]|\\+[nr])*+")  # the end is cut off
+_LONGEST_PEM = 16_384
+
+
+def _find_private_keys(text: str) -> Iterator[Span]:
+    at, closes = text.find(_PEM), -1
+    while at >= 0:
+        head = _PEM_HEAD.match(text, at)
+        end = at + len(_PEM)
+        if head:
+            if 0 <= closes < head.end() or closes == -1:
+                closes = text.find("-----END ", head.end()) % (len(text) + 1)  # the text's end, if there is none
+            close = _PEM_END.match(text, closes) if closes - at <= _LONGEST_PEM else None
+            again = text.find(_PEM, head.end(), closes)
+            body = close if close and again < 0 else _PEM_BODY.match(text, head.end())
+            if body:
+                yield Span(at, body.end(), "private-key", text[at : body.end()], Rank.KEY)
+                end = body.end()
+        at = text.find(_PEM, end)
+
+
+_TELEGRAM = re.compile(r":AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])")
+
+
+def _find_telegram(text: str) -> Iterator[Span]:
+    """A bot's token: a number, a colon, 35 characters."""
+    for found in _TELEGRAM.finditer(text):
+        before = text[max(0, found.start() - 16) : found.start()]
+        digits = len(before) - len(before.rstrip("0123456789"))
+        if 5 <= digits < 16:
+            start = found.start() - digits
+            yield Span(start, found.end(), "telegram-token", text[start : found.end()], Rank.KEY)
+
+
+_AZURE = re.compile(r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])")
+
+
+def _find_azure(text: str) -> Iterator[Span]:
+    """A client secret of Azure AD: `Q~` stands at its fifth character."""
+    at = text.find("Q~")
+    while at >= 0:
+        found = _AZURE.match(text, at - 4) if at >= 4 and not in_word(text, at - 4) else None
+        if found:
+            yield Span(found.start(), found.end(), "azure-client-secret", found[0], Rank.KEY)
+        at = text.find("Q~", found.end() if found else at + 2)
+
+
+_WEBHOOKS = (
+    ("hooks.slack.com/", re.compile(r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{20,120})")),
+    ("/api/webhooks/", re.compile(r"/api/webhooks/[0-9]{10,24}/([A-Za-z0-9_-]{40,120})")),
+    (".webhook.office.com/", re.compile(r"\.webhook\.office\.com/webhookb2/([A-Za-z0-9@/-]{60,300})")),
+)
+
+
+def _find_webhooks(text: str) -> Iterator[Span]:
+    for literal, pattern in _WEBHOOKS:
+        if literal in text:
+            for found in pattern.finditer(text):
+                yield Span(*found.span(1), "webhook", found[1], Rank.KEY)
+
+
+_SHAPES = (
+    ("eyJ", _find_jwts),
+    (_PEM, _find_private_keys),
+    (":AA", _find_telegram),
+    ("Q~", _find_azure),
+    ("hook", _find_webhooks),
+)
+
+
+def may_hold_keys(text: str) -> bool:
+    """Whether `find_keys` may find anything: quicker, and right for the JSON of a value, too."""
+    by_word = _by_word()
+    for run in _RUN.finditer(text):
+        if any(word in by_word for word, _ in _words_before(text, run.start(), run.end())):
+            return True
+    return any(rule.literal in text for rule in _literals()) or any(literal in text for literal, _ in _SHAPES)

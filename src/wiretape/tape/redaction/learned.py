@@ -1,0 +1,145 @@
+"""Credential values that were seen, and an index that finds them in any text at a cost that does not grow with them.
+
+A text is cut into blocks of 8 characters. Every spelling of a secret has at least 16 characters, so that an occurrence
+covers one whole block at least. The index knows the 8 blocks that a spelling can show, one for each offset; only where
+a text has one of these blocks is the whole spelling compared.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from threading import Lock
+from urllib.parse import quote, quote_plus
+
+from wiretape.tape.redaction.chunks import IS_TOKEN
+from wiretape.tape.redaction.spans import Rank, Span
+
+WIDE = "\0"  # stands between the characters of an ASCII text in UTF-16
+_BLOCK = 8
+_LEVELS = 4  # of JSON in strings of JSON
+_MOST_SPELLED = 1024  # secrets whose every spelling is looked for; of later ones only the plain spellings
+_MOST_ODD = 64  # spellings that are compared with the end of each chunk one by one
+_FEW = 64  # secrets: so many new ones are looked for one by one
+_PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
+
+
+def spellings(secret: str, plain: bool = False) -> set[str]:
+    """The ways in which a secret may be written: itself, in a URL, in JSON (in JSON, in JSON), in base64, UTF-16.
+
+    `plain`: only itself, in a URL and in JSON.
+    """
+    forms = {secret}
+    if not _PLAIN.fullmatch(secret):
+        forms |= {quote(secret, safe=""), quote(secret), quote_plus(secret)}
+        forms |= {re.sub("%..", lambda match: match[0].lower(), form) for form in forms if "%" in form}
+        level = {secret}
+        for _ in range(_LEVELS):
+            level = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in level for ascii_only in (False, True)}
+            forms |= level
+    if plain:
+        return forms
+    data = secret.encode("utf-8", "surrogatepass")
+    forms |= {"".join(f"%{byte:{digits}}" for byte in data) for digits in ("02X", "02x")}
+    forms.add(WIDE.join(secret))  # big- and little-endian: they differ in what stands at the ends
+    return forms.union(_base64_cores(data))
+
+
+def _base64_cores(data: bytes) -> Iterator[str]:
+    """The characters that stand for `data` in the base64 of any text that holds it, at each of the three offsets."""
+    for offset in range(3):
+        encoded = base64.b64encode(b"\0" * offset + data).decode()
+        skip = (0, 2, 3)[offset]
+        spare = (offset + len(data)) % 3
+        whole = encoded.rstrip("=")
+        core = whole[skip : len(whole) - 1 if spare else len(whole)]
+        yield core
+        yield core.replace("+", "-").replace("/", "_")
+
+
+class Learned:
+    """The secrets seen so far; none is ever forgotten. Threads may add and search at the same time."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kinds: dict[str, str] = {}  # secret -> its kind, in the order in which they were seen
+        self._added: list[tuple[str, ...]] = []  # the spellings of each
+        self._forms: dict[str, str] = {}  # spelling -> secret
+        self._blocks: dict[str, tuple[tuple[int, int], ...]] = {}  # block -> (its offset in a spelling, the length)
+        self.longest = 0
+        self.odd: tuple[bytes, ...] = ()  # spellings with other characters than tokens have
+        self.held = 0  # bytes that each chunk must hold back, because there are too many of these to compare with
+        self._longest_odd = 0
+
+    @property
+    def version(self) -> int:
+        """How many secrets are known."""
+        return len(self._added)
+
+    def add(self, secret: str, kind: str, passing: bool = False) -> bool:
+        """Remember a secret of 16 characters or more; True if it is new.
+
+        `passing`: a server made it up for this once, as cookies are: only its plain spellings are looked for.
+        """
+        with self._lock:
+            if secret in self._kinds:
+                return False
+            self._kinds[secret] = kind
+            forms = spellings(secret, passing or len(self._kinds) > _MOST_SPELLED)
+            for form in forms:
+                self._index(form, secret)
+            self._note_odd([form.encode("utf-8", "surrogatepass") for form in forms if not IS_TOKEN(form)])
+            self._added.append(tuple(forms))
+            return True
+
+    def _note_odd(self, forms: list[bytes]) -> None:
+        """Note spellings that a run of token characters does not hold. Of very many only the greatest length counts."""
+        if forms:
+            self._longest_odd = max(self._longest_odd, *map(len, forms))
+            self.odd = () if self.held or len(self.odd) + len(forms) > _MOST_ODD else (*self.odd, *forms)
+            self.held = 0 if self.odd else self._longest_odd - 1
+
+    def _index(self, form: str, secret: str) -> None:
+        if self._forms.setdefault(form, secret) is not secret:
+            return
+        length = len(form)
+        self.longest = max(self.longest, length)
+        tail = length - 2 * _BLOCK + 1  # secrets differ in their ends more than in their beginnings
+        for offset in range(tail, tail + _BLOCK):
+            block = form[offset : offset + _BLOCK]
+            known = self._blocks.get(block, ())
+            if (offset, length) not in known:
+                self._blocks[block] = (*known, (offset, length))
+
+    def kind(self, secret: str) -> str | None:
+        """What a secret was when it was first seen."""
+        return self._kinds.get(secret)
+
+    def occurrences(self, text: str) -> Iterator[Span]:
+        """Where secrets stand in a text, in any spelling; they may overlap."""
+        blocks = self._blocks
+        if not blocks or len(text) < 2 * _BLOCK - 1 or not self.may_be_in(text):
+            return
+        for at in range(0, len(text) - _BLOCK + 1, _BLOCK):
+            for offset, length in blocks.get(text[at : at + _BLOCK], ()):
+                start = at - offset
+                if start >= 0 and (secret := self._forms.get(text[start : start + length])) is not None:
+                    yield Span(start, start + length, self._kinds[secret], secret, Rank.KNOWN)
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether a block of a secret stands in the text."""
+        blocks = self._blocks
+        return bool(blocks) and not blocks.keys().isdisjoint(
+            [text[at : at + _BLOCK] for at in range(0, len(text), _BLOCK)]
+        )
+
+    def are_in(self, text: str, since: int = 0) -> bool:
+        """Whether secrets stand in the text that were added after version `since`."""
+        if since == self.version:
+            return False
+        added = self._added[since:]
+        if len(added) <= _FEW:
+            return any(form in text for forms in added for form in forms)
+        return any(True for _ in self.occurrences(text))

@@ -1,0 +1,93 @@
+"""What stands in a tape where a secret was: placeholders, how they are numbered, and what they match on replay.
+
+`[redacted:KIND:N]`: the N-th secret of its kind. A number is all that a placeholder says: nothing in it is derived
+from the secret, so nothing can be guessed from it offline, and an equal run gives equal placeholders, which keeps a
+re-recorded tape's diff quiet. (A hash, keyed or not, would have to keep its key in the tape to stay the same when the
+tape is continued: then short passwords could be tried against it.) The price: a secret that comes back in a later
+process, appended to the same tape, gets a new number, because nobody can know that it is the same.
+`[redacted]` and `[redacted:KIND]` are values that change with every message, where a number would say nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from threading import Lock
+
+# In the user information of a URL brackets are written %5B and %5D: bare ones are read as an IPv6 address.
+PLACEHOLDER = re.compile(r"(?:\[|%5[Bb])redacted(?:(?::|%3[Aa])([a-z0-9._-]+)(?:(?::|%3[Aa])(\d+))?)?(?:\]|%5[Dd])")
+PLAIN = "[redacted]"
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether the whole text is one placeholder."""
+    return PLACEHOLDER.fullmatch(text) is not None
+
+
+def matches(recorded: str, live: str) -> bool:
+    """Whether a recorded text equals a live one, where each placeholder in it stands for any text."""
+    if recorded == live:
+        return True
+    if "redacted" not in recorded:
+        return False
+    first, *rest = fixed_parts(recorded)
+    if not rest or not live.startswith(first):
+        return False
+    at, last = len(first), rest.pop()
+    for part in rest:
+        found = live.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return len(live) - len(last) >= at and live.endswith(last)
+
+
+def fixed_parts(text: str) -> list[str]:
+    """What stands before, between and behind the placeholders of a text."""
+    parts, at = [], 0
+    for match in PLACEHOLDER.finditer(text):
+        parts.append(text[at : match.start()])
+        at = match.end()
+    return [*parts, text[at:]]
+
+
+def kinds_in(text: str) -> set[str]:
+    """The kinds of the placeholders in a text; one without a kind stands for a header's value."""
+    return {kind or "header" for kind, _ in PLACEHOLDER.findall(text)}
+
+
+class Placeholders:
+    """Hands out placeholders: one for each secret, by order of first use within its kind."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, str] = {}
+        self._last: dict[str, int] = {}
+        self._lock = Lock()  # the proxy's loop and the recorder's worker both ask
+        self._counts: dict[str, int] = {}  # how often a placeholder of each kind was written
+
+    def of(self, secret: str, kind: str) -> str:
+        with self._lock:
+            known = self._given.get(secret)
+            if known is None:
+                number = self._last[kind] = self._last.get(kind, 0) + 1
+                known = self._given[secret] = f"[redacted:{kind}:{number}]"
+        self.count(known.split(":")[1])
+        return known
+
+    def count(self, kind: str) -> None:
+        with self._lock:
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+
+    def counted(self) -> dict[str, int]:
+        """How often a placeholder of each kind was written."""
+        with self._lock:
+            return dict(self._counts)
+
+    def forget_counts(self) -> None:
+        with self._lock:
+            self._counts.clear()
+
+    def resume(self, text: str) -> None:
+        """Number on after the placeholders that a tape already holds."""
+        for kind, number in PLACEHOLDER.findall(text):
+            if kind:
+                self._last[kind] = max(self._last.get(kind, 0), int(number or 0))
