@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -14,6 +15,7 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 from wiretape.adapters.inside import Inside, enter, leave
 from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.errors import UsageError
+from wiretape.tape.output_redactor import OutputRedactor
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -103,4 +105,9 @@ def several(strings: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def say(text: str) -> None:
-    print(f"wiretape: {text}", file=sys.stderr)
+    print(f"wiretape: {_output().text(text)}", file=sys.stderr)
+
+
+@functools.cache
+def _output() -> OutputRedactor:
+    return OutputRedactor((), os.environ)

@@ -28,6 +28,7 @@ from wiretape.errors import UsageError
 from wiretape.model.faults import Effect, Refusal, Reset
 from wiretape.model.http import Body, Ended, Exchange, Headers, Response, body_bytes
 from wiretape.replay.values import LiveRequest
+from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.registry import default_registry
 
 _ASKED = "wiretape.asked"  # flow.metadata: it may be held, once it is whole
@@ -42,11 +43,13 @@ _POLLS = 400  # for what has ended to be on the tape, before the next call is lo
 class HoldingAddon(RecordingAddon):
     """`told(exchange)` is to be called with each exchange that the recorder has finished, from whatever thread."""
 
-    def __init__(self, *values: Any, desk: Desk, **named: Any) -> None:
+    def __init__(self, *values: Any, desk: Desk, output: OutputRedactor | None = None, **named: Any) -> None:
+        """`output`: redacts what the debugger shows."""
         super().__init__(*values, **named)
         mitm_keep_alive.install()
         self._desk = desk
-        self._exchanges = LiveExchanges()
+        self._output = output or OutputRedactor()
+        self._exchanges = LiveExchanges(self._output)
         self._sockets = HeldSockets(desk, self._exchanges)
         self._deciding: dict[int, asyncio.Future[bool]] = {}  # of answers whose clients are told that they wait
         self._later = 0  # of the debugger's times against the tape's, in milliseconds
@@ -135,7 +138,7 @@ class HoldingAddon(RecordingAddon):
                 await asyncio.sleep(seconds)
                 _take(flow, then.answer)
             case Rewrite(body=body):
-                flow.request.content = orjson.dumps(body)
+                flow.request.content = orjson.dumps(self._output.restored(body))
                 return True
             case Inject(effect=effect):
                 if flow.metadata.get(HEAD_SENT):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wiretape.cli.fork_changes import Wish, change_of
+from wiretape.cli.output import typed, warn
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import TapeUnwritable, UsageError
 
@@ -186,7 +186,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
         note,
         redact=settings.redact,
         on_row=lambda row: console.print(fork_line(rerun_call(row), console.width), soft_wrap=True),
-        on_trouble=lambda text: click.echo(f"wiretape: {text}", err=True),
+        on_trouble=warn,
     )
     where = onto.base_url or "the recorded endpoint"
     return Forked(opened.name, out, what, fork, f"{where}, model {onto.model}" if onto.model else where)
@@ -259,7 +259,7 @@ def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, 
             "leave out CMD, and wiretape goes on over HTTP"
         )
     if not fork.entries:
-        raise UsageError(f"a fork at call {call} shares nothing with its tape: wiretape record -- {shlex.join(argv)}")
+        raise UsageError(f"a fork at call {call} shares nothing with its tape: wiretape record -- {typed(argv)}")
     note = f"fork of {Path(opened.name).name} at call {call}: {what}"
     out.unlink(missing_ok=True)
     write_fork(opened.tape, fork, out, note, load_settings(Path.cwd()).redact)

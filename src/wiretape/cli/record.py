@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from wiretape.cli.output import typed
 from wiretape.cli.record_tape import TapeInPlace, check_tape, new_tape
 from wiretape.errors import UsageError
 
@@ -72,7 +73,7 @@ def _say_misplaced(cmd: Sequence[str]) -> None:
     if at is None:
         return
     width = 1 if "=" in cmd[at] else 2
-    right = shlex.join(["wiretape", "record", *cmd[at : at + width], "--", *cmd[:at], *cmd[at + width :]])
+    right = typed(["wiretape", "record", *cmd[at : at + width], "--", *cmd[:at], *cmd[at + width :]])
     click.echo(
         f"wiretape: notice: {cmd[at]} stands after the command, and is {Path(cmd[0]).name}'s own; "
         f"options of wiretape go before the command:\n  {right}",
