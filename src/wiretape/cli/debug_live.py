@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.output import typed, warn
 from wiretape.errors import MissError
 from wiretape.views.printable import one_line
 
@@ -61,7 +62,6 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     from wiretape.adapters.settings import load_settings
     from wiretape.cli import replay
     from wiretape.cli.debugging import from_here
-    from wiretape.cli.output import typed, warn
     from wiretape.cli.tapes import link
     from wiretape.views.figures import count
 

@@ -16,6 +16,7 @@ from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.excerpt import covered, spelled
 from wiretape.replay.json_paths import steps
+from wiretape.replay.multipart import FORM
 from wiretape.replay.values import ABSENT, Absent, Difference, Miss, Stray
 from wiretape.tape.output_redactor import OutputRedactor
 
@@ -79,10 +80,25 @@ def _in_place(way: list[str | int], value: Json, live: Json, output: OutputRedac
     if isinstance(part, list) and rest:
         part = [_step(part, rest[0])]
         rest[0] = 0
-    made = output.member(str(first), part)
+    made = _form(part, output) if first == FORM else output.member(str(first), part)
     for step in rest:
         part, made = _step(part, step), _step(made, step)
     return made if part is value else ABSENT
+
+
+def _form(parts: Json, output: OutputRedactor) -> Json:
+    """The parts of a form: the name of a part says what its content is."""
+    if not isinstance(parts, dict):
+        return output.value(parts)
+    return {name: _form_part(name, part, output) for name, part in parts.items()}
+
+
+def _form_part(name: str, part: Json, output: OutputRedactor) -> Json:
+    if isinstance(part, list):
+        return [_form_part(name, one, output) for one in part]
+    if isinstance(part, dict) and "content" in part:
+        return {**output.value(part), "content": output.member(name, part["content"])}
+    return output.value(part)
 
 
 def _step(value: Json, step: str | int) -> Json:
