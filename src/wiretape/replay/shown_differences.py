@@ -28,6 +28,8 @@ _NOTE = re.compile(r" \([^()]*\)$")  # behind a path: "messages[3] (moved)"
 def shown_differences(apart: Iterable[Difference], live: Json, output: OutputRedactor) -> tuple[Difference, ...]:
     """The differences without the secrets of the live request. `live`: its body, in which they stand."""
     found = tuple(apart)
+    for one in found:
+        output.number_after(spelled(one.recorded))
     if found:
         output.learn_body(live)
     return tuple(_shown(one, live, output) for one in found)
@@ -45,7 +47,6 @@ def without_secrets(outcome: T, output: OutputRedactor) -> T:
 
 
 def _shown(one: Difference, live: Json, output: OutputRedactor) -> Difference:
-    output.number_after(spelled(one.recorded))
     value = one.live if isinstance(one.live, Absent) else _redacted(one, live, output)
     return Difference(output.text(one.where), one.recorded, _with_placeholders(one.recorded, value))
 

@@ -21,6 +21,7 @@ T = TypeVar("T", bound=Json)
 _MOST_HEADERS = 512  # remembered header lines: a client sends mostly the same ones
 _MOST_PARTS = 4096  # remembered parts of bodies: a loop sends its history again at every call
 _OPTION = re.compile(r"-{0,2}[A-Za-z_][A-Za-z0-9_.-]*")  # before `=`: of an option, or of a variable
+_CREDENTIAL = re.compile(r"(?:^|[_-])(?:key|token|secret|password|passwd|auth|credentials?|pat)$", re.IGNORECASE)
 _HEADER_OPTIONS = ("-H", "--header", "--headers")
 
 
@@ -35,9 +36,9 @@ class OutputRedactor:
         self._redactor = Redactor(patterns)
         self._headers: set[tuple[str, str]] = set()
         self._parts: dict[int, Json] = {}  # parts of bodies that were searched, kept so that their ids stay theirs
-        self._secrets: dict[str, str] = {}  # placeholder -> the secret that it replaced in a shown value
+        self._secrets: dict[str, str] = {}  # a shown text, or a placeholder in it -> what it replaced
         for name, value in (environ or {}).items():
-            if is_placeholder(str(self.member(name, value))):
+            if is_placeholder(self.argument(name, value)):
                 self._redactor.learn_value(value, name.lower())
 
     # Learning
@@ -104,7 +105,10 @@ class OutputRedactor:
 
     def argument(self, name: str, value: str) -> str:
         """The value of an option or of a variable of the environment, without secrets."""
-        return self.url(str(self.member(name.strip("-"), value)))
+        made = str(self.member(name.strip("-"), value))
+        if made == value and _CREDENTIAL.search(name) and not value.startswith("/"):
+            made = str(self.member("token", value))
+        return self.url(value) if made == value else made
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """A command line without secrets: values of credential options, in URLs, and of known shapes."""
@@ -145,7 +149,7 @@ class OutputRedactor:
             elif isinstance(one, list) and isinstance(other, list):
                 left += zip(one, other, strict=False)
             elif isinstance(one, str) and isinstance(other, str):
-                self._secrets.update(_replaced(one, other))
+                self._secrets.update({**_replaced(one, other), other: one})
 
     def restored(self, value: Json) -> Json:
         """A value that a person edited, with the secrets in the places of their placeholders."""
@@ -153,7 +157,8 @@ class OutputRedactor:
         def leaf(name: str | None, text: Json) -> Json:
             if not isinstance(text, str) or "redacted" not in text:
                 return text
-            return PLACEHOLDER.sub(lambda found: self._secrets.get(found[0], found[0]), text)
+            whole = self._secrets.get(text)
+            return whole or PLACEHOLDER.sub(lambda found: self._secrets.get(found[0], found[0]), text)
 
         return rebuilt(value, leaf)
 
