@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -15,6 +16,7 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 from wiretape.adapters.inside import Inside, enter, leave
 from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.errors import UsageError
+from wiretape.tape.output_redactor import OutputRedactor
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -104,6 +106,11 @@ def several(strings: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def say(text: str) -> None:
-    """Print a notice on stderr. A program whose stderr is closed goes on."""
+    """Print a notice on stderr, without secrets. A program whose stderr is closed goes on."""
     with suppress(OSError, ValueError):
-        print(f"wiretape: {text}", file=sys.stderr)
+        print(f"wiretape: {_output().text(text)}", file=sys.stderr)
+
+
+@functools.cache
+def _output() -> OutputRedactor:
+    return OutputRedactor((), os.environ)

@@ -29,6 +29,7 @@ from wiretape.replay.report import ReplayReport
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Tier
+from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.wire.tool_exchange import ToolAnswer
 
@@ -97,7 +98,8 @@ class Replay(Context):
         self._refused = set()
         mask = (*settings.mask, *self._mask)
         options = ReplayOptions(self._tier, self._repeat, mask, self._faults)
-        self._session = ReplaySession(tapes, options, names=names)
+        output = OutputRedactor(settings.redact, os.environ)
+        self._session = ReplaySession(tapes, options, names=names, output=output)
         self._session.mend = functools.partial(_mended, names[0])
         self.name = f"the replay of {self._session.names}"
         self._keys = LENT.lend(self._session)

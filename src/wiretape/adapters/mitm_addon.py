@@ -6,13 +6,17 @@ and the data that passes through a tee is returned whatever happens.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from mitmproxy import connection, http, tls
 
+from wiretape.adapters import mitm_chunks
 from wiretape.adapters.hosts import Hosts, is_loopback
+from wiretape.adapters.mitm_chunks import CHUNK, LARGE
 from wiretape.adapters.mitm_gate import Gate
 from wiretape.adapters.mitm_via import UpstreamProxy
 from wiretape.adapters.routes import route_url
@@ -26,6 +30,8 @@ HELD_REQUEST_BYTES = 4 * 1024 * 1024
 _CLIENT_CANCELS = ("CANCEL", "NO_ERROR")  # how clients reset an HTTP/2 stream; upstreams give other reasons
 _NOT_WELCOME = (401, 403)
 _RECORDED = "wiretape"  # flow.metadata: the exchange's number
+_AHEAD = "wiretape.ahead"  # flow.metadata: the chunk that comes next is recorded already
+_SLICE = 64 * 1024  # bytes of a body that the worker records at a time: large bodies take turns
 
 
 class RecordingDoor(Protocol):
@@ -69,10 +75,13 @@ class RecordingAddon:
         self._upstream = upstream
         self._via = via
         self._stopped = False
+        self._worker = ThreadPoolExecutor(1, "wiretape-bodies")  # records large chunks while the loop serves others
+        mitm_chunks.install()
 
     def stop(self) -> None:
         """Record nothing any more: what is still open ends as the recorder says. Traffic flows on."""
         self._stopped = True
+        self._worker.shutdown(cancel_futures=True)
 
     # connections
 
@@ -112,7 +121,7 @@ class RecordingAddon:
             return
         x = self._begin(flow)
         if x is not None and not _is_held(flow.request):
-            flow.request.stream = self._tee(self._recorder.request_data, x)
+            flow.request.stream = self._tee(self._recorder.request_data, x, flow)
 
     def _is_recorded(self, flow: http.HTTPFlow) -> bool:
         """Whether a request is to be recorded; what is not flows on as it comes."""
@@ -167,12 +176,20 @@ class RecordingAddon:
             return False
         return True
 
-    def request(self, flow: http.HTTPFlow) -> None:
+    async def request(self, flow: http.HTTPFlow) -> None:
         x = flow.metadata.get(_RECORDED)
         if x is not None:
             if not flow.request.stream and flow.request.raw_content:
-                self._safely(self._recorder.request_data, x, flow.request.raw_content)
+                await self._record(self._recorder.request_data, x, flow.request.raw_content)
             self._safely(self._recorder.request_end, x)
+
+    async def large_chunk(self, flow: http.HTTPFlow) -> None:
+        """A large chunk of a streamed body, before the tee gets it."""
+        data, from_client = flow.metadata.pop(CHUNK)
+        x = flow.metadata.get(_RECORDED)
+        if x is not None:
+            await self._record(self._recorder.request_data if from_client else self._recorder.response_data, x, data)
+            flow.metadata[_AHEAD] = True
 
     # responses
 
@@ -187,7 +204,7 @@ class RecordingAddon:
         self._safely(self._recorder.response, x, response.status_code, pairs_of(response.headers))
         if response.status_code in _NOT_WELCOME:
             self._doubt(flow, f"{flow.request.host} answered {response.status_code}")
-        response.stream = self._tee(self._recorder.response_data, x)
+        response.stream = self._tee(self._recorder.response_data, x, flow)
 
     def response(self, flow: http.HTTPFlow) -> None:
         if flow.websocket is None and flow.response is not None:
@@ -205,14 +222,18 @@ class RecordingAddon:
             # Without a recorder the client would see its connection fail: let it see that, not a page of ours.
             flow.kill()
 
-    def websocket_message(self, flow: http.HTTPFlow) -> None:
+    async def websocket_message(self, flow: http.HTTPFlow) -> None:
         assert flow.websocket is not None
         message = flow.websocket.messages[-1]
         del flow.websocket.messages[:-1]  # they would pile up for as long as the connection lasts
         x = flow.metadata.get(_RECORDED)
         if x is not None:
             data = message.text if message.is_text else message.content
-            self._safely(self._recorder.message, x, "client" if message.from_client else "server", data)
+            values = x, "client" if message.from_client else "server", data
+            if len(data) > LARGE:
+                await self._in_worker(self._recorder.message, *values)
+            else:
+                self._safely(self._recorder.message, *values)
 
     def websocket_end(self, flow: http.HTTPFlow) -> None:
         x = flow.metadata.get(_RECORDED)
@@ -244,13 +265,26 @@ class RecordingAddon:
     def _bypassed(self, host: str) -> None:
         self._safely(self._recorder.bypassed, host)
 
-    def _tee(self, record: Callable[[int, bytes], None], x: int) -> Callable[[bytes], bytes]:
+    def _tee(self, record: Callable[[int, bytes], None], x: int, flow: http.HTTPFlow) -> Callable[[bytes], bytes]:
         def tee(data: bytes) -> bytes:
-            if data:
+            if data and not flow.metadata.pop(_AHEAD, False):
                 self._safely(record, x, data)
             return data  # always: what a tee does not return never reaches the other side
 
         return tee
+
+    async def _record(self, record: Callable[[int, bytes], None], x: int, data: bytes) -> None:
+        """Record a part of a body before it is passed on. Other calls are served while the worker has a large one."""
+        if len(data) <= LARGE:
+            self._safely(record, x, data)
+            return
+        for start in range(0, len(data), _SLICE):
+            await self._in_worker(record, x, data[start : start + _SLICE])
+
+    def _in_worker(self, record: Callable[..., None], *values: Any) -> Awaitable[None]:
+        if self._stopped:
+            return asyncio.sleep(0)
+        return asyncio.get_running_loop().run_in_executor(self._worker, self._safely, record, *values)
 
     def _safely(self, record: Callable[..., Any], *values: Any) -> Any:
         """Call the recorder; whatever goes wrong there, traffic flows on and the person is told."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
 
@@ -12,9 +13,11 @@ from wiretape.adapters.mitm import ProxySettings, RecordingProxy, ensure_ca
 from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
 from wiretape.adapters.mitm_via import upstream_proxy
 from wiretape.adapters.routes import base_url_hosts, base_url_variables
+from wiretape.adapters.settings import load_settings
 from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.trust import state_directory, trust_variables, upstream_bundle
 from wiretape.adapters.unset_routes import only_set, unset_routes
+from wiretape.tape.output_redactor import OutputRedactor
 
 
 class Recording:
@@ -50,7 +53,8 @@ class Recording:
             via=via,
             led={} if keep_unset else unset_routes(environ),
         )
-        settings = ProxySettings(self._state, upstream_bundle(environ, self._state), port, via, verbose)
+        log = OutputRedactor(load_settings(Path.cwd()).redact, environ).text if verbose else None
+        settings = ProxySettings(self._state, upstream_bundle(environ, self._state), port, via, log)
         self._proxy = RecordingProxy(self.addon, settings)
 
     @property

@@ -31,13 +31,16 @@ _HANG_UP_S = 1.0  # what ends connections that are cancelled gets this long
 
 @dataclass(frozen=True, slots=True)
 class ProxySettings:
-    """`confdir` holds the CA; `upstream_ca` are the certificates that upstreams are checked against."""
+    """`confdir` holds the CA; `upstream_ca` are the certificates that upstreams are checked against.
+
+    `redact`: print mitmproxy's log to stderr, each message as this returns it; None: print no log.
+    """
 
     confdir: Path
     upstream_ca: Path | None = None
     port: int = 0  # 0: any free one
     via: UpstreamProxy | None = None
-    verbose: bool = False
+    redact: Callable[[str], str] | None = None
 
 
 class MitmThread:
@@ -81,7 +84,7 @@ class MitmThread:
 
     def _run(self) -> None:
         try:
-            with _logging(self._settings.verbose, self._trouble):
+            with _logging(self._settings.redact, self._trouble):
                 asyncio.run(self._serve())
         except BaseException as error:
             self._failure = self._failure or error  # the first is why
@@ -225,17 +228,28 @@ class _Faults(logging.Handler):
             self._tell(f"the proxy says: {said[0]}")
 
 
+class _Redacting(logging.Formatter):
+    """mitmproxy's messages and tracebacks, which may quote what a client sent."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__("mitmproxy: %(message)s")
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redact(super().format(record))
+
+
 @contextmanager
-def _logging(verbose: bool, tell: Callable[[str], None]) -> Iterator[None]:
+def _logging(redact: Callable[[str], str] | None, tell: Callable[[str], None]) -> Iterator[None]:
     """mitmproxy's log: its errors become troubles; all of it goes to stderr on request."""
     log = logging.getLogger("mitmproxy")
     handlers: list[logging.Handler] = [_Faults(tell)]
-    if verbose:
+    if redact is not None:
         handlers.append(logging.StreamHandler())
-        handlers[-1].setFormatter(logging.Formatter("mitmproxy: %(message)s"))
+        handlers[-1].setFormatter(_Redacting(redact))
     before = log.propagate, log.level
     log.propagate = False
-    log.setLevel(logging.INFO if verbose else logging.ERROR)
+    log.setLevel(logging.INFO if redact is not None else logging.ERROR)
     for handler in handlers:
         log.addHandler(handler)
     try:

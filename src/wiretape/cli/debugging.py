@@ -164,10 +164,11 @@ class _Keeper:
 
 
 def _document(note: Note) -> NoteDocument:
+    from wiretape.cli.output import output
     from wiretape.tape.notes import NoteDocument
 
     assert note.stop.call is not None
-    return NoteDocument(call=note.stop.call, phase=note.stop.phase, tool=note.stop.tool, text=note.text)
+    return NoteDocument(call=note.stop.call, phase=note.stop.phase, tool=note.stop.tool, text=output().text(note.text))
 
 
 def _note(document: NoteDocument) -> Note:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.output import output, typed
+
 if TYPE_CHECKING:
     from wiretape.views.doctor_view import DoctorReport
 
@@ -26,7 +28,7 @@ def command(ctx: click.Context, words: tuple[str, ...], as_json: bool) -> None:
 
     Exit code 1: something is broken.
     """
-    report = _tape(words[0]) if len(words) == 1 and _is_tape(words[0]) else _machine(words)
+    report = _printable(_tape(words[0]) if len(words) == 1 and _is_tape(words[0]) else _machine(words))
     if as_json:
         from wiretape.cli.tapes import print_json
 
@@ -37,6 +39,18 @@ def command(ctx: click.Context, words: tuple[str, ...], as_json: bool) -> None:
 
         make_console().print(doctor_view(report))
     ctx.exit(BROKEN if report.broken else 0)
+
+
+def _printable(report: DoctorReport) -> DoctorReport:
+    """The report without the secrets of the environment, such as a password in a base URL."""
+    text = output().text
+    checks = (
+        check.model_copy(update={"said": text(check.said), "next": check.next and text(check.next)})
+        for check in report.checks
+    )
+    sets = (one.model_copy(update={"value": str(output().argument(one.name, one.value))}) for one in report.sets)
+    notes = tuple(text(note) for note in report.notes)
+    return report.model_copy(update={"checks": tuple(checks), "sets": tuple(sets), "notes": notes})
 
 
 def _is_tape(word: str) -> bool:
@@ -64,4 +78,4 @@ def _machine(argv: tuple[str, ...]) -> DoctorReport:
     checks += program_checks(argv, os.environ, Path.cwd())
     settings, notes = would_set(argv, os.environ, Path.cwd())
     sets = tuple(WouldSet(name=one.name, value=one.value, why=one.why) for one in settings)
-    return DoctorReport(checks=tuple(checks), program=" ".join(argv), sets=sets, notes=notes)
+    return DoctorReport(checks=tuple(checks), program=typed(argv), sets=sets, notes=notes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import click
 
 from wiretape.cli.damaged import partial_option
 from wiretape.cli.fork_changes import Wish, change_of
+from wiretape.cli.output import typed, warn
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import TapeUnwritable, UsageError
 
@@ -188,7 +188,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
         note,
         redact=settings.redact,
         on_row=lambda row: console.print(fork_line(rerun_call(row), console.width), soft_wrap=True),
-        on_trouble=lambda text: click.echo(f"wiretape: {text}", err=True),
+        on_trouble=warn,
     )
     where = onto.base_url or "the recorded endpoint"
     return Forked(opened.name, out, what, fork, f"{where}, model {onto.model}" if onto.model else where)
@@ -261,7 +261,7 @@ def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, 
             "leave out CMD, and wiretape goes on over HTTP"
         )
     if not fork.entries:
-        raise UsageError(f"a fork at call {call} shares nothing with its tape: wiretape record -- {shlex.join(argv)}")
+        raise UsageError(f"a fork at call {call} shares nothing with its tape: wiretape record -- {typed(argv)}")
     note = f"fork of {Path(opened.name).name} at call {call}: {what}"
     write_fork(opened.tape, fork, out, note, load_settings(Path.cwd()).redact)
     options = Options(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import keyword
 import os
 import sys
@@ -131,7 +132,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.exceptions.Abort:
         return EXIT_INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        click.echo(_without_secrets(said.getvalue()), err=True, nl=False)
         return error.exit_code
     except PipeClosed:
         _silence_stdout()
@@ -150,19 +153,26 @@ def _failed(error: Exception) -> int:
     if os.environ.get("WIRETAPE_DEBUG", "0") not in ("", "0"):
         import traceback
 
-        traceback.print_exception(error)
+        click.echo(_without_secrets("".join(traceback.format_exception(error))), err=True, nl=False)
         return error.exit_code if isinstance(error, WiretapeError) else EXIT_INTERNAL
     from wiretape.views.printable import visible
 
     if isinstance(error, WiretapeError):
-        click.echo(f"wiretape: {visible(str(error))}", err=True)
+        click.echo(f"wiretape: {visible(_without_secrets(str(error)))}", err=True)
         return error.exit_code
     if isinstance(error, OSError):
-        click.echo(f"wiretape: {error.filename or 'system'}: {error.strerror or error}", err=True)
+        click.echo(_without_secrets(f"wiretape: {error.filename or 'system'}: {error.strerror or error}"), err=True)
         return 2
-    said = " ".join([f"{type(error).__name__}:", *str(error).split()]).removesuffix(":")
+    said = " ".join([f"{type(error).__name__}:", *_without_secrets(str(error)).split()]).removesuffix(":")
     click.echo(f"wiretape: internal error: {said} (WIRETAPE_DEBUG=1 shows the traceback)", err=True)
     return EXIT_INTERNAL
+
+
+def _without_secrets(text: str) -> str:
+    """What is wrong with a request, an option or a variable may be told with its value."""
+    from wiretape.cli.output import output
+
+    return output().text(text)
 
 
 def _is_closed_pipe(error: OSError) -> bool:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from wiretape.cli.damaged import partial_option
+from wiretape.cli.output import typed
 from wiretape.cli.record_tape import TapeInPlace, check_tape, new_tape
 from wiretape.cli.streams import ignore_stdout
 from wiretape.errors import UsageError
@@ -75,7 +76,7 @@ def _say_misplaced(cmd: Sequence[str]) -> None:
     if at is None:
         return
     width = 1 if "=" in cmd[at] else 2
-    right = shlex.join(["wiretape", "record", *cmd[at : at + width], "--", *cmd[:at], *cmd[at + width :]])
+    right = typed(["wiretape", "record", *cmd[at : at + width], "--", *cmd[:at], *cmd[at + width :]])
     click.echo(
         f"wiretape: notice: {cmd[at]} stands after the command, and is {Path(cmd[0]).name}'s own; "
         f"options of wiretape go before the command:\n  {right}",

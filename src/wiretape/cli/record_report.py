@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from wiretape.cli.output import output, typed
 from wiretape.views.call_line import call_line
 from wiretape.views.printable import one_line
 from wiretape.views.terminal import make_console
@@ -242,7 +242,7 @@ class LiveReport:
 
     def say(self, text: str, style: str | None = None, *, whole: bool = False) -> None:
         """A sentence; a terminal gets it broken between words, unless it is `whole`: a command to copy."""
-        said = f"{_PREFIX}{text}"
+        said = f"{_PREFIX}{output().text(text)}"
         wraps = self._console.is_terminal and not whole
         with self._lock:
             for line in _wrapped(said, self._width(), "  ") if wraps else [said]:
@@ -301,8 +301,8 @@ def _checklist(argv: Sequence[str]) -> list[str]:
 
 def _typed(argv: Sequence[str]) -> str:
     """The program as a person would type it, if that is short enough to be read."""
-    typed = shlex.join(argv)
-    return typed if 0 < len(typed) <= _MOST_TYPED and typed.isprintable() else "CMD"
+    shown = typed(argv) if argv else ""
+    return shown if 0 < len(shown) <= _MOST_TYPED and not shown.endswith(" …") else "CMD"
 
 
 def _keys(environ: Mapping[str, str]) -> str:

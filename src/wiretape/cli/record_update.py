@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wiretape.cli.damaged import read_whole
+from wiretape.cli.output import output
 from wiretape.errors import UsageError
 from wiretape.views.call_line import call_line
 from wiretape.views.replay_view import tier_mark
@@ -90,7 +91,7 @@ def _prepared(options: Options, tape: Tape, rerecording: Rerecording) -> Update:
     redactor = Redactor(settings.redact)
     if tape.path is not None and tape.path.exists():
         redactor.resume(read_text(tape.path).decode("utf-8", "replace"))  # its placeholders keep their meaning
-    session = ReplaySession([tape], asked, names=[str(options.update)])
+    session = ReplaySession([tape], asked, names=[str(options.update)], output=output())
     return Update(options, tape, redactor, Renewing(session), rerecording)
 
 

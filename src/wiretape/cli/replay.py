@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wiretape.cli.damaged import partial_option, read_whole
+from wiretape.cli.output import output, typed, warn
 from wiretape.cli.streams import ignore_stdout
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import MissError, UsageError
@@ -59,7 +60,7 @@ class _OfTapes(WithProgram):
         for before, word in pairwise(words):
             if os.path.isfile(before) and not (os.path.exists(word) or word.startswith("-") or word.endswith(_TAPES)):
                 at = list(given).index(word)
-                meant = f"wiretape replay {shlex.join(given[:at])} -- {shlex.join(given[at:])}"
+                meant = f"wiretape replay {typed(given[:at])} -- {typed(given[at:])}"
                 raise UsageError(f"`{word}` is no tape; did you mean: {meant}")
 
 
@@ -169,7 +170,7 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
             proxy_port=options.port if options.proxy else 0,
             authority=opened,
             why_closed=why_closed,
-            trouble=lambda text: click.echo(f"wiretape: {text}", err=True),
+            trouble=warn,
             pace=options.pace,
             let_through=options.let_through,
             on_outcome=lines.show,
@@ -224,12 +225,6 @@ def authority_of(proxy: bool | None) -> tuple[Authority | None, str]:
         if proxy:
             raise
         return None, f"  or let wiretape replay open TLS (--proxy): {error}"
-
-
-def typed(argv: Sequence[str]) -> str:
-    """The program as a person would type it, on one line; cut down where it holds more than that."""
-    typed = shlex.join(argv)
-    return typed if typed.isprintable() else f"{shlex.quote(argv[0])} …"
 
 
 def check(options: Options) -> None:
@@ -287,7 +282,7 @@ def session_of(options: Options, argv: Sequence[str]) -> ReplaySession:
         for warning in (*tape.warnings, *limit.check([tape], datetime.now(UTC), _renewal(tape, argv))):
             click.echo(f"wiretape: {warning}", err=True)
     made = ReplayOptions(Tier[options.tier.upper()], options.repeat, tuple(settings.mask), faults)
-    return ReplaySession(tapes, made, names=[str(path) for path in options.tapes])
+    return ReplaySession(tapes, made, names=[str(path) for path in options.tapes], output=output())
 
 
 def _run(

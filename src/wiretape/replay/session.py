@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from wiretape.model.call import ModelCall
 from wiretape.model.faults import Refusal
@@ -39,6 +39,7 @@ from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.recording import Recording
 from wiretape.replay.report import ReplayReport, build_report
 from wiretape.replay.shown import Shown
+from wiretape.replay.shown_differences import shown_differences, without_secrets
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.tiers import Tiers
 from wiretape.replay.tool_play import ToolPlay, ToolPlayed
@@ -56,11 +57,14 @@ from wiretape.replay.values import (
     Tier,
     address,
 )
+from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.registry import Registry, default_registry
 from wiretape.wire.tool_exchange import ToolAnswer, is_tool_exchange
 
 if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
+
+Kept = TypeVar("Kept", Outcome, Miss, Stray)
 
 
 class ReplaySession:
@@ -72,8 +76,10 @@ class ReplaySession:
         options: ReplayOptions | None = None,
         registry: Registry | None = None,
         names: Sequence[str] = (),
+        output: OutputRedactor | None = None,
     ) -> None:
-        """`names`: what to call the tapes in messages, if not by their paths."""
+        """`names`: what to call the tapes in messages, if not by their paths. `output`: redacts what is printed."""
+        self.output = output or OutputRedactor()
         self.options = options or ReplayOptions()
         self.tapes = tuple(tapes)
         self._names = tuple(names or [str(tape.path or "the tape") for tape in tapes])
@@ -104,18 +110,25 @@ class ReplaySession:
             self.drifts,
             self._outcomes,
             self._socket_miss,
+            self.output,
         )
-        self._unanswered = Unanswered(recording, self._tiers, self._sockets, self.names, self._mending)
+        self._unanswered = Unanswered(recording, self._tiers, self._sockets, self.names, self._mending, self.output)
         self._owed: set[int] = set()  # recorded calls whose answer a person withheld: the next attempt gets it
         self._tiers.exact  # noqa: B018  built now: it is asked by every request
 
     def answer(self, request: LiveRequest) -> Outcome:
         """The recorded answer to a live request, or why there is none."""
         self._number += 1
+        self.output.learn_request(request.headers, request.url)
         try:
             outcome = self._answer(request)
         except Exception as error:  # replay fails closed, and where the person looks: as a miss, which nobody retries
             outcome = fault(self._number, f"{request.method} {request.url}", error)
+        return self._kept(outcome)
+
+    def _kept(self, outcome: Kept) -> Kept:
+        """An outcome as it is remembered, printed and sent: its words hold no secret of a live request."""
+        outcome = without_secrets(outcome, self.output)
         self._outcomes.append(outcome)
         return outcome
 
@@ -132,9 +145,7 @@ class ReplaySession:
         except Exception as error:  # replay fails closed
             outcome = fault(self._number, f"tool {name}", error)
         if isinstance(outcome, Miss):
-            if keep_miss:
-                self._outcomes.append(outcome)
-            return outcome
+            return self._kept(outcome) if keep_miss else without_secrets(outcome, self.output)
         if outcome.own is not None:
             self._played[outcome.own.order] = True
             self._outcomes.append(outcome.shown)
@@ -143,6 +154,7 @@ class ReplaySession:
 
     def open_socket(self, request: LiveRequest) -> SocketPlay | Outcome:
         """The recorded WebSocket that a live one plays; without any, what the request gets as one of HTTP."""
+        self.output.learn_request(request.headers, request.url)
         where = address(request.method, self._echoes.back_text(request.url))
         candidates = self._sockets.at(where.host, where.path)
         if not candidates:
@@ -154,16 +166,12 @@ class ReplaySession:
     def refused(self, what: str, note: str) -> Stray:
         """A connection that the proxy port refused."""
         self._number += 1
-        stray = Stray(self._number, what, note)
-        self._outcomes.append(stray)
-        return stray
+        return self._kept(Stray(self._number, what, note))
 
     def not_opened(self, what: str, message: str) -> Miss:
         """A connection to a model that the proxy port could not open: a call that nobody could read or answer."""
         self._number += 1
-        missed = Miss(self._number, what, "not opened", message)
-        self._outcomes.append(missed)
-        return missed
+        return self._kept(Miss(self._number, what, "not opened", message))
 
     def let_through(self, host: str) -> None:
         """A connection to a host that the person let through."""
@@ -221,7 +229,7 @@ class ReplaySession:
         apart = self._apart(recorded, probe, None)
         self._continuity.note(recorded, probe)
         exchange = self._echoes.forward(recorded.exchange)
-        answer = Answer(missed.number, recorded.reference, exchange, Tier.POSITION, apart)
+        answer = Answer(missed.number, recorded.reference, exchange, Tier.POSITION, self._shown_apart(apart, probe))
         self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
         self._instead(missed, answer)
         return answer
@@ -242,7 +250,7 @@ class ReplaySession:
     def _instead(self, outcome: Outcome, other: Outcome) -> None:
         place = next((place for place, one in enumerate(self._outcomes) if one is outcome), None)
         if place is not None:
-            self._outcomes[place] = other
+            self._outcomes[place] = without_secrets(other, self.output)
 
     @property
     def misses(self) -> list[Miss]:
@@ -315,7 +323,8 @@ class ReplaySession:
         if self.options.tier is Tier.POSITION:
             self._tiers.positions.note(recorded, probe)
         exchange = self._echoes.forward(recorded.exchange)
-        answer = Answer(self._number, recorded.reference, exchange, tier, apart, repeated, faults)
+        shown = self._shown_apart(apart, probe)
+        answer = Answer(self._number, recorded.reference, exchange, tier, shown, repeated, faults)
         if apart:
             self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
         return answer
@@ -331,6 +340,9 @@ class ReplaySession:
         self._echoes.learn(apart)
         self._tiers.moved.note(moved)
         return (*where, *apart, *elsewhere)
+
+    def _shown_apart(self, apart: tuple[Difference, ...], probe: Probe) -> tuple[Difference, ...]:
+        return shown_differences(apart, probe.value, self.output)
 
     def _inject(self, recorded: Recorded, probe: Probe, fault: Fault) -> Injected:
         """The fault instead of the answer, which stays unplayed."""
@@ -362,6 +374,7 @@ class ReplaySession:
             self._masker,
             self._echoes,
             lambda reason: self._mending(reason).line,
+            self.output,
         )
 
     def _mending(self, reason: MissReason) -> Mending:

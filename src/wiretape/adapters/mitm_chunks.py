@@ -1,0 +1,50 @@
+"""A hook before each large chunk of a streamed body is passed on: mitmproxy has none that an addon can wait in.
+
+`HttpStream` calls an addon's stream function on the event loop. What that function does to a large chunk delays every
+other call. Here the layer first yields `large_chunk(flow)`, which may be a coroutine: only this stream waits for it.
+The chunk is in the flow's metadata meanwhile. Installed once per process, where mitmproxy still has these methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Final
+
+from mitmproxy import http
+from mitmproxy.proxy.commands import StartHook
+from mitmproxy.proxy.layers.http import HttpStream, RequestData, ResponseData
+
+LARGE: Final = 16 * 1024  # bytes: what can be done with fewer takes a millisecond or two
+CHUNK: Final = "wiretape.chunk"  # flow.metadata: the chunk, and whether the client sent it
+_STATES: Final = ("state_stream_request_body", "state_stream_response_body")
+_INSTALLED: Final = "wiretape_large_chunks"
+
+
+@dataclass
+class LargeChunkHook(StartHook):  # type: ignore[misc, unused-ignore]
+    """A large chunk has come, and waits."""
+
+    name = "large_chunk"
+    flow: http.HTTPFlow
+
+
+def install() -> None:
+    """Once per process; again does nothing."""
+    if getattr(HttpStream, _INSTALLED, False) or not all(hasattr(HttpStream, name) for name in _STATES):
+        return
+    setattr(HttpStream, _INSTALLED, True)
+    for name in _STATES:
+        setattr(HttpStream, name, _waiting(getattr(HttpStream, name)))
+
+
+def _waiting(state: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+    @wraps(state)
+    def stream(self: Any, event: Any) -> Iterator[Any]:
+        if isinstance(event, RequestData | ResponseData) and len(event.data) > LARGE:
+            self.flow.metadata[CHUNK] = event.data, isinstance(event, RequestData)
+            yield LargeChunkHook(self.flow)
+        yield from state(self, event)
+
+    return stream
