@@ -6,7 +6,6 @@ import contextlib
 import cProfile
 import gc
 import io
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace

@@ -152,11 +152,7 @@ def turns(n: int) -> Documents:
     body, documents = Growing(), []
     for x in range(1, n + 1):
         words = said("user", f"question {x}")
-        sent = (
-            body.first(x, chat([words]))
-            if x == 1
-            else body.grown(x, said("assistant", f"answer {x - 1}"), words)
-        )
+        sent = body.first(x, chat([words])) if x == 1 else body.grown(x, said("assistant", f"answer {x - 1}"), words)
         documents += [request(x, sent), response(x, {"json": answer(f"answer {x}")})]
     return documents
 
@@ -167,7 +163,9 @@ def separate_calls(n: int) -> Documents:
     return [
         document
         for x in range(1, n + 1)
-        for document in call(x, chat([said("system", "You count."), said("user", f"count to {x}")]), answer(f"said {x}"))
+        for document in call(
+            x, chat([said("system", "You count."), said("user", f"count to {x}")]), answer(f"said {x}")
+        )
     ]
 
 
