@@ -14,7 +14,7 @@ KEY, CERTIFICATE = (
     "mitmproxy-ca-cert.pem",
 )  # mitmproxy's names; beside the key stands its certificate
 
-_PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+_PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 
 def holds_something(path: Path) -> bool:

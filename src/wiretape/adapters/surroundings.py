@@ -20,9 +20,9 @@ from wiretape.adapters.programs import Program, find_program
 from wiretape.adapters.routes import base_url_problem, same_provider, user_base_urls
 
 _STRING = r'"(?:\\.|[^"\\])*"'
-_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(_STRING + r"|,(\s*[}\]])")
-_ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.ASCII)
+_ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=(.*)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _env_file(path: Path) -> dict[str, str]:
     for line in text.splitlines():
         match = _ENV_LINE.fullmatch(line)
         if match is not None:
-            values[match[1]] = _unquoted(match[2])
+            values[match[1]] = _unquoted(match[2].strip())
     return values
 
 

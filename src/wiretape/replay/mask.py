@@ -60,10 +60,8 @@ _MONTH_LED: Final = re.compile(
     rf"{_TIME_AFTER}(?:\s\([^)\n]{{3,40}}\))?"
 )
 _DAY_BEFORE: Final = re.compile(rf"(?:{_DAY},?\s(?:the\s)?|{_HAN_DAY}[,，]?\s?)$")
-_LABEL: Final = re.compile(
-    r"(?:call|toolu|tooluse|msg|resp|req|chatcmpl|fc|rs|gen|run|sess?|session|prt|thread|item)"
-    r"[_-](?=[0-9A-Za-z_-]*\d)[0-9A-Za-z_-]{8,}"
-)
+_LABELLED: Final = "(?:call|toolu|tooluse|msg|resp|req|chatcmpl|fc|rs|gen|run|sess?|session|prt|thread|item)[_-]"
+_LABEL: Final = re.compile(rf"{_LABELLED}[0-9A-Za-z_-]{{8,}}")  # an id if it holds a digit
 # Short hex ids are ids only where they are called so; whole numbers are durations only where they are.
 _CALLED_ID: Final = re.compile(r"((?:ID|Id|id)[\"']?(?:: ?|=))[0-9a-f]{6,}(?![0-9A-Za-z])")
 _CALLED_DURATION: Final = re.compile(
@@ -89,7 +87,7 @@ ID_LIKE: Final = re.compile(
     r"(?<![0-9A-Za-z_-])(?:"
     r"(?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})"
     r"|(?P<hex>(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,})"
-    rf"|(?P<label>{_LABEL.pattern})"
+    rf"|(?P<label>{_LABELLED}(?=[0-9A-Za-z_-]*\d)[0-9A-Za-z_-]{{8,}})"
     r")(?![0-9A-Za-z_-])"
     rf"|(?P<path>{_TEMPORARY.pattern})(?![0-9A-Za-z_-])"
 )
@@ -100,6 +98,7 @@ _LONG: Final = 4096  # characters from which on a text is masked in pieces
 _PIECE: Final = 512
 _MOST_PIECES: Final = 8192
 _WORD: Final = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_ASCII_DIGITS: Final = frozenset("0123456789")
 _HEX_LETTERS: Final = frozenset("abcdefABCDEF")
 _WORDS: Final = {"han": "date", "hantime": "time"}
 
@@ -107,7 +106,8 @@ _WORDS: Final = {"han": "date", "hantime": "time"}
 def _label(match: re.Match[str]) -> str:
     """Its start is looked at here: in the expression, that costs fifty times as much. (`75fc-4e50-…` is of a uuid.)"""
     start = match.start()
-    return match[0] if start and match.string[start - 1].isalnum() else "<id>"
+    inside = start and match.string[start - 1].isalnum()
+    return match[0] if inside or _ASCII_DIGITS.isdisjoint(match[0]) else "<id>"
 
 
 def _word(match: re.Match[str]) -> str:
