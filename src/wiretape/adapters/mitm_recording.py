@@ -11,7 +11,7 @@ from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.mitm import ProxySettings, RecordingProxy, ensure_ca
 from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
 from wiretape.adapters.mitm_via import upstream_proxy
-from wiretape.adapters.routes import base_url_hosts, base_url_variables
+from wiretape.adapters.routes import base_url_hosts, base_url_variables, not_routed, unroutable_base_urls
 from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.trust import state_directory, trust_variables, upstream_bundle
 from wiretape.adapters.unset_routes import only_set, unset_routes
@@ -39,6 +39,8 @@ class Recording:
         via, problem = upstream_proxy(environ)
         if problem is not None:
             on_trouble(problem)
+        for name in unroutable_base_urls(environ):
+            on_trouble(not_routed(name))
         self._state = state_directory(environ)
         self._ca = ensure_ca(self._state)
         named = base_url_hosts(environ) | ({urlsplit(upstream).hostname or ""} if upstream else set())

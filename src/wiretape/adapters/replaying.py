@@ -102,7 +102,7 @@ class Replaying:
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
         """What leads a child here: base URLs to the server, proxies to the gate, keys so that SDKs start, and trust."""
         return {
-            **base_url_variables(environ, self.port),
+            **base_url_variables(environ, self.port, offline=True),
             **proxy_variables(self.gate_port),
             **dummy_keys(environ, self._session),
             **bedrock_variables(environ, self._session, self.port),

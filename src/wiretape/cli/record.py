@@ -283,12 +283,12 @@ def check_run(options: Options, argv: Sequence[str]) -> None:
     """Everything that can be known to fail fails here, before a tape is touched."""
     from wiretape.adapters.child import find_command
     from wiretape.adapters.mitm import free_port
-    from wiretape.adapters.routes import base_url_problem
+    from wiretape.adapters.routes import base_url_problem, without_user
     from wiretape.adapters.trust import state_directory
 
     problem = base_url_problem(options.upstream) if options.upstream is not None else None
     if problem is not None:
-        raise UsageError(f"--upstream {options.upstream} {problem}")
+        raise UsageError(f"--upstream {without_user(options.upstream)} {problem}")
     if options.append and options.force:
         raise UsageError("--append goes on with a tape and --force replaces it: give one of them")
     if argv:
