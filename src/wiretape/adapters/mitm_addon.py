@@ -18,7 +18,7 @@ from wiretape.adapters.mitm_via import UpstreamProxy
 from wiretape.adapters.routes import route_url
 from wiretape.adapters.tool_reports import ToolReports
 from wiretape.adapters.unset_routes import doubt
-from wiretape.model.http import Ended, Sender
+from wiretape.model.http import Ended, Sender, bracketed
 
 # A request up to this size is held until it is whole: if its upstream cannot be reached, its body is still on the
 # tape. A larger one, or one of unknown size, flows through as it comes.
@@ -198,7 +198,7 @@ class RecordingAddon:
         ended = _ended(flow)
         if flow.metadata.get(_RECORDED) is not None and ended is Ended.UPSTREAM_UNREACHABLE and not self._stopped:
             reason = flow.error.msg if flow.error else "unknown"
-            self.trouble(f"{flow.request.host}:{flow.request.port} could not be reached: {reason}")
+            self.trouble(f"{bracketed(flow.request.host)}:{flow.request.port} could not be reached: {reason}")
             self._doubt(flow)
         self._end(flow, ended)
         if ended is not Ended.CLIENT_CLOSED and flow.response is None and flow.killable:

@@ -286,8 +286,7 @@ def check_run(options: Options, argv: Sequence[str]) -> None:
     from wiretape.adapters.routes import base_url_problem, without_user
     from wiretape.adapters.trust import state_directory
 
-    problem = base_url_problem(options.upstream) if options.upstream is not None else None
-    if problem is not None:
+    if options.upstream is not None and (problem := base_url_problem(options.upstream)):
         raise UsageError(f"--upstream {without_user(options.upstream)} {problem}")
     if options.append and options.force:
         raise UsageError("--append goes on with a tape and --force replaces it: give one of them")
