@@ -120,7 +120,7 @@ class Gate:
             self._session.let_through(f"{bracketed(host)}:{port_number}")
             await self._join(host, port_number, head.as_sent_to(path), reader, writer)
         else:
-            await self._to_server(head, route_path(head.target), reader, writer)
+            await self._to_server(head, head.target, reader, writer)
 
     async def _to_server(
         self, head: _Head, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -154,7 +154,7 @@ class Gate:
             return
         head = await _read_head(reader, first)
         if head is not None:
-            await self._to_server(head, route_path(f"http://{bracketed(host)}:{port}{head.target}"), reader, writer)
+            await self._to_server(head, f"http://{bracketed(host)}:{port}{head.target}", reader, writer)
 
     async def _open(
         self,

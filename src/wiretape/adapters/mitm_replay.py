@@ -68,7 +68,7 @@ class ReplayAddon:
         drop_what_cannot_be_kept(request)
         host = bracketed(request.host)
         port = "" if request.port == {"http": 80, "https": 443}.get(request.scheme) else f":{request.port}"
-        request.path = f"/{request.scheme}:{host}{port}/{request.path.removeprefix('/')}"
+        request.path = f"{request.scheme}://{host}{port}/{request.path.removeprefix('/')}"
         request.scheme = "http"
         request.host, request.port = self._server
         request.stream = True

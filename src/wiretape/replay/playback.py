@@ -73,8 +73,13 @@ def playback(outcome: Outcome, pace: float = 0) -> Playback:
             return _whole(status, headers.pairs(), body)
         case Stray(what=what, note=note):
             message = f"wiretape replay: {what} is not on the tape{f' ({note})' if note else ''}"
-            body = orjson.dumps({"error": {"message": message, "type": "not_found_error", "code": "not_recorded"}})
-            return _whole(404, [("content-type", "application/json"), ("x-should-retry", "false")], body)
+            return refused(404, message, "not_found_error", "not_recorded")
+
+
+def refused(status: int, message: str, kind: str = "permission_error", code: str = "wiretape_refused") -> Playback:
+    """An error of wiretape's own, in the shape that most SDKs show."""
+    body = orjson.dumps({"error": {"message": message, "type": kind, "code": code}})
+    return _whole(status, [("content-type", "application/json"), ("x-should-retry", "false")], body)
 
 
 def timed_out(shown: Playback) -> Playback:
