@@ -6,12 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from urllib.parse import urlsplit
 
+from wiretape.adapters.admission import Admission
 from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.mitm import ProxySettings, RecordingProxy, ensure_ca
 from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
 from wiretape.adapters.mitm_via import upstream_proxy
-from wiretape.adapters.routes import base_url_hosts, base_url_variables, not_routed, unroutable_base_urls
+from wiretape.adapters.routes import (
+    base_url_hosts,
+    base_url_variables,
+    not_routed,
+    routed_places,
+    unroutable_base_urls,
+)
 from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.trust import state_directory, trust_variables, upstream_bundle
 from wiretape.adapters.unset_routes import only_set, unset_routes
@@ -33,6 +40,8 @@ class Recording:
         verbose: bool = False,
         keep_unset: bool = False,
         addon: Callable[..., RecordingAddon] = RecordingAddon,
+        allow_hosts: Sequence[str] = (),
+        allow_origins: Sequence[str] = (),
     ) -> None:
         self._environ = environ
         self._keep_unset = keep_unset
@@ -51,6 +60,8 @@ class Recording:
             upstream=upstream,
             via=via,
             led={} if keep_unset else unset_routes(environ),
+            routed=routed_places(environ),
+            admission=Admission(allow_hosts, allow_origins),
         )
         settings = ProxySettings(self._state, upstream_bundle(environ, self._state), port, via, verbose)
         self._proxy = RecordingProxy(self.addon, settings)

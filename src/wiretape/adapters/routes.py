@@ -164,19 +164,29 @@ def base_url_variables(environ: Mapping[str, str], port: int, *, offline: bool =
     routed stays as it is, and its provider's other variables are not set. `offline`: nothing goes anywhere from that
     port, so that such values point into it, too.
     """
+    led = {name: _through(url, port) for name, url in _led_base_urls(environ, offline).items()}
+    kept = unroutable_base_urls(environ) if offline else {}
+    return {**dict.fromkeys(kept, f"http://127.0.0.1:{port}"), **led}
+
+
+def routed_places(environ: Mapping[str, str]) -> frozenset[tuple[str, int]]:
+    """Host and port of every base URL that a recording routes."""
+    urls = (parse_base_url(url) for url in _led_base_urls(environ, offline=False).values())
+    return frozenset((url.host.strip("[]"), url.port) for url in urls if url is not None)
+
+
+def _led_base_urls(environ: Mapping[str, str], offline: bool) -> dict[str, str]:
+    """The base URLs that a program's variables stand for, before they are led through a port."""
     own = user_base_urls(environ)
-    kept = unroutable_base_urls(environ)
+    kept = {} if offline else unroutable_base_urls(environ)
     variables: dict[str, str] = {}
     for name, default in DEFAULT_BASE_URLS.items():
         follows = _also_called(name, own)
-        if name in kept and not offline:
-            continue
-        if follows is not None:
+        if follows is not None and name not in kept:
             variables[name] = own[follows]
-        elif offline or _also_called(name, kept) is None:
+        elif _also_called(name, kept) is None:
             variables[name] = default
-    led = {name: _through(url, port) for name, url in (variables | own).items()}
-    return {**(dict.fromkeys(kept, f"http://127.0.0.1:{port}") if offline else {}), **led}
+    return variables | own
 
 
 def same_provider(name: str) -> tuple[str, ...]:
@@ -224,8 +234,8 @@ def is_listed(name: str) -> bool:
 def not_routed(name: str) -> str:
     """What to say of a variable whose value stays as it is."""
     return (
-        f"{name} is left as it is: its value is not an http:// or https:// URL with a host\n"
-        "  requests that the program sends there are recorded only if they obey the proxy variables"
+        f"{name} is left as it is, because its value is not an http:// or https:// URL with a host: "
+        "requests there are recorded only if they obey the proxy variables"
     )
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import orjson
 
+from wiretape.model.header_links import LINK_HEADERS
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, StreamBody, body_bytes
 from wiretape.replay.faults import FOREVER_MS, marred, paced, slowed
 from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray
@@ -140,11 +141,13 @@ def _may_have_body(method: str, status: int) -> bool:
 
 @lru_cache(256)  # a tape's answers have much the same headers
 def _headers(headers: Headers) -> tuple[tuple[tuple[str, str], ...], str]:
-    """Those that are sent again, and how the body was encoded."""
+    """Those that are sent again, and how the body was encoded. A link with a placeholder still leads to its answer."""
     kept = tuple(
         (name, value)
         for name, value in headers.pairs()
-        if name not in _NOT_SENT and not name.startswith(":") and not PLACEHOLDER.search(value)
+        if name not in _NOT_SENT
+        and not name.startswith(":")
+        and (name in LINK_HEADERS or not PLACEHOLDER.search(value))
     )
     return kept, ",".join(headers.all("content-encoding"))
 
