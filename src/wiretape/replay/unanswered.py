@@ -28,7 +28,7 @@ class Unanswered:
     sockets: Sockets
     names: str
     mending: Callable[[MissReason], Mending]
-    redirects: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    redirects: dict[tuple[str, str], str] = field(default_factory=dict)  # what host and path were redirected to
 
     def note_redirect(self, recorded: Recorded) -> None:
         """An answer that redirects its client was given: what it leads to is expected."""
@@ -37,11 +37,13 @@ class Unanswered:
         if target is not None:
             there = address("GET", target)
             shown = target.partition("?")[0].partition("#")[0]
-            self.redirects[there.place] = f"{recorded.reference} redirects to {shown}, which is not on the tape"
+            self.redirects[there.host, there.path] = (
+                f"{recorded.reference} redirects to {shown}, which is not on the tape"
+            )
 
     def outcome(self, number: int, probe: Probe, already: Recorded | None = None, note: str = "") -> Miss | Stray:
         """`already`: the recorded call that would answer, had it not been played. `note`: why it cannot be."""
-        redirected = self.redirects.get(probe.address.place)
+        redirected = self.redirects.get((probe.address.host, probe.address.path))
         if redirected is not None:
             return self._made(number, probe, "not playable", None, redirected)
         if probe.format is None:

@@ -155,11 +155,6 @@ class Address:
     query: str
 
     @property
-    def place(self) -> tuple[str, str, str]:
-        """All but the method."""
-        return self.host, self.path, self.query
-
-    @property
     def hostname(self) -> str:
         """The host without its port and brackets."""
         name, bracket, _ = self.host.partition("]")
