@@ -54,7 +54,7 @@ class Admission:
             return None
         if any(fnmatchcase(name, glob) for glob in self._hosts) or self._is_recorded(name):
             return None
-        return f"the Host header names {name or header!r}, which is not this machine (--allow-host {name})"
+        return f"the Host header names {name or repr(header)}, which is not this machine (--allow-host {name})"
 
     def _check_origin(self, header: str) -> str | None:
         origin = header.strip().lower()

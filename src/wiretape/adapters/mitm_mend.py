@@ -24,6 +24,8 @@ from mitmproxy.proxy.layers.http import _http1
 from wsproto.events import CloseConnection
 from wsproto.frame_protocol import CloseReason
 
+from wiretape.adapters import mitm_goaway
+
 _MENDED = "wiretape_mended"
 _MANY = 10_000
 
@@ -43,6 +45,7 @@ def mend() -> None:
     if socket is not None and hasattr(socket, "send2"):
         socket.send2 = _without_made_up_close(socket.send2)
     bracket_ipv6()
+    mitm_goaway.install()
     handler = getattr(server, "ConnectionHandler", None)
     if handler is not None and "max_conns" in getattr(handler, "__annotations__", {}):
         handler.__init__ = _with_many_connections(handler.__init__)
