@@ -15,12 +15,11 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from wiretape.adapters.authority import CERTIFICATE, KEY, anew, expiry, holds_something, signing_certificate
 from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.mitm_via import upstream_proxy
-from wiretape.adapters.routes import base_url_problem, route_url, same_provider, user_base_urls
+from wiretape.adapters.routes import parse_base_url, route_url, unroutable_base_urls, user_base_urls, without_user
 from wiretape.adapters.sealing import make_seal
 from wiretape.adapters.settings import load_settings
 from wiretape.adapters.trust import ADDING, REPLACING, default_bundle, state_directory
@@ -196,27 +195,28 @@ def base_url_checks(environ: Mapping[str, str]) -> Iterator[Check]:
     own = user_base_urls(environ)
     for name, url in own.items():
         yield _base_url_check(name, url)
-    for name, value in environ.items():
-        if value and name not in own and len(same_provider(name)) > 1:
-            said = f"{name}={value} {base_url_problem(value)}: clients will not reach a model with it"
-            yield Check(level="warn", what="base URL", said=said, next=f"unset {name}, or mend it")
-    if not own:
+    unroutable = unroutable_base_urls(environ)
+    for name in unroutable:
+        said = f"{name} is not an http:// or https:// URL with a host: a recording leaves it as it is"
+        yield Check(level="warn", what="base URL", said=said, next=f"unset {name}, or correct it")
+    if not own and not unroutable:
         yield Check(level="ok", what="base URL", said="no variable is set: the providers' defaults are led through")
 
 
 def _base_url_check(name: str, url: str) -> Check:
-    parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-    if is_loopback(host) and not _listens(host, port):
-        stale = route_url(parts.path) is not None
+    parsed = parse_base_url(url)
+    assert parsed is not None, url
+    host, shown = parsed.host.strip("[]"), without_user(url)
+    if is_loopback(host) and not _listens(host, parsed.port):
+        stale = route_url(parsed.after) is not None
         return Check(
             level="fail" if stale else "warn",
             what="base URL",
-            said=f"{name}={url}: nothing listens there"
+            said=f"{name}={shown}: nothing listens there"
             + (", it is left over from a recorder or replay that has ended" if stale else " now"),
             next=f"unset {name}" if stale else "start that server before you record (a replay needs none)",
         )
-    return Check(level="ok", what="base URL", said=f"{name}={url} is led through, {host} is recorded")
+    return Check(level="ok", what="base URL", said=f"{name}={shown} is led through, {host} is recorded")
 
 
 def _listens(host: str, port: int) -> bool:

@@ -11,18 +11,22 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, tls
 
 from wiretape.adapters import mitm_chunks
+from wiretape.adapters.admission import Admission
 from wiretape.adapters.hosts import Hosts, is_loopback
 from wiretape.adapters.mitm_chunks import CHUNK, LARGE
 from wiretape.adapters.mitm_gate import Gate
 from wiretape.adapters.mitm_via import UpstreamProxy
+from wiretape.adapters.route_links import Route
 from wiretape.adapters.routes import route_url
 from wiretape.adapters.tool_reports import ToolReports
 from wiretape.adapters.unset_routes import doubt
-from wiretape.model.http import Ended, Sender
+from wiretape.model.header_links import LINK_HEADERS
+from wiretape.model.http import Ended, Headers, Sender, bracketed
 
 # A request up to this size is held until it is whole: if its upstream cannot be reached, its body is still on the
 # tape. A larger one, or one of unknown size, flows through as it comes.
@@ -32,6 +36,7 @@ _NOT_WELCOME = (401, 403)
 _RECORDED = "wiretape"  # flow.metadata: the exchange's number
 _AHEAD = "wiretape.ahead"  # flow.metadata: the chunk that comes next is recorded already
 _SLICE = 64 * 1024  # bytes of a body that the worker records at a time: large bodies take turns
+_ROUTE = "wiretape.route"  # flow.metadata: how a request came here, if by a base-URL route
 
 
 class RecordingDoor(Protocol):
@@ -60,6 +65,8 @@ class RecordingAddon:
         upstream: str | None = None,
         via: UpstreamProxy | None = None,
         led: Mapping[str, str] | None = None,
+        routed: frozenset[tuple[str, int]] = frozenset(),
+        admission: Admission | None = None,
     ) -> None:
         self.own_port: int | None = None
         self.gate = Gate(hosts, self._bypassed, via)
@@ -69,6 +76,8 @@ class RecordingAddon:
         self.through_tls: set[str] = set()  # recorded hosts whose TLS was opened here
         self._unasked: dict[str, str] = {}  # connections in TLS on which nothing was asked yet, each with its host
         self.led = dict(led or {})  # hosts that a default leads to, each with the variable that the user had not set
+        self._routed = routed  # hosts and ports that base URLs lead to
+        self._admission = admission or Admission()
         self._recorder = recorder
         self.trouble = on_trouble
         self.tools = ToolReports(recorder, self._safely)
@@ -131,7 +140,7 @@ class RecordingAddon:
         request = flow.request
         if self._via is not None:
             self._via.direct(flow)
-        if not (flow.metadata.get("routed") or self.gate.is_recorded(request.host, request.port)):
+        if not (flow.metadata.get(_ROUTE) or self.gate.is_recorded(request.host, request.port)):
             request.stream = True
             return False
         drop_what_cannot_be_kept(request)
@@ -147,7 +156,7 @@ class RecordingAddon:
             return None
         self.open.add(x)
         flow.metadata[_RECORDED] = x
-        if request.scheme == "https" and not flow.metadata.get("routed"):
+        if request.scheme == "https" and not flow.metadata.get(_ROUTE):
             self.through_tls.add(request.host)
         return x
 
@@ -162,18 +171,23 @@ class RecordingAddon:
         request = flow.request
         if self.own_port is None:
             return True
-        if request.port == self.own_port and is_loopback(request.host):
-            url = route_url(request.path, self._upstream)
-            if url is None:
-                self.unrouted.add(f"{request.method} {request.path.partition('?')[0]}")
-                flow.response = _refusal(404, _no_route(request.path, self.own_port))
+        authority = request.host_header or f"127.0.0.1:{self.own_port}"
+        if self.gate.speaks_as_to_a_server(flow.client_conn):
+            origins = [("origin", value) for value in request.headers.get_all("origin")]
+            refusal = self._admission.refusal(Headers([("host", authority), *origins]))
+            if refusal is not None:
+                flow.response = _refusal(403, f"wiretape refuses this request: {refusal}")
                 return False
-            request.url = url
-            flow.metadata["routed"] = True
-        elif self.gate.speaks_as_to_a_server(flow.client_conn):
-            # A page in a browser may point a name of its own at 127.0.0.1: never forward for such a name.
-            flow.response = _refusal(403, f"wiretape: this port is not {request.host}: the Host header is refused")
+        elif not (request.port == self.own_port and is_loopback(request.host)):
+            return True  # a proxied request for another host
+        url = route_url(request.path, self._upstream)
+        if url is None:
+            self.unrouted.add(f"{request.method} {request.path.partition('?')[0]}")
+            flow.response = _refusal(404, _no_route(request.path, self.own_port))
             return False
+        scheme = "https" if flow.client_conn.tls_established else "http"
+        flow.metadata[_ROUTE] = Route(f"{scheme}://{authority}", url)
+        request.url = url
         return True
 
     async def request(self, flow: http.HTTPFlow) -> None:
@@ -204,7 +218,23 @@ class RecordingAddon:
         self._safely(self._recorder.response, x, response.status_code, pairs_of(response.headers))
         if response.status_code in _NOT_WELCOME:
             self._doubt(flow, f"{flow.request.host} answered {response.status_code}")
+        self._keep_on_route(flow)
         response.stream = self._tee(self._recorder.response_data, x, flow)
+
+    def _keep_on_route(self, flow: http.HTTPFlow) -> None:
+        """Rewrite the links in a recorded answer to a client on a base-URL route. The tape has them as they came."""
+        route: Route | None = flow.metadata.get(_ROUTE)
+        if route is None or flow.response is None:
+            return
+        headers = flow.response.headers
+        if LINK_HEADERS.isdisjoint(name.lower() for name in headers):
+            return
+        before = pairs_of(headers)
+        kept = route.keep(before, lambda host, port: (host, port) in self._routed)
+        changed = zip(headers.fields, before, kept.headers, strict=True)
+        headers.fields = tuple(raw if was == now else (raw[0], now[1].encode()) for raw, was, now in changed)
+        for target in kept.foreign:
+            self.trouble(_led_off(route.url, target))
 
     def response(self, flow: http.HTTPFlow) -> None:
         if flow.websocket is None and flow.response is not None:
@@ -215,7 +245,7 @@ class RecordingAddon:
         ended = _ended(flow)
         if flow.metadata.get(_RECORDED) is not None and ended is Ended.UPSTREAM_UNREACHABLE and not self._stopped:
             reason = flow.error.msg if flow.error else "unknown"
-            self.trouble(f"{flow.request.host}:{flow.request.port} could not be reached: {reason}")
+            self.trouble(f"{bracketed(flow.request.host)}:{flow.request.port} could not be reached: {reason}")
             self._doubt(flow)
         self._end(flow, ended)
         if ended is not Ended.CLIENT_CLOSED and flow.response is None and flow.killable:
@@ -249,7 +279,7 @@ class RecordingAddon:
 
     def _doubt(self, flow: http.HTTPFlow, what: str | None = None) -> None:
         """The program may have been meant to go elsewhere, by a default of its own."""
-        variable = self.led.get(flow.request.host) if flow.metadata.get("routed") else None
+        variable = self.led.get(flow.request.host) if flow.metadata.get(_ROUTE) else None
         if variable is not None:
             said = doubt(flow.request.host, variable)
             self.trouble(f"{what}: {said}" if what else said)
@@ -350,6 +380,14 @@ def _text(raw: bytes) -> str:
 def _refusal(status: int, message: str) -> http.Response:
     body = json.dumps({"error": {"type": "wiretape", "message": message}})
     return http.Response.make(status, body, {"content-type": "application/json", "x-should-retry": "false"})
+
+
+def _led_off(url: str, target: str) -> str:
+    shown = target.partition("?")[0].partition("#")[0]
+    return (
+        f"{urlsplit(url).netloc} sends its client to {shown}, which is left as it is: "
+        "requests there are recorded only if they obey the proxy variables"
+    )
 
 
 def _no_route(path: str, port: int) -> str:

@@ -195,6 +195,7 @@ class HoldingAddon(RecordingAddon):
         if x is not None and flow.metadata.pop(_HELD_BACK, False) and flow.websocket is None:
             gone = await self._decided(flow, x)
             await self._record_held(flow, x, heard=not gone)
+            self._keep_on_route(flow)
         if gone or flow.metadata.get(_DROPPED):
             self._end(flow, Ended.CLIENT_CLOSED if gone else flow.metadata[_DROPPED])
         else:

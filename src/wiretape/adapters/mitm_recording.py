@@ -7,12 +7,19 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
 
+from wiretape.adapters.admission import Admission
 from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.mitm import ProxySettings, RecordingProxy, ensure_ca
 from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
 from wiretape.adapters.mitm_via import upstream_proxy
-from wiretape.adapters.routes import base_url_hosts, base_url_variables
+from wiretape.adapters.routes import (
+    base_url_hosts,
+    base_url_variables,
+    not_routed,
+    routed_places,
+    unroutable_base_urls,
+)
 from wiretape.adapters.settings import load_settings
 from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.trust import state_directory, trust_variables, upstream_bundle
@@ -36,12 +43,16 @@ class Recording:
         verbose: bool = False,
         keep_unset: bool = False,
         addon: Callable[..., RecordingAddon] = RecordingAddon,
+        allow_hosts: Sequence[str] = (),
+        allow_origins: Sequence[str] = (),
     ) -> None:
         self._environ = environ
         self._keep_unset = keep_unset
         via, problem = upstream_proxy(environ)
         if problem is not None:
             on_trouble(problem)
+        for name in unroutable_base_urls(environ):
+            on_trouble(not_routed(name))
         self._state = state_directory(environ)
         self._ca = ensure_ca(self._state)
         named = base_url_hosts(environ) | ({urlsplit(upstream).hostname or ""} if upstream else set())
@@ -52,6 +63,8 @@ class Recording:
             upstream=upstream,
             via=via,
             led={} if keep_unset else unset_routes(environ),
+            routed=routed_places(environ),
+            admission=Admission(allow_hosts, allow_origins),
         )
         log = OutputRedactor(load_settings(Path.cwd()).redact, environ).text if verbose else None
         settings = ProxySettings(self._state, upstream_bundle(environ, self._state), port, via, log)

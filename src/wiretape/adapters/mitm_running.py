@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
-from mitmproxy import options
+from mitmproxy import http, options
 from mitmproxy.addons import core, next_layer, proxyserver, tlsconfig, upstream_auth
 from mitmproxy.master import Master
 
 from wiretape.adapters.mitm_mend import mend
 from wiretape.adapters.mitm_via import UpstreamProxy
+from wiretape.adapters.sending import close_by_reset
 from wiretape.errors import UsageError
 
 _NEVER_S = 30 * 24 * 3600  # a stream may be silent for longer than mitmproxy's ten minutes
@@ -143,7 +144,7 @@ class _Servers(proxyserver.Proxyserver):  # type: ignore[misc, unused-ignore]
         super().__init__()
         self.writers: WeakSet[Any] = WeakSet()
         self._handlers: WeakValueDictionary[str, Any] = WeakValueDictionary()  # by the client's id
-        self._upstream: dict[str, Any] = {}  # writers of the connections that these opened, by the server's id
+        self._upstream: dict[str, Any] = {}  # the connections that these opened, by the server's id
 
     @contextmanager
     def register_connection(self, connection_id: Any, handler: Any) -> Iterator[None]:
@@ -156,14 +157,27 @@ class _Servers(proxyserver.Proxyserver):  # type: ignore[misc, unused-ignore]
         handler = self._handlers.get(data.client.id)
         io = handler.transports.get(data.server) if handler is not None else None
         if io is not None and io.writer is not None:
-            self._upstream[data.server.id] = io.writer
+            self._upstream[data.server.id] = io
 
     def server_disconnected(self, data: Any) -> None:
         """Done with: what was cancelled while it told of its own end, as at a reset of both sides, is still open."""
-        writer = self._upstream.pop(data.server.id, None)
-        if writer is not None:
+        io = self._upstream.pop(data.server.id, None)
+        if io is not None:
             with suppress(OSError):
-                writer.close()
+                io.writer.close()
+
+    def error(self, flow: http.HTTPFlow) -> None:
+        """Reset a client whose upstream has reset its connection: mitmproxy is about to close it in order."""
+        io = self._upstream.get(flow.server_conn.id)
+        handler = self._handlers.get(flow.client_conn.id)
+        if io is None or handler is None or not isinstance(io.reader.exception(), ConnectionResetError):
+            return
+        client = handler.transports.get(handler.client)
+        if client is not None and client.writer is not None and not flow.request.is_http2:
+            close_by_reset(client.writer.transport)
+
+    def websocket_end(self, flow: http.HTTPFlow) -> None:
+        self.error(flow)
 
 
 async def _hang_up(servers: _Servers) -> None:

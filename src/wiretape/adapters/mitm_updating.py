@@ -75,6 +75,7 @@ class UpdatingAddon(RecordingAddon):
         request.headers[_TICKET] = self._answers.ticket(answer)
         request.headers.pop("content-encoding", None)
         request.content = b""
+        request.path = request.url
         request.scheme = "http"
         request.host, request.port = "127.0.0.1", self._answers.port
         if self._via is not None:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import Any
 
+from wiretape.adapters.admission import Admission
 from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.gate import Gate
 from wiretape.adapters.interposing import Interpose
@@ -62,7 +63,8 @@ class Replaying:
     `authority`: TLS is opened in its name; without one it stays closed, and `why_closed` says in a miss what would
     open it. `interpose` stands between answers and what is sent. `trouble` is told of what went wrong on the way.
     `lock` guards a session that others ask, too. `sealed`: there is a network, `seal`, for programs to be started in,
-    that has both ports and leads nowhere else; UsageError where there can be none.
+    that has both ports and leads nowhere else; UsageError where there can be none. `allow_hosts` and `allow_origins`:
+    globs of `Host` and `Origin` headers that are served besides those of this machine.
     """
 
     def __init__(
@@ -80,11 +82,21 @@ class Replaying:
         trouble: Callable[[str], None] = lambda text: None,
         lock: AbstractContextManager[Any] | None = None,
         sealed: bool = False,
+        allow_hosts: Sequence[str] = (),
+        allow_origins: Sequence[str] = (),
     ) -> None:
         self._session = session
         self._authority = authority
         self._trouble = trouble
-        self._app = ToolApp(session, pace, on_outcome=on_outcome, interpose=interpose, on_reset=self._reset, lock=lock)
+        self._app = ToolApp(
+            session,
+            pace,
+            on_outcome=on_outcome,
+            interpose=interpose,
+            on_reset=self._reset,
+            lock=lock,
+            admission=Admission(allow_hosts, allow_origins, session.knows_host),
+        )
         self._listening = listen(port)
         self._gate_listening = listen(proxy_port)
         self.port: int = self._listening.getsockname()[1]
@@ -102,7 +114,7 @@ class Replaying:
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
         """What leads a child here: base URLs to the server, proxies to the gate, keys so that SDKs start, and trust."""
         return {
-            **base_url_variables(environ, self.port),
+            **base_url_variables(environ, self.port, offline=True),
             **proxy_variables(self.gate_port),
             **dummy_keys(environ, self._session),
             **bedrock_variables(environ, self._session, self.port),

@@ -162,7 +162,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
     """Make a fork with the rerun's scheduler, and say on stderr how it goes. Raises WiretapeError."""
     from wiretape.adapters.forking import run_fork
     from wiretape.adapters.rerunning import Target
-    from wiretape.adapters.routes import base_url_problem
+    from wiretape.adapters.routes import base_url_problem, without_user
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.rerun import tool_hook
     from wiretape.replay.forking import Fork
@@ -171,7 +171,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
     from wiretape.views.terminal import make_console
 
     if onto.base_url is not None and (problem := base_url_problem(onto.base_url)):
-        raise UsageError(f"--base-url {onto.base_url} {problem}")
+        raise UsageError(f"--base-url {without_user(onto.base_url)} {problem}")
     settings = load_settings(Path.cwd())
     change, what = change_of(opened, call, wish)
     fork = Fork(opened.tape.exchanges, change, tools=_asking(tool_hook(onto.tools)), mask=settings.mask)

@@ -57,6 +57,8 @@ class Options:
     update: Path | None = None
     tier: str = "masked"
     tag: bool = False
+    allow_hosts: tuple[str, ...] = ()
+    allow_origins: tuple[str, ...] = ()
 
 
 class _BeforeProgram(click.Command):
@@ -96,6 +98,20 @@ def _say_misplaced(cmd: Sequence[str]) -> None:
 @click.option("--all", "everything", is_flag=True, help="Record every host.")
 @click.option("--upstream", metavar="URL", help="Where requests to the base URL go that name no host.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Listen on this port (default: any free one).")
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    metavar="GLOB",
+    multiple=True,
+    help="Serve requests whose Host header names this host, too (a reverse proxy's, a hosts file's).",
+)
+@click.option(
+    "--allow-origin",
+    "allow_origins",
+    metavar="GLOB",
+    multiple=True,
+    help="Serve pages of this origin, too (https://app.example).",
+)
 @click.option("--keep-unset", is_flag=True, help="Set no base-URL variable that is not set: the proxy is the only way.")
 @click.option("--note", metavar="TEXT", help="A note in the tape's header.")
 @click.option("--provenance", metavar="TEXT", help="Where the recorded content comes from, in the tape's header.")
@@ -194,7 +210,7 @@ def record(
     recorder = tape.begin(lambda: recorder_of(options, Redactor(settings.redact), report))
     try:
         hosts = [*options.hosts, *settings.hosts, *around.hosts]
-        recording = _recording(options, tagging(recorder, tags), report, hosts, addon)
+        recording = recording_of(options, tagging(recorder, tags), report, hosts, addon)
         code = run(recording, around)
     finally:
         with held_signals():
@@ -205,7 +221,7 @@ def record(
     return code or (INCOMPLETE if summary.incomplete else NOTHING_REPLACED if tape.put_back else 0)
 
 
-def _recording(
+def recording_of(
     options: Options,
     recorder: RecordingDoor,
     report: LiveReport,
@@ -225,6 +241,8 @@ def _recording(
         port=options.port,
         verbose=options.verbose,
         keep_unset=options.keep_unset,
+        allow_hosts=options.allow_hosts,
+        allow_origins=options.allow_origins,
         **({} if addon is None else {"addon": addon}),
     )
 
@@ -289,12 +307,11 @@ def check_run(options: Options, argv: Sequence[str]) -> None:
     """Everything that can be known to fail fails here, before a tape is touched."""
     from wiretape.adapters.child import find_command
     from wiretape.adapters.mitm import free_port
-    from wiretape.adapters.routes import base_url_problem
+    from wiretape.adapters.routes import base_url_problem, without_user
     from wiretape.adapters.trust import state_directory
 
-    problem = base_url_problem(options.upstream) if options.upstream is not None else None
-    if problem is not None:
-        raise UsageError(f"--upstream {options.upstream} {problem}")
+    if options.upstream is not None and (problem := base_url_problem(options.upstream)):
+        raise UsageError(f"--upstream {without_user(options.upstream)} {problem}")
     if options.append and options.force:
         raise UsageError("--append goes on with a tape and --force replaces it: give one of them")
     if argv:

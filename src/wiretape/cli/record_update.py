@@ -96,11 +96,10 @@ def _prepared(options: Options, tape: Tape, rerecording: Rerecording) -> Update:
 
 
 def _update(at_work: Update, argv: Sequence[str]) -> int:
-    from wiretape.adapters.mitm_recording import Recording
     from wiretape.adapters.mitm_updating import AnswerServer, UpdatingAddon
     from wiretape.adapters.settings import load_settings
     from wiretape.adapters.surroundings import look_around
-    from wiretape.cli.record import held_signals, recorder_of, run_recorded, tagging, tags_of
+    from wiretape.cli.record import held_signals, recorder_of, recording_of, run_recorded, tagging, tags_of
     from wiretape.cli.record_report import LiveReport
 
     options = at_work.options
@@ -113,23 +112,14 @@ def _update(at_work: Update, argv: Sequence[str]) -> int:
     code, tags = 1, tags_of(options)
     try:
         with AnswerServer() as answers:
-            recording = Recording(
-                tagging(recorder, tags),
-                os.environ,
-                report.trouble,
-                hosts=[*options.hosts, *settings.hosts, *around.hosts],
-                everything=options.everything,
-                upstream=options.upstream,
-                port=options.port,
-                verbose=options.verbose,
-                keep_unset=options.keep_unset,
-                addon=functools.partial(
-                    UpdatingAddon,
-                    renewing=at_work.renewing,
-                    answers=answers,
-                    on_kept=functools.partial(_say_kept, report, at_work.session, tags),
-                ),
+            addon = functools.partial(
+                UpdatingAddon,
+                renewing=at_work.renewing,
+                answers=answers,
+                on_kept=functools.partial(_say_kept, report, at_work.session, tags),
             )
+            hosts = [*options.hosts, *settings.hosts, *around.hosts]
+            recording = recording_of(options, tagging(recorder, tags), report, hosts, addon)
             code = run_recorded(recording, argv, report, around, options, tags=tags)
     finally:
         with held_signals():

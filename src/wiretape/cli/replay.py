@@ -82,6 +82,8 @@ class Options:
     verbose: bool = False
     tag: bool = False
     sealed: bool | None = None  # None: as the settings say
+    allow_hosts: tuple[str, ...] = ()
+    allow_origins: tuple[str, ...] = ()
 
 
 def _age(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
@@ -122,6 +124,20 @@ def _age(ctx: click.Context, option: click.Parameter, given: str | None) -> str 
     "--proxy/--no-proxy",
     default=None,
     help="Open TLS to every host (needs mitmproxy), or to none (default: where a model is asked for).",
+)
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    metavar="GLOB",
+    multiple=True,
+    help="Serve requests whose Host header names this host, too (a reverse proxy's, a hosts file's).",
+)
+@click.option(
+    "--allow-origin",
+    "allow_origins",
+    metavar="GLOB",
+    multiple=True,
+    help="Serve pages of this origin, too (https://app.example).",
 )
 @click.option(
     "--sealed/--no-sealed",
@@ -176,6 +192,8 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
             on_outcome=lines.show,
             interpose=_noting(tags) if tags is not None else None,
             sealed=sealed,
+            allow_hosts=options.allow_hosts,
+            allow_origins=options.allow_origins,
         )
         with replaying:
             code = _run(replaying, argv, session, options, tags)

@@ -95,13 +95,13 @@ def _check(
     output: str | None,
     force: bool,
 ) -> None:
-    from wiretape.adapters.routes import base_url_problem
+    from wiretape.adapters.routes import base_url_problem, without_user
 
     for option, value in (("--tools", tools), ("-o", output), ("--key-env", key_env)):
         if value and not live:
             raise UsageError(f"{option} is for live reruns: give --model, --base-url or --live, too")
     if base_url is not None and (problem := base_url_problem(base_url)):
-        raise UsageError(f"--base-url {base_url} {problem}")
+        raise UsageError(f"--base-url {without_user(base_url)} {problem}")
     if output is not None and tape != "-" and Path(output).resolve() == Path(tape).resolve():
         raise UsageError(f"-o {output} is the tape that is run again: give the new one another name")
     if output is not None and Path(output).exists() and not force:

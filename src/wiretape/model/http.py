@@ -84,6 +84,11 @@ class Headers(Mapping[str, str]):
         return [(name, value) for name, values in self._values.items() for value in values]
 
 
+def bracketed(host: str) -> str:
+    """A host as it is written in a URL or before a port: an IPv6 address gets brackets."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
 _ORJSON_LAYOUT = {"compact": 0, "indent2": orjson.OPT_INDENT_2}
 
 

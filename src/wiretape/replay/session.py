@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from wiretape.model.call import ModelCall
 from wiretape.model.faults import Refusal
-from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
+from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response, bracketed
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import aim
 from wiretape.replay.aligned import Alignment
@@ -184,19 +184,18 @@ class ReplaySession:
     def knows_host(self, host: str) -> bool:
         """Whether anything from this host (with or without its port) is on the tape."""
         return any(
-            host in (there := recorded.probe.address.host, there.partition(":")[0])
+            host in (recorded.probe.address.host, recorded.probe.address.hostname)
             for recorded in [*self._recorded, *self._sockets.recorded]
         )
 
     def knows_place(self, host: str, port: int) -> bool:
         """Whether anything from this very port of a host is on the tape."""
-        name = f"[{host}]" if ":" in host else host
-        there = {address("GET", f"{scheme}://{name}:{port}/").host for scheme in ("http", "https")}
+        there = {address("GET", f"{scheme}://{bracketed(host)}:{port}/").host for scheme in ("http", "https")}
         return any(recorded.probe.address.host in there for recorded in [*self._recorded, *self._sockets.recorded])
 
     def knows_plain(self, host: str, port: int) -> bool:
         """Whether anything was recorded from here in plain HTTP."""
-        there = address("GET", f"http://{host}:{port}/").host
+        there = address("GET", f"http://{bracketed(host)}:{port}/").host
         return any(
             recorded.probe.address.host == there and recorded.exchange.request.url.startswith("http:")
             for recorded in [*self._recorded, *self._sockets.recorded]
@@ -320,6 +319,7 @@ class ReplaySession:
         self._owed.discard(recorded.order)
         apart = self._apart(recorded, probe, moved) if tier is not Tier.EXACT else ()
         self._continuity.note(recorded, probe)
+        self._unanswered.note_redirect(recorded)
         if self.options.tier is Tier.POSITION:
             self._tiers.positions.note(recorded, probe)
         exchange = self._echoes.forward(recorded.exchange)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from wiretape.model.header_links import redirect_target
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.excerpt import excerpts
 from wiretape.replay.index import Probe
@@ -15,7 +16,7 @@ from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.recording import Recording
 from wiretape.replay.shown_differences import shown_differences
 from wiretape.replay.tiers import Tiers
-from wiretape.replay.values import Miss, MissReason, Stray, Tier
+from wiretape.replay.values import Miss, MissReason, Stray, Tier, address
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.recognition import is_media_inference
 
@@ -30,9 +31,24 @@ class Unanswered:
     names: str
     mending: Callable[[MissReason], Mending]
     output: OutputRedactor
+    redirects: dict[tuple[str, str], str] = field(default_factory=dict)  # what host and path were redirected to
+
+    def note_redirect(self, recorded: Recorded) -> None:
+        """An answer that redirects its client was given: what it leads to is expected."""
+        response = recorded.exchange.response
+        target = redirect_target(recorded.exchange.request.url, response) if response is not None else None
+        if target is not None:
+            there = address("GET", target)
+            shown = target.partition("?")[0].partition("#")[0]
+            self.redirects[there.host, there.path] = (
+                f"{recorded.reference} redirects to {shown}, which is not on the tape"
+            )
 
     def outcome(self, number: int, probe: Probe, already: Recorded | None = None, note: str = "") -> Miss | Stray:
         """`already`: the recorded call that would answer, had it not been played. `note`: why it cannot be."""
+        redirected = self.redirects.get((probe.address.host, probe.address.path))
+        if redirected is not None:
+            return self._made(number, probe, "not playable", None, redirected)
         if probe.format is None:
             socket = self._socket_at(probe)
             if not socket:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
+from ipaddress import ip_address
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from wiretape.model.http import Exchange, Headers
+from wiretape.model.http import Exchange, Headers, bracketed
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.faults import Fault
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+# Tapes of version 0.1 have IPv6 addresses without brackets: the digits after the last colon are the port there.
+_BARE_IPV6: Final = re.compile(r"(https?://)([0-9a-f:.]+?)(?=:\d+(?:[/?#]|$)|[/?#]|$)", re.IGNORECASE)
 
 
 class Tier(IntEnum):
@@ -151,6 +155,12 @@ class Address:
     query: str
 
     @property
+    def hostname(self) -> str:
+        """The host without its port and brackets."""
+        name, bracket, _ = self.host.partition("]")
+        return name.removeprefix("[") if bracket else self.host.partition(":")[0]
+
+    @property
     def tail(self) -> str:
         """The path's last segment: what is asked for, whatever prefix a gateway puts before it."""
         return self.path.rstrip("/").rpartition("/")[2]
@@ -164,15 +174,25 @@ class Address:
         return f"{self.method} {self.host}{self.path}"
 
 
+def _is_ipv6(text: str) -> bool:
+    try:
+        return ip_address(text).version == 6
+    except ValueError:
+        return False
+
+
 @lru_cache(1024)
 def address(method: str, url: str) -> Address:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError:  # no URL: its path is all there is to compare
-        path, _, query = url.partition("?")
+    except ValueError:
+        bare = _BARE_IPV6.match(url)
+        if bare is not None and _is_ipv6(bare[2]):
+            return address(method, f"{bare[1]}[{bare[2]}]{url[bare.end() :]}")
+        path, _, query = url.partition("?")  # not a URL: its path is all there is to compare
         return Address(method.upper(), "", path, query)
-    host = parts.hostname or ""
+    host = bracketed(parts.hostname or "")
     if port is not None and port != _DEFAULT_PORTS.get(parts.scheme):
         host = f"{host}:{port}"
     return Address(method.upper(), host, parts.path or "/", parts.query)
