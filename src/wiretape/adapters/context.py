@@ -7,13 +7,17 @@ import functools
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from wiretape.adapters.inside import Inside, enter, leave
 from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretape.adapters.context_children import Children
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,6 +28,16 @@ class Context(Inside):
 
     What a run needs is made when it begins: nothing is shared between two runs of a decorated function.
     """
+
+    serve_children: Callable[[], AbstractContextManager[Children]] | None = None
+    on_unserved_children: Callable[[str], object] | None = None  # gets the reason; without it, a child is not started
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._children: Children | None = None
+        self._starts_children = False
+        self._serving_children = ExitStack()
+        self._children_lock = threading.RLock()
 
     def begin(self) -> None:
         raise NotImplementedError
@@ -50,6 +64,7 @@ class Context(Inside):
             return  # it was left before
         leave(self)
         close_doors()
+        self._stop_children()
         self.finish(error)
 
     async def __aenter__(self) -> Self:
@@ -89,7 +104,49 @@ class Context(Inside):
     def _again(self) -> Self:
         made = copy.copy(self)
         made.lock = threading.RLock()
+        made._children = None
+        made._serving_children = ExitStack()
+        made._children_lock = threading.RLock()
         return made
+
+    # child processes
+
+    def children(self) -> Children | None:
+        """Where child processes are sent, until the context is left; None: nowhere. Started by the first of them.
+
+        What serves them is not there for processes that are started while it is.
+        """
+        with self._children_lock:
+            if self._children is None and self.serve_children is not None and not self._starts_children:
+                self._starts_children = True
+                try:
+                    self._children = self._serving_children.enter_context(self.serve_children())
+                finally:
+                    self._starts_children = False
+            return self._children
+
+    def child_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        try:
+            children = self.children()
+        except Exception as error:
+            if self.on_unserved_children is None:
+                raise
+            self.on_unserved_children(f"child processes are not recorded: {error}")
+            return {}
+        return children.variables(environ) if children is not None else {}
+
+    def child_ports(self) -> Collection[int]:
+        """The ports of this process that child processes are sent to."""
+        return self._children.ports() if self._children is not None else ()
+
+    def forked(self) -> None:
+        super().forked()
+        self._children_lock = threading.RLock()
+
+    def _stop_children(self) -> None:
+        with self._children_lock:
+            self._children = None
+        self._serving_children.close()
 
 
 def as_http(url: str) -> str:

@@ -6,10 +6,11 @@ import functools
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wiretape.adapters.arguments import shown
 from wiretape.adapters.context import Context, as_http, say, several
@@ -31,6 +32,9 @@ from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Tier
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.wire.tool_exchange import ToolAnswer
+
+if TYPE_CHECKING:
+    from wiretape.adapters.context_children import Children
 
 Name: TypeAlias = str | os.PathLike[str]
 TierName: TypeAlias = Literal["exact", "normalized", "masked", "position"]
@@ -101,6 +105,7 @@ class Replay(Context):
         self._session.mend = functools.partial(_mended, names[0])
         self.name = f"the replay of {self._session.names}"
         self._keys = LENT.lend(self._session)
+        self.serve_children = self._serve_children
 
     def _check_age(self, tapes: Sequence[Tape], names: Sequence[str], settings: Settings) -> None:
         asked = self._max_age if self._max_age is not None else settings.max_age
@@ -181,6 +186,15 @@ class Replay(Context):
         with self.lock:
             opened = self.session.open_socket(replace(request, url=as_http(request.url)))
         return opened if isinstance(opened, SocketPlay) else self._played(opened)
+
+    def _serve_children(self) -> AbstractContextManager[Children]:
+        from wiretape.adapters.context_children import replaying_children
+
+        return replaying_children(self, self._globs)
+
+    def forking(self) -> None:
+        """The copy may start programs, and cannot serve them: its threads are gone."""
+        self.children()
 
     def forked(self) -> None:
         super().forked()

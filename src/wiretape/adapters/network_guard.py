@@ -12,7 +12,7 @@ import functools
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
@@ -141,14 +141,14 @@ class NetworkGuard(SocketWatch):
         self._explain = explain
         self._providers_only = providers_only
         self._before: list[tuple[Any, str, Any]] = []
-        self.own_ports: set[int] = set()  # of wiretape's own doors, on this machine
+        self.own_ports: Callable[[], Collection[int]] = tuple  # those of this machine that wiretape itself serves
         self.refused: dict[str, bool] = {}  # what was asked for -> whether it is a model provider's
 
     def check(self, host: str, port: int | None) -> None:
         """Raises NetworkRefused where a host may not be reached."""
         __tracebackhide__ = True
         host = plain(host)
-        if port in self.own_ports and is_loopback(host):
+        if port in self.own_ports() and is_loopback(host):
             return
         names = self.names(host)
         if is_this_machine(host):
