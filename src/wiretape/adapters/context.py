@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from wiretape.adapters.inside import Inside, enter, leave
 from wiretape.adapters.patching import close_doors, open_doors
+from wiretape.adapters.unset_routes import only_set
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
     from wiretape.adapters.context_children import Children
+    from wiretape.adapters.fork_channel import ForkChannel
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,6 +33,9 @@ class Context(Inside):
 
     serve_children: Callable[[], AbstractContextManager[Children]] | None = None
     on_unserved_children: Callable[[str], object] | None = None  # gets the reason; without it, a child is not started
+
+    forks: ForkChannel | None = None  # what forked copies of this process ask; without it they are left to themselves
+    is_copy = False  # this process was forked inside the context
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,6 +53,7 @@ class Context(Inside):
     def __enter__(self) -> Self:
         if self.is_open:
             raise UsageError(f"{self.name} is open already: make another context for a second run at the same time")
+        self.is_copy = False
         self.begin()
         try:
             open_doors()
@@ -126,6 +132,9 @@ class Context(Inside):
             return self._children
 
     def child_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        if self.is_copy and self._children is None and self.forks is not None:
+            variables: dict[str, str] = self.forks.call("context", "child_variables", dict(environ))
+            return variables
         try:
             children = self.children()
         except Exception as error:
@@ -133,17 +142,30 @@ class Context(Inside):
                 raise
             self.on_unserved_children(f"child processes are not recorded: {error}")
             return {}
-        return children.variables(environ) if children is not None else {}
+        if children is None:
+            return {}
+        variables = children.variables(environ)
+        # A recording leaves a program that has a base URL of its own in its code on its way: the proxy records it there.
+        return variables if self.replays and not self.records_too else only_set(variables, environ)
 
     def child_ports(self) -> Collection[int]:
         """The ports of this process that child processes are sent to."""
         return self._children.ports() if self._children is not None else ()
 
+    def forking(self) -> None:
+        if self.forks is not None:
+            self.forks.open()
+
     def forked(self) -> None:
         super().forked()
+        self.is_copy = True
         self._children_lock = threading.RLock()
 
     def _stop_children(self) -> None:
+        if self.is_copy:
+            return  # they are served in another process
+        if self.forks is not None:
+            self.forks.close()
         with self._children_lock:
             self._children = None
         self._serving_children.close()

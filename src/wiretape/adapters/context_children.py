@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,8 +13,6 @@ from wiretape.adapters.opening import authority
 from wiretape.adapters.replaying import Replaying
 from wiretape.errors import UsageError
 from wiretape.replay.session import ReplaySession
-from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import LiveRequest, Miss, Outcome
 
 if TYPE_CHECKING:
     from wiretape.adapters.context_replay import Replay
@@ -30,7 +29,7 @@ class Children:
 @contextmanager
 def replaying_children(replay: Replay, pass_hosts: Sequence[str]) -> Iterator[Children]:
     """A replay server that shares its session with this process. It opens TLS where mitmproxy is installed."""
-    shared = cast(ReplaySession, _Shared(replay))
+    shared = cast(ReplaySession, SharedSession(replay))
     try:
         opened, why_closed = authority(os.environ), ""
     except UsageError as error:
@@ -46,27 +45,16 @@ def replaying_children(replay: Replay, pass_hosts: Sequence[str]) -> Iterator[Ch
         yield Children(ports, replaying.variables)
 
 
-class _Shared:
-    """The session of a replay, for a server in another thread."""
+class SharedSession:
+    """The session of a replay, for other threads: its lock is held while a method runs."""
 
     def __init__(self, replay: Replay) -> None:
         self._replay = replay
 
-    def answer(self, request: LiveRequest) -> Outcome:
-        with self._replay.lock:
-            return self._replay.session.answer(request)
-
-    def open_socket(self, request: LiveRequest) -> SocketPlay | Outcome:
-        with self._replay.lock:
-            return self._replay.session.open_socket(request)
-
-    def refused(self, what: str, note: str) -> object:
-        with self._replay.lock:
-            return self._replay.session.refused(what, note)
-
-    def not_opened(self, what: str, message: str) -> Miss:
-        with self._replay.lock:
-            return self._replay.session.not_opened(what, message)
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._replay.session, name)
+        found = getattr(self._replay.session, name)
+        return functools.partial(self._locked, found) if callable(found) else found
+
+    def _locked(self, method: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        with self._replay.lock:
+            return method(*args, **named)

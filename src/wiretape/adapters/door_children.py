@@ -103,7 +103,7 @@ def _fork(original: Callable[[], Any]) -> Callable[[], Any]:
 
     def fork() -> Any:
         others = [one for one in threading.enumerate() if one is not threading.current_thread()]
-        if not others or not all(one.name.startswith("wiretape-") for one in others):
+        if not all(one.name.startswith("wiretape-") for one in others):
             return original()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

@@ -143,6 +143,7 @@ class NetworkGuard(SocketWatch):
         self._before: list[tuple[Any, str, Any]] = []
         self.own_ports: Callable[[], Collection[int]] = tuple  # those of this machine that wiretape itself serves
         self.refused: dict[str, bool] = {}  # what was asked for -> whether it is a model provider's
+        self.note: Callable[[str, bool], object] = self.refused.__setitem__
 
     def check(self, host: str, port: int | None) -> None:
         """Raises NetworkRefused where a host may not be reached."""
@@ -158,7 +159,7 @@ class NetworkGuard(SocketWatch):
         if self._providers_only and not any(is_known_provider(name) for name in names):
             return
         asked = host if port is None else f"{host}:{port}"
-        self.refused[asked] = is_known_provider(host)
+        self.note(asked, is_known_provider(host))
         raise NetworkRefused(self._explain(asked))
 
     def __enter__(self) -> NetworkGuard:

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from wiretape import __version__
+from wiretape.adapters.context_children import SharedSession
 from wiretape.adapters.context_record import Record
 from wiretape.adapters.context_replay import OnMiss, Replay, TierName
+from wiretape.adapters.fork_channel import ForkChannel
 from wiretape.adapters.inprocess import record
 from wiretape.adapters.network_guard import NetworkGuard
 from wiretape.adapters.pytest_frames import asked_at
@@ -23,7 +25,7 @@ from wiretape.adapters.pytest_origins import Origin
 from wiretape.adapters.pytest_outlived import WATCHING
 from wiretape.adapters.pytest_places import shown
 from wiretape.adapters.pytest_renewal import Renewal
-from wiretape.adapters.pytest_subprocess import recording_children
+from wiretape.adapters.pytest_subprocess import SharedRecorder, recording_children
 from wiretape.adapters.rerecording import Rerecording, there_is
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.analyze.stats import stats
@@ -156,16 +158,30 @@ class Wiretape:
         if self._record is not None and self.recording:
             self._record.serve_children = functools.partial(recording_children, self._record, self._asked.hosts)
             self._record.on_unserved_children = self._warn
+            self._record.forks = ForkChannel({"context": self._record, "recorder": SharedRecorder(self._record)})
             self._open.enter_context(self._record)
             return
         replay = self._replaying()
         self._open.push(self._leave_replay(replay))
         self._replay = replay  # one that has begun
+        replay.forks = self._forks(replay)
         session = replay.session
         session.mend = functools.partial(self._mend, session)
         if self._record is None:
-            self.guard.own_ports = replay.child_ports
+            self.guard.own_ports, self.guard.note = replay.child_ports, self._note_refused
             self._open.enter_context(self.guard)
+
+    def _forks(self, replay: Replay) -> ForkChannel:
+        asked: dict[str, object] = {"context": replay, "session": SharedSession(replay), "refused": self.guard.refused}
+        if isinstance(replay, Mixed):
+            asked |= {"renewing": replay.renewing, "recorder": SharedRecorder(replay.recording)}
+        return ForkChannel(asked)
+
+    def _note_refused(self, asked: str, is_provider: bool) -> None:
+        if self._replay is not None and self._replay.is_copy and self._replay.forks is not None:
+            self._replay.forks.call("refused", "__setitem__", asked, is_provider)
+        else:
+            self.guard.refused[asked] = is_provider
 
     def _warn(self, text: str) -> None:
         if text not in self.warnings:

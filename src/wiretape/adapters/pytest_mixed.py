@@ -55,6 +55,13 @@ class Mixed(Replay):
     def _serve_children(self) -> AbstractContextManager[Children]:
         return mixed_children(self.recording, self.renewing, self.hosts)
 
+    def forked(self) -> None:
+        super().forked()
+        self.recording.forks = self.forks
+        self.recording.forked()
+        if self.forks is not None:
+            self.renewing = self.forks.remote("renewing", ("answer", "called", "tool_answer"), self.renewing)
+
     @property
     def unplayed(self) -> list[Miss]:
         """What could not be asked live: a WebSocket's message, say, whose answer depends on those before it."""

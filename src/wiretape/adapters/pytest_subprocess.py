@@ -54,7 +54,7 @@ def _need_mitmproxy() -> None:
 def _recording(record: Record, hosts: Sequence[str], addon: Callable[..., Any]) -> Iterator[Children]:
     from wiretape.adapters.mitm_recording import Recording
 
-    recorder = cast(Any, _Taking(record))
+    recorder = cast(Any, SharedRecorder(record))
 
     def say(text: str) -> None:
         print(f"wiretape: {text}", file=sys.stderr)
@@ -63,8 +63,8 @@ def _recording(record: Record, hosts: Sequence[str], addon: Callable[..., Any]) 
         yield Children(lambda: (made.port,), lambda environ: made.variables(environ))
 
 
-class _Taking:
-    """The recorder of a recording, for a proxy in another thread."""
+class SharedRecorder:
+    """The recorder of a recording, for other threads: events that fail are reported, and harm nobody."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
