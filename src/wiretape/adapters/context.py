@@ -145,7 +145,7 @@ class Context(Inside):
         if children is None:
             return {}
         variables = children.variables(environ)
-        # A recording leaves a program that has a base URL of its own in its code on its way: the proxy records it there.
+        # While models are asked live, a program whose base URL is in its code keeps it: the proxy records it there.
         return variables if self.replays and not self.records_too else only_set(variables, environ)
 
     def child_ports(self) -> Collection[int]:
