@@ -40,7 +40,7 @@ class Recording:
         if problem is not None:
             on_trouble(problem)
         self._state = state_directory(environ)
-        self._ca = ensure_ca(self._state)
+        self._ca = ensure_ca(self._state, environ, on_trouble)
         named = base_url_hosts(environ) | ({urlsplit(upstream).hostname or ""} if upstream else set())
         self.addon = addon(
             recorder,

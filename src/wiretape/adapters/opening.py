@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wiretape.adapters.context import say
 from wiretape.adapters.trust import state_directory, trust_variables
 from wiretape.errors import UsageError
 
@@ -60,7 +61,7 @@ def authority(environ: Mapping[str, str], everything: bool = False) -> Authority
 
     directory = state_directory(environ)
     try:
-        certificate = ensure_ca(directory)
+        certificate = ensure_ca(directory, environ, say)
     except (ImportError, OSError) as error:
         raise UsageError(f"TLS cannot be opened: {error}") from error
     return Authority(directory, certificate, everything)

@@ -28,7 +28,6 @@ from wiretape.replay.session import ReplaySession
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.reader import Tape
 
-SEALED: Final = "WIRETAPE_SEALED"  # the inode of the network namespace: a copy of the variable elsewhere means nothing
 _NETWORK: Final = "/proc/self/ns/net"
 _MOST_TOLD: Final = 10
 

@@ -121,17 +121,27 @@ def _contents(paths: Iterable[str | None]) -> bytes:
     return b""
 
 
+def trust_files(environ: Mapping[str, str]) -> list[str | None]:
+    """Every file from which clients of this user may take the certificates that they trust."""
+    paths = ssl.get_default_verify_paths()
+    named = [environ.get(name) for name in (*REPLACING, *ADDING)]
+    return [*named, paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES, _certifis()]
+
+
 def default_bundle() -> bytes:
     """What clients trust when no variable is set: the system's certificates and certifi's, which Python clients use."""
     paths = ssl.get_default_verify_paths()
-    parts = [_contents([paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES])]
+    return b"\n".join(
+        _contents(files) for files in ([paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES], [_certifis()])
+    )
+
+
+def _certifis() -> str | None:
     try:
         import certifi
     except ImportError:
-        pass
-    else:
-        parts.append(_contents([certifi.where()]))
-    return b"\n".join(parts)
+        return None
+    return certifi.where()
 
 
 def _bundle(parts: Iterable[bytes], directory: Path) -> Path:
@@ -144,13 +154,14 @@ def keep(data: bytes, directory: Path, name: str, ending: str) -> Path:
     path = directory / f"{name}-{hashlib.sha256(data).hexdigest()[:16]}{ending}"
     if not path.exists():
         try:
-            _write_whole(path, data)
+            write_whole(path, data)
         except OSError as error:
             raise UsageError(f"cannot write the certificates {path}: {error.strerror or error}") from error
     return path
 
 
-def _write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file that others can only see whole, and that only its user can read."""
     handle, name = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
