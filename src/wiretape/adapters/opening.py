@@ -9,13 +9,13 @@ import asyncio
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wiretape.adapters.context import say
-from wiretape.adapters.trust import state_directory, trust_variables
+from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING, state_directory, trust_variables
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,10 +29,14 @@ class Authority:
     directory: Path
     certificate: Path
     everything: bool = False
+    _known: dict[tuple[str | None, ...], dict[str, str]] = field(default_factory=dict, compare=False, repr=False)
 
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """What makes a child trust it, beside what it trusted before."""
-        return trust_variables(environ, self.certificate, self.directory)
+        """What makes a child trust it, beside what it trusted before. Bundles are written once for many children."""
+        before = tuple(environ.get(name) for name in (*REPLACING, *ADDING, PHP_SETTINGS))
+        if before not in self._known:
+            self._known[before] = trust_variables(environ, self.certificate, self.directory)
+        return self._known[before]
 
 
 def why_not() -> str | None:

@@ -75,10 +75,13 @@ def locked(directory: Path) -> Iterator[None]:
 def trust_variables(environ: Mapping[str, str], ca: Path, directory: Path) -> dict[str, str]:
     """Every variable that makes a client trust `ca`, beside what it trusted before. Bundles go to `directory`."""
     ours = ca.read_bytes()
-    variables = {}
+    variables, own = {}, environ.get("SSL_CERT_FILE")
+    bundles: dict[str | None, str] = {}  # by the file that a variable names: most of them name none
     for name in REPLACING:
-        before = _contents([environ.get(name)]) or _contents([environ.get("SSL_CERT_FILE")]) or default_bundle()
-        variables[name] = str(_bundle([before, ours], directory))
+        named = environ.get(name)
+        if named not in bundles:
+            bundles[named] = str(_bundle([_contents([named]) or _contents([own]) or default_bundle(), ours], directory))
+        variables[name] = bundles[named]
     for name in ADDING:
         variables[name] = str(_bundle([_contents([environ.get(name)]), ours], directory))
     variables[PHP_SETTINGS] = _php_settings(environ, variables["SSL_CERT_FILE"], directory)
