@@ -54,7 +54,7 @@ class Recording:
         for name in unroutable_base_urls(environ):
             on_trouble(not_routed(name))
         self._state = state_directory(environ)
-        self._ca = ensure_ca(self._state)
+        self._ca = ensure_ca(self._state, environ, on_trouble)
         named = base_url_hosts(environ) | ({urlsplit(upstream).hostname or ""} if upstream else set())
         self.addon = addon(
             recorder,
@@ -89,12 +89,13 @@ class Recording:
     ) -> None:
         self.stop()
 
-    def variables(self) -> dict[str, str]:
-        """What the program's environment gets: proxies, base URLs, certificates."""
-        base_urls = base_url_variables(self._environ, self.port)
+    def variables(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+        """What a program's environment gets: proxies, base URLs, certificates. `environ`: what it has before."""
+        environ = self._environ if environ is None else environ
+        base_urls = base_url_variables(environ, self.port)
         return {
             **proxy_variables(self.port),
-            **(only_set(base_urls, self._environ) if self._keep_unset else base_urls),
-            **trust_variables(self._environ, self._ca, self._state),
+            **(only_set(base_urls, environ) if self._keep_unset else base_urls),
+            **trust_variables(environ, self._ca, self._state),
             **tool_variables("record", self._proxy.tool_port),
         }

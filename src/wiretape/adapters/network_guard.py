@@ -12,7 +12,7 @@ import functools
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
@@ -177,17 +177,18 @@ class NetworkGuard(SocketWatch):
         self._explain = explain
         self._providers_only = providers_only
         self._before: list[tuple[Any, str, Any]] = []
-        self.own_ports: set[int] = set()  # of wiretape's own doors, on this machine
+        self.own_ports: Callable[[], Collection[int]] = tuple  # those of this machine that wiretape itself serves
         self.refused: dict[str, bool] = {}  # what was asked for -> whether it is a model provider's
+        self.note: Callable[[str, bool], object] = self.refused.__setitem__
 
     def check(self, host: str, port: int | None) -> None:
         """Raises NetworkRefused where a host may not be reached."""
         __tracebackhide__ = True
         host = plain(host)
-        if (port in self.own_ports and is_loopback(host)) or self._allows(host, port):
+        if (port in self.own_ports() and is_loopback(host)) or self._allows(host, port):
             return
         asked = host if port is None else f"{host}:{port}"
-        self.refused[asked] = is_known_provider(host)
+        self.note(asked, is_known_provider(host))
         raise NetworkRefused(self._explain(asked))
 
     def may_look_up(self, address: str) -> bool:

@@ -6,12 +6,22 @@ installed: nothing heavy may be imported here before a test asks for its tape.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
-from wiretape.adapters.pytest_options import MARKER_HELP, Mode, add_options, asked_of, has_tape, mode_of
+from wiretape.adapters.pytest_options import (
+    MARKER_HELP,
+    SEALED,
+    Mode,
+    add_options,
+    asked_of,
+    has_tape,
+    is_to_be_sealed,
+    mode_of,
+)
 from wiretape.adapters.pytest_places import tape_of
 from wiretape.adapters.pytest_summary import Summary
 from wiretape.errors import WiretapeError
@@ -30,6 +40,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # before output is captured, and before any code of the project runs
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
+    options = early_config.known_args_namespace
+    if not (options.help or options.version) and is_to_be_sealed(early_config, options):
+        from wiretape.adapters.pytest_sealed import is_sealed, run_sealed
+
+        if not is_sealed():
+            raise SystemExit(run_sealed(early_config))
+    yield
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER_HELP)
     mode = mode_of(config)
@@ -39,9 +60,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     mode = mode_of(config)
+    if mode is Mode.NONE and SEALED in os.environ:
+        return "wiretape: sealed: only loopback and wiretape_allow_hosts can be reached"
+    sealed = " (not sealed, as wiretape_sealed is not for modes that do)" if config.getini("wiretape_sealed") else ""
     if mode in (Mode.NEW, Mode.UPDATE):
-        return f"wiretape: mode {mode}: what the tapes do not answer is asked live, of real models"
-    return f"wiretape: mode {mode}: model calls are real" if mode in (Mode.ALL, Mode.REWRITE) else None
+        return f"wiretape: mode {mode}: what the tapes do not answer is asked live, of real models{sealed}"
+    return f"wiretape: mode {mode}: model calls are real{sealed}" if mode in (Mode.ALL, Mode.REWRITE) else None
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +86,10 @@ def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
         before.end()
     try:
         asked, tape = asked_of(item), tape_of(item)
+        if SEALED in os.environ:
+            from wiretape.adapters.pytest_sealed import check_hosts
+
+            check_hosts(asked.allow_hosts, item.config)
         taped = TapedTest(item, asked, tape, summary)
         taped.begin()
     except WiretapeError as error:

@@ -82,10 +82,13 @@ def locked(directory: Path) -> Iterator[None]:
 def trust_variables(environ: Mapping[str, str], ca: Path, directory: Path) -> dict[str, str]:
     """Every variable that makes a client trust `ca`, beside what it trusted before. Bundles go to `directory`."""
     ours = ca.read_bytes()
-    variables = {}
+    variables, own = {}, environ.get("SSL_CERT_FILE")
+    bundles: dict[str | None, str] = {}  # by the file that a variable names: most of them name none
     for name in REPLACING:
-        before = _contents([environ.get(name)]) or _contents([environ.get("SSL_CERT_FILE")]) or default_bundle()
-        variables[name] = str(_bundle([before, ours], directory))
+        named = environ.get(name)
+        if named not in bundles:
+            bundles[named] = str(_bundle([_contents([named]) or _contents([own]) or default_bundle(), ours], directory))
+        variables[name] = bundles[named]
     for name in ADDING:
         variables[name] = str(_bundle([_contents([environ.get(name)]), ours], directory))
     variables[PHP_SETTINGS] = _php_settings(environ, variables["SSL_CERT_FILE"], directory)
@@ -128,17 +131,27 @@ def _contents(paths: Iterable[str | None]) -> bytes:
     return b""
 
 
+def trust_files(environ: Mapping[str, str]) -> list[str | None]:
+    """Every file from which clients of this user may take the certificates that they trust."""
+    paths = ssl.get_default_verify_paths()
+    named = [environ.get(name) for name in (*REPLACING, *ADDING)]
+    return [*named, paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES, _certifis()]
+
+
 def default_bundle() -> bytes:
     """What clients trust when no variable is set: the system's certificates and certifi's, which Python clients use."""
     paths = ssl.get_default_verify_paths()
-    parts = [_contents([paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES])]
+    return b"\n".join(
+        _contents(files) for files in ([paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES], [_certifis()])
+    )
+
+
+def _certifis() -> str | None:
     try:
         import certifi
     except ImportError:
-        pass
-    else:
-        parts.append(_contents([certifi.where()]))
-    return b"\n".join(parts)
+        return None
+    return certifi.where()
 
 
 def _bundle(parts: Iterable[bytes], directory: Path) -> Path:

@@ -18,9 +18,10 @@ BROKEN = 1
 
 @click.command("doctor", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("--remove-ca", is_flag=True, help="Remove the recorder's private certificate authority.")
 @click.argument("words", metavar="[TAPE | CMD...]", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
-def command(ctx: click.Context, words: tuple[str, ...], as_json: bool) -> None:
+def command(ctx: click.Context, words: tuple[str, ...], as_json: bool, remove_ca: bool) -> None:
     """Check what recording and replay need here.
 
     With CMD, say what would be set for that program and why. With a TAPE, explain why it holds no model call, or fewer
@@ -28,6 +29,12 @@ def command(ctx: click.Context, words: tuple[str, ...], as_json: bool) -> None:
 
     Exit code 1: something is broken.
     """
+    if remove_ca:
+        from wiretape.adapters.checks import removed_authority
+
+        for line in removed_authority(os.environ):
+            click.echo(line)
+        return
     report = _printable(_tape(words[0]) if len(words) == 1 and _is_tape(words[0]) else _machine(words))
     if as_json:
         from wiretape.cli.tapes import print_json

@@ -132,7 +132,7 @@ class ReplaySession:
         self._outcomes.append(outcome)
         return outcome
 
-    def call_tool(self, name: str, arguments: Json, *, keep_miss: bool = True) -> ToolAnswer | Miss:
+    def call_tool(self, name: str, arguments: Json, keep_miss: bool = True) -> ToolAnswer | Miss:
         """What a recorded tool came to, for a program that does not run it. `keep_miss`: a miss is told at the end."""
         played = self.play_tool(name, arguments, keep_miss=keep_miss)
         return played if isinstance(played, Miss) else played.answer
