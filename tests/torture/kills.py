@@ -143,7 +143,7 @@ class Round:
 
     def interrupt(self) -> None:
         with suppress(ProcessLookupError):
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(signal.SIGTERM)
 
     def end(self) -> None:
         """Wait for all of it, and collect what has finished."""
