@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,11 @@ def test_an_expired_authority_signs_nothing(tmp_path: Path) -> None:
     make_wiretapes_authority(tmp_path, -1)
     with pytest.raises(UsageError, match=r"expired on .*: no client would trust it\n  remove "):
         ensure_ca(tmp_path)
+
+
+def test_keys_can_be_read_by_their_user_alone(tmp_path: Path) -> None:
+    ensure_ca(tmp_path)
+    (tmp_path / KEY).chmod(0o644)  # a copy, or another umask
+    ensure_ca(tmp_path)
+    keys = [tmp_path / KEY, tmp_path / "mitmproxy-ca.p12"]
+    assert [stat.S_IMODE(key.stat().st_mode) for key in keys] == [0o600, 0o600]
