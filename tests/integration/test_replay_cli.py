@@ -22,7 +22,6 @@ URL = "https://api.deepseek.com/chat/completions"
 QUIET = {name: value for name, value in os.environ.items() if not name.endswith(("_BASE_URL", "_API_KEY"))}
 ASK = """
 import httpx, os, sys
-import stat
 for text in sys.argv[1:]:
     body = {"model": "m", "messages": [{"role": "user", "content": text}]}
     key = {"authorization": "Bearer " + os.environ["DEEPSEEK_API_KEY"]}

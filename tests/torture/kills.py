@@ -27,13 +27,14 @@ from wiretape.model.http import Ended, body_bytes
 from wiretape.tape.reader import read_tape
 
 KEY = "Bearer sk-proj-Ab12Cd34Ef56Gh78Ij90Kl"
-PAD = 30_000  # bytes of a request: large tapes take long to rewrite
+PADS = (1_000, 30_000, 400_000)  # bytes of a request: a large tape takes long to rewrite
 WORKERS = 4
 _START_S = 60.0
 
 
 def converse(route: tuple[str, int, str], tag: str, seed: int, stop: threading.Event, finished: list[str]) -> None:
-    """Make calls until the recorder has gone, and note each whose answer has come whole."""
+    """Make calls until the recorder has gone, and note each whose answer has come whole. The tag states their size."""
+    pad = int(tag.split("-")[1])
     host, port, base = route
     source = random.Random(seed)
     connection: http.client.HTTPConnection | None = None
@@ -41,7 +42,7 @@ def converse(route: tuple[str, int, str], tag: str, seed: int, stop: threading.E
         if stop.is_set():
             return
         name, streamed = f"{tag}-{number}", source.random() < 0.5
-        body = json.dumps({"model": "m", "stream": streamed, "pad": source.randbytes(PAD // 2).hex()})
+        body = json.dumps({"model": "m", "stream": streamed, "pad": source.randbytes(pad // 2).hex()})
         path = f"{base}/{name}/chat/completions" if streamed else f"{base}/{name}/echo"
         try:
             connection = connection or http.client.HTTPConnection(host, port, timeout=60)
@@ -121,7 +122,7 @@ class Round:
         for number in range(0 if self.by_child else WORKERS):
             arguments = (
                 self._routes[number % 2],
-                f"{self._tag}.{number}",
+                f"{self._tag}-{number}",
                 self._source.getrandbits(32),
                 self._stop,
                 self.finished,
@@ -191,7 +192,7 @@ def lost(tape: Path, finished: list[str]) -> list[str]:
             continue
         answer, request = body_bytes(found.response.body), body_bytes(found.request.body)
         right = name.encode() in answer or answer == b"".join(CHAT_EVENTS)
-        if not right or len(request) < PAD:
+        if not right or len(request) < int(name.split("-")[1]):
             missing.append(f"{name} (has another text)")
     return missing
 
@@ -206,7 +207,7 @@ def kill_one(campaign: Campaign, round_: Round, append: bool) -> str:
         round_.wait_for_change(source.randint(1, 6), 5)
     elif round_.listens():
         round_.converse()
-        time.sleep(source.uniform(0.05, 0.8))
+        time.sleep(source.uniform(0.05, 2))
         if how == "closing" and not round_.by_child:
             before = _directory(round_._tape.parent)
             round_.interrupt()
@@ -222,10 +223,10 @@ def one_tape(campaign: Campaign, directory: Path, upstream: Upstream, number: in
     tape = directory / f"{number}" / f"t{suffix}"
     tape.parent.mkdir()
     finished: list[str] = []
-    kills = campaign.source.randint(1, 4)
+    kills, pad = campaign.source.randint(1, 4), campaign.source.choice(PADS)
     for step in range(kills + 1):
         append = step > 0
-        round_ = Round(campaign, tape, upstream, f"r{number}.{step}", append)
+        round_ = Round(campaign, tape, upstream, f"r{number}.{step}-{pad}", append)
         if step < kills:
             how = kill_one(campaign, round_, append)
             campaign.tried["kills"] += 1
