@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import sys
@@ -18,6 +19,7 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.support import starting
@@ -25,15 +27,19 @@ from tests.support.upstream import CHAT_EVENTS, Upstream
 from tests.torture.campaign import Campaign, start
 from wiretape.model.http import Ended, body_bytes
 from wiretape.tape.reader import read_tape
+from wiretape.tape.recorder import Recorder
+from wiretape.tape.redact import Redactor
+from wiretape.tape.storage import journal_path
 
 KEY = "Bearer sk-proj-Ab12Cd34Ef56Gh78Ij90Kl"
-PAD = 30_000  # bytes of a request: large tapes take long to rewrite
+PADS = (1_000, 30_000, 400_000)  # bytes of a request: a large tape takes long to rewrite
 WORKERS = 4
 _START_S = 60.0
 
 
 def converse(route: tuple[str, int, str], tag: str, seed: int, stop: threading.Event, finished: list[str]) -> None:
-    """Make calls until the recorder has gone, and note each whose answer has come whole."""
+    """Make calls until the recorder has gone, and note each whose answer has come whole. The tag states their size."""
+    pad = int(tag.split("-")[1])
     host, port, base = route
     source = random.Random(seed)
     connection: http.client.HTTPConnection | None = None
@@ -41,7 +47,7 @@ def converse(route: tuple[str, int, str], tag: str, seed: int, stop: threading.E
         if stop.is_set():
             return
         name, streamed = f"{tag}-{number}", source.random() < 0.5
-        body = json.dumps({"model": "m", "stream": streamed, "pad": source.randbytes(PAD // 2).hex()})
+        body = json.dumps({"model": "m", "stream": streamed, "pad": source.randbytes(pad // 2).hex()})
         path = f"{base}/{name}/chat/completions" if streamed else f"{base}/{name}/echo"
         try:
             connection = connection or http.client.HTTPConnection(host, port, timeout=60)
@@ -121,7 +127,7 @@ class Round:
         for number in range(0 if self.by_child else WORKERS):
             arguments = (
                 self._routes[number % 2],
-                f"{self._tag}.{number}",
+                f"{self._tag}-{number}",
                 self._source.getrandbits(32),
                 self._stop,
                 self.finished,
@@ -143,7 +149,7 @@ class Round:
 
     def interrupt(self) -> None:
         with suppress(ProcessLookupError):
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(signal.SIGTERM)
 
     def end(self) -> None:
         """Wait for all of it, and collect what has finished."""
@@ -170,6 +176,27 @@ def _directory(path: Path) -> list[tuple[str, int, int]]:
     return sorted(found)
 
 
+def prepare(tape: Path, tag: str, pad: int, calls: int) -> list[str]:
+    """Leave a tape and a journal as a killed recorder does: a large tape takes long to rewrite. Return its calls."""
+    made = tape.with_name(f"made{''.join(tape.suffixes)}")
+    recorder = Recorder(made, clock=time.monotonic, started=datetime.now(UTC), redactor=Redactor())
+    names = [f"{tag}-{pad}-{number}" for number in range(calls)]
+    for name in names:
+        x = recorder.begin("POST", f"http://127.0.0.1/v1/{name}/echo", "1.1", [("authorization", KEY)])
+        recorder.request_data(x, json.dumps({"model": "m", "pad": os.urandom(pad // 2).hex()}).encode())
+        recorder.request_end(x)
+        recorder.response(x, 200, [("content-type", "application/json")])
+        recorder.response_data(x, json.dumps({"path": name}).encode())
+        recorder.end(x, Ended.COMPLETE)
+    while len(read_tape(made).exchanges) < calls:
+        time.sleep(0.01)
+    shutil.copy(journal_path(made), journal_path(tape))
+    shutil.copy(made, tape)
+    recorder.close()
+    made.unlink()
+    return names
+
+
 def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -191,7 +218,7 @@ def lost(tape: Path, finished: list[str]) -> list[str]:
             continue
         answer, request = body_bytes(found.response.body), body_bytes(found.request.body)
         right = name.encode() in answer or answer == b"".join(CHAT_EVENTS)
-        if not right or len(request) < PAD:
+        if not right or len(request) < int(name.split("-")[1]):
             missing.append(f"{name} (has another text)")
     return missing
 
@@ -199,14 +226,15 @@ def lost(tape: Path, finished: list[str]) -> list[str]:
 def kill_one(campaign: Campaign, round_: Round, append: bool) -> str:
     """Kill a recorder. Return how."""
     source = campaign.source
-    how = source.choice(["opening", "change", "running", "running", "closing"] if append else ["running", "closing"])
+    ways = ["opening", "change", "change", "running", "closing"] if append else ["running", "closing"]
+    how = source.choice(ways)
     if how == "opening":
         time.sleep(source.uniform(0, 0.4))
     elif how == "change":
-        round_.wait_for_change(source.randint(1, 6), 5)
+        round_.wait_for_change(source.choice([1, 1, 1, 2, 4, 8]), 20)
     elif round_.listens():
         round_.converse()
-        time.sleep(source.uniform(0.05, 0.8))
+        time.sleep(source.uniform(0.05, 2))
         if how == "closing" and not round_.by_child:
             before = _directory(round_._tape.parent)
             round_.interrupt()
@@ -222,10 +250,13 @@ def one_tape(campaign: Campaign, directory: Path, upstream: Upstream, number: in
     tape = directory / f"{number}" / f"t{suffix}"
     tape.parent.mkdir()
     finished: list[str] = []
-    kills = campaign.source.randint(1, 4)
+    kills, pad = campaign.source.randint(1, 4), campaign.source.choice(PADS)
+    prepared = campaign.source.random() < 0.5
+    if prepared:
+        finished += prepare(tape, f"r{number}.made", PADS[-1], 40)
     for step in range(kills + 1):
-        append = step > 0
-        round_ = Round(campaign, tape, upstream, f"r{number}.{step}", append)
+        append = step > 0 or prepared
+        round_ = Round(campaign, tape, upstream, f"r{number}.{step}-{pad}", append)
         if step < kills:
             how = kill_one(campaign, round_, append)
             campaign.tried["kills"] += 1
@@ -241,7 +272,7 @@ def one_tape(campaign: Campaign, directory: Path, upstream: Upstream, number: in
             round_.interrupt()
         round_.end()
         finished += round_.finished
-        campaign.tried["finished calls"] += len(round_.finished)
+        campaign.tried["finished calls, looked for after each kill"] += len(finished)
         try:
             missing = lost(tape, finished)
         except Exception as error:

@@ -38,6 +38,8 @@ class OldTape:
         """Nothing took its place. Whether there was one."""
         for path, aside in self._kept:
             put_in_place(aside, path)
+        if self._kept and journal_path(self._tape) not in dict(self._kept):
+            journal_path(self._tape).unlink(missing_ok=True)  # of the recorder that was to replace it
         put, self._kept = bool(self._kept), []
         return put
 

@@ -289,6 +289,8 @@ def read_journal(path: Path) -> Leftover | None:
     for draft in left.drafts.values():
         if draft.request.encoded or draft.response.encoded:
             left.warnings.append(f"{path}: x{draft.number}: the end of a large compressed body is lost")
+            if draft.ended is Ended.COMPLETE:
+                draft.ended = Ended.RECORDER_STOPPED
         elif draft.ended is None and draft.status is not None and not draft.websocket:
             _end_if_whole(left, draft)
     return left

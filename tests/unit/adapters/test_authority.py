@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,10 @@ def test_a_bundle_of_wiretapes_own_is_no_trust_of_the_users(tmp_path: Path) -> N
     (tmp_path / "bundle-1.pem").write_bytes(before)
     after, _ = ensured(tmp_path, {"SSL_CERT_FILE": str(tmp_path / "bundle-1.pem")}, expires - DAY)
     assert after != before
+
+
+def test_keys_can_be_read_by_their_user_alone(tmp_path: Path) -> None:
+    ensure_ca(tmp_path)
+    (tmp_path / KEY).chmod(0o644)  # a copy, or another umask
+    ensure_ca(tmp_path)
+    assert stat.S_IMODE((tmp_path / KEY).stat().st_mode) == 0o600

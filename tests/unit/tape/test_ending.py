@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.taping import JSON_TYPE, SSE_TYPE, Taping
 
 from wiretape.model.http import Ended, body_bytes
-from wiretape.tape import binding
+from wiretape.tape import binding, recorder
 from wiretape.tape.ending import body_length
 from wiretape.tape.reader import read_tape
 from wiretape.tape.storage import journal_path
@@ -166,3 +166,23 @@ def test_a_body_is_complete_exactly_from_its_last_byte_on(
         taping.recorder.response_data(x, sent[start:end])
     (exchange,) = read_tape(killed(directory, taping, path)).exchanges
     assert (exchange.ended is Ended.COMPLETE) == (missing == 0)
+
+
+def test_a_large_compressed_body_whose_rest_cannot_be_decoded_is_not_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its decoder was in memory. What is left must not pass for the whole answer."""
+    monkeypatch.setattr(recorder, "_MOST_ON_ARRIVAL", 10_000)
+    body = gzip.compress(b"".join(b"%d " % n for n in range(9000)))
+    path = tmp_path / "a.tape"
+    taping = Taping(path)
+    monkeypatch.setattr(taping.recorder._binder, "end", lambda draft: None)  # killed before the tape has it
+    x = begun(
+        taping, 200, [("content-type", "text/plain"), ("content-encoding", "gzip"), ("content-length", str(len(body)))]
+    )
+    for start in range(0, len(body), 500):
+        taping.recorder.response_data(x, body[start : start + 500])
+    taping.recorder.end(x, Ended.COMPLETE)
+    tape = read_tape(killed(tmp_path, taping, path))
+    assert tape.exchanges[0].ended is Ended.RECORDER_STOPPED
+    assert any("the end of a large compressed body is lost" in warning for warning in tape.warnings)
