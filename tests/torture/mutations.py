@@ -119,7 +119,7 @@ MORE_NUMBERS = ("9" * 5000, "10000000000000", "-9999999999999", "0.1", "99999999
 
 def blow_up_number(source: random.Random, text: bytes) -> bytes:
     """A number of the tape's text becomes a strange one: also inside times and embedded JSON."""
-    places = [found for found in _numbers(text)]
+    places = list(_numbers(text))
     if not places:
         return text
     start, end = source.choice(places)
