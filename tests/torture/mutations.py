@@ -24,8 +24,8 @@ from types import FrameType
 from typing import Any
 
 from tests.fuzz import mutate
+from tests.support.generated_tapes import generated
 from tests.torture import campaign
-from tests.torture.generated_tapes import generated
 
 ROOT = Path(__file__).parent.parent.parent
 GENERATED = 100

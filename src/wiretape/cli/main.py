@@ -39,11 +39,11 @@ COMMANDS: dict[str, str] = {
     "demo": "Record, replay and explain a small agent, from start to end.",
     "cut": "Write part of a tape as a new tape.",
     "merge": "Write several tapes as one.",
-    "merge-driver": "Merge the tapes of two git branches (git runs this).",
+    "merge-driver": "Merge tapes of two git branches (git runs this).",
     "redact": "Remove secrets from a tape that is already written.",
     "import": "Make a tape of recordings that other tools made.",
     "export": "Write a tape as HAR.",
-    "doctor": "Check what recording and replay need, and explain an empty tape.",
+    "doctor": "Check what recording and replay need; explain an empty tape.",
     "schema": "Print the JSON Schema of a tape's documents.",
 }
 

@@ -23,12 +23,9 @@ _SPACE = re.compile(r"\s*")
 _LONG = 4096  # bytes that are not checked for being blank
 _BOM = "\ufeff"
 _UNDECODED = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as `surrogateescape` keeps them
-_BEGINS = re.compile(r"^\{", re.MULTILINE)
+_BEGINS = re.compile(r'^\{\s*"(?:exchange|at|wiretape)"\s*:', re.MULTILINE)  # of a document
+_RETRIES = 100
 _MARKER = re.compile(r"^(<{7}|\|{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
-_CONFLICT = re.compile(
-    r"^<{7}[^\n]*\n(?P<ours>.*?)(?:^\|{7}[^\n]*\n.*?)?^={7}\r?\n.*?^>{7}[^\n]*(?:\n|\Z)", re.MULTILINE | re.DOTALL
-)
-_DOCUMENTS = {"wiretape", "exchange", "incomplete"}  # one of these is a member of every document
 _BRACKETS = 254  # how deep orjson writes JSON: a tape has no deeper document
 _CUT = re.compile(r"[\w.+\\-]{0,6}")  # the start of a literal, a number or an escape
 _DECODER = json.JSONDecoder()
@@ -102,16 +99,18 @@ class _Concatenated:
         self._text = raw.rstrip(b"\0").decode("utf-8", "surrogateescape")  # a crash may leave NULs behind the end
         self._clean = _UNDECODED.search(self._text) is None
         self._at = 0
+        self._retries = _RETRIES
 
     def read(self) -> None:
         while (start := self._start()) < len(self._text):
+            begins = _BEGINS.search(self._text, start + 1)
+            following = begins.start() if begins else len(self._text)
             try:
-                value, end = self._document(start)
+                value, end = self._document(start, following)
             except (ValueError, RecursionError) as error:
-                following = self._following(start)
-                if following is None and self._is_torn(start, error):
+                if begins is None and self._is_torn(start, error):
                     return
-                self._damaged(start, len(self._text) if following is None else following, error)
+                self._damaged(start, following, error)
             else:
                 self._keep(value, start, end)
 
@@ -129,12 +128,27 @@ class _Concatenated:
         self._end_bytes += len(self._text[self._at : to].encode("utf-8", "surrogateescape"))
         self._at = to
 
-    def _document(self, start: int) -> tuple[Json, int]:
-        """The document here, and where it ends. Raises ValueError or RecursionError."""
-        _, end = _DECODER.raw_decode(self._text, start)
-        if not self._clean and (found := _UNDECODED.search(self._text, start, end)):
-            raise _At("the text is not UTF-8; was it saved in another encoding?", self._text, found.start())
-        return _value(self._text[start:end].encode()), end
+    def _document(self, start: int, following: int) -> tuple[Json, int]:
+        """The document here, and where it ends. Raises ValueError or RecursionError.
+
+        `following`: where the next document seems to begin. Text behind it is read only if a document lacks its end
+        without it, and not for ever: a text may have many of those.
+        """
+        part = self._text[start:following]
+        try:
+            _, end = _DECODER.raw_decode(part)
+        except json.JSONDecodeError as error:
+            if following == len(self._text) or not self._retries or not _reaches_the_end(error, part):
+                raise
+            self._retries -= 1
+            try:
+                _, end = _DECODER.raw_decode(self._text[start:])
+            except ValueError:
+                raise error from None
+            part = self._text[start:]
+        if not self._clean and (found := _UNDECODED.search(part, 0, end)):
+            raise _At("the text is not UTF-8; was it saved in another encoding?", part, found.start())
+        return _value(part[:end].encode()), start + end
 
     def _keep(self, value: Json, start: int, end: int) -> None:
         line = self._line
@@ -154,36 +168,20 @@ class _Concatenated:
 
     def _keep_ours(self, start: int, end: int) -> None:
         """Keep a document with conflicts inside as this branch has it."""
-        part = self._text[start:end]
-        ours = _CONFLICT.sub(lambda found: found["ours"], part)
-        if ours != part:
-            for value in _documents(ours):
-                self._split.pieces.append(Piece(value, self._line, self._end_bytes))
+        for value in _documents(_ours(self._text[start:end])):
+            self._split.pieces.append(Piece(value, self._line, self._end_bytes))
 
     def _damage(self, start: int, error: Exception) -> Damage:
         reason = "nested too deeply" if isinstance(error, RecursionError) else getattr(error, "msg", str(error))
-        pos = error.pos if isinstance(error, json.JSONDecodeError) else start
-        if isinstance(error, orjson.JSONDecodeError):  # its position counts from the document
-            pos = min(start + error.pos, len(self._text))
+        pos = start + error.pos if isinstance(error, json.JSONDecodeError) else start
         where = self._line + self._text.count("\n", start, pos)
         inside = f", in the document that begins in line {self._line}" if where != self._line else ""
         return Damage(self._split.path, f"{reason[:1].lower()}{reason[1:]}{inside}", where)
 
-    def _following(self, start: int) -> int | None:
-        """Where the next document begins, behind one that cannot be read."""
-        for found in _BEGINS.finditer(self._text, start + 1):
-            try:
-                value, _ = _DECODER.raw_decode(self._text, found.start())
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(value, dict) and not _DOCUMENTS.isdisjoint(value):
-                return found.start()
-        return None
-
     def _is_torn(self, start: int, error: Exception) -> bool:
         """Whether the text is cut off inside its last document. Raises NotATape if there is no document before."""
         path, text = self._split.path, self._text
-        torn = text[start : start + 1] == "{" and _reaches_the_end(error, text)
+        torn = text[start : start + 1] == "{" and _reaches_the_end(error, text[start:])
         if not self._split.pieces and not self._split.damage and _MARKER.search(text) is None:
             if text[start : start + 1] == "{" and '"wiretape"' in text[start : start + 200]:
                 what = "the header is cut off, and nothing follows it" if torn else "the header is not JSON"
@@ -208,6 +206,18 @@ def _reaches_the_end(error: Exception, text: str) -> bool:
     # A text cut inside a character ends with its first bytes.
     rest = _UNDECODED.sub("", tail[error.pos :])
     return _CUT.fullmatch(rest) is not None
+
+
+def _ours(text: str) -> str:
+    """The lines of a text with conflict markers, as this branch has them."""
+    kept: list[str] = []
+    theirs = False
+    for line in text.split("\n"):
+        if found := _MARKER.match(line):
+            theirs = found[1][0] in "|="
+        elif not theirs:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _documents(text: str) -> Iterator[Json]:
