@@ -16,14 +16,13 @@ from wiretape.adapters.context import Context, as_http, say, several
 from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.network_guard import is_address, plain, proxies
 from wiretape.adapters.old_tape import OldTape
-from wiretape.adapters.settings import load_settings
+from wiretape.adapters.settings import load_settings, redactor_of
 from wiretape.adapters.taking import Taken, TakenTool, Taker
 from wiretape.errors import TapeUnwritable, UsageError
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.values import address
 from wiretape.tape.recorder import Recorder, RecorderSummary
-from wiretape.tape.redact import Redactor
 from wiretape.tape.storage import journal_path
 from wiretape.wire.tool_exchange import HEADERS, call_body, tool_url
 
@@ -76,7 +75,7 @@ class Record(Context):
                 self.path,
                 clock=time.monotonic,
                 started=datetime.now(UTC),
-                redactor=Redactor(settings.redact),
+                redactor=redactor_of(settings),
                 on_exchange=self._on_exchange,
                 on_trouble=say,
                 append=self._append,

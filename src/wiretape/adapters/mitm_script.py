@@ -21,10 +21,9 @@ from mitmproxy import ctx
 from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.mitm_addon import RecordingAddon
 from wiretape.adapters.mitm_mend import bracket_ipv6
-from wiretape.adapters.settings import load_settings
+from wiretape.adapters.settings import load_settings, redactor_of
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +74,7 @@ class TapeScript:
             tape,
             clock=time.monotonic,
             started=datetime.now(UTC),
-            redactor=Redactor(settings.redact),
+            redactor=redactor_of(settings),
             note=options.wiretape_note or None,
             on_trouble=_trouble,
             append=options.wiretape_append,

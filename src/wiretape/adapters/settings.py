@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
 
 from wiretape.analyze.budgets.spelling import count, share
 from wiretape.errors import UsageError
 from wiretape.replay.age import parse_max_age
+
+if TYPE_CHECKING:
+    from wiretape.tape.redaction import Redactor
 
 
 def _regular_expression(pattern: str) -> str:
@@ -99,6 +102,8 @@ class Settings(BaseModel):
     """How old a tape may be that is replayed: days, or "30d", "12h", "2w"."""
     max_age_action: Literal["warn", "fail"] = "warn"
     """What an older one does."""
+    redact_tool_arguments: bool = False
+    """Whether credentials that a model wrote itself into tool arguments are replaced, too."""
     sealed: bool = False
     """Whether `wiretape replay` gives programs a network in which there is nothing but the replay."""
     lint: LintSettings = LintSettings()
@@ -116,6 +121,13 @@ def load_settings(start: Path) -> Settings:
         if path.is_file():
             return _settings_of(path)
     return Settings()
+
+
+def redactor_of(settings: Settings, patterns: Sequence[str] = (), tool_arguments: bool = False) -> Redactor:
+    """The redactor that a project wants; `patterns` and `tool_arguments` come from the command line."""
+    from wiretape.tape.redaction import Redactor
+
+    return Redactor([*settings.redact, *patterns], tool_arguments or settings.redact_tool_arguments)
 
 
 def _settings_of(path: Path) -> Settings:

@@ -41,9 +41,8 @@ def command(
     Exchanges and calls that are named are both taken; --from and --to (times since the tape's start) narrow them, or
     select by themselves. Exchanges keep their numbers and times.
     """
-    from wiretape.adapters.settings import load_settings
+    from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.tape.edit import cut_tape
-    from wiretape.tape.redact import Redactor
 
     if not (exchanges or calls or since or until):
         raise UsageError("say what to keep: --exchanges 1-5,8, --calls 1-3, --from 1m or --to 2m30s")
@@ -62,7 +61,7 @@ def command(
         in_time = first <= exchange.at and (end is None or exchange.at < end)
         return in_time and (named is None or exchange.number in named)
 
-    edited = cut_tape(whole, out, keep, Redactor(load_settings(Path.cwd()).redact))
+    edited = cut_tape(whole, out, keep, redactor_of(load_settings(Path.cwd())))
     warn(edited)
     print(f"wiretape: {edited.exchanges} of {len(whole.exchanges)} exchanges written to {out}", file=sys.stderr)
 

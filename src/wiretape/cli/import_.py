@@ -55,10 +55,9 @@ def command(
 
     from wiretape.adapters.import_source import Refused
     from wiretape.adapters.importing_tape import write_imported
-    from wiretape.adapters.settings import load_settings
+    from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.cli.editing import refuse_existing
     from wiretape.tape.codings import raise_limit
-    from wiretape.tape.redact import Redactor
 
     refuse_existing(out, force)
     raise_limit(max_size)
@@ -71,7 +70,7 @@ def command(
         else:
             taken.append(outcome)
     if taken:
-        redactor = Redactor(load_settings(Path.cwd()).redact)
+        redactor = redactor_of(load_settings(Path.cwd()))
         write_imported(out, taken, datetime.now(UTC), redactor, note)
     _report(out, len(paths), taken, refused, as_json)
     if not taken:

@@ -24,15 +24,14 @@ def command(tapes: tuple[Path, ...], out: Path, force: bool) -> None:
     Exchanges are in the order in which they started by the clock, and are numbered anew from 1. An exchange that
     several tapes have is kept once.
     """
-    from wiretape.adapters.settings import load_settings
+    from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.tape.edit import merge_tapes
-    from wiretape.tape.redact import Redactor
 
     if len(tapes) < 2:
         raise UsageError("name two tapes or more to merge")
     refuse_existing(out, force)
     read = [read_whole(path) for path in tapes]
-    edited = merge_tapes(read, out, f"wiretape {__version__}", Redactor(load_settings(Path.cwd()).redact))
+    edited = merge_tapes(read, out, f"wiretape {__version__}", redactor_of(load_settings(Path.cwd())))
     warn(edited)
     print(f"wiretape: {edited.exchanges} exchanges of {len(read)} tapes written to {out}", file=sys.stderr)
     if edited.shared:

@@ -59,6 +59,7 @@ class Options:
     tag: bool = False
     allow_hosts: tuple[str, ...] = ()
     allow_origins: tuple[str, ...] = ()
+    redact_tool_arguments: bool = False
 
 
 class _BeforeProgram(click.Command):
@@ -130,6 +131,11 @@ def _say_misplaced(cmd: Sequence[str]) -> None:
     help="With --update: how alike a request must be to be answered from the tape (default: masked).",
 )
 @click.option("--stats/--no-stats", default=True, help="Print what `wiretape stats` says at the end (the default).")
+@click.option(
+    "--redact-tool-arguments",
+    is_flag=True,
+    help="Replace credentials in tool arguments, too: a replay passes placeholders to the tools.",
+)
 @click.option("--tag", is_flag=True, help="Mark each line that CMD prints with the call answered last: [3] text.")
 @click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD, and what the proxy does.")
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
@@ -200,14 +206,14 @@ def record(
     need_mitmproxy()
     check_run(options, argv)
     check_tape(options)
-    from wiretape.adapters.settings import load_settings
+    from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.adapters.surroundings import look_around
-    from wiretape.tape.redact import Redactor
 
     around = look_around(argv, os.environ, Path.cwd())
     settings = load_settings(Path.cwd())
     tape = TapeInPlace(options)
-    recorder = tape.begin(lambda: recorder_of(options, Redactor(settings.redact), report))
+    redactor = redactor_of(settings, tool_arguments=options.redact_tool_arguments)
+    recorder = tape.begin(lambda: recorder_of(options, redactor, report))
     try:
         hosts = [*options.hosts, *settings.hosts, *around.hosts]
         recording = recording_of(options, tagging(recorder, tags), report, hosts, addon)

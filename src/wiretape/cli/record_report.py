@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -160,7 +161,19 @@ class LiveReport:
                 f"{', '.join(by_proxy)} was reached in TLS, through HTTPS_PROXY: wiretape replay opens it, too, "
                 "wherever mitmproxy is installed"
             )
+        self._name_written(summary.written)
         self.say(f"next: wiretape show {self._tape}", whole=True)
+
+    def _name_written(self, names: Sequence[str]) -> None:
+        """Name the credentials that were kept because the model wrote them, never their values."""
+        if names:
+            kept = ", ".join(
+                f"{name} ({times} values)" if times > 1 else name for name, times in Counter(names).items()
+            )
+            self.say(
+                f"kept in tool arguments, because the model wrote them: {kept}; "
+                "--redact-tool-arguments replaces them, and a replay then passes placeholders to the tools"
+            )
 
     def troubles_again(self, summary: RecorderSummary) -> None:
         """What was told while the program ran, and may have been lost among its own lines."""

@@ -80,15 +80,14 @@ def _old_tape(options: Options) -> Tape:
 
 def _prepared(options: Options, tape: Tape, rerecording: Rerecording) -> Update:
     from wiretape.adapters.renewing import Renewing
-    from wiretape.adapters.settings import load_settings
+    from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.replay.session import ReplaySession
     from wiretape.replay.values import ReplayOptions, Tier
-    from wiretape.tape.redact import Redactor
     from wiretape.tape.storage import read_text
 
     settings = load_settings(Path.cwd())
     asked = ReplayOptions(Tier[options.tier.upper()], mask=tuple(settings.mask))
-    redactor = Redactor(settings.redact)
+    redactor = redactor_of(settings)
     if tape.path is not None and tape.path.exists():
         redactor.resume(read_text(tape.path).decode("utf-8", "replace"))  # its placeholders keep their meaning
     session = ReplaySession([tape], asked, names=[str(options.update)], output=output())

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.cli.damaged import partial_option, partial_wanted
+from wiretape.cli.damaged import partial_option, partial_wanted, read_whole
 from wiretape.cli.editing import OUT_IS_OUTPUT
+
+if TYPE_CHECKING:
+    from wiretape.tape.redaction import Redactor
 
 
 @click.command("redact", context_settings=OUT_IS_OUTPUT)
@@ -19,22 +23,38 @@ from wiretape.cli.editing import OUT_IS_OUTPUT
 @click.option(
     "--pattern", "patterns", multiple=True, metavar="RE", help="Replace what this regular expression matches."
 )
+@click.option("--redact-tool-arguments", "arguments", is_flag=True, help="Replace what the model wrote there, too.")
+@click.option(
+    "--check", "only_check", is_flag=True, help="Name the places, write nothing; exit with 1 if there are any."
+)
 @click.option("--force", is_flag=True, help="Replace the file at --output.")
 @partial_option
-def command(tape: Path, out: Path | None, patterns: tuple[str, ...], force: bool) -> None:
+@click.pass_context
+def command(
+    ctx: click.Context,
+    tape: Path,
+    out: Path | None,
+    patterns: tuple[str, ...],
+    arguments: bool,
+    only_check: bool,
+    force: bool,
+) -> None:
     """Remove secrets from a tape that is already written.
 
     Replaces credentials, whatever looks like a key, and what matches `redact` of [tool.wiretape] in pyproject.toml or
     a --pattern (if that has a group, only what the group matches). TAPE is changed in place, all or nothing.
     """
-    from wiretape.adapters.settings import load_settings
+    from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.cli.editing import refuse_existing, warn
     from wiretape.tape.edit import redact_tape
-    from wiretape.tape.redact import Redactor
 
+    redactor = redactor_of(load_settings(Path.cwd()), patterns, arguments)
+    if only_check:
+        if out is not None:
+            raise click.UsageError("--check writes nothing: omit --output")
+        ctx.exit(_check(tape, redactor))
     if out is not None:
         refuse_existing(out, force)
-    redactor = Redactor([*load_settings(Path.cwd()).redact, *patterns])
     edited = redact_tape(tape, out or tape, redactor, partial_wanted())
     warn(edited)
     for kind, count in sorted(edited.redacted.items()):
@@ -46,3 +66,24 @@ def command(tape: Path, out: Path | None, patterns: tuple[str, ...], force: bool
         print(f"wiretape: no secret found; {tape} is as it was", file=sys.stderr)
     else:
         print(f"wiretape: no secret found; {where} is a copy", file=sys.stderr)
+
+
+def _check(tape: Path, redactor: Redactor) -> int:
+    """Print the places at which something would be replaced, without the values; 1 if there are any."""
+    from wiretape.tape.edit import learn_all
+    from wiretape.tape.secrets import secrets_in
+
+    read = read_whole(tape)
+    for warning in read.warnings:
+        print(f"wiretape: warning: {warning}", file=sys.stderr)
+    if not learn_all(read.exchanges, redactor, tape):
+        print(f"wiretape: no secret found in {tape}", file=sys.stderr)
+        return 0
+    places = list(secrets_in(read.exchanges, redactor, words=True))
+    for place in places:
+        click.echo(f"x{place.exchange}  {place.path}  {place.kind}")
+    print(
+        f"wiretape: {tape} holds secrets in {len(places)} places; wiretape redact {tape} replaces them",
+        file=sys.stderr,
+    )
+    return 1

@@ -131,17 +131,16 @@ def _run(asked: Asked, how: tuple[tuple[str, ...], bool, str | None, bool], argv
 
 def _record(options: Options, argv: Sequence[str]) -> int:
     from wiretape.adapters.mitm_recording import Recording
-    from wiretape.adapters.settings import load_settings
+    from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.adapters.surroundings import look_around
     from wiretape.cli.record import held_signals, recorder_of, run_recorded
     from wiretape.cli.record_report import LiveReport
-    from wiretape.tape.redact import Redactor
 
     around = look_around(argv, os.environ, Path.cwd())
     settings = load_settings(Path.cwd())
     report = LiveReport(options.tape, argv, counted=False)
     click.echo("wiretape verifying: the program runs LIVE, and asks real models", err=True)
-    recorder = recorder_of(options, Redactor(settings.redact), report)
+    recorder = recorder_of(options, redactor_of(settings), report)
     try:
         recording = Recording(
             recorder,

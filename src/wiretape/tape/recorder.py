@@ -56,6 +56,8 @@ class RecorderSummary:
     incomplete: bool
     path: Path
     """Where they are: the tape, or another one if another file has its name by now."""
+    written: tuple[str, ...] = ()
+    """The names of credentials that a model wrote into tool arguments, and which are on the tape."""
 
 
 def _harmless(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Concatenate[Recorder, P], None]:
@@ -242,6 +244,7 @@ class Recorder:
                 tuple(self._bypassed),
                 incomplete,
                 self._opened.path,
+                tuple(self._redactor.written),
             )
         return self._summary
 

@@ -26,10 +26,13 @@ class Secret:
     kind: str
 
 
-def secrets_in(exchanges: Sequence[Exchange], redactor: Redactor) -> Iterator[Secret]:
-    """Every place of a secret, exchange by exchange. What exchanges share in memory is looked at once."""
+def secrets_in(exchanges: Sequence[Exchange], redactor: Redactor, words: bool = False) -> Iterator[Secret]:
+    """Every place of a secret, exchange by exchange. What exchanges share in memory is looked at once.
+
+    `words`: also plain words in a credential's header, such as a test sends, and headers that a recorder does not keep.
+    """
     learn_heads(exchanges, redactor)
-    finder = _Finder(redactor)
+    finder = _Finder(redactor, words)
     for exchange in exchanges:
         for number, (path, kind) in enumerate(finder.of(exchange)):
             if number < _MOST:
@@ -40,8 +43,9 @@ Found = Iterator[tuple[str, str]]
 
 
 class _Finder:
-    def __init__(self, redactor: Redactor) -> None:
+    def __init__(self, redactor: Redactor, words: bool) -> None:
         self._redactor = redactor
+        self._words = words
         self._clean: dict[int, Json] = {}  # list elements without secrets, kept so that their ids stay theirs
 
     def of(self, exchange: Exchange) -> Found:
@@ -59,12 +63,12 @@ class _Finder:
         before = self._redactor.counts
         redact()
         for kind, count in self._redactor.counts.items():
-            if kind != _NO_SECRET and count > before.get(kind, 0):
+            if (self._words or kind != _NO_SECRET) and count > before.get(kind, 0):
                 yield path, kind
 
     def _headers(self, path: str, headers: Headers) -> Found:
         for pair in headers.pairs():
-            if not _random_looking(pair[1]):
+            if not (self._words or _random_looking(pair[1])):
                 continue  # a word in a credential's place, such as what a test sends
             yield from self._kinds(f"{path}.{pair[0]}", lambda pair=pair: self._redactor.headers([pair]))  # type: ignore[misc]
 
@@ -91,30 +95,33 @@ class _Finder:
                 yield f"{path}.events[{rewritten[0]}]", kind
 
     def _value(self, path: str, value: Json) -> Found:
-        """Descends to the strings: lists element by element, members one by one where there is something to find."""
-        if isinstance(value, list):
-            clean = self._clean
-            for index, item in enumerate(value):
-                if id(item) not in clean:  # asked here: a history is as long as all requests before it together
-                    yield from self._element(f"{path}[{index}]", item)
-        elif isinstance(value, dict):
+        """The places in a value; the elements of its lists are looked at once, though many requests share them."""
+        if isinstance(value, dict) and not isinstance(value.get("type"), str):
             for name, member in value.items():
-                yield from self._member(f"{path}.{name}", name, member)
+                if isinstance(member, list):
+                    yield from self._elements(f"{path}.{name}", member)
+                else:
+                    yield from _below(path, self._redactor.places({name: member}))
+        elif isinstance(value, list):
+            yield from self._elements(path, value)
         else:
-            yield from self._kinds(path, lambda: self._redactor.value(value))
+            yield from _below(path, self._redactor.places(value))
 
-    def _element(self, path: str, item: Json) -> Found:
-        if isinstance(item, dict | list) and self._redactor.value(item) is item:
-            self._clean[id(item)] = item
-            return
-        yield from self._value(path, item)
+    def _elements(self, path: str, items: Sequence[Json]) -> Found:
+        for index, item in enumerate(items):
+            if id(item) in self._clean:  # asked first: a history is as long as all requests before it together
+                continue
+            if isinstance(item, dict | list) and self._redactor.value(item) is item:
+                self._clean[id(item)] = item
+                continue
+            name = path.rpartition(".")[2]
+            yield from _below(path.removesuffix(f".{name}"), self._redactor.places({name: [item]}), f"[{index}]")
 
-    def _member(self, path: str, name: str, member: Json) -> Found:
-        if isinstance(member, list):
-            yield from self._value(path, member)
-        elif self._redactor.value({name: member}) != {name: member}:
-            inside = list(self._value(path, member)) if isinstance(member, dict) else []
-            yield from inside or self._kinds(path, lambda: self._redactor.value({name: member}))
+
+def _below(path: str, places: Sequence[tuple[str, str]], index: str = "") -> Found:
+    """Places with the path before them; `index` instead of that of a list with one element."""
+    for place, kind in places:
+        yield path + (place.replace("[0]", index, 1) if index else place), kind
 
 
 def _random_looking(value: str) -> bool:

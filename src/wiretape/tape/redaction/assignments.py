@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Iterator
+from functools import lru_cache
 from urllib.parse import unquote
 
 from wiretape.tape.redaction.evidence import is_credential, is_dummy, looks_random
@@ -23,9 +24,10 @@ _LONGEST_BARE = 2048
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _SPACE = r"(?:\s|\\+[nrt])"
 _QUOTE = r"\\*[\"'`]"
-# Read in lower case. What stands between a name and its value:
+# Read in lower case: parts of `key`, `token`, `cookie`, `secret`, `credential`, `password`, `auth` that begin with rare
+# letters, which makes the search four times faster, and what stands between a name and its value.
 _NAMED = re.compile(
-    r"(?:key|token|secret|pass|pwd|auth|cookie|cred|jwt|sig)[a-z0-9_-]{0,24}+"
+    r"(?:k(?:ey|en|ie)|cre[td]|pass|pwd|uth|jwt)[a-z0-9_-]{0,24}+"
     r"(?:"
     rf"(?P<pair>{_QUOTE}?,?{_SPACE}{{0,40}}+{_QUOTE}?value{_QUOTE}?[ \t]{{0,4}}[:=])"  # "name": "API_KEY", "value": …
     rf"|(?P<plist></key>{_SPACE}{{0,40}}+<string>)"
@@ -43,7 +45,7 @@ _INNER = re.compile(
 )
 _BARE = re.compile(r"[^\s\"'`\\<>,;|(){}\[\]]{6,2048}+")
 _PARAMETER_VALUE = re.compile(r"[^\s\"'`\\<>,;|(){}\[\]&#]{6,2048}+")
-_CALLED = re.compile(r"[(\[{$<]")
+_CALLED = re.compile(r"[(\[{$]|<(?!/)")
 _SCHEME = re.compile(r"(Bearer|Basic|Token|Bot|ApiKey|Key|Digest|DPoP) +(?=\S)", re.IGNORECASE)
 _NUMBER = re.compile(r"\s{0,64}+-?([0-9]{8,40})(?=\s{0,8}(?:[,}\]\r\n]|\Z))")
 _LINE = re.compile(r"[^\r\n\\\"']{1,4096}+")
@@ -55,6 +57,7 @@ _COOKIE = re.compile(r"([^=;\s]{1,64})=([^;\s]{6,2048}+)")
 _QUOTES = frozenset("\"'`")
 
 
+@lru_cache(1024)
 def kind_of(name: str) -> str:
     """A name as a placeholder's kind."""
     return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:40] or "secret"
@@ -126,10 +129,11 @@ class _Reader:
         how, at = found.lastgroup, found.end()
         if how == "option" and not self._is_option(start, name, found):
             return
-        if how == "sign" and self._text[at - 1] == ">" and not self._is_element(start, at):
+        if how == "sign" and self._text[at - 1] == ">" and not self._is_assigned(start, at):
             return
-        if "cookie" in name.lower() and self._text[at - 1] == ":":
-            yield from self._cookies(name, at)
+        lead = _LEAD.match(self._text, at)
+        if "cookie" in name.lower() and self._text[at - 1] == ":" and lead and not lead["quote"]:
+            yield from self._cookies(name, lead.end())
             return
         if self._text[at : at + 1] in _QUOTES:
             yield self._value(name, at, surely and how != "option", False)
@@ -141,12 +145,12 @@ class _Reader:
             yield number, number.end
             return
         dashes = _DASHES.match(self._text, at) if opened is None else None
+        next_value = _NEXT if opened else _DASHES if dashes else None
+        at = dashes.end() if dashes else at
         while True:
-            if dashes:
-                at = dashes.end()
             span, end = self._value(name, at, surely and how != "option", self._is_parameter(start) and start > 0)
             yield span, end
-            more = _NEXT.match(self._text, end) if opened else _DASHES.match(self._text, end) if dashes else None
+            more = next_value.match(self._text, end) if next_value else None
             if more is None or more.end() <= at:
                 return
             at = more.end()
@@ -156,9 +160,13 @@ class _Reader:
         dashes = self._text.startswith("--", max(0, start)) or self._text[max(0, start - 2) : start] == "--"
         return dashes or name.lower() in ("password", "passwd") or found["option"].strip() == "is"
 
-    def _is_element(self, start: int, at: int) -> bool:
-        """`<password>…`, `<add name="password">…`."""
-        return self._text[max(0, start - 1) : start] == "<" or self._text[at - 2 : at - 1] in ('"', "'")
+    def _is_assigned(self, start: int, at: int) -> bool:
+        """`"password" => …`, `<password>…`, `<add name="password">…`."""
+        return (
+            self._text[at - 2] == "="
+            or self._text[max(0, start - 1) : start] == "<"
+            or self._text[at - 2 : at - 1] in ('"', "'")
+        )
 
     def _number(self, name: str, found: re.Match[str], surely: bool) -> Span | None:
         """A number of 8 digits or more that is the value of a JSON member."""
@@ -208,11 +216,13 @@ class _Reader:
         return self._span(name, *value.span(), False), value.end()
 
     def _cookies(self, name: str, at: int) -> Iterator[tuple[Span | None, int]]:
-        lead = _LEAD.match(self._text, at)
-        line = _LINE.match(self._text, lead.end() if lead else at)
-        for cookie in _COOKIE.finditer(self._text, line.start(), line.end()) if line else ():
+        line = _LINE.match(self._text, at)
+        if line is None:
+            return
+        for cookie in _COOKIE.finditer(self._text, line.start(), line.end()):
             if looks_random(cookie[2]):
                 yield Span(*cookie.span(2), kind_of(name), cookie[2], Rank.NAMED), cookie.end()
+        yield None, line.end()
 
     def _span(self, name: str, start: int, end: int, surely: bool) -> Span | None:
         value = self._text[start:end]
@@ -243,14 +253,19 @@ def _value_end(text: str, start: int, quote: str) -> int:
     return len(text)
 
 
+_SIGNATURE = re.compile(r"[?&]((?:[A-Za-z-]{1,24}?)?(?:[Ss]ig|[Ss]ignature))=([^\s\"'`\\<>,;|(){}\[\]&#]{6,2048}+)")
 _GRANT = re.compile(
-    r"(?:\A|[?&\s\"'])(code|assertion|username|code_verifier|device_code|subject_token|actor_token)=([^&\s\"'<>#\\;${}]{8,2048}+)"
+    r"(?:\A|[?&])(code|assertion|username|code_verifier|device_code|subject_token|actor_token)=([^&\s\"'<>#\\;${}]{8,2048}+)"
 )
 _CURL_USER = re.compile(r"(?:-u|--user)[ =]{1,4}\\*[\"']?([^\s:\"'\\]{1,64}+):([^\s\"'\\]{4,256}+)")
 
 
 def find_grants(text: str) -> Iterator[Span]:
-    """The codes of an OAuth token request, and the password of `curl -u`."""
+    """The signatures of URLs, the codes of an OAuth token request, and the password of `curl -u`."""
+    if "ig=" in text or "ignature=" in text:
+        for found in _SIGNATURE.finditer(text):
+            if secret_parameter(found[1]) and is_credential(found[2], surely=False):
+                yield Span(*found.span(2), kind_of(found[1]), found[2], Rank.NAMED)
     if "grant_type=" in text:
         for found in _GRANT.finditer(text):
             if not is_dummy(found[2]):

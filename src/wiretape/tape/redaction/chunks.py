@@ -17,6 +17,7 @@ _SCHEME = re.compile(rb"(?:[Bb]earer|[Bb]asic) \Z")
 _OPEN_VALUE = re.compile(rb'\s*(?:\\*(?:"(?:[^"\n]|(?<=\\)")*)?)?\Z')
 _NAME = re.compile(rb"([A-Za-z0-9_.-]{2,64})\\*\Z")
 _STEMS = (b"key", b"token", b"secret", b"pass", b"pwd", b"auth", b"cookie", b"cred", b"jwt")
+_AROUND = 512  # bytes before and behind a cut in which a known secret is looked for
 _BETWEEN = 96  # bytes between a name and its value
 _NAMED = re.compile(
     rb"(?<![A-Za-z0-9_.-])([A-Za-z0-9_.-]{2,64})"
@@ -104,5 +105,7 @@ def _begun(end: bytes, form: bytes) -> int:
 def _around(end: bytes, held: int, occurrences: Occurrences) -> int:
     """Hold a little more where the cut would go through a known secret that is there as a whole."""
     cut = len(end) - held
-    through = [span.start for span in occurrences(end.decode("latin-1")) if span.start < cut < span.end]
+    begin = max(0, cut - _AROUND)
+    near = end[begin : cut + _AROUND].decode("latin-1")
+    through = [begin + span.start for span in occurrences(near) if begin + span.start < cut < begin + span.end]
     return len(end) - min([cut, *through])

@@ -23,6 +23,9 @@ _NEXT = {
     for first in "".join(_RUNS)
 }
 _TOKENS = re.compile(r"[A-Za-z0-9]+")
+# A token of 8 characters in which letters and digits change three times: what most keys have, found at once.
+_MIXED = re.compile(r"(?=[A-Za-z0-9]{8})(?:[A-Za-z]++[0-9]++[A-Za-z]++[0-9]|[0-9]++[A-Za-z]++[0-9]++[A-Za-z])")
+_SEQUENCE = re.compile(r"0123456789|(?i:abcdefgh)")
 _LOWER_TOKENS = re.compile(r"[a-z0-9]+")
 _GROUPS = re.compile(r"[A-Za-z]+|[0-9]+")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # the words of a name in camel case
@@ -41,7 +44,7 @@ _ROOTS = "home usr etc var tmp opt root mnt srv Users private workspace workspac
 _ROOTED = re.compile(rf"(?:~|\.{{1,2}}|[A-Za-z]:)[\\/]|\.{{0,2}}/(?:{'|'.join(_ROOTS.split())})(?:/|\Z)")
 _SEGMENTS = re.compile(r"(?:/[\w.@ -]{1,32})+/?")
 _AWS_SECRET = 40  # characters, among them `/`
-_PUNCTUATION = frozenset("!@#$%^&*+=~|")
+_PUNCTUATION = frozenset("!@#$%^&*=~|")
 
 
 @lru_cache(1024)
@@ -68,6 +71,8 @@ def _is_sequence(token: str) -> bool:
 @lru_cache(1024)
 def looks_random(value: str) -> bool:
     """Return whether at least 8 characters of a value belong to no word, number, date or simple sequence."""
+    if _MIXED.search(value) and not _SEQUENCE.search(value):
+        return True
     found = 0
     for token in _TOKENS.findall(value):
         if len(token) > 3 and not _reads_as_word(token):
@@ -135,4 +140,4 @@ def has_space(value: str) -> bool:
 
 def worth_learning(value: str) -> bool:
     """Return whether a credential is long enough, and no stand-in, so that it can be looked for everywhere."""
-    return len(value) >= SHORTEST and not is_dummy(value) and "redacted" not in value
+    return len(value) >= SHORTEST and (looks_random(value) or not is_dummy(value)) and "redacted" not in value

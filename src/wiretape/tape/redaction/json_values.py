@@ -167,9 +167,10 @@ class Walk:
         inherits = (place.inherits or _is_credential_name(place.name)) and not _is_schema(value)
         paired = _paired_name(value)
         for key, part in value.items():
+            inherited = inherits and member(key) is Member.PLAIN
             inside = Place(
-                paired if paired and key in _PAIR_VALUES else key,
-                inherits and member(key) is Member.PLAIN,
+                paired if paired and key in _PAIR_VALUES else place.name if inherited else key,
+                inherited,
                 place.written or (not self._redactor.tool_arguments and holds_arguments(value, key)),
                 server or place.server,
                 place.part(f".{key}"),

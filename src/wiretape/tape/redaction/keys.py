@@ -67,6 +67,8 @@ re_ [A-Za-z0-9]{8}_[A-Za-z0-9]{20,} resend-key?
 """
 _ALNUM = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _RUN = re.compile(r"[-_][A-Za-z0-9_-]{6,}")
+_DOTTED = re.compile(r"\.(?=[A-Za-z0-9_.-]{20})")
+_CAPITAL = re.compile(r"[A-Z][A-Za-z0-9_-]{15,}")
 _RUN_REST = re.compile(r"[A-Za-z0-9_-]*")
 _LONGEST_WORD = 24
 # What ends with a letter or digit and yet is no word: an escape in a URL or a string, a terminal's color.
@@ -87,12 +89,11 @@ class Rule:
         return found if found and self._counts(found[0]) else None
 
     def _counts(self, key: str) -> bool:
-        if is_dummy(key):
-            return False
+        if looks_random(key):
+            return True
         rest = key[len(self.literal) :]
-        return (
-            looks_random(rest) if self.unsure else any(map(str.isdigit, rest)) or not (rest.islower() or rest.isupper())
-        )
+        mixed = any(map(str.isdigit, rest)) or not (rest.islower() or rest.isupper())
+        return mixed and not self.unsure and not is_dummy(key)
 
 
 @lru_cache(512)
@@ -111,36 +112,63 @@ def rules() -> tuple[Rule, ...]:
 
 
 @cache
-def _by_word() -> dict[str, tuple[Rule, ...]]:
-    """The rules whose fixed text has a mark, by the word before it."""
+def _marked(marks: str) -> dict[str, tuple[Rule, ...]]:
+    """The rules whose fixed text has one of these marks, by the word before the first one."""
     made: dict[str, tuple[Rule, ...]] = {}
     for rule in rules():
-        word = re.split("[-_]", rule.literal)[0]
+        word = re.split(f"[{marks}]", rule.literal)[0]
         if word != rule.literal and word.isalnum():
             made[word] = (*made.get(word, ()), rule)
     return made
 
 
 @cache
+def _unmarked() -> dict[str, tuple[Rule, ...]]:
+    """The rules whose fixed text is a word with a capital first, by its first two characters."""
+    made: dict[str, tuple[Rule, ...]] = {}
+    for rule in rules():
+        if rule.literal.isalnum() and rule.literal[0].isupper():
+            made[rule.literal[:2]] = (*made.get(rule.literal[:2], ()), rule)
+    return made
+
+
+@cache
 def _literals() -> tuple[Rule, ...]:
-    return tuple(rule for rule in rules() if rule not in _by_word().get(re.split("[-_]", rule.literal)[0], ()))
+    """The other rules."""
+    known = [rule for table in (_marked("_-"), _marked("."), _unmarked()) for found in table.values() for rule in found]
+    return tuple(rule for rule in rules() if rule not in known)
 
 
 def find_keys(text: str) -> Iterator[Span]:
     """Keys with a provider's prefix, JWTs and private keys."""
-    by_word = _by_word()
-    for run in _RUN.finditer(text):
-        for word, start in _words_before(text, run.start(), run.end()):
-            for rule in by_word.get(word, ()):
-                if found := rule.match(text, start):
-                    yield Span(start, found.end(), rule.kind, found[0], Rank.KEY)
-                    break
+    for candidates, start in _candidates(text):
+        for rule in candidates:
+            if found := rule.match(text, start):
+                yield Span(start, found.end(), rule.kind, found[0], Rank.KEY)
+                break
     for rule in _literals():
         if rule.literal in text:
             yield from _find_literal(text, rule)
     for literal, find in _SHAPES:
         if literal in text:
             yield from find(text)
+
+
+def _candidates(text: str) -> Iterator[tuple[tuple[Rule, ...], int]]:
+    """Rules that may match, and where."""
+    for marks, runs in (("_-", _RUN), (".", _DOTTED)):
+        table = _marked(marks)
+        for run in runs.finditer(text):
+            for word, start in _words_before(text, run.start(), run.end()):
+                if word in table and (marks == "_-" or not in_word(text, start)):
+                    yield table[word], start
+    table = _unmarked()
+    for run in _CAPITAL.finditer(text):
+        start = run.start()
+        if text[start - 2 : start - 1] == "%":  # `%3DAKIA…`
+            start += 1
+        if (rules := table.get(text[start : start + 2])) and not in_word(text, start):
+            yield rules, start
 
 
 def _words_before(text: str, mark: int, end: int) -> Iterator[tuple[str, int]]:
@@ -291,8 +319,6 @@ _SHAPES = (
 
 def may_hold_keys(text: str) -> bool:
     """Whether `find_keys` may find anything: quicker, and right for the JSON of a value, too."""
-    by_word = _by_word()
-    for run in _RUN.finditer(text):
-        if any(word in by_word for word, _ in _words_before(text, run.start(), run.end())):
-            return True
+    if any(True for _ in _candidates(text)):
+        return True
     return any(rule.literal in text for rule in _literals()) or any(literal in text for literal, _ in _SHAPES)

@@ -11,6 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from threading import Lock
 from urllib.parse import quote, quote_plus
 
@@ -20,9 +21,9 @@ from wiretape.tape.redaction.spans import Rank, Span
 WIDE = "\0"  # stands between the characters of an ASCII text in UTF-16
 _BLOCK = 8
 _LEVELS = 4  # of JSON in strings of JSON
-_MOST_SPELLED = 1024  # secrets whose every spelling is looked for; of later ones only the plain spellings
+_MOST_SPELLED = 256  # secrets whose every spelling is looked for; of later ones only the plain spellings
 _MOST_ODD = 64  # spellings that are compared with the end of each chunk one by one
-_FEW = 64  # secrets: so many new ones are looked for one by one
+_FEW = 48  # spellings, or new secrets: so many are looked for one by one
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
 
 
@@ -59,6 +60,13 @@ def _base64_cores(data: bytes) -> Iterator[str]:
         yield core.replace("+", "-").replace("/", "_")
 
 
+@cache
+def _tail_places(length: int) -> tuple[tuple[int, tuple[tuple[int, int]]], ...]:
+    """The blocks that are known of a spelling: near its end, where secrets differ more than in the beginning."""
+    tail = length - 2 * _BLOCK + 1
+    return tuple((offset, ((offset, length),)) for offset in range(tail, tail + _BLOCK))
+
+
 class Learned:
     """The secrets seen so far; none is ever forgotten. Threads may add and search at the same time."""
 
@@ -87,11 +95,14 @@ class Learned:
             if secret in self._kinds:
                 return False
             self._kinds[secret] = kind
-            forms = spellings(secret, passing or len(self._kinds) > _MOST_SPELLED)
+            if _PLAIN.fullmatch(secret) and (passing or len(self._kinds) > _MOST_SPELLED):
+                forms: tuple[str, ...] = (secret,)
+            else:
+                forms = tuple(spellings(secret, passing or len(self._kinds) > _MOST_SPELLED))
+                self._note_odd([form.encode("utf-8", "surrogatepass") for form in forms if not IS_TOKEN(form)])
             for form in forms:
                 self._index(form, secret)
-            self._note_odd([form.encode("utf-8", "surrogatepass") for form in forms if not IS_TOKEN(form)])
-            self._added.append(tuple(forms))
+            self._added.append(forms)
             return True
 
     def _note_odd(self, forms: list[bytes]) -> None:
@@ -104,14 +115,13 @@ class Learned:
     def _index(self, form: str, secret: str) -> None:
         if self._forms.setdefault(form, secret) is not secret:
             return
-        length = len(form)
+        length, blocks = len(form), self._blocks
         self.longest = max(self.longest, length)
-        tail = length - 2 * _BLOCK + 1  # secrets differ in their ends more than in their beginnings
-        for offset in range(tail, tail + _BLOCK):
+        for offset, place in _tail_places(length):
             block = form[offset : offset + _BLOCK]
-            known = self._blocks.get(block, ())
-            if (offset, length) not in known:
-                self._blocks[block] = (*known, (offset, length))
+            known = blocks.setdefault(block, place)
+            if known is not place and place[0] not in known:
+                blocks[block] = known + place
 
     def kind(self, secret: str) -> str | None:
         """What a secret was when it was first seen."""
@@ -120,7 +130,7 @@ class Learned:
     def occurrences(self, text: str) -> Iterator[Span]:
         """Where secrets stand in a text, in any spelling; they may overlap."""
         blocks = self._blocks
-        if not blocks or len(text) < 2 * _BLOCK - 1 or not self.may_be_in(text):
+        if len(text) < 2 * _BLOCK - 1 or not self.may_be_in(text):
             return
         for at in range(0, len(text) - _BLOCK + 1, _BLOCK):
             for offset, length in blocks.get(text[at : at + _BLOCK], ()):
@@ -131,9 +141,9 @@ class Learned:
     def may_be_in(self, text: str) -> bool:
         """Whether a block of a secret stands in the text."""
         blocks = self._blocks
-        return bool(blocks) and not blocks.keys().isdisjoint(
-            [text[at : at + _BLOCK] for at in range(0, len(text), _BLOCK)]
-        )
+        if len(self._forms) <= _FEW:
+            return any(form in text for form in tuple(self._forms))
+        return not blocks.keys().isdisjoint([text[at : at + _BLOCK] for at in range(0, len(text), _BLOCK)])
 
     def are_in(self, text: str, since: int = 0) -> bool:
         """Whether secrets stand in the text that were added after version `since`."""

@@ -174,7 +174,7 @@ def member(name: str) -> Member:
 
 
 def _credential(folded: str, name: str) -> Member:
-    if folded.startswith(("max", "num", "min")):
+    if folded.startswith(("max", "num", "min")) or "ratelimit" in folded:
         return Member.PLAIN
     if folded in _SECRETS or folded.endswith(_ENDS):
         return Member.SECRET

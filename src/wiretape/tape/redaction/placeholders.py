@@ -70,7 +70,9 @@ class Placeholders:
             if known is None:
                 number = self._last[kind] = self._last.get(kind, 0) + 1
                 known = self._given[secret] = f"[redacted:{kind}:{number}]"
-        self.count(known.split(":")[1])
+            else:
+                kind = known.split(":")[1]
+            self._counts[kind] = self._counts.get(kind, 0) + 1
         return known
 
     def count(self, kind: str) -> None:

@@ -23,6 +23,7 @@ from wiretape.tape.redaction.streams import redact_frames
 _CLEAN_MOST = 4096  # remembered texts in which nothing was found
 _SLICE = 1024 * 1024  # bytes that are searched at a time
 _LONG = 512  # from this length on it pays to remember a text
+_MIXED = 20
 _MOST_PASSES = 8  # over one text: what a secret touched may be one, too, now that it is gone
 _SCHEME = re.compile(r"(Bearer|Basic|Token|Bot|ApiKey|Key|DPoP|AWS4-HMAC-SHA256)(\s+)(?=\S)", re.IGNORECASE)
 _COOKIE_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "priority", "version"})
@@ -131,7 +132,7 @@ class Redactor:
 
     def learn_named(self, secret: str, kind: str) -> None:
         """Remember what stood in a credential's place, if it looks random: elsewhere nothing tells what it is."""
-        if "\\" not in secret and not has_space(secret) and looks_random(secret):
+        if "\\" not in secret and not has_space(secret) and (looks_random(secret) or _is_mixed(secret)):
             self.learn_value(secret, kind)
 
     def learn_found(self, span: Span) -> None:
@@ -371,6 +372,12 @@ class Redactor:
             if len(self._clean) >= _CLEAN_MOST:
                 self._clean.clear()
             self._clean[hash((what, data))] = search.version
+
+
+def _is_mixed(secret: str) -> bool:
+    """One long token of capitals, small letters and digits, which by chance may read like words."""
+    classes = str.isupper, str.islower, str.isdigit
+    return len(secret) >= _MIXED and secret.isalnum() and all(any(map(test, secret)) for test in classes)
 
 
 def _header_secrets(name: str, value: str) -> Iterator[str]:

@@ -64,7 +64,9 @@ FINDERS = (
     Finder(lambda text: "earer" in text or "asic " in text, find_schemes, Care.ALL),
     Finder(lambda text: "@" in text and ("://" in text or "@tcp(" in text), find_userinfo, Care.ALL),
     Finder(lambda text: "form-data;" in text, find_fields, Care.ALL),
-    Finder(lambda text: "grant_type=" in text or "curl" in text, find_grants, Care.ALL),
+    Finder(
+        lambda text: any(mark in text for mark in ("grant_type=", "curl", "ig=", "ignature=")), find_grants, Care.ALL
+    ),
 )
 
 
@@ -94,11 +96,9 @@ class Search:
 
     def raw_spans(self, text: str, care: Care = Care.ALL) -> list[Span]:
         """Where secrets stand in raw bytes, which may be any part of a JSON text: ids and provider state are spared."""
-        spans = merged(self._found(text, care))
-        if not spans:
-            return spans
-        strings = _Strings(text)
-        return [span for span in spans if strings.may_replace(span)]
+        spans = sorted(self._found(text, care), key=lambda span: span.start)
+        strings = _Strings(text) if spans else None
+        return merged([span for span in spans if strings and strings.may_replace(span)])
 
     def _found(self, text: str, care: Care) -> list[Span]:
         found: list[Span] = []

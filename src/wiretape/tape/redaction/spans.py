@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class Rank(IntEnum):
@@ -16,8 +16,7 @@ class Rank(IntEnum):
     PATTERN = 3  # a user's pattern matches it
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """One secret in a text."""
 
     start: int

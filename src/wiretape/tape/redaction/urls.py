@@ -56,8 +56,9 @@ def _field(text: str, at: int) -> Span | None:
     surely = member(named[1]) is Member.SECRET
     if not surely and member(named[1]) is not Member.MAYBE and not secret_parameter(named[1]):
         return None
-    blank = _BLANK_LINE.search(text, named.end(), at + _LONGEST_HEAD)
-    if blank is None or "filename" in text[at : blank.start()] or _BEGINS in text[at : blank.start()]:
+    other = text.find(_BEGINS, named.end(), at + _LONGEST_HEAD)
+    blank = _BLANK_LINE.search(text, named.end(), other if other >= 0 else at + _LONGEST_HEAD)
+    if blank is None or "filename" in text[at : blank.start()]:
         return None
     close = _VALUE_END.search(text, blank.end(), blank.end() + _LONGEST_VALUE)
     end = close.start() if close else blank.end() + _LONGEST_VALUE
