@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import click
 
 from wiretape import __version__
+from wiretape.adapters.open_files import raise_limit
 from wiretape.errors import WiretapeError
 
 # name -> one line for the overview; the module wiretape.cli.NAME defines `command` (NAME_ where Python needs the word).
@@ -120,6 +121,7 @@ def app() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; every failure is one clear line on stderr and an exit code, never a traceback."""
     _tolerate_narrow_encodings()
+    raise_limit()
     try:
         result = app.main(args=list(argv) if argv is not None else None, prog_name="wiretape", standalone_mode=False)
     except click.exceptions.Abort:
