@@ -7,17 +7,23 @@ The chunk is in the flow's metadata meanwhile. Installed once per process, where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Final
+from weakref import WeakSet
 
 from mitmproxy import http
+from mitmproxy.proxy import server
 from mitmproxy.proxy.commands import StartHook
 from mitmproxy.proxy.layers.http import HttpStream, RequestData, ResponseData
 
 LARGE: Final = 16 * 1024  # bytes: what can be done with fewer takes a millisecond or two
 CHUNK: Final = "wiretape.chunk"  # flow.metadata: the chunk, and whether the client sent it
+_MOST_QUEUED: Final = 32  # chunks of a stream that wait behind one: more are not read meanwhile
+_LOOK_S: Final = 0.002
+_waiting_streams: WeakSet[HttpStream] = WeakSet()
 _STATES: Final = ("state_stream_request_body", "state_stream_response_body")
 _INSTALLED: Final = "wiretape_large_chunks"
 
@@ -37,6 +43,7 @@ def install() -> None:
     setattr(HttpStream, _INSTALLED, True)
     for name in _STATES:
         setattr(HttpStream, name, _waiting(getattr(HttpStream, name)))
+    server.ConnectionHandler.drain_writers = _with_backpressure(server.ConnectionHandler.drain_writers)
 
 
 def _waiting(state: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
@@ -44,7 +51,23 @@ def _waiting(state: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]
     def stream(self: Any, event: Any) -> Iterator[Any]:
         if isinstance(event, RequestData | ResponseData) and len(event.data) > LARGE:
             self.flow.metadata[CHUNK] = event.data, isinstance(event, RequestData)
+            _waiting_streams.add(self)
             yield LargeChunkHook(self.flow)
+            _waiting_streams.discard(self)
         yield from state(self, event)
 
     return stream
+
+
+def _with_backpressure(drain: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
+    """mitmproxy calls this after each read: nothing more is read while too much of a stream waits in memory."""
+
+    async def drained(self: Any) -> None:
+        await drain(self)
+        while any(
+            stream.context.client is self.client and len(stream._paused_event_queue) > _MOST_QUEUED
+            for stream in tuple(_waiting_streams)
+        ):
+            await asyncio.sleep(_LOOK_S)
+
+    return drained

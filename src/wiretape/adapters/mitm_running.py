@@ -23,6 +23,7 @@ from mitmproxy.master import Master
 
 from wiretape.adapters.mitm_mend import mend
 from wiretape.adapters.mitm_via import UpstreamProxy
+from wiretape.adapters.open_files import reported_once
 from wiretape.adapters.sending import close_by_reset
 from wiretape.errors import UsageError
 
@@ -85,7 +86,7 @@ class MitmThread:
 
     def _run(self) -> None:
         try:
-            with _logging(self._settings.redact, self._trouble):
+            with reported_once(self._trouble) as once, _logging(self._settings.redact, self._trouble, once):
                 asyncio.run(self._serve())
         except BaseException as error:
             self._failure = self._failure or error  # the first is why
@@ -254,7 +255,7 @@ class _Redacting(logging.Formatter):
 
 
 @contextmanager
-def _logging(redact: Callable[[str], str] | None, tell: Callable[[str], None]) -> Iterator[None]:
+def _logging(redact: Callable[[str], str] | None, tell: Callable[[str], None], once: logging.Filter) -> Iterator[None]:
     """mitmproxy's log: its errors become troubles; all of it goes to stderr on request."""
     log = logging.getLogger("mitmproxy")
     handlers: list[logging.Handler] = [_Faults(tell)]
@@ -265,6 +266,7 @@ def _logging(redact: Callable[[str], str] | None, tell: Callable[[str], None]) -
     log.propagate = False
     log.setLevel(logging.INFO if redact is not None else logging.ERROR)
     for handler in handlers:
+        handler.addFilter(once)
         log.addHandler(handler)
     try:
         yield

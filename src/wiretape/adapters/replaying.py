@@ -14,6 +14,7 @@ from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.gate import Gate
 from wiretape.adapters.interposing import Interpose
 from wiretape.adapters.listening import listen, serve
+from wiretape.adapters.open_files import reported_once
 from wiretape.adapters.opening import Authority, TlsOpener
 from wiretape.adapters.routes import base_url_variables
 from wiretape.adapters.sealed_door import StraightDoor, straight_ports
@@ -160,7 +161,8 @@ class Replaying:
         self._gate.reset(address)
 
     def _run(self) -> None:
-        asyncio.run(self._serve())
+        with reported_once(self._trouble):
+            asyncio.run(self._serve())
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

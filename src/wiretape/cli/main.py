@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import click
 
 from wiretape import __version__
+from wiretape.adapters.open_files import raise_limit
 from wiretape.cli.damaged import code_of
 from wiretape.cli.streams import open_streams
 from wiretape.errors import WiretapeError
@@ -127,6 +128,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.platform != "win32":  # its console is not a plain file
         open_streams()
     _tolerate_narrow_encodings()
+    raise_limit()
     try:
         result = app.main(args=list(argv) if argv is not None else None, prog_name="wiretape", standalone_mode=False)
     except click.exceptions.Abort:
