@@ -119,7 +119,7 @@ def significant(recorded: Recorded, probe: Probe, masker: Masker) -> list[Differ
     asked = list(_asked(recorded.probe, probe))
     every = list(differences_of_bodies(recorded.probe, probe))
     chosen = [apart for apart in asked if not _equal(masker.value(apart.recorded), masker.value(apart.live))]
-    chosen += [apart for apart in every if not is_minor(apart, probe) and not is_masked(apart, masker)]
+    chosen += [apart for apart in every if _counted(apart, probe) and not is_masked(apart, masker)]
     return chosen or [*asked, *every]
 
 
@@ -139,14 +139,19 @@ def _model(probe: Probe) -> str | None:
 
 def is_minor(apart: Difference, probe: Probe) -> bool:
     """Whether only spelling, an id or something volatile differs: what tier normalized does not look at."""
-    if probe.format is not None and not counts(apart.where, probe.format.volatile):
-        return True
-    return _equal(loose(apart.recorded), loose(apart.live))
+    return not _counted(apart, probe) or _equal(loose(apart.recorded), loose(apart.live))
+
+
+def _counted(apart: Difference, probe: Probe) -> bool:
+    return probe.format is None or counts(apart.where, probe.format.volatile)
 
 
 def is_masked(apart: Difference, masker: Masker) -> bool:
     """Whether only what changes from run to run differs: what tier masked does not look at."""
-    return _equal(masker.value(loose(apart.recorded)), masker.value(loose(apart.live)))
+    one, other = apart.recorded, apart.live
+    if isinstance(one, str) and isinstance(other, str):
+        return masker.remembered((one, other), lambda: _equal(masker.value(loose(one)), masker.value(loose(other))))
+    return _equal(masker.value(loose(one)), masker.value(loose(other)))
 
 
 def _equal(recorded: Json, live: Json) -> bool:
