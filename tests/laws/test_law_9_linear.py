@@ -15,7 +15,7 @@ from tests.support.large import SHAPES, write_pair
 from wiretape.cli.main import COMMANDS as EVERY_COMMAND
 from wiretape.debug.table import commands, find
 
-FEW, MANY = 100, 400
+FEW, MANY = 50, 200
 # Each of these is run on all shapes; the others on one shape.
 ON_ALL = ("show TAPE 1 --full", "lint TAPE --json", "diff TAPE OTHER --all", "rerun TAPE --json", "replay changed")
 PAIRS = [(shape, path) for shape in SHAPES for path in ON_ALL]

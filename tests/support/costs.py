@@ -101,7 +101,13 @@ def replayed(tape: Path) -> None:
 
 def replayed_changed(tape: Path) -> None:
     """The same, each request changed so that it differs from all that were recorded."""
-    _replay(tape, lambda request: replace(request, body=request.body.replace(b'"content":"', b'"content":"other ')))
+    _replay(tape, _changed)
+
+
+def _changed(request: LiveRequest) -> LiveRequest:
+    if not request.body:
+        return replace(request, url=f"{request.url}&other=1")
+    return replace(request, body=request.body.replace(b'"content":"', b'"content":"other '))
 
 
 def _replay(tape: Path, change: Callable[[LiveRequest], LiveRequest]) -> None:
