@@ -21,8 +21,26 @@ from wiretape.views.rows import Column, fit, row_lines, wrap_name
 from wiretape.views.terminal import make_console
 
 CONSOLE = make_console(file=io.StringIO())
-PIECES = ["a", "bc", " ", "   ", "└ ", "-", "_", "/", ".", "1", "日", "本", "é", "e\u0301", "\u0301", "\u200b", "\u200d", "\ufe0f",
-          "👩\u200d🚀", "🇨🇳", "\t", "\n", "\r", "\x00", "\x1b[31m", "\u2028", "x" * 17, "語" * 9]  # fmt: skip
+PIECES = [
+    "a",
+    "bc",
+    " ",
+    "   ",
+    "└ ",
+    "-",
+    "_",
+    "/",
+    ".",
+    "1",
+    "\t",
+    "\n",
+    "\r",
+    "\x00",
+    "\x1b[31m",
+    "\u2028",
+    "x" * 17,
+]
+PIECES += ["日", "本", "é", "e\u0301", "\u0301", "\u200b", "\u200d", "\ufe0f", "👩\u200d🚀", "🇨🇳", "語" * 9]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text(max_size=20)
 WIDTHS = st.integers(0, 20)
 

@@ -35,10 +35,18 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "diff": ("TAPE TAPE", "TAPE OTHER --all", "TAPE OTHER --json"),
     "verify": ("TAPE --against TAPE", "TAPE --against OTHER --verbose"),
     "rerun": ("TAPE", "TAPE --json"),
-    "cut": ("TAPE --exchanges 1-1000000 -o OUT",),
-    "merge": ("TAPE OTHER -o OUT",),
-    "redact": ("TAPE -o OUT",),
-    "export": ("TAPE -o OUT",),
+    "cut": ("TAPE --from 0s -o OUT --force",),
+    "merge": ("TAPE OTHER -o OUT --force",),
+    "redact": ("TAPE -o OUT --force",),
+    "export": ("TAPE -o OUT --force",),
+}
+# Commands that have no path here.
+EXEMPT = {
+    "record": "reads traffic; the recorder has tests of its own",
+    "fork": "asks a live model",
+    "demo": "records its own small program",
+    "doctor": "looks at the machine",
+    "schema": "reads no tape",
 }
 # Lines of the debugger that succeed on every tape; the last line of a batch may fail.
 DEBUGGER = (
@@ -79,6 +87,13 @@ def run_wiretape(argv: list[str]) -> None:
     assert code != 70, f"wiretape {' '.join(argv)}: {err.getvalue()[-500:]}"
 
 
+def imported(tape: Path) -> None:
+    """Export the tape as HAR and make a tape of that."""
+    archive, out = tape.with_name("large.har"), tape.with_name("imported.tape")
+    run_wiretape(["export", str(tape), "-o", str(archive), "--force"])
+    run_wiretape(["import", str(archive), "-o", str(out), "--force"])
+
+
 def replayed(tape: Path) -> None:
     """Send every request of the tape to a replay session of it, and print the summary."""
     _replay(tape, lambda request: request)
@@ -86,7 +101,13 @@ def replayed(tape: Path) -> None:
 
 def replayed_changed(tape: Path) -> None:
     """The same, each request changed so that it differs from all that were recorded."""
-    _replay(tape, lambda request: replace(request, body=request.body.replace(b'"content":"', b'"content":"other ')))
+    _replay(tape, _changed)
+
+
+def _changed(request: LiveRequest) -> LiveRequest:
+    if not request.body:
+        return replace(request, url=f"{request.url}&other=1")
+    return replace(request, body=request.body.replace(b'"content":"', b'"content":"other '))
 
 
 def _replay(tape: Path, change: Callable[[LiveRequest], LiveRequest]) -> None:
@@ -102,9 +123,21 @@ def _replay(tape: Path, change: Callable[[LiveRequest], LiveRequest]) -> None:
 PATHS: dict[str, Run] = {
     **{f"{name} {template}": _command(name, template) for name, some in COMMANDS.items() for template in some},
     **{f"debug {lines}": _debugger(lines) for lines in DEBUGGER},
+    "import": imported,
     "replay": replayed,
     "replay changed": replayed_changed,
 }
+
+
+# Shapes whose requests resend all that came before, so that what crosses the wire is proportional to n²; and the
+# commands that read or write each request as it crossed the wire.
+RESENDING = frozenset({"growing_calls", "turns", "reporting_subagents"})
+WHOLE_REQUESTS = ("cut", "merge", "redact", "export", "import", "verify", "replay")
+
+
+def growth_of_input(shape: str, path: str, factor: int) -> int:
+    """How much more there is to read for `path` if n is multiplied by `factor`."""
+    return factor**2 if shape in RESENDING and path.startswith(WHOLE_REQUESTS) else factor
 
 
 # -- measuring ---------------------------------------------------------------------------------------------------------

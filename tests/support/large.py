@@ -49,8 +49,20 @@ def shape(build: Callable[[int], Documents]) -> Callable[[int], Documents]:
 
 def write(path: Path, documents: Documents) -> Path:
     """Write a tape of these documents below the header."""
-    path.write_text("\n".join(json.dumps(one, ensure_ascii=False, indent=2) + "\n" for one in [HEADER, *documents]))
+    texts = (json.dumps(one, ensure_ascii=False, indent=2) + "\n" for one in [HEADER, *documents])
+    path.write_text("\n".join(texts))
     return path
+
+
+def write_pair(directory: Path, name: str, n: int) -> Path:
+    """Write a tape of this shape, and beside it one whose answers and results differ. Return the first."""
+    directory.mkdir()
+    tape = write(directory / "large.tape", SHAPES[name](n))
+    changed = tape.read_text()
+    for before, after in (("done", "finished"), ("found", "saw"), ("result ", "outcome "), ("answer ", "reply ")):
+        changed = changed.replace(before, after)
+    tape.with_name("other-large.tape").write_text(changed)
+    return tape
 
 
 # -- documents ---------------------------------------------------------------------------------------------------------

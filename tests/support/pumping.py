@@ -44,7 +44,7 @@ def _repeats(parts: list[Any], before: str = "") -> Iterator[tuple[str, str]]:
     """Each repetition in an expression: a text that matches what stands before it, and one that matches its item."""
     for operator, argument in parts:
         if operator in _REPEATS:
-            least, most, item = argument
+            _, most, item = argument
             if most > 30:
                 yield from ((before, sample) for sample in _samples(list(item)) if sample)
             yield from _repeats(list(item), before)

@@ -7,7 +7,7 @@ Masking is the expensive step of matching: it is applied to the blocks that diff
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from wiretape.errors import UsageError
@@ -97,6 +97,7 @@ _SHORT: Final = 128  # characters up to which it is not worth remembering what a
 _LONG: Final = 4096  # characters from which on a text is masked in pieces
 _PIECE: Final = 512
 _MOST_PIECES: Final = 8192
+_MOST_PAIRS: Final = 65536
 _WORD: Final = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _ASCII_DIGITS: Final = frozenset("0123456789")
 _HEX_LETTERS: Final = frozenset("abcdefABCDEF")
@@ -197,10 +198,11 @@ def _cut(text: str) -> list[str]:
 class Masker:
     """Replaces what may differ by a word for its kind. `patterns`: the user's own regular expressions."""
 
-    __slots__ = ("_known", "_patterns")
+    __slots__ = ("_known", "_pairs", "_patterns")
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self._patterns = [_compiled(pattern) for pattern in patterns]
+        self._pairs: dict[tuple[str, str], bool] = {}
         self._known: dict[str, str] = {}  # by text, or by piece: a clock in a prompt leaves most as they were
 
     def text(self, text: str) -> str:
@@ -216,6 +218,15 @@ class Masker:
             if len(self._known) >= _MOST_PIECES:
                 self._known.clear()
             known = self._known[piece] = masked(piece)
+        return known
+
+    def remembered(self, pair: tuple[str, str], judged: Callable[[], bool]) -> bool:
+        """The earlier judgement of two texts: a loop that diverged sends the same pairs with every request."""
+        known = self._pairs.get(pair)
+        if known is None:
+            if len(self._pairs) >= _MOST_PAIRS:
+                self._pairs.clear()
+            known = self._pairs[pair] = judged()
         return known
 
     def value(self, value: Json) -> Json:

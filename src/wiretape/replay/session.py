@@ -183,15 +183,11 @@ class ReplaySession:
 
     def knows_host(self, host: str) -> bool:
         """Whether anything from this host (with or without its port) is on the tape."""
-        return any(
-            host in (recorded.probe.address.host, recorded.probe.address.hostname)
-            for recorded in [*self._recorded, *self._sockets.recorded]
-        )
+        return host in self._hosts or host in self._host_names
 
     def knows_place(self, host: str, port: int) -> bool:
         """Whether anything from this very port of a host is on the tape."""
-        there = {address("GET", f"{scheme}://{bracketed(host)}:{port}/").host for scheme in ("http", "https")}
-        return any(recorded.probe.address.host in there for recorded in [*self._recorded, *self._sockets.recorded])
+        return any(address("GET", f"{scheme}://{bracketed(host)}:{port}/").host in self._hosts for scheme in ("http", "https"))
 
     def knows_plain(self, host: str, port: int) -> bool:
         """Whether anything was recorded from here in plain HTTP."""
@@ -200,6 +196,15 @@ class ReplaySession:
             recorded.probe.address.host == there and recorded.exchange.request.url.startswith("http:")
             for recorded in [*self._recorded, *self._sockets.recorded]
         )
+
+    @cached_property
+    def _hosts(self) -> frozenset[str]:
+        """The hosts on the tape, with their ports."""
+        return frozenset(recorded.probe.address.host for recorded in [*self._recorded, *self._sockets.recorded])
+
+    @cached_property
+    def _host_names(self) -> frozenset[str]:
+        return frozenset(host.partition(":")[0] for host in self._hosts)
 
     @property
     def formats(self) -> set[str]:

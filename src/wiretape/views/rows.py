@@ -85,7 +85,7 @@ def wrap_name(name: Text, width: int) -> list[Text]:
 
 
 def _cuts(plain: str, lead: int, width: int, indent: int) -> Iterator[int]:
-    """Where each line after the first starts. `lead`: characters before the name; `indent`: cells before later lines."""
+    """Where each line after the first starts. `lead`: characters before the name; `indent`: cells of later lines."""
     joints = {match.end() for match in _JOINT.finditer(plain, lead)}
     at = start = joint = 0  # in `plain`: this piece, this line, the last joint
     used = behind = hang = 0  # cells: of this line, after its last joint, of its indent

@@ -1,0 +1,47 @@
+"""Law 9 for commands: what a command does for a tape is proportional to the tape, whatever there is much of on it.
+
+Work is counted in calls of functions (Python's and C's), so a busy machine changes nothing. `tests.torture.growth`
+measures every command on every shape in CPU time, where loops inside C are seen, too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.costs import COMMANDS, DEBUGGER, EXEMPT, PATHS, calls, growth_of_input
+from tests.support.large import SHAPES, write_pair
+
+from wiretape.cli.main import COMMANDS as EVERY_COMMAND
+from wiretape.debug.table import commands, find
+
+FEW, MANY = 50, 200
+# Each of these is run on all shapes; the others on one shape.
+ON_ALL = ("show TAPE 1 --full", "lint TAPE --json", "diff TAPE OTHER --all", "rerun TAPE --json", "replay changed")
+PAIRS = [(shape, path) for shape in SHAPES for path in ON_ALL]
+PAIRS += [("parallel_tool_calls", path) for path in PATHS if path not in ON_ALL]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # no settings of this project
+
+
+@pytest.mark.parametrize(("shape", "path"), PAIRS, ids=lambda one: one)
+def test_four_times_the_tape_costs_at_most_six_times_the_work(shape: str, path: str, tmp_path: Path) -> None:
+    run = PATHS[path]
+    run(write_pair(tmp_path / "loads", shape, 4))  # modules are imported, and what is remembered once is remembered
+    few, many = (write_pair(tmp_path / str(n), shape, n) for n in (FEW, MANY))
+    worked = [calls(lambda tape=tape: run(tape)) for tape in (few, many)]  # type: ignore[misc]
+    assert worked[1] < 1.5 * growth_of_input(shape, path, MANY // FEW) * worked[0]
+
+
+def test_every_command_is_measured_or_exempt_for_a_reason() -> None:
+    assert {*COMMANDS, "debug", "replay", "import"} | set(EXEMPT) == set(EVERY_COMMAND)
+    assert all(path in PATHS for path in ON_ALL)
+
+
+def test_every_command_of_the_debugger_is_measured() -> None:
+    typed = {find(line.strip())[0].name for batch in DEBUGGER for line in batch.split(";")}
+    of_a_program = {name for name, command in commands().items() if command.group in ("living", "forking")}
+    assert set(commands()) - typed - of_a_program == {"up", "down", "quit"}
