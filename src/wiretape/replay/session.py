@@ -38,6 +38,7 @@ from wiretape.replay.recorded import Recorded
 from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.recording import Recording
 from wiretape.replay.report import ReplayReport, build_report
+from wiretape.replay.restored_links import restored
 from wiretape.replay.shown import Shown
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.tiers import Tiers
@@ -314,7 +315,7 @@ class ReplaySession:
         self._unanswered.note_redirect(recorded)
         if self.options.tier is Tier.POSITION:
             self._tiers.positions.note(recorded, probe)
-        exchange = self._echoes.forward(recorded.exchange)
+        exchange = restored(self._echoes.forward(recorded.exchange), self._recorded, recorded.order)
         answer = Answer(self._number, recorded.reference, exchange, tier, apart, repeated, faults)
         if apart:
             self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
