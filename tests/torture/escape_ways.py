@@ -109,7 +109,9 @@ def _followed(path: str, header: str = "") -> Any:
 
 
 def _fetched(path: str) -> Any:
-    program = "const a = await fetch(process.argv[1], {method: 'POST', body: '{}'}); console.log(a.status)"
+    body = '{"model": "gpt-5", "messages": []}'
+    sent = f"{{method: 'POST', headers: {{'content-type': 'application/json'}}, body: '{body}'}}"
+    program = f"const a = await fetch(process.argv[1], {sent}); console.log(a.status)"
     environ = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
     environ["NODE_TLS_REJECT_UNAUTHORIZED"] = "0"
     command = ["node", "--input-type=module", "-e", program, f"{base()}{path}"]

@@ -91,29 +91,27 @@ def reached(mode: str, names: list[str], tape: Path, log: Path) -> dict[str, lis
 def main(argv: list[str]) -> int:
     if _INSIDE not in os.environ:
         return _enter(argv)
-    campaign = start("escapes", argv, count=1)
+    campaign = start("escapes", argv, count=len(WAYS))  # ways in each mode
     with tempfile.TemporaryDirectory() as folder, _world(Path(folder)) as log:
         tape = Path(folder, "x.tape")
         tape.write_text(tape_text())
         os.environ["XDG_STATE_HOME"] = folder
-        for _ in range(campaign.count):
-            for mode, announced in MODES.items():
-                names = list(WAYS)
-                campaign.source.shuffle(names)
-                _judge(campaign, mode, announced, reached(mode, names, tape, log))
+        for mode, announced in MODES.items():
+            names = campaign.source.sample(list(WAYS), min(campaign.count, len(WAYS)))
+            found = reached(mode, names, tape, log)
+            for name in names:
+                _judge(campaign, mode, name, name in announced, found.get(name))
     return campaign.finish()
 
 
-def _judge(campaign: Campaign, mode: str, announced: frozenset[str], found: dict[str, list[str]]) -> None:
-    for name in WAYS:
-        campaign.tried["ways"] += 1
-        arrived = found.get(name)
-        if arrived is None:
-            campaign.fail(f"{mode}: {name} was not tried")
-        elif arrived and name in announced:
-            campaign.tried["announced escapes"] += 1
-        elif arrived:
-            campaign.fail(f"{mode}: {name} reached {arrived[0]}")
+def _judge(campaign: Campaign, mode: str, name: str, is_announced: bool, arrived: list[str] | None) -> None:
+    campaign.tried["ways"] += 1
+    if arrived is None:
+        campaign.fail(f"{mode}: {name} was not tried")
+    elif arrived and is_announced:
+        campaign.tried["announced escapes"] += 1
+    elif arrived:
+        campaign.fail(f"{mode}: {name} reached {arrived[0]}")
 
 
 def _enter(argv: list[str]) -> int:

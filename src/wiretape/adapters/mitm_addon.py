@@ -177,7 +177,7 @@ class RecordingAddon:
             flow.response = _refusal(404, _no_route(request.path, self.own_port))
             return False
         scheme = "https" if flow.client_conn.tls_established else "http"
-        flow.metadata[_ROUTE] = Route(f"{scheme}://{authority}", url)
+        flow.metadata[_ROUTE] = Route(f"{scheme}://{authority}", request.path, url)
         request.url = url
         return True
 
