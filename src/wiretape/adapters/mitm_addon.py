@@ -196,6 +196,7 @@ class RecordingAddon:
         if response is None:
             return
         if x is None:
+            self._keep_on_route(flow)
             response.stream = True
             return
         self._safely(self._recorder.response, x, response.status_code, pairs_of(response.headers))

@@ -312,6 +312,7 @@ class ReplaySession:
         self._owed.discard(recorded.order)
         apart = self._apart(recorded, probe, moved) if tier is not Tier.EXACT else ()
         self._continuity.note(recorded, probe)
+        self._unanswered.followed(probe)
         self._unanswered.note_redirect(recorded)
         if self.options.tier is Tier.POSITION:
             self._tiers.positions.note(recorded, probe)
