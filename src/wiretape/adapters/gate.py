@@ -21,7 +21,7 @@ from wiretape.adapters.hosts import is_known_provider
 from wiretape.adapters.opening import TlsOpener
 from wiretape.adapters.routes import route_path, variables_of
 from wiretape.adapters.sending import reset
-from wiretape.model.http import bracketed
+from wiretape.model.http import bracketed, bracketed_url
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Outcome
 
@@ -110,7 +110,8 @@ class Gate:
         if not head.target.lower().startswith("http://"):
             await self._to_server(head, head.target, reader, writer)
             return
-        parts = urlsplit(head.target)
+        target = bracketed_url(head.target)
+        parts = urlsplit(target)
         host, port_number = (parts.hostname or "").lower(), parts.port or 80
         self.asked.add(host)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -120,7 +121,7 @@ class Gate:
             self._session.let_through(f"{bracketed(host)}:{port_number}")
             await self._join(host, port_number, head.as_sent_to(path), reader, writer)
         else:
-            await self._to_server(head, head.target, reader, writer)
+            await self._to_server(head, target, reader, writer)
 
     async def _to_server(
         self, head: _Head, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

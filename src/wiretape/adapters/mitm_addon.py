@@ -186,7 +186,7 @@ class RecordingAddon:
             flow.response = _refusal(404, _no_route(request.path, self.own_port))
             return False
         scheme = "https" if flow.client_conn.tls_established else "http"
-        flow.metadata[_ROUTE] = Route(f"{scheme}://{authority}", url)
+        flow.metadata[_ROUTE] = Route(f"{scheme}://{authority}", request.path, url)
         request.url = url
         return True
 
@@ -213,6 +213,7 @@ class RecordingAddon:
         if response is None:
             return
         if x is None:
+            self._keep_on_route(flow)
             response.stream = True
             return
         self._safely(self._recorder.response, x, response.status_code, pairs_of(response.headers))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import h11
@@ -25,6 +25,7 @@ from wsproto.events import CloseConnection
 from wsproto.frame_protocol import CloseReason
 
 from wiretape.adapters import mitm_goaway
+from wiretape.model.http import bracketed, bracketed_authority, bracketed_url
 
 _MENDED = "wiretape_mended"
 _MANY = 10_000
@@ -52,19 +53,24 @@ def mend() -> None:
 
 
 def bracket_ipv6() -> None:
-    """Write IPv6 addresses with brackets, in the Host header that an upstream gets and in URLs. Again does nothing."""
-    original = url.hostport
-    if getattr(original, _MENDED, False):
+    """Write IPv6 addresses with brackets, and read those that lack them. Again does nothing."""
+    if getattr(url, _MENDED, False):
         return
+    setattr(url, _MENDED, True)
+    written, read, read_authority = url.hostport, url.parse, url.parse_authority
 
     def hostport(scheme: Any, host: Any, port: int) -> Any:
-        colon, opening, closing = (b":", b"[", b"]") if isinstance(host, bytes) else (":", "[", "]")
-        if colon in host and not host.startswith(opening):
-            host = opening + host + closing
-        return original(scheme, host, port)
+        if isinstance(host, bytes):
+            return written(scheme, bracketed(host.decode("latin-1")).encode("latin-1"), port)
+        return written(scheme, bracketed(host), port)
 
-    setattr(hostport, _MENDED, True)
     url.hostport = hostport
+    url.parse = lambda text: read(_spelled(text, bracketed_url))
+    url.parse_authority = lambda text, check: read_authority(_spelled(text, bracketed_authority), check)
+
+
+def _spelled(text: Any, spell: Callable[[str], str]) -> Any:
+    return spell(text.decode("latin-1")).encode("latin-1") if isinstance(text, bytes) else spell(text)
 
 
 def _without_interim(read_headers: Any) -> Any:

@@ -24,10 +24,12 @@ class KeptLinks:
 class Route:
     """A request that came by a base-URL route.
 
-    `origin`: scheme and authority under which its client reached wiretape. `url`: what was meant.
+    `origin`: scheme and authority under which its client reached wiretape. `path`: what it asked for there. `url`: what
+    that stands for.
     """
 
     origin: str
+    path: str
     url: str
 
     def keep(self, headers: Sequence[tuple[str, str]], is_routed: Callable[[str, int], bool]) -> KeptLinks:
@@ -65,7 +67,7 @@ class Route:
     def _through(self, reference: str, target: str) -> str:
         """A reference through the route; a relative one stays if it leads there already."""
         path = route_path(target)
-        if joined(f"{self.origin}{route_path(self.url)}", reference) == self.origin + path:
+        if joined(self.origin + self.path, reference) == self.origin + path:
             return reference
         return self.origin + path if urlsplit(reference).netloc else path
 

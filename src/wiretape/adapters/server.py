@@ -38,7 +38,7 @@ class Decided:
     request: LiveRequest
     outcome: Outcome
     shown: Playback
-    by_route: bool = False  # it came by a base-URL route, not through a proxy port
+    path: str | None = None  # what a base-URL route was asked for; None: it came through a proxy port
 
 
 class ReplayApp:
@@ -81,12 +81,12 @@ class ReplayApp:
                 return  # the client went away before it had sent everything
             target, headers = _target(scope), headers_of(scope["headers"])
             if scope.get(TRANSPORT) is not None and opens_socket(headers):
-                request, by_route = _request(scope["method"], target, headers, body)
-                opened = self._refused(request, by_route) or self._session.open_socket(request)
+                request, path = _request(scope["method"], target, headers, body)
+                opened = self._refused(request, path) or self._session.open_socket(request)
                 if isinstance(opened, SocketPlay):
                     await self._play_socket(scope, request, opened)
                     return
-                decided = opened if isinstance(opened, Decided) else self._shown(request, opened, by_route)
+                decided = opened if isinstance(opened, Decided) else self._shown(request, opened, path)
             else:
                 decided = self.decide(scope["method"], target, headers, body)
         await self._send(Sending(scope, receive, send, self._resetting(scope)), decided)
@@ -100,30 +100,30 @@ class ReplayApp:
 
     def decide(self, method: str, target: str, headers: Headers, body: bytes) -> Decided:
         """What becomes of a request that opens no WebSocket."""
-        request, by_route = _request(method, target, headers, body)
-        return self._refused(request, by_route) or self._decided(request, by_route)
+        request, path = _request(method, target, headers, body)
+        return self._refused(request, path) or self._decided(request, path)
 
     def tell(self, decided: Decided) -> None:
         """It was sent."""
         if self._on_outcome is not None:
             self._on_outcome(decided.outcome)
 
-    def _decided(self, request: LiveRequest, by_route: bool) -> Decided:
-        return self._shown(request, self._session.answer(request), by_route)
+    def _decided(self, request: LiveRequest, path: str | None) -> Decided:
+        return self._shown(request, self._session.answer(request), path)
 
-    def _shown(self, request: LiveRequest, outcome: Outcome, by_route: bool) -> Decided:
+    def _shown(self, request: LiveRequest, outcome: Outcome, path: str | None) -> Decided:
         shown = playback(outcome, self._pace)
-        if by_route and isinstance(outcome, Answer | Injected):
-            shown = _on_route(shown, request, outcome.exchange)
-        return Decided(request, outcome, shown, by_route)
+        if path is not None and isinstance(outcome, Answer | Injected):
+            shown = _on_route(shown, request, path, outcome.exchange)
+        return Decided(request, outcome, shown, path)
 
-    def _refused(self, request: LiveRequest, by_route: bool) -> Decided | None:
+    def _refused(self, request: LiveRequest, path: str | None) -> Decided | None:
         """A request that is not served, or None."""
-        refusal = self._admission.refusal(request.headers) if by_route else None
+        refusal = self._admission.refusal(request.headers) if path is not None else None
         if refusal is None:
             return None
         stray = self._session.refused(f"{request.method} {request.url}", refusal)
-        return Decided(request, stray, refused(403, f"wiretape replay refuses this request: {refusal}"), by_route)
+        return Decided(request, stray, refused(403, f"wiretape replay refuses this request: {refusal}"), path)
 
     # -- what does ----------------------------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class ReplayApp:
             if self._interpose is not None:
                 outcome = await sending.held(self._interpose(decided.request, outcome), shown)
                 if outcome is not decided.outcome:
-                    shown = self._shown(decided.request, outcome, decided.by_route).shown
+                    shown = self._shown(decided.request, outcome, decided.path).shown
             await sending.play(shown)
         except ClientGone:
             sending.close()
@@ -188,19 +188,19 @@ def _is_own(authority: str, address: tuple[str, int | None] | None) -> bool:
     return address is not None and port == str(address[1]) and is_loopback(host)
 
 
-def _request(method: str, target: str, headers: Headers, body: bytes) -> tuple[LiveRequest, bool]:
-    """A request, and whether it came by a base-URL route."""
+def _request(method: str, target: str, headers: Headers, body: bytes) -> tuple[LiveRequest, str | None]:
+    """A request, and the path that a base-URL route was asked for; None if it came through a proxy port."""
     if _URL.match(target):
-        return LiveRequest(method, target, headers, body), False
+        return LiveRequest(method, target, headers, body), None
     # A path that names no host may be meant for any recorded one.
-    return LiveRequest(method, route_url(target) or target, headers, body), True
+    return LiveRequest(method, route_url(target) or target, headers, body), target
 
 
-def _on_route(shown: Playback, request: LiveRequest, recorded: Exchange) -> Playback:
+def _on_route(shown: Playback, request: LiveRequest, path: str, recorded: Exchange) -> Playback:
     """An answer whose links lead back here: a client that follows one must not leave the tape."""
     if recorded.response is None or LINK_HEADERS.isdisjoint(recorded.response.headers):
         return shown
-    route = Route(f"http://{request.headers.get('host', 'localhost')}", recorded.request.url)
+    route = Route(f"http://{request.headers.get('host', 'localhost')}", path, recorded.request.url)
     return replace(shown, headers=route.close(shown.headers))
 
 

@@ -104,14 +104,14 @@ def _say_misplaced(cmd: Sequence[str]) -> None:
     "allow_hosts",
     metavar="GLOB",
     multiple=True,
-    help="Serve requests whose Host header names this host, too (a reverse proxy's, a hosts file's).",
+    help="Also serve requests with this Host header, as behind a reverse proxy.",
 )
 @click.option(
     "--allow-origin",
     "allow_origins",
     metavar="GLOB",
     multiple=True,
-    help="Serve pages of this origin, too (https://app.example).",
+    help="Also serve pages of this origin, such as https://app.example.",
 )
 @click.option("--keep-unset", is_flag=True, help="Set no base-URL variable that is not set: the proxy is the only way.")
 @click.option("--note", metavar="TEXT", help="A note in the tape's header.")

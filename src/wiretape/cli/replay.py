@@ -130,14 +130,14 @@ def _age(ctx: click.Context, option: click.Parameter, given: str | None) -> str 
     "allow_hosts",
     metavar="GLOB",
     multiple=True,
-    help="Serve requests whose Host header names this host, too (a reverse proxy's, a hosts file's).",
+    help="Also serve requests with this Host header, as behind a reverse proxy.",
 )
 @click.option(
     "--allow-origin",
     "allow_origins",
     metavar="GLOB",
     multiple=True,
-    help="Serve pages of this origin, too (https://app.example).",
+    help="Also serve pages of this origin, such as https://app.example.",
 )
 @click.option(
     "--sealed/--no-sealed",

@@ -38,6 +38,7 @@ from wiretape.replay.recorded import Recorded
 from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.recording import Recording
 from wiretape.replay.report import ReplayReport, build_report
+from wiretape.replay.restored_links import restored
 from wiretape.replay.shown import Shown
 from wiretape.replay.shown_differences import shown_differences, without_secrets
 from wiretape.replay.sockets import SocketPlay
@@ -187,7 +188,9 @@ class ReplaySession:
 
     def knows_place(self, host: str, port: int) -> bool:
         """Whether anything from this very port of a host is on the tape."""
-        return any(address("GET", f"{scheme}://{bracketed(host)}:{port}/").host in self._hosts for scheme in ("http", "https"))
+        return any(
+            address("GET", f"{scheme}://{bracketed(host)}:{port}/").host in self._hosts for scheme in ("http", "https")
+        )
 
     def knows_plain(self, host: str, port: int) -> bool:
         """Whether anything was recorded from here in plain HTTP."""
@@ -204,7 +207,7 @@ class ReplaySession:
 
     @cached_property
     def _host_names(self) -> frozenset[str]:
-        return frozenset(host.partition(":")[0] for host in self._hosts)
+        return frozenset(recorded.probe.address.hostname for recorded in [*self._recorded, *self._sockets.recorded])
 
     @property
     def formats(self) -> set[str]:
@@ -324,10 +327,11 @@ class ReplaySession:
         self._owed.discard(recorded.order)
         apart = self._apart(recorded, probe, moved) if tier is not Tier.EXACT else ()
         self._continuity.note(recorded, probe)
+        self._unanswered.followed(probe)
         self._unanswered.note_redirect(recorded)
         if self.options.tier is Tier.POSITION:
             self._tiers.positions.note(recorded, probe)
-        exchange = self._echoes.forward(recorded.exchange)
+        exchange = restored(self._echoes.forward(recorded.exchange), self._recorded, recorded.order)
         shown = self._shown_apart(apart, probe)
         answer = Answer(self._number, recorded.reference, exchange, tier, shown, repeated, faults)
         if apart:

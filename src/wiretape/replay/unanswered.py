@@ -31,10 +31,10 @@ class Unanswered:
     names: str
     mending: Callable[[MissReason], Mending]
     output: OutputRedactor
-    redirects: dict[tuple[str, str], str] = field(default_factory=dict)  # what host and path were redirected to
+    redirects: dict[tuple[str, str], str] = field(default_factory=dict)  # expected next, by host and path: why
 
     def note_redirect(self, recorded: Recorded) -> None:
-        """An answer that redirects its client was given: what it leads to is expected."""
+        """An answer was given: if it redirects its client, a request for the target is expected."""
         response = recorded.exchange.response
         target = redirect_target(recorded.exchange.request.url, response) if response is not None else None
         if target is not None:
@@ -44,9 +44,13 @@ class Unanswered:
                 f"{recorded.reference} redirects to {shown}, which is not on the tape"
             )
 
+    def followed(self, probe: Probe) -> str | None:
+        """Which redirect this request follows, if any. It is followed once."""
+        return self.redirects.pop((probe.address.host, probe.address.path), None)
+
     def outcome(self, number: int, probe: Probe, already: Recorded | None = None, note: str = "") -> Miss | Stray:
         """`already`: the recorded call that would answer, had it not been played. `note`: why it cannot be."""
-        redirected = self.redirects.get((probe.address.host, probe.address.path))
+        redirected = self.followed(probe)
         if redirected is not None:
             return self._made(number, probe, "not playable", None, redirected)
         if probe.format is None:

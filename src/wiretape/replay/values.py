@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
-from ipaddress import ip_address
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from wiretape.model.http import Exchange, Headers, bracketed
+from wiretape.model.http import Exchange, Headers, bracketed, bracketed_url
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.faults import Fault
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
-# Tapes of version 0.1 have IPv6 addresses without brackets: the digits after the last colon are the port there.
-_BARE_IPV6: Final = re.compile(r"(https?://)([0-9a-f:.]+?)(?=:\d+(?:[/?#]|$)|[/?#]|$)", re.IGNORECASE)
 
 
 class Tier(IntEnum):
@@ -174,22 +170,14 @@ class Address:
         return f"{self.method} {self.host}{self.path}"
 
 
-def _is_ipv6(text: str) -> bool:
-    try:
-        return ip_address(text).version == 6
-    except ValueError:
-        return False
-
-
 @lru_cache(1024)
 def address(method: str, url: str) -> Address:
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        bare = _BARE_IPV6.match(url)
-        if bare is not None and _is_ipv6(bare[2]):
-            return address(method, f"{bare[1]}[{bare[2]}]{url[bare.end() :]}")
+        if (spelled := bracketed_url(url)) != url:
+            return address(method, spelled)
         path, _, query = url.partition("?")  # not a URL: its path is all there is to compare
         return Address(method.upper(), "", path, query)
     host = bracketed(parts.hostname or "")

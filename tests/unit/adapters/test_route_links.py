@@ -14,7 +14,7 @@ from wiretape.model.header_links import LINK_HEADERS
 
 ORIGIN = "http://127.0.0.1:8080"
 URL = "https://gw.example/v1/jobs/7"
-ROUTE = Route(ORIGIN, URL)
+ROUTE = Route(ORIGIN, route_path(URL), URL)
 OURS = f"{ORIGIN}/gw.example"
 
 
@@ -80,35 +80,19 @@ def test_links_inside_a_header_are_found() -> None:
 
 
 def test_an_ipv6_upstream_keeps_its_brackets() -> None:
-    route = Route("http://[::1]:8080", "http://[::1]:9000/v1/x")
+    route = Route("http://[::1]:8080", "/[::1]:9000/v1/x", "http://[::1]:9000/v1/x")
     assert kept("location", "http://[::1]:9000/v1/x/", route)[0] == "http://[::1]:8080/[::1]:9000/v1/x/"
 
 
-PIECES = [
-    r"https:",
-    r"http:",
-    r"HTTPS:",
-    r"//",
-    r"/",
-    r"\\",
-    r"evil.example",
-    r"gw.example",
-    r"@",
-    r":9000",
-    r"[::1]",
-    r"[",
-    r"?",
-    r"#",
-    r"..",
-    r"a",
-    r"%2F",
-    r"user:pw",
-    r":",
-    r";",
-    r"${X}",
-    r"127.0.0.1",
-]
-REFERENCES = st.builds("".join, st.lists(st.sampled_from([*PIECES, " ", "\t", "\u00e9"]), max_size=8))
+def test_a_client_whose_path_names_no_host_gets_one_that_does() -> None:
+    """As with --upstream, which adds a path of its own."""
+    route = Route(ORIGIN, "/chat/7", "https://gw.example/beta/chat/7")
+    assert kept("location", "8", route)[0] == "/gw.example/beta/chat/8"
+    assert kept("location", "https://gw.example/beta/chat/8", route)[0] == f"{OURS}/beta/chat/8"
+
+
+PIECES = "https: http: HTTPS: // / \\ evil.example gw.example @ :9000 [::1] [ ? # .. a %2F user:pw : ; ${X} 127.0.0.1"
+REFERENCES = st.builds("".join, st.lists(st.sampled_from([*PIECES.split(), " ", "\t", "\u00e9"]), max_size=8))
 
 
 @given(REFERENCES, st.sampled_from(sorted(LINK_HEADERS - {"link", "refresh"})))
