@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from wiretape.adapters.inside import child_variables
+from wiretape.adapters.inside import child_variables, forking
 from wiretape.adapters.patching import Patch
 
 
@@ -102,6 +102,7 @@ def _fork(original: Callable[[], Any]) -> Callable[[], Any]:
     """Python warns of a fork beside other threads. Those of wiretape are no reason to warn."""
 
     def fork() -> Any:
+        forking()
         others = [one for one in threading.enumerate() if one is not threading.current_thread()]
         if not all(one.name.startswith("wiretape-") for one in others):
             return original()

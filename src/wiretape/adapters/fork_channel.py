@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection, Listener
 
 _STOP = None
+_WAITING = 64  # connections that nobody has accepted yet
 
 
 class ForkChannel:
@@ -27,6 +28,7 @@ class ForkChannel:
         self._targets = targets
         self._key = os.urandom(32)
         self._listener: Listener | None = None
+        self._address: Any = None
         self._thread = threading.Thread(target=self._serve, name="wiretape-forks", daemon=True)
 
     def open(self) -> None:
@@ -34,8 +36,9 @@ class ForkChannel:
             from multiprocessing.connection import Listener
 
             # Linux has sockets without a file, whose names are not limited to what is left of a path's 108 bytes.
-            address = f"\0wiretape-{os.getpid()}-{os.urandom(8).hex()}" if sys.platform == "linux" else None
-            self._listener = Listener(address, "AF_UNIX", authkey=self._key)
+            name = f"\0wiretape-{os.getpid()}-{os.urandom(8).hex()}" if sys.platform == "linux" else None
+            self._listener = Listener(name, "AF_UNIX", _WAITING, self._key)
+            self._address = self._listener.address
             self._thread.start()
 
     def close(self) -> None:
@@ -59,11 +62,11 @@ class ForkChannel:
         return _Remote(self, target, methods, copy)
 
     def _ask(self, request: Any) -> Any:
-        if self._listener is None:
+        if self._address is None:
             raise ConnectionRefusedError("the process that was forked serves nothing")
         from multiprocessing.connection import Client
 
-        with Client(self._listener.address, "AF_UNIX", self._key) as connection:
+        with Client(self._address, "AF_UNIX", self._key) as connection:
             connection.send(request)
             return connection.recv() if request is not _STOP else None
 

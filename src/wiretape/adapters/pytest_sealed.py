@@ -53,8 +53,6 @@ def check_hosts(hosts: Sequence[str], config: pytest.Config) -> None:
 
 def run_sealed(config: pytest.Config) -> int:
     """Run this pytest in a sealed network. Return its exit code. pytest.UsageError: there can be no such network."""
-    if config.invocation_params.plugins:
-        raise pytest.UsageError("--wiretape-sealed starts pytest again, and cannot pass on pytest.main(plugins=[…])")
     hosts = [host.strip() for host in config.getini("wiretape_allow_hosts")]
     for host in hosts:
         if (provider := provider_within(host)) is not None:
@@ -62,6 +60,8 @@ def run_sealed(config: pytest.Config) -> int:
                 f"wiretape_allow_hosts = {host} would let calls through to {provider}, which serves models\n"
                 "  a sealed run reaches no model: name the other hosts more narrowly"
             )
+    if config.invocation_params.plugins:
+        raise pytest.UsageError("--wiretape-sealed starts pytest again, and cannot pass on pytest.main(plugins=[…])")
     header = Header(wiretape=VERSION, started=datetime.now(UTC), recorder=f"wiretape {__version__}")
     session = ReplaySession([Tape(None, header, ())])  # tells models from other hosts
     try:
