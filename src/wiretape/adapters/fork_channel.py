@@ -1,7 +1,7 @@
 """Lets a forked copy of a process call objects of the process that it was copied from, over a UNIX socket.
 
-So a test's tape is played and recorded once, whichever process asks: a copy of its session would give answers that the
-test has had, and nobody would learn of its misses.
+So a test has one session and one recorder, whichever process sends a request. A copy of the session would give answers
+that the test has had, and its misses would be lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection, Listener
 
 _STOP = None
-_WAITING = 64  # connections that nobody has accepted yet
+_WAITING = 64  # connections that wait to be accepted
 
 
 class ForkChannel:
@@ -35,7 +35,7 @@ class ForkChannel:
         if self._listener is None:
             from multiprocessing.connection import Listener
 
-            # Linux has sockets without a file, whose names are not limited to what is left of a path's 108 bytes.
+            # On Linux a socket needs no file, whose path could be longer than the 108 bytes that are allowed.
             name = f"\0wiretape-{os.getpid()}-{os.urandom(8).hex()}" if sys.platform == "linux" else None
             self._listener = Listener(name, "AF_UNIX", _WAITING, self._key)
             self._address = self._listener.address
@@ -55,7 +55,7 @@ class ForkChannel:
         return value
 
     def remote(self, target: str, methods: Collection[str] = (), copy: Any = None) -> Any:
-        """Stands for a target in a forked process: its methods are called here.
+        """An object whose methods, in a forked process, call those of the target here.
 
         With a `copy`, only these `methods` are; all else, and what comes after the end, is the copy's own.
         """
@@ -77,7 +77,7 @@ class ForkChannel:
         serves = True
         while serves:
             with suppress(OSError, EOFError, ProcessError), self._listener.accept() as connection:
-                request = connection.recv()  # suppressed: a copy that has ended meanwhile, another program
+                request = connection.recv()  # fails for a copy that was killed, and for other programs
                 serves = request is not _STOP
                 if serves:
                     self._answer(connection, *request)

@@ -1,4 +1,4 @@
-"""`--wiretape-sealed`: run pytest again in a network that has nothing but loopback and the allowed hosts.
+"""`--wiretape-sealed`: run pytest again in a network that has only loopback and the allowed hosts.
 
 The process outside stays: it serves the sealed network, connects to what `wiretape_allow_hosts` names, and ends with
 the exit code of the run inside.
@@ -94,7 +94,7 @@ def _command(args: Sequence[str]) -> list[str]:
 
 
 def _refused(report: ReplayReport) -> list[str]:
-    """What was tried from inside, past the doors of the tests."""
+    """Lines that name the connections that were refused."""
     lines = [f"the sealed run failed: a model was to be reached: {missed.what}" for missed in report.missed]
     lines += [f"refused in the sealed network: {stray.what}" for stray in report.strayed]
     more = len(lines) - _MOST_TOLD
