@@ -142,7 +142,9 @@ def test_models_cannot_be_asked_in_a_sealed_run(project: Project, model: Countin
     said = f"*--wiretape-sealed reaches no model, and --wiretape-mode={mode} asks models live: leave one of them out*"
     result.stderr.fnmatch_lines([said])
     project.configure("wiretape_sealed = true")  # for the runs that need no model
-    project.run(f"--wiretape-mode={mode}").assert_outcomes(passed=1)
+    result = project.run(f"--wiretape-mode={mode}")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([f"wiretape: mode {mode}: *; this run is not sealed"])
     assert model.asked == ["hello"]
 
 
