@@ -11,6 +11,7 @@ import pytest
 from tests.support.children import CLIENT, HEAD, ROUTES, ROUTES_WITH_ENVIRONMENT, function
 from tests.support.counting import CountingModel
 from tests.support.projects import Project
+from tests.torture import children as campaign
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the routes are POSIX's")
 ENVIRONMENTS = (
@@ -211,3 +212,8 @@ def test_what_a_forked_copy_reaches_past_the_doors_fails_the_test(children: Proj
     result = children.run_apart("-p", "no:xdist")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*api.openai.com:443 is outside the tape*"])
+
+
+@pytest.mark.slow
+def test_random_children_are_answered_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert campaign.main(["--seed", "3", "--count", "8"]) == 0, capsys.readouterr().out

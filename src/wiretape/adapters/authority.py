@@ -45,7 +45,7 @@ class Validity(NamedTuple):
 
     @property
     def renewal(self) -> float:
-        """From when on a start of the recorder renews it. One that was made for longer than a year gets a year."""
+        """When a start of wiretape may renew it: 30 days before it expires, or before its first year is over."""
         return min(self.expires, self.begins + LIFETIME_S) - EARLY_S
 
 
@@ -74,13 +74,13 @@ def fingerprint(directory: Path) -> str:
     """The SHA-1 by which trust stores name the authority's certificate."""
     try:
         der = ssl.PEM_cert_to_DER_cert((directory / CERTIFICATE).read_text(encoding="ascii", errors="replace").strip())
-    except ValueError:  # it is damaged: nobody trusts it
+    except ValueError:  # it is damaged, so no store has it
         return "SHA1"
     return hashlib.sha1(der, usedforsecurity=False).hexdigest().upper()
 
 
 def remove(directory: Path) -> list[Path]:
-    """Remove the authority, and the files that hold its certificate. Returns what was removed."""
+    """Remove the authority, and the files that hold its certificate. Return their paths."""
     globs = ("mitmproxy-*", "bundle-*.pem", "jvm-*.jks", "php-*/*.ini")
     removed = [path for glob in globs for path in directory.glob(glob)]
     for path in removed:

@@ -34,9 +34,8 @@ class Context(Inside):
     """
 
     serve_children: Callable[[], AbstractContextManager[Children]] | None = None
-    on_unserved_children: Callable[[str], object] | None = None  # gets the reason; without it, a child is not started
-
-    forks: ForkChannel | None = None  # what forked copies of this process ask; without it they are left to themselves
+    on_unserved_children: Callable[[str], object] | None = None  # gets the reason; without it, a child does not start
+    forks: ForkChannel | None = None  # how forked copies call this process; without it each copy is on its own
     is_copy = False  # this process was forked inside the context
 
     def __init__(self) -> None:
@@ -120,12 +119,13 @@ class Context(Inside):
     # child processes
 
     def children(self) -> Children | None:
-        """Where child processes are sent, until the context is left; None: nowhere. Started by the first of them.
+        """The server for child processes, started by the first of them; None: they use the network as ever.
 
-        What serves them is not there for processes that are started while it is.
+        Programs that the server itself starts on its way up are not sent to it.
         """
         with self._children_lock:
-            if self._children is None and self.serve_children is not None and not self._starts_children:
+            begins = self._children is None and self.is_open and not self._starts_children
+            if begins and self.serve_children is not None:
                 self._starts_children = True
                 try:
                     self._children = self._serving_children.enter_context(self.serve_children())
@@ -147,7 +147,7 @@ class Context(Inside):
         if children is None:
             return {}
         variables = children.variables(environ)
-        # While models are asked live, a program whose base URL is in its code keeps it: the proxy records it there.
+        # A recording keeps base URLs unset: a program may have one in its code, and the proxy records it all the same.
         return variables if self.replays and not self.records_too else only_set(variables, environ)
 
     def child_ports(self) -> Collection[int]:

@@ -1,6 +1,6 @@
-"""Sends child processes to the tape: those that are started inside a context get the variables that lead there.
+"""Add environment variables to child processes that are started inside a context, so that they use its tape.
 
-The functions below are those that every way to start a program ends in. `os.environ` stays as it is.
+The functions below are those that every way to start a program ends in. `os.environ` does not change.
 
 | way | ends in |
 |---|---|
@@ -10,7 +10,7 @@ The functions below are those that every way to start a program ends in. `os.env
 | multiprocessing: spawn, forkserver | `multiprocessing.spawn.get_preparation_data` |
 | uvloop, whose processes are started in C | `Loop.subprocess_exec`, `Loop.subprocess_shell` |
 
-A server of multiprocessing's forkserver is not sent anywhere: it outlives the context, and serves others, too.
+The server process of multiprocessing's forkserver is left as it is: it outlives the context.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from wiretape.adapters.inside import child_variables
+from wiretape.adapters.inside import child_variables, forking
 from wiretape.adapters.patching import Patch
 
 
@@ -99,9 +99,10 @@ def _posix_spawn(original: Callable[..., int]) -> Callable[..., int]:
 
 
 def _fork(original: Callable[[], Any]) -> Callable[[], Any]:
-    """Python warns of a fork beside other threads. Those of wiretape are no reason to warn."""
+    """Prepare the contexts, and keep Python from warning of a fork in a process whose other threads are wiretape's."""
 
     def fork() -> Any:
+        forking()
         others = [one for one in threading.enumerate() if one is not threading.current_thread()]
         if not all(one.name.startswith("wiretape-") for one in others):
             return original()

@@ -1,7 +1,7 @@
 """Lets a forked copy of a process call objects of the process that it was copied from, over a UNIX socket.
 
-So a test's tape is played and recorded once, whichever process asks: a copy of its session would give answers that the
-test has had, and nobody would learn of its misses.
+So a test has one session and one recorder, whichever process sends a request. A copy of the session would give answers
+that the test has had, and its misses would be lost.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection, Listener
 
 _STOP = None
+_WAITING = 64  # connections that wait to be accepted
 
 
 class ForkChannel:
@@ -27,15 +28,17 @@ class ForkChannel:
         self._targets = targets
         self._key = os.urandom(32)
         self._listener: Listener | None = None
+        self._address: Any = None
         self._thread = threading.Thread(target=self._serve, name="wiretape-forks", daemon=True)
 
     def open(self) -> None:
         if self._listener is None:
             from multiprocessing.connection import Listener
 
-            # Linux has sockets without a file, whose names are not limited to what is left of a path's 108 bytes.
-            address = f"\0wiretape-{os.getpid()}-{os.urandom(8).hex()}" if sys.platform == "linux" else None
-            self._listener = Listener(address, "AF_UNIX", authkey=self._key)
+            # On Linux a socket needs no file, whose path could be longer than the 108 bytes that are allowed.
+            name = f"\0wiretape-{os.getpid()}-{os.urandom(8).hex()}" if sys.platform == "linux" else None
+            self._listener = Listener(name, "AF_UNIX", _WAITING, self._key)
+            self._address = self._listener.address
             self._thread.start()
 
     def close(self) -> None:
@@ -52,18 +55,18 @@ class ForkChannel:
         return value
 
     def remote(self, target: str, methods: Collection[str] = (), copy: Any = None) -> Any:
-        """Stands for a target in a forked process: its methods are called here.
+        """An object whose methods, in a forked process, call those of the target here.
 
         With a `copy`, only these `methods` are; all else, and what comes after the end, is the copy's own.
         """
         return _Remote(self, target, methods, copy)
 
     def _ask(self, request: Any) -> Any:
-        if self._listener is None:
+        if self._address is None:
             raise ConnectionRefusedError("the process that was forked serves nothing")
         from multiprocessing.connection import Client
 
-        with Client(self._listener.address, "AF_UNIX", self._key) as connection:
+        with Client(self._address, "AF_UNIX", self._key) as connection:
             connection.send(request)
             return connection.recv() if request is not _STOP else None
 
@@ -74,7 +77,7 @@ class ForkChannel:
         serves = True
         while serves:
             with suppress(OSError, EOFError, ProcessError), self._listener.accept() as connection:
-                request = connection.recv()  # suppressed: a copy that has ended meanwhile, another program
+                request = connection.recv()  # fails for a copy that was killed, and for other programs
                 serves = request is not _STOP
                 if serves:
                     self._answer(connection, *request)

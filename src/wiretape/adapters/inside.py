@@ -142,7 +142,8 @@ def leave(context: Inside) -> None:
     _here.set(_enclosing())
 
 
-def _forking() -> None:
+def forking() -> None:
+    """This process is about to be copied. Not a hook of the fork: those of others hold their locks by then."""
     for context in tuple(_open):
         context.forking()
 
@@ -155,7 +156,7 @@ def _forked() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_forking, after_in_child=_forked)
+    os.register_at_fork(after_in_child=_forked)
 
 
 def way(host: str, port: int, count: bool = True) -> Way | None:

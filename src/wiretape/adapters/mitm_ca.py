@@ -1,4 +1,4 @@
-"""The private authority whose certificates stand for hosts: made on first use, renewed before it expires."""
+"""Make the private certificate authority on first use, and renew it before it expires."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def ensure_ca(
 ) -> Path:
     """The authority's certificate in `directory`: made if it is not there, renewed 30 days before it expires.
 
-    One that the user trusts somewhere is kept until it expires. `warn` is told of both. UsageError: what is there
-    cannot be used.
+    An authority that the user trusts is kept until it expires. `warn` gets a message in both cases. UsageError: the
+    files in `directory` cannot be used.
     """
     with locked(directory):
         if not holds_something(directory / KEY):

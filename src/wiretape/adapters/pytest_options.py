@@ -5,6 +5,7 @@ Loaded in every pytest run of whoever has wiretape installed: nothing heavy may 
 
 from __future__ import annotations
 
+import os
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -16,9 +17,7 @@ import pytest
 from wiretape.errors import UsageError
 
 MARKER = "wiretape"
-SEALED = (
-    "WIRETAPE_SEALED"  # a variable: the inode of the network that a run was sealed with, so that copies mean nothing
-)
+SEALED = "WIRETAPE_SEALED"  # a variable; its value is the inode of the sealed network, so that a copy means nothing
 MARKER_HELP = (
     "wiretape(name=None, *, tier='masked', on_miss='answer', strict=False, repeat=False, pace=0, faults=(), mask=(), "
     "hosts=(), allow_hosts=(), max_age=None, max_age_action=None): answer the test's model calls from a tape, and "
@@ -109,6 +108,14 @@ def is_to_be_sealed(config: pytest.Config, options: Namespace) -> bool:
             f"--wiretape-sealed reaches no model, and --wiretape-mode={mode} asks models live: leave one of them out"
         )
     return options.wiretape_sealed is not False and mode is Mode.NONE
+
+
+def is_sealed() -> bool:
+    """Whether this process runs in the network that a run of pytest was sealed with."""
+    try:
+        return SEALED in os.environ and os.environ[SEALED] == str(os.stat("/proc/self/ns/net").st_ino)
+    except OSError:
+        return False
 
 
 def has_tape(item: pytest.Item) -> bool:

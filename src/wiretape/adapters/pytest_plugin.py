@@ -6,7 +6,6 @@ installed: nothing heavy may be imported here before a test asks for its tape.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
@@ -14,11 +13,11 @@ import pytest
 
 from wiretape.adapters.pytest_options import (
     MARKER_HELP,
-    SEALED,
     Mode,
     add_options,
     asked_of,
     has_tape,
+    is_sealed,
     is_to_be_sealed,
     mode_of,
 )
@@ -31,6 +30,12 @@ if TYPE_CHECKING:
     from wiretape.adapters.pytest_fixture import Wiretape
     from wiretape.adapters.pytest_outcome import TapedTest
 
+_LIVE = {
+    Mode.NEW: "what the tapes do not answer is asked live, of real models",
+    Mode.UPDATE: "what the tapes do not answer is asked live, of real models",
+    Mode.ALL: "model calls are real",
+    Mode.REWRITE: "model calls are real",
+}
 _TAPED: pytest.StashKey[TapedTest] = pytest.StashKey()
 _BEFORE: pytest.StashKey[BeforeTape | None] = pytest.StashKey()
 _SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
@@ -43,11 +48,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # before output is captured, and before any code of the project runs
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
     options = early_config.known_args_namespace
-    if not (options.help or options.version) and is_to_be_sealed(early_config, options):
-        from wiretape.adapters.pytest_sealed import is_sealed, run_sealed
+    if not (options.help or options.version) and is_to_be_sealed(early_config, options) and not is_sealed():
+        from wiretape.adapters.pytest_sealed import run_sealed
 
-        if not is_sealed():
-            raise SystemExit(run_sealed(early_config))
+        raise SystemExit(run_sealed(early_config))
     yield
 
 
@@ -60,12 +64,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     mode = mode_of(config)
-    if mode is Mode.NONE and SEALED in os.environ:
+    if is_sealed():
         return "wiretape: sealed: only loopback and wiretape_allow_hosts can be reached"
-    sealed = " (not sealed, as wiretape_sealed is not for modes that do)" if config.getini("wiretape_sealed") else ""
-    if mode in (Mode.NEW, Mode.UPDATE):
-        return f"wiretape: mode {mode}: what the tapes do not answer is asked live, of real models{sealed}"
-    return f"wiretape: mode {mode}: model calls are real{sealed}" if mode in (Mode.ALL, Mode.REWRITE) else None
+    said = _LIVE.get(mode, "")
+    if mode is not Mode.NONE and config.getini("wiretape_sealed"):
+        said = f"{said or 'tapes that do not exist are recorded'}; this run is not sealed"
+    return f"wiretape: mode {mode}: {said}" if said else None
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +90,7 @@ def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
         before.end()
     try:
         asked, tape = asked_of(item), tape_of(item)
-        if SEALED in os.environ:
+        if is_sealed():
             from wiretape.adapters.pytest_sealed import check_hosts
 
             check_hosts(asked.allow_hosts, item.config)

@@ -1,4 +1,4 @@
-"""`--wiretape-sealed`: run pytest again in a network that has nothing but loopback and the allowed hosts.
+"""`--wiretape-sealed`: run pytest again in a network that has only loopback and the allowed hosts.
 
 The process outside stays: it serves the sealed network, connects to what `wiretape_allow_hosts` names, and ends with
 the exit code of the run inside.
@@ -28,23 +28,14 @@ from wiretape.replay.session import ReplaySession
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.reader import Tape
 
-_NETWORK: Final = "/proc/self/ns/net"
 _MOST_TOLD: Final = 10
-
-
-def is_sealed() -> bool:
-    """Whether this process runs in the network that a run of pytest was sealed with."""
-    try:
-        return os.environ.get(SEALED) == str(os.stat(_NETWORK).st_ino)
-    except OSError:
-        return False
 
 
 def check_hosts(hosts: Sequence[str], config: pytest.Config) -> None:
     """UsageError: a marker allows a host that this sealed run does not reach. Loopback is inside."""
     known = config.getini("wiretape_allow_hosts")
     lacking = [host for host in hosts if host not in known and not is_loopback(host.partition(":")[0])]
-    if lacking and is_sealed():
+    if lacking:
         raise UsageError(
             f"allow_hosts={lacking!r} is not reachable: this run is sealed, and was so before it read the marker\n"
             "  add it to wiretape_allow_hosts in the configuration of pytest, or run with --no-wiretape-sealed"
@@ -53,8 +44,6 @@ def check_hosts(hosts: Sequence[str], config: pytest.Config) -> None:
 
 def run_sealed(config: pytest.Config) -> int:
     """Run this pytest in a sealed network. Return its exit code. pytest.UsageError: there can be no such network."""
-    if config.invocation_params.plugins:
-        raise pytest.UsageError("--wiretape-sealed starts pytest again, and cannot pass on pytest.main(plugins=[…])")
     hosts = [host.strip() for host in config.getini("wiretape_allow_hosts")]
     for host in hosts:
         if (provider := provider_within(host)) is not None:
@@ -62,6 +51,8 @@ def run_sealed(config: pytest.Config) -> int:
                 f"wiretape_allow_hosts = {host} would let calls through to {provider}, which serves models\n"
                 "  a sealed run reaches no model: name the other hosts more narrowly"
             )
+    if config.invocation_params.plugins:
+        raise pytest.UsageError("--wiretape-sealed starts pytest again, and cannot pass on pytest.main(plugins=[…])")
     header = Header(wiretape=VERSION, started=datetime.now(UTC), recorder=f"wiretape {__version__}")
     session = ReplaySession([Tape(None, header, ())])  # tells models from other hosts
     try:
@@ -94,7 +85,7 @@ def _command(args: Sequence[str]) -> list[str]:
 
 
 def _refused(report: ReplayReport) -> list[str]:
-    """What was tried from inside, past the doors of the tests."""
+    """Lines that name the connections that were refused."""
     lines = [f"the sealed run failed: a model was to be reached: {missed.what}" for missed in report.missed]
     lines += [f"refused in the sealed network: {stray.what}" for stray in report.strayed]
     more = len(lines) - _MOST_TOLD
