@@ -231,11 +231,13 @@ def _past_doors(where: str, host: str, names: str) -> str:
 
 def _read(path: Path) -> Tape:
     try:
-        return read_tape(path)
-    except OSError as error:  # a name that is too long for the file system, say
+        there = path.exists()
+    except OSError as error:  # such as a name that is too long for the file system
         raise TapeError(f"{shown(str(path))}: cannot be read: {error.strerror or error}") from None
+    try:
+        return read_tape(path)
     except TapeError as error:
-        if path.exists():
+        if there:
             raise
         raise TapeError(f'{error}\n  to record it: run this once in wiretape.record("{path}")') from None
 

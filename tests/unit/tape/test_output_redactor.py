@@ -31,7 +31,7 @@ def test_a_command_line_is_printed_without_its_secrets(word: list[str], shown: l
 
 def test_the_credentials_of_the_environment_are_known() -> None:
     output = OutputRedactor(environ={"SERVICE_TOKEN": KEY, "HOME": "/home/zaphod-beeblebrox-2"})
-    assert output.text(f"it is {KEY}") == "it is [redacted:token:1]"
+    assert output.text(f"it is {KEY}") == "it is [redacted:service_token:1]"
     assert output.text("/home/zaphod-beeblebrox-2") == "/home/zaphod-beeblebrox-2"
 
 
