@@ -212,7 +212,9 @@ def tunnelled(replaying: Replaying, target: str, request: bytes) -> bytes:
 
 
 def post(path: str, body: bytes) -> bytes:
-    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    )
     return head.encode() + b"connection: close\r\n\r\n" + body
 
 
