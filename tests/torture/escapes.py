@@ -115,7 +115,7 @@ def _judge(campaign: Campaign, mode: str, name: str, is_announced: bool, arrived
 
 
 def _enter(argv: list[str]) -> int:
-    """Run again in a namespace of its own."""
+    """Run the campaign in a new network namespace."""
     if problem := why_not():
         print(f"escapes: not run: {problem}")
         return 0
@@ -134,7 +134,7 @@ def why_not() -> str:
 
 @contextmanager
 def _world(folder: Path) -> Iterator[Path]:
-    """A namespace beside this one, in which `escape_world` runs; its log."""
+    """Run `escape_world` in a second namespace, connected to this one; yield its log."""
     log, resolver = folder / "hits.log", folder / "resolv.conf"
     log.touch()
     command = f"read go; exec {sys.executable} {_HERE / 'escape_world.py'} {log}"

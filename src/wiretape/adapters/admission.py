@@ -1,8 +1,8 @@
 """Decide which requests to wiretape's own ports are served: a check of their `Host` and `Origin` headers.
 
-A page in a browser can point a name of its own at 127.0.0.1 (DNS rebinding), and can send requests to loopback ports.
-It must not read recorded answers or reach upstreams. Requests that name another host in their first line came to a
-proxy port: these are not checked, since browsers send them only to a proxy that the person configured.
+A web page can make its own host name resolve to 127.0.0.1 (DNS rebinding), and can send requests to loopback ports.
+It must not read recorded answers or reach upstreams. Requests with a whole URL in their first line arrived at a
+proxy port. They are not checked: browsers send them only to a proxy that the person configured.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _is_graceful(frame: bytes) -> bool:
 
 
 def install() -> None:
-    """Once per process; again does nothing. Where mitmproxy lacks the parts in question it stays as it is."""
+    """Once per process; again does nothing. If mitmproxy lacks these parts, nothing is changed."""
     client = getattr(_http2, "Http2Client", None)
     asked = getattr(http, "GetHttpConnection", None)
     if client is None or asked is None or getattr(client, _INSTALLED, False):

@@ -17,7 +17,7 @@ _FOLLOWS_WITHIN = 100  # exchanges
 def restored(exchange: Exchange, recorded: Sequence[Recorded], order: int) -> Exchange:
     """The answer that was recorded at `order`, with links spelled as the recording's later requests spell them.
 
-    A client that follows such a link then asks for what was recorded.
+    A client that follows such a link then sends the recorded request.
     """
     response = exchange.response
     if response is None or not _has_placeholder(response.headers):
