@@ -132,6 +132,9 @@ def test_calls_of_a_copy_are_made_in_the_process_that_serves_until_it_ends() -> 
                 raise ValueError(text)
             return len(self.heard)
 
+        def give(self) -> object:
+            return threading.Lock()  # cannot be pickled
+
     target, copy = Target(), Target()
     channel = ForkChannel({"target": target})
     remote = channel.remote("target", ("hear",), copy)
@@ -140,6 +143,8 @@ def test_calls_of_a_copy_are_made_in_the_process_that_serves_until_it_ends() -> 
     assert [remote.hear("one"), remote.hear("two"), remote.heard] == [1, 2, ["before"]]
     with pytest.raises(ValueError, match="bad"):
         remote.hear("bad")
+    with pytest.raises(RuntimeError, match=r"target\.give: cannot pickle"):
+        channel.call("target", "give")
     threads = [threading.Thread(target=remote.hear, args=(str(n),)) for n in range(20)]
     for thread in threads:
         thread.start()

@@ -155,7 +155,7 @@ class Context(Inside):
         return self._children.ports() if self._children is not None else ()
 
     def forking(self) -> None:
-        if self.forks is not None:
+        if self.forks is not None and not self.is_copy:
             self.forks.open()
 
     def forked(self) -> None:

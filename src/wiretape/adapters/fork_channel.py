@@ -29,17 +29,21 @@ class ForkChannel:
         self._key = os.urandom(32)
         self._listener: Listener | None = None
         self._address: Any = None
+        self._opening = threading.Lock()
         self._thread = threading.Thread(target=self._serve, name="wiretape-forks", daemon=True)
 
     def open(self) -> None:
-        if self._listener is None:
-            from multiprocessing.connection import Listener
+        if self._address is not None:
+            return
+        with self._opening:
+            if self._address is None:
+                from multiprocessing.connection import Listener
 
-            # On Linux a socket needs no file, whose path could be longer than the 108 bytes that are allowed.
-            name = f"\0wiretape-{os.getpid()}-{os.urandom(8).hex()}" if sys.platform == "linux" else None
-            self._listener = Listener(name, "AF_UNIX", _WAITING, self._key)
-            self._address = self._listener.address
-            self._thread.start()
+                # On Linux a socket needs no file, whose path could be longer than the 108 bytes that are allowed.
+                name = f"\0wiretape-{os.getpid()}-{os.urandom(8).hex()}" if sys.platform == "linux" else None
+                self._listener = Listener(name, "AF_UNIX", _WAITING, self._key)
+                self._thread.start()
+                self._address = self._listener.address
 
     def close(self) -> None:
         if self._listener is not None and self._thread.is_alive():
@@ -87,7 +91,10 @@ class ForkChannel:
             answer = False, getattr(self._targets[target], method)(*args)
         except BaseException as error:
             answer = True, error
-        connection.send(answer)
+        try:
+            connection.send(answer)
+        except Exception as error:  # it cannot be pickled
+            connection.send((True, RuntimeError(f"{target}.{method}: {error}")))
 
 
 class _Remote:

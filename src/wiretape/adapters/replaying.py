@@ -146,7 +146,12 @@ class Replaying:
 
     def _made_seal(self, let_through: Sequence[str]) -> Seal:
         here = [("127.0.0.1", port) for port in (self.port, self.gate_port)]
-        return make_seal([*here, *((EVERYWHERE, port) for port in straight_ports(let_through))])
+        try:
+            return make_seal([*here, *((EVERYWHERE, port) for port in straight_ports(let_through))])
+        except BaseException:
+            self._listening.close()
+            self._gate_listening.close()
+            raise
 
     def _made_opener(self, authority: Authority | None) -> TlsOpener | None:
         return TlsOpener(authority.directory, self.port, self._came_to_nothing, self._trouble) if authority else None
