@@ -221,7 +221,11 @@ def _take_after(old: os.stat_result, path: Path) -> None:
 def _remove_abandoned(target: Path) -> None:
     """Remove what processes that were killed have left aside of this file."""
     name = re.compile(rf"\.{re.escape(_stem(target))}\.\d+\.\d+\.new")
-    for path in [target.with_name(one) for one in os.listdir(target.parent) if name.fullmatch(one)]:
+    try:
+        left = [target.with_name(one) for one in os.listdir(target.parent) if name.fullmatch(one)]
+    except OSError:  # it may be written to, and not listed
+        return
+    for path in left:
         with contextlib.suppress(OSError), open(path, "rb+") as file:
             if time.time() - path.stat().st_mtime > _ABANDONED_S and lock(file.fileno()):
                 path.unlink()
@@ -229,7 +233,7 @@ def _remove_abandoned(target: Path) -> None:
 
 def _is_stream(path: Path) -> bool:
     """Whether a path is a device, a pipe, or an open descriptor: there is no file to replace."""
-    if str(path).startswith(("/dev/", "/proc/")):
+    if str(path).startswith(("/dev/std", "/dev/fd/", "/proc/")):
         return True
     return path.exists() and not path.is_file() and not path.is_dir()
 
