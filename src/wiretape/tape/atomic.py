@@ -24,7 +24,7 @@ _OPEN = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NOT_SUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 _CHUNK = 256 * 1024  # bytes of one write
 _ABANDONED_S = 60  # from then on an unlocked file aside was left by a process that was killed
-_FAR = 1 << 40  # Windows locks bytes: one that no tape reaches, so that readers are not shut out
+_FAR = 1 << 40  # the byte that Windows locks: beyond the end of every file, so that readers are free to read
 
 
 class Aside:
@@ -121,7 +121,7 @@ def put_in_place(fresh: Path, path: Path) -> None:
 
 
 def private(path: str, flags: int) -> int:
-    """An opener for `open`: a file that is new can be read by its user alone."""
+    """Opener for `open`: only the user can read a file that it creates."""
     return os.open(path, flags, PRIVATE)
 
 
