@@ -39,7 +39,7 @@ class OldTape:
         for path, aside in self._kept:
             put_in_place(aside, path)
         if self._kept and journal_path(self._tape) not in dict(self._kept):
-            journal_path(self._tape).unlink(missing_ok=True)  # of the recorder that was to replace it
+            journal_path(self._tape).unlink(missing_ok=True)  # of the recording that failed to replace it
         put, self._kept = bool(self._kept), []
         return put
 

@@ -24,7 +24,7 @@ _OPEN = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NOT_SUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 _CHUNK = 256 * 1024  # bytes of one write
 _ABANDONED_S = 60  # from then on an unlocked file aside was left by a process that was killed
-_FAR = 1 << 40  # Windows locks bytes: one that no tape reaches, so that readers are not shut out
+_FAR = 1 << 40  # the byte that Windows locks: beyond the end of every file, so that readers are free to read
 
 
 class Aside:
@@ -121,7 +121,7 @@ def put_in_place(fresh: Path, path: Path) -> None:
 
 
 def private(path: str, flags: int) -> int:
-    """An opener for `open`: a file that is new can be read by its user alone."""
+    """Opener for `open`: only the user can read a file that it creates."""
     return os.open(path, flags, PRIVATE)
 
 
@@ -221,7 +221,11 @@ def _take_after(old: os.stat_result, path: Path) -> None:
 def _remove_abandoned(target: Path) -> None:
     """Remove what processes that were killed have left aside of this file."""
     name = re.compile(rf"\.{re.escape(_stem(target))}\.\d+\.\d+\.new")
-    for path in [target.with_name(one) for one in os.listdir(target.parent) if name.fullmatch(one)]:
+    try:
+        left = [target.with_name(one) for one in os.listdir(target.parent) if name.fullmatch(one)]
+    except OSError:  # it may be written to, and not listed
+        return
+    for path in left:
         with contextlib.suppress(OSError), open(path, "rb+") as file:
             if time.time() - path.stat().st_mtime > _ABANDONED_S and lock(file.fileno()):
                 path.unlink()
@@ -229,7 +233,7 @@ def _remove_abandoned(target: Path) -> None:
 
 def _is_stream(path: Path) -> bool:
     """Whether a path is a device, a pipe, or an open descriptor: there is no file to replace."""
-    if str(path).startswith(("/dev/", "/proc/")):
+    if str(path).startswith(("/dev/std", "/dev/fd/", "/proc/")):
         return True
     return path.exists() and not path.is_file() and not path.is_dir()
 

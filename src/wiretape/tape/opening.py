@@ -69,7 +69,7 @@ def open_tape(path: Path, header: Header, redactor: Redactor, append: bool, repl
 
 
 def recorded_since(path: Path, last_number: int) -> int:
-    """Return how many exchanges with a higher number a reader of the tape, or of what is left of it, will find."""
+    """Count the exchanges with a higher number on the tape and in its journal, as a reader will find them."""
     numbers: set[int] = set()
     with suppress(TapeError):
         pieces, _ = split_documents(read_text(path), path)

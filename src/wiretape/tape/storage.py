@@ -34,7 +34,7 @@ def journal_path(path: Path) -> Path:
 
 
 def free_name(path: Path) -> Path:
-    """A name beside a tape that no tape and no journal has: NAME-2.tape."""
+    """Return a free name in the directory of a tape: NAME-2.tape, NAME-3.tape, …"""
     name, dot, ending = path.name.partition(".tape")
     number = 2
     while (free := path.with_name(f"{name}-{number}{dot}{ending}")).exists() or journal_path(free).exists():
@@ -92,7 +92,7 @@ def _decompressed(data: bytes, path: Path) -> tuple[bytes, tuple[Damage, ...]]:
 
 
 def stored(path: Path, text: Iterable[bytes]) -> Iterator[bytes]:
-    """A text as the file of a tape holds it: as it is, or compressed."""
+    """Yield the bytes that the file of a tape has for a text: the text itself, or one compressed frame."""
     if not is_compressed(path):
         yield from text
         return

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from wiretape.tape import atomic
 from wiretape.tape.atomic import PRIVATE, Aside, lock, private, put_in_place, rewrite
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes, links and pipes of POSIX")
@@ -125,6 +126,11 @@ def test_standard_output_is_not_renamed_onto(tmp_path: Path) -> None:
     assert os.path.samestat(os.fstat(descriptor), out.stat())
     assert out.read_bytes() == b"a"
     os.close(descriptor)
+
+
+@pytest.mark.parametrize("path", ["/dev/shm/a.tape", "dev/fd/1", "/tmp/proc/a.tape"])
+def test_a_file_system_in_memory_has_files_like_any_other(path: str) -> None:
+    assert not atomic._is_stream(Path(path))
 
 
 @posix
