@@ -137,6 +137,16 @@ def test_reading_damage_takes_time_linear_in_the_text(line: str) -> None:
     assert seconds(8000) < 8 * seconds(2000) + 0.02
 
 
+def test_documents_on_one_line_take_time_linear_in_the_text() -> None:
+    def seconds(count: int) -> float:
+        text = (json.dumps(HEADER) + json.dumps(document(1)) * count).encode()
+        started = time.process_time()
+        assert len(split_text(text, TAPE).pieces) == count + 1
+        return time.process_time() - started
+
+    assert seconds(8000) < 8 * seconds(2000) + 0.02
+
+
 def test_text_that_is_no_tape_is_refused() -> None:
     for text in (b"hello", b"\xff\xfe{", b"[1, 2", b'{"a'):
         with pytest.raises(NotATape):
