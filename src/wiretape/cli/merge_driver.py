@@ -61,7 +61,8 @@ def _merge(base: Path, ours: Path, theirs: Path, name: str) -> None:
             copies[3].parent.mkdir()
             merge_branches(ancestor, mine, other, copies[3], redactor)
         except TapeError as error:
-            raise BranchConflict(f"{name}: {str(error).replace(f'{directory}/', '')}") from None
+            reason = str(error).partition("\n")[0].replace(f"{directory}/", "")
+            raise BranchConflict(f"{name}: {reason}\n{_choose(name)}") from None
         except BranchConflict as error:
             raise BranchConflict(f"{name}: {error}\n{_choose(name)}") from None
         shutil.copyfile(copies[3], ours)
