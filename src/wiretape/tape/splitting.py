@@ -163,7 +163,7 @@ class _Concatenated:
         self._split.pieces.append(Piece(value, line, self._end_bytes))
 
     def _damaged(self, start: int, end: int, error: _Broken) -> None:
-        """Note what is wrong with a part of the text, and continue behind it."""
+        """Record the damage of a part of the text, and continue behind it."""
         marker = _MARKER.search(self._text, start, end)
         if marker is not None:
             line = self._line + self._text.count("\n", start, marker.start())
@@ -184,7 +184,7 @@ class _Concatenated:
         return Damage(self._split.path, f"{error.reason[:1].lower()}{error.reason[1:]}{inside}", where)
 
     def _is_torn(self, start: int, error: _Broken) -> bool:
-        """Whether the text is cut off inside its last document. Raises NotATape if there is no document before."""
+        """Whether the text is cut off inside its last document. Raises NotATape if no document precedes it."""
         path, text = self._split.path, self._text
         torn = text[start : start + 1] == "{" and _reaches_the_end(error, text)
         if not self._split.pieces and not self._split.damage and _MARKER.search(text) is None:
@@ -206,7 +206,7 @@ class _Broken(ValueError):
 
 
 def _reaches_the_end(error: _Broken, text: str) -> bool:
-    """Whether the parser came to the end of the text before it found anything wrong."""
+    """Whether the parser reached the end of the text before its first error."""
     if error.reason.startswith("Unterminated string"):
         return True
     # A text cut inside a character ends with its first bytes.
