@@ -28,7 +28,7 @@ _MOST_FAILURES = 100  # of which each may read the whole text
 _MARKER = re.compile(r"^(<{7}|\|{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
 _BRACKETS = 254  # how deep orjson writes JSON: a tape has no deeper document
 _CUT = re.compile(r"[\w.+\\-]{0,6}")  # the start of a literal, a number or an escape
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)  # finds the ends of documents; Python limits digits
 
 
 @dataclass(frozen=True, slots=True)

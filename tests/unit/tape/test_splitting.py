@@ -61,7 +61,9 @@ def test_every_beginning_of_a_value_is_torn(end: str) -> None:
     assert split.damage == []
 
 
-@pytest.mark.parametrize("end", ["}", "1]}", "1 2}", "tru}", '"a\nb"}', "NaN}", '"\\ud800"}', "1e999}", "\x00}"])
+@pytest.mark.parametrize(
+    "end", ["}", "1]}", "1 2}", "tru}", '"a\nb"}', "NaN}", '"\\ud800"}', "1e999}", "9" * 5000 + "}", "\x00}"]
+)
 def test_a_last_document_that_is_whole_and_wrong_is_damage(end: str) -> None:
     text = pretty(HEADER) + '\n{"exchange": 1, "at": ' + end + "\n"
     split = split_text(text.encode(), TAPE)
