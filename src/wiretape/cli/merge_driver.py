@@ -30,7 +30,7 @@ def command(base: Path | None, ours: Path | None, theirs: Path | None, name: str
     """Merge the tapes of two git branches: git runs this.
 
     Calls that the branches recorded with --append are both kept, each once. If both changed the same exchange, the
-    tape stays as it is on the current branch, and git reports a conflict. Run wiretape merge-driver --install once in
+    tape of the current branch is unchanged, and git reports a conflict. Run wiretape merge-driver --install once in
     every clone, and commit the .gitattributes that it writes.
     """
     if install:
@@ -42,7 +42,7 @@ def command(base: Path | None, ours: Path | None, theirs: Path | None, name: str
 
 
 def _merge(base: Path, ours: Path, theirs: Path, name: str) -> None:
-    """Write the merged tape to `ours`, or leave that as it is and exit with 1."""
+    """Write the merged tape to `ours`, or leave `ours` unchanged and exit with 1."""
     from wiretape.adapters.settings import load_settings
     from wiretape.tape.branches import BranchConflict, merge_branches
     from wiretape.tape.redact import Redactor
@@ -61,7 +61,8 @@ def _merge(base: Path, ours: Path, theirs: Path, name: str) -> None:
             copies[3].parent.mkdir()
             merge_branches(ancestor, mine, other, copies[3], redactor)
         except TapeError as error:
-            raise BranchConflict(f"{name}: {str(error).replace(f'{directory}/', '')}") from None
+            reason = str(error).partition("\n")[0].replace(f"{directory}/", "")
+            raise BranchConflict(f"{name}: {reason}\n{_choose(name)}") from None
         except BranchConflict as error:
             raise BranchConflict(f"{name}: {error}\n{_choose(name)}") from None
         shutil.copyfile(copies[3], ours)

@@ -1,4 +1,4 @@
-"""Merges two versions of a tape that have a common ancestor, as git asks of a merge driver.
+"""Merges two versions of a tape that have a common ancestor, as a git merge driver does.
 
 Exchanges that only one branch added, changed or removed are taken from it. If both changed the same exchange in
 different ways, nothing is written: the branches conflict.
@@ -20,7 +20,7 @@ from wiretape.tape.redact import Redactor
 
 
 class BranchConflict(WiretapeError):
-    """Both branches changed the same exchange, or both recorded the tape anew."""
+    """Both branches changed the same exchange, or both recorded the tape again."""
 
     exit_code = 1  # what git takes for a conflict
 

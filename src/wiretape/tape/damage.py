@@ -60,4 +60,4 @@ def _next_step(damage: Damage) -> str:
             f"  to keep the calls of both branches: wiretape merge-driver --install && git checkout --merge {name}\n"
             f"  to keep one branch's tape: git checkout --ours {name} (or --theirs); then git add {name}"
         )
-    return f"  to use the rest: --partial; to remove what is damaged: wiretape redact --partial {damage.path}"
+    return f"  to use the rest: --partial; to remove the damaged parts: wiretape redact --partial {damage.path}"

@@ -6,6 +6,7 @@ equal. Copies, cuts, merges and forks keep that; the tape's `started` and the ex
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -19,12 +20,19 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def identities(tape: Tape) -> list[str]:
-    """The identity of each exchange of a tape, in their order.
+    """The identity of each exchange of a tape, in their order; unique on the tape.
 
+    Requests that a program sent twice in the same millisecond may be equal in everything: they are counted.
     Takes time linear in the tape: content that bodies share in memory is hashed once.
     """
     start, values = clock(tape.header.started), _Values()
-    return [_identity(exchange, start, values) for exchange in tape.exchanges]
+    found: list[str] = []
+    seen: Counter[str] = Counter()
+    for exchange in tape.exchanges:
+        made = _identity(exchange, start, values)
+        seen[made] += 1
+        found.append(made if seen[made] == 1 else f"{made}-{seen[made]}")
+    return found
 
 
 def clock(started: datetime) -> int:

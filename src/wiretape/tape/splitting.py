@@ -24,11 +24,11 @@ _LONG = 4096  # bytes that are not checked for being blank
 _BOM = "\ufeff"
 _UNDECODED = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as `surrogateescape` keeps them
 _BEGINS = re.compile(r'^\{\s*"(?:exchange|at|wiretape)"\s*:', re.MULTILINE)  # of a document
-_RETRIES = 100
+_MOST_FAILURES = 100  # of which each may read the whole text
 _MARKER = re.compile(r"^(<{7}|\|{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
 _BRACKETS = 254  # how deep orjson writes JSON: a tape has no deeper document
 _CUT = re.compile(r"[\w.+\\-]{0,6}")  # the start of a literal, a number or an escape
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)  # finds the ends of documents; Python limits digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +99,16 @@ class _Concatenated:
         self._text = raw.rstrip(b"\0").decode("utf-8", "surrogateescape")  # a crash may leave NULs behind the end
         self._clean = _UNDECODED.search(self._text) is None
         self._at = 0
-        self._retries = _RETRIES
+        self._next = 0  # where a line begins as a document does, behind the document that is read
+        self._failures = 0
 
     def read(self) -> None:
         while (start := self._start()) < len(self._text):
-            begins = _BEGINS.search(self._text, start + 1)
-            following = begins.start() if begins else len(self._text)
+            following = self._following(start)
             try:
                 value, end = self._document(start, following)
-            except (ValueError, RecursionError) as error:
-                if begins is None and self._is_torn(start, error):
+            except _Broken as error:
+                if following == len(self._text) and self._is_torn(start, error):
                     return
                 self._damaged(start, following, error)
             else:
@@ -128,35 +128,42 @@ class _Concatenated:
         self._end_bytes += len(self._text[self._at : to].encode("utf-8", "surrogateescape"))
         self._at = to
 
-    def _document(self, start: int, following: int) -> tuple[Json, int]:
-        """The document here, and where it ends. Raises ValueError or RecursionError.
+    def _following(self, start: int) -> int:
+        if self._next <= start:
+            found = _BEGINS.search(self._text, start + 1)
+            self._next = found.start() if found else len(self._text)
+        return self._next
 
-        `following`: where the next document seems to begin. Text behind it is read only if a document lacks its end
-        without it, and not for ever: a text may have many of those.
+    def _document(self, start: int, following: int) -> tuple[Json, int]:
+        """The document here, and where it ends. Raises _Broken.
+
+        A failure costs as much as there is text: after many of them, the text before `following` is all that is read.
         """
-        part = self._text[start:following]
+        few = self._failures < _MOST_FAILURES
+        text, shift = (self._text, 0) if few else (self._text[start:following], start)
         try:
-            _, end = _DECODER.raw_decode(part)
+            _, end = _DECODER.raw_decode(text, start - shift)
         except json.JSONDecodeError as error:
-            if following == len(self._text) or not self._retries or not _reaches_the_end(error, part):
-                raise
-            self._retries -= 1
-            try:
-                _, end = _DECODER.raw_decode(self._text[start:])
-            except ValueError:
-                raise error from None
-            part = self._text[start:]
-        if not self._clean and (found := _UNDECODED.search(part, 0, end)):
-            raise _At("the text is not UTF-8; was it saved in another encoding?", part, found.start())
-        return _value(part[:end].encode()), start + end
+            self._failures += 1
+            raise _Broken(error.msg, error.pos + shift) from None
+        except RecursionError:
+            self._failures += 1
+            raise _Broken("nested too deeply", start) from None
+        end += shift
+        if not self._clean and (found := _UNDECODED.search(self._text, start, end)):
+            raise _Broken("the text is not UTF-8; was it saved in another encoding?", found.start())
+        try:
+            return _value(self._text[start:end].encode()), end
+        except ValueError as error:
+            raise _Broken(getattr(error, "msg", str(error)), start) from None
 
     def _keep(self, value: Json, start: int, end: int) -> None:
         line = self._line
         self._advance(end)
         self._split.pieces.append(Piece(value, line, self._end_bytes))
 
-    def _damaged(self, start: int, end: int, error: Exception) -> None:
-        """Note what is wrong with a part of the text, and continue behind it."""
+    def _damaged(self, start: int, end: int, error: _Broken) -> None:
+        """Record the damage of a part of the text, and continue behind it."""
         marker = _MARKER.search(self._text, start, end)
         if marker is not None:
             line = self._line + self._text.count("\n", start, marker.start())
@@ -171,17 +178,15 @@ class _Concatenated:
         for value in _documents(_ours(self._text[start:end])):
             self._split.pieces.append(Piece(value, self._line, self._end_bytes))
 
-    def _damage(self, start: int, error: Exception) -> Damage:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else getattr(error, "msg", str(error))
-        pos = start + error.pos if isinstance(error, json.JSONDecodeError) else start
-        where = self._line + self._text.count("\n", start, pos)
+    def _damage(self, start: int, error: _Broken) -> Damage:
+        where = self._line + self._text.count("\n", start, error.at)
         inside = f", in the document that begins in line {self._line}" if where != self._line else ""
-        return Damage(self._split.path, f"{reason[:1].lower()}{reason[1:]}{inside}", where)
+        return Damage(self._split.path, f"{error.reason[:1].lower()}{error.reason[1:]}{inside}", where)
 
-    def _is_torn(self, start: int, error: Exception) -> bool:
-        """Whether the text is cut off inside its last document. Raises NotATape if there is no document before."""
+    def _is_torn(self, start: int, error: _Broken) -> bool:
+        """Whether the text is cut off inside its last document. Raises NotATape if no document precedes it."""
         path, text = self._split.path, self._text
-        torn = text[start : start + 1] == "{" and _reaches_the_end(error, text[start:])
+        torn = text[start : start + 1] == "{" and _reaches_the_end(error, text)
         if not self._split.pieces and not self._split.damage and _MARKER.search(text) is None:
             if text[start : start + 1] == "{" and '"wiretape"' in text[start : start + 200]:
                 what = "the header is cut off, and nothing follows it" if torn else "the header is not JSON"
@@ -192,19 +197,20 @@ class _Concatenated:
         return torn
 
 
-class _At(json.JSONDecodeError):
-    """What is wrong at a place of the text."""
+class _Broken(ValueError):
+    """Why a part of the text is not a document, and at which character that was found."""
+
+    def __init__(self, reason: str, at: int) -> None:
+        super().__init__(reason)
+        self.reason, self.at = reason, at
 
 
-def _reaches_the_end(error: Exception, text: str) -> bool:
-    """Whether a parser came to the end of the text before it found anything wrong."""
-    if not isinstance(error, json.JSONDecodeError) or isinstance(error, orjson.JSONDecodeError | _At):
-        return False
-    if error.msg.startswith("Unterminated string"):
+def _reaches_the_end(error: _Broken, text: str) -> bool:
+    """Whether the parser reached the end of the text before its first error."""
+    if error.reason.startswith("Unterminated string"):
         return True
-    tail = text.rstrip()
     # A text cut inside a character ends with its first bytes.
-    rest = _UNDECODED.sub("", tail[error.pos :])
+    rest = _UNDECODED.sub("", text[error.at :].rstrip())
     return _CUT.fullmatch(rest) is not None
 
 

@@ -40,6 +40,7 @@ def stream(usage: str) -> Any:
 TAPES: dict[str, list[Any]] = {
     "at of 64 bits": exchange(at=2**63),
     "at of 400 digits": exchange(at=10**400),
+    "at of 4,000 digits": exchange(at=10**4000),
     "at that is a large float": exchange(at=1e300),
     "negative at": exchange(at=-(2**62)),
     "largest at": exchange(at=10**13, headers_at=10**13),

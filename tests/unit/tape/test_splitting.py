@@ -61,7 +61,9 @@ def test_every_beginning_of_a_value_is_torn(end: str) -> None:
     assert split.damage == []
 
 
-@pytest.mark.parametrize("end", ["}", "1]}", "1 2}", "tru}", '"a\nb"}', "NaN}", '"\\ud800"}', "1e999}", "\x00}"])
+@pytest.mark.parametrize(
+    "end", ["}", "1]}", "1 2}", "tru}", '"a\nb"}', "NaN}", '"\\ud800"}', "1e999}", "9" * 5000 + "}", "\x00}"]
+)
 def test_a_last_document_that_is_whole_and_wrong_is_damage(end: str) -> None:
     text = pretty(HEADER) + '\n{"exchange": 1, "at": ' + end + "\n"
     split = split_text(text.encode(), TAPE)
@@ -133,6 +135,16 @@ def test_reading_damage_takes_time_linear_in_the_text(line: str) -> None:
             split_text(text, TAPE)
             best = min(best, time.process_time() - started)
         return best
+
+    assert seconds(8000) < 8 * seconds(2000) + 0.02
+
+
+def test_documents_on_one_line_take_time_linear_in_the_text() -> None:
+    def seconds(count: int) -> float:
+        text = (json.dumps(HEADER) + json.dumps(document(1)) * count).encode()
+        started = time.process_time()
+        assert len(split_text(text, TAPE).pieces) == count + 1
+        return time.process_time() - started
 
     assert seconds(8000) < 8 * seconds(2000) + 0.02
 
