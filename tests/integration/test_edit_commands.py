@@ -154,6 +154,20 @@ def test_redact_says_what_it_replaced(run: Run, tape: Path) -> None:
     assert run("redact", "a.tape") == (0, "", "wiretape: no secret found; a.tape is as it was\n")
 
 
+def test_redact_check_names_the_places_and_writes_nothing(run: Run, tape: Path) -> None:
+    assert run("redact", "--check", "a.tape") == (0, "", "wiretape: no secret found in a.tape\n")
+    value = "Zx81kqLmP02wErTyUiOpAsDf"
+    tape.write_text(tape.read_text().replace("question 2", f"DB_PASSWORD={value}"))
+    before = tape.read_bytes()
+    code, out, err = run("redact", "--check", "a.tape")
+    assert (code, out) == (1, "x2  request.body.messages[0].content  db_password\n")
+    assert err == "wiretape: a.tape holds secrets in 1 place; wiretape redact a.tape replaces them\n"
+    assert tape.read_bytes() == before
+    assert run("redact", "a.tape")[0] == 0
+    assert run("redact", "--check", "a.tape")[0] == 0
+    assert value not in tape.read_text()
+
+
 def test_redact_refuses_a_bad_pattern_or_setting(run: Run, tape: Path, tmp_path: Path) -> None:
     before = tape.read_bytes()
     code, _, err = run("redact", "a.tape", "--pattern", "a(")
@@ -164,6 +178,6 @@ def test_redact_refuses_a_bad_pattern_or_setting(run: Run, tape: Path, tmp_path:
     assert code == 2
     assert err == (
         f"wiretape: {tmp_path}/pyproject.toml: [tool.wiretape]: unknown key 'reduct'; "
-        "known keys: check, hosts, lint, mask, max_age, max_age_action, redact, sealed\n"
+        "known keys: check, hosts, lint, mask, max_age, max_age_action, redact, redact_tool_arguments, sealed\n"
     )
     assert tape.read_bytes() == before

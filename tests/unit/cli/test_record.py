@@ -122,3 +122,13 @@ def test_the_calls_of_wrapped_tools_are_not_taken_for_models_of_an_unknown_forma
     report.summary(RecorderSummary(1, (), (), incomplete=False, path=tmp_path / "t.tape"), [], [], 0)
     assert "NO MODEL CALL WAS SEEN" in said.getvalue()
     assert "in no wire format that wiretape knows" not in said.getvalue()
+
+
+def test_credentials_that_the_model_wrote_are_named_and_not_shown(tmp_path: Path) -> None:
+    report = LiveReport(tmp_path / "t.tape", ["agent"])
+    said = spoken(report, 300, terminal=False)
+    report._name_written(("password", "password", "token"))
+    assert said.getvalue() == (
+        "wiretape kept in tool arguments, because the model wrote them: password (2 values), token; "
+        "--redact-tool-arguments replaces them, and a replay then passes placeholders to the tools\n"
+    )

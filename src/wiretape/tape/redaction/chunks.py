@@ -37,11 +37,13 @@ def unfinished(data: bytes, forms: Sequence[bytes] = (), least: int = 0, occurre
     """
     end = data[-LONGEST:]
     run = _token_run(end)
-    held = max(run, _open_key(end), _named_before(end, len(end) - run), min(least, len(end)))
+    held = max(run, _open_key(end), min(least, len(end)))
+    if not end.endswith(b"\n\n"):
+        held = max(held, _named_before(end, len(end) - run))
     if not end.endswith(b"\n"):
         held = max(held, _open_member(end))
     held = max([held, _open_field(end), *(_begun(end, form) for form in forms)])
-    return _around(end, held, occurrences) if occurrences and (forms or least) else held
+    return _around(end, held, occurrences) if held and occurrences and (forms or least) else held
 
 
 def _token_run(end: bytes) -> int:

@@ -225,7 +225,7 @@ class Redactor:
             return data
         text = data.decode("utf-8", "surrogateescape")
         search = self.search()
-        made = self._redacted_chunk(text, search, regions or Regions(data))
+        made = self._redacted_chunk(text, search, data if regions is None else regions)
         if self.search() is not search and self._learned.are_in(made):
             made = self.redacted(made, self.search(), Care.KNOWN)
         if made is text:
@@ -233,12 +233,14 @@ class Redactor:
             return data
         return made.encode("utf-8", "surrogateescape")
 
-    def _redacted_chunk(self, text: str, search: Search, regions: Regions) -> str:
+    def _redacted_chunk(self, text: str, search: Search, body: bytes | Regions) -> str:
         """The text without what the search finds in it as a part of a body, except where a model wrote it."""
         found = search.raw_spans(text)
+        if not found:
+            return text
         if self.tool_arguments or all(span.rank is not Rank.NAMED for span in found):
             return self._splice_all(text, found, search)
-        written = regions.last()
+        written = (Regions(body) if isinstance(body, bytes) else body).last()
         kept = [span for span in found if is_kept(span, written)]
         for span in kept:
             self.note_written(span.kind, span.secret)

@@ -96,9 +96,11 @@ class Search:
 
     def raw_spans(self, text: str, care: Care = Care.ALL) -> list[Span]:
         """Where secrets stand in raw bytes, which may be any part of a JSON text: ids and provider state are spared."""
-        spans = sorted(self._found(text, care), key=lambda span: span.start)
-        strings = _Strings(text) if spans else None
-        return merged([span for span in spans if strings and strings.may_replace(span)])
+        found = self._found(text, care)
+        if not found:
+            return found
+        strings = _Strings(text)
+        return merged([span for span in sorted(found, key=lambda span: span.start) if strings.may_replace(span)])
 
     def _found(self, text: str, care: Care) -> list[Span]:
         found: list[Span] = []

@@ -21,7 +21,9 @@ _LONGEST_VALUE = 8192
 
 
 def find_userinfo(text: str) -> Iterator[Span]:
-    """Passwords in URLs."""
+    """Passwords in URLs and connection strings."""
+    if "@" not in text:
+        return
     for found in _USERINFO.finditer(text):
         if _is_password(found[1], found[2]):
             yield Span(*found.span(2), "url-password", found[2], Rank.NAMED)
