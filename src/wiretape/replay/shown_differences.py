@@ -18,6 +18,7 @@ from wiretape.replay.excerpt import covered, spelled
 from wiretape.replay.json_paths import steps
 from wiretape.replay.multipart import FORM
 from wiretape.replay.values import ABSENT, Absent, Difference, Miss, Stray
+from wiretape.tape.heads import clean_text
 from wiretape.tape.output_redactor import OutputRedactor
 
 T = TypeVar("T")
@@ -48,6 +49,8 @@ def without_secrets(outcome: T, output: OutputRedactor) -> T:
 
 def _shown(one: Difference, live: Json, output: OutputRedactor) -> Difference:
     value = one.live if isinstance(one.live, Absent) else _redacted(one, live, output)
+    if isinstance(value, str):
+        value = clean_text(value)  # of a body that is not text, so that it can be written to a report
     return Difference(output.text(one.where), one.recorded, _with_placeholders(one.recorded, value))
 
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 from wiretape.model.http import Headers
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import rebuilt
+from wiretape.tape.heads import clean_text
 from wiretape.tape.redact import Redactor, is_placeholder
 from wiretape.tape.redact_placeholders import PLACEHOLDER, fixed_parts
 
@@ -47,7 +48,7 @@ class OutputRedactor:
         """Remember the credentials in a live request's headers and URL. Call it for every request: it is cheap."""
         new = [pair for pair in headers.pairs() if pair not in self._headers]
         if new or "?" in url or "@" in url:
-            self._redactor.learn(new, url)
+            self._redactor.learn([(name, clean_text(value)) for name, value in new], clean_text(url))
         if len(self._headers) + len(new) > _MOST_HEADERS:
             self._headers.clear()
         self._headers.update(new)
@@ -76,11 +77,11 @@ class OutputRedactor:
 
     def text(self, text: str) -> str:
         """A text without secrets."""
-        return self._redactor.text(text)
+        return self._redactor.text(clean_text(text))
 
     def url(self, url: str) -> str:
         """A URL, or its path and query, without secrets."""
-        return self._redactor.url(url)
+        return self._redactor.url(clean_text(url))
 
     def data(self, data: bytes) -> bytes:
         """Bytes without secrets."""
@@ -96,6 +97,8 @@ class OutputRedactor:
             made: T = self._redactor.value(value)
         except RecursionError:  # nested too deeply: each leaf by itself, under its own name
             made = rebuilt(value, lambda name, leaf: self.member(name or "", leaf))
+        except UnicodeEncodeError:  # a body that is not text, or JSON with half a character
+            made = self.value(rebuilt(value, lambda name, leaf: clean_text(leaf) if isinstance(leaf, str) else leaf))
         return made
 
     def member(self, name: str, value: Json) -> Json:
