@@ -127,7 +127,7 @@ class ReplaySession:
         return self._kept(outcome)
 
     def _kept(self, outcome: Kept) -> Kept:
-        """An outcome as it is remembered, printed and sent: its words hold no secret of a live request."""
+        """Redact an outcome, and remember it."""
         outcome = without_secrets(outcome, self.output)
         self._outcomes.append(outcome)
         return outcome

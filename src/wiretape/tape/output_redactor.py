@@ -1,7 +1,7 @@
-"""Take secrets out of what is printed: messages, reports, and the commands that they end in.
+"""Redact output: messages, reports, and the commands in them.
 
-A tape holds no secrets, but a live request does, and so do the environment and the command line. The text that a
-person reads about them goes through an `OutputRedactor`. It never changes what is compared, sent or written to a tape.
+Live requests, the environment and the command line hold secrets. Every text about them that a person may read goes
+through an `OutputRedactor`. Matching, traffic and tapes are not affected.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HEADER_OPTIONS = ("-H", "--header", "--headers")
 class OutputRedactor:
     """Replaces secrets in output. It learns the credentials of the environment and of every request that it is shown.
 
-    One lock-free instance serves a session or a command: its Redactor may be used from two threads.
+    One instance serves a whole session or command.
     """
 
     def __init__(self, patterns: Sequence[str] = (), environ: Mapping[str, str] | None = None) -> None:
@@ -69,7 +69,7 @@ class OutputRedactor:
                     self.member(name, part)
 
     def number_after(self, text: str) -> None:
-        """Give no placeholder that stands in a text of the tape: it would seem to stand for the same secret."""
+        """Use higher numbers than the placeholders of a recorded text: the same placeholder would mean the same secret."""
         if "redacted" in text:
             self._redactor.resume(text)
 
@@ -95,7 +95,7 @@ class OutputRedactor:
         """A JSON value without secrets."""
         try:
             made: T = self._redactor.value(value)
-        except RecursionError:  # nested too deeply: each leaf by itself, under its own name
+        except RecursionError:  # nested too deeply to recurse: redact each leaf, with its name
             made = rebuilt(value, lambda name, leaf: self.member(name or "", leaf))
         except UnicodeEncodeError:  # a body that is not text, or JSON with half a character
             made = self.value(rebuilt(value, lambda name, leaf: clean_text(leaf) if isinstance(leaf, str) else leaf))
