@@ -1,7 +1,8 @@
 """A hook before each large chunk of a streamed body is passed on: mitmproxy has none that an addon can wait in.
 
-`HttpStream` calls an addon's stream function on the event loop. Its work on a large chunk delays every other call. Here the layer first yields `large_chunk(flow)`, which may be a coroutine: only this stream waits for it.
-The chunk is in the flow's metadata. Installed once per process, where mitmproxy still has these methods.
+`HttpStream` calls an addon's stream function on the event loop. Its work on a large chunk delays every other call. Here
+the layer first yields `large_chunk(flow)`, which may be a coroutine: only this stream waits for it. The chunk is in the
+flow's metadata. Installed once per process, where mitmproxy still has these methods.
 """
 
 from __future__ import annotations
