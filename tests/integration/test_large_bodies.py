@@ -39,18 +39,20 @@ MOST_S = 0.02  # of one step of the loop
 
 
 class Server(BaseHTTPRequestHandler):
-    """Answers with BODY at /large, else with ANSWER."""
+    """Answers with BODY at /large, with 40 MB at /huge, else with ANSWER."""
 
     protocol_version = "HTTP/1.1"
+    written = 0
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
-        body = BODY if self.path == "/large" else ANSWER
+        body = BODY if self.path == "/large" else b"It rains " * 5_000_000 if self.path == "/huge" else ANSWER
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        for start in range(0, len(body), 65536):
+            Server.written += self.wfile.write(body[start : start + 65536])
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -137,26 +139,50 @@ def test_a_secret_that_is_split_over_slices_is_replaced(upstream: int, tmp_path:
     assert not [key for key in keys if key.encode() in journal + path.read_bytes()]
 
 
+class Stopped(Redactor):
+    """Waits at the first large piece of a body until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stopped, self.go_on = threading.Event(), threading.Event()
+
+    def data(self, data: bytes) -> bytes:
+        if len(data) > 10_000:
+            self.stopped.set()
+            assert self.go_on.wait(PATIENCE_S)
+        return super().data(data)
+
+
+def test_no_more_of_a_body_is_read_than_a_little_while_it_waits(upstream: int, tmp_path: Path) -> None:
+    redactor = Stopped()
+    made = Recorder(tmp_path / "slow.tape", clock=time.monotonic, started=STARTED, redactor=redactor)
+    with recording(made, tmp_path / "state") as (running, _):
+        reading = threading.Thread(target=post, args=(running.port, upstream, "/huge", b"{}"))
+        before = Server.written
+        reading.start()
+        assert redactor.stopped.wait(PATIENCE_S)
+        last = -1
+        while last != (last := Server.written):
+            time.sleep(0.3)
+        redactor.go_on.set()
+        reading.join()
+    assert last - before < 25_000_000, "what the sockets hold, and some chunks"
+    assert Server.written - before == 45_000_000
+    assert not made.close().incomplete
+
+
 def test_a_call_is_answered_while_a_large_body_is_being_recorded(upstream: int, tmp_path: Path) -> None:
     """The worker stops in the middle of a large body: other calls do not wait for it."""
-    stopped, go_on = threading.Event(), threading.Event()
-
-    class Slow(Redactor):
-        def data(self, data: bytes) -> bytes:
-            if len(data) > 10_000:
-                stopped.set()
-                assert go_on.wait(PATIENCE_S)
-            return super().data(data)
-
-    made = Recorder(tmp_path / "slow.tape", clock=time.monotonic, started=STARTED, redactor=Slow())
+    redactor = Stopped()
+    made = Recorder(tmp_path / "slow.tape", clock=time.monotonic, started=STARTED, redactor=redactor)
     with recording(made, tmp_path / "state") as (running, _):
         large = threading.Thread(target=post, args=(running.port, upstream, "/streamed", BODY))
         large.start()
-        assert stopped.wait(PATIENCE_S)
+        assert redactor.stopped.wait(PATIENCE_S)
         try:
             assert post(running.port, upstream, "/other", b"{}") == ANSWER
             assert large.is_alive()
         finally:
-            go_on.set()
+            redactor.go_on.set()
         large.join()
     assert not made.close().incomplete

@@ -137,3 +137,22 @@ def test_a_fault_of_the_session_tells_no_secret(monkeypatch: pytest.MonkeyPatch)
     assert isinstance(missed, Miss)
     assert missed.message.startswith("wiretape failed on POST")
     assert secret not in handed_out(made, missed)
+
+
+@pytest.mark.parametrize("url", [CHAT, f"{CHAT}?key=\xffabcdEFGH1234abcdEFGH"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'\xff {"password": "\xffZx9QpL33mmW8kd2Q\xfe"}',
+        b"\xff sk-proj-abcdEFGH1234abcdEFGH1234abcdEFGH1234\xff",
+        b'{"model":"m","messages":[{"role":"user","content":"a","password":"\\ud800Zx9QpL33mmW8kd2Q"}]}',
+    ],
+)
+def test_bytes_that_are_not_text_are_a_miss_like_any_other(body: bytes, url: str) -> None:
+    made = session(exchange(1, chat(user("a"))))
+    missed = made.answer(live(body, url, authorization="Bearer \xffabc1234567890ABCDEFG"))
+    assert isinstance(missed, Miss | Stray)
+    assert getattr(missed, "reason", "") != "fault"
+    said = handed_out(made, missed)
+    assert "mmW8kd2Q" not in said
+    assert "EFGH1234abcd" not in said

@@ -1,8 +1,8 @@
 """A hook before each large chunk of a streamed body is passed on: mitmproxy has none that an addon can wait in.
 
-`HttpStream` calls an addon's stream function on the event loop. What that function does to a large chunk delays every
-other call. Here the layer first yields `large_chunk(flow)`, which may be a coroutine: only this stream waits for it.
-The chunk is in the flow's metadata meanwhile. Installed once per process, where mitmproxy still has these methods.
+`HttpStream` calls an addon's stream function on the event loop. Its work on a large chunk delays every other call. Here
+the layer first yields `large_chunk(flow)`, which may be a coroutine: only this stream waits for it. The chunk is in the
+flow's metadata. Installed once per process, where mitmproxy still has these methods.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mitmproxy.proxy.layers.http import HttpStream, RequestData, ResponseData
 
 LARGE: Final = 16 * 1024  # bytes: what can be done with fewer takes a millisecond or two
 CHUNK: Final = "wiretape.chunk"  # flow.metadata: the chunk, and whether the client sent it
-_MOST_QUEUED: Final = 32  # chunks of a stream that wait behind one: more are not read meanwhile
+_MOST_QUEUED: Final = 32  # chunks of a stream that wait behind a large one; then reading pauses
 _LOOK_S: Final = 0.002
 _waiting_streams: WeakSet[HttpStream] = WeakSet()
 _STATES: Final = ("state_stream_request_body", "state_stream_response_body")

@@ -58,7 +58,7 @@ class _Once(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
         if self._reported and "_start_serving()" in record.getMessage():
-            return False  # asyncio goes on accepting a second later, also where the server was closed meanwhile
+            return False  # asyncio accepts again after a second, even if the server was closed in between
         if not isinstance(error, OSError) or error.errno not in _TOO_MANY:
             return True
         if not self._reported:

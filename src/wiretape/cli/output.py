@@ -1,4 +1,4 @@
-"""What a command prints about a program's requests, its environment and its command line: without secrets."""
+"""Redacted output of the commands: warnings, and command lines to copy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @cache
 def output() -> OutputRedactor:
-    """The redactor of this process: one for all that it prints, so that what was learned once is never printed."""
+    """Return the redactor of this process. All output shares one, and with it the secrets that it has seen."""
     from wiretape.adapters.settings import load_settings
     from wiretape.tape.output_redactor import OutputRedactor
 

@@ -120,15 +120,15 @@ class ReplaySession:
     def answer(self, request: LiveRequest) -> Outcome:
         """The recorded answer to a live request, or why there is none."""
         self._number += 1
-        self.output.learn_request(request.headers, request.url)
         try:
+            self.output.learn_request(request.headers, request.url)
             outcome = self._answer(request)
         except Exception as error:  # replay fails closed, and where the person looks: as a miss, which nobody retries
             outcome = fault(self._number, f"{request.method} {request.url}", error)
         return self._kept(outcome)
 
     def _kept(self, outcome: Kept) -> Kept:
-        """An outcome as it is remembered, printed and sent: its words hold no secret of a live request."""
+        """Redact an outcome, and remember it."""
         outcome = without_secrets(outcome, self.output)
         self._outcomes.append(outcome)
         return outcome

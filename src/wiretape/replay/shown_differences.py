@@ -1,7 +1,7 @@
-"""Take secrets out of differences, so that they can be printed.
+"""Redact differences, so that they can be printed.
 
-Requests are compared as they came. Each session redacts the live values of the differences that it hands out, with the
-names around them: in `{"password": "hunter2"}` only the name says that the value is a secret.
+Requests are compared unredacted. A session redacts the live values of the differences that it returns, together with
+their names: in `{"password": "hunter2"}` only the name shows that the value is a secret.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from wiretape.replay.excerpt import covered, spelled
 from wiretape.replay.json_paths import steps
 from wiretape.replay.multipart import FORM
 from wiretape.replay.values import ABSENT, Absent, Difference, Miss, Stray
+from wiretape.tape.heads import clean_text
 from wiretape.tape.output_redactor import OutputRedactor
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ def shown_differences(apart: Iterable[Difference], live: Json, output: OutputRed
 
 
 def without_secrets(outcome: T, output: OutputRedactor) -> T:
-    """An outcome whose words hold no secret. Differences are redacted where they are found."""
+    """Redact the texts of an outcome. Its differences are redacted already."""
     match outcome:
         case Miss():
             what, message, mend = (output.text(text) for text in (outcome.what, outcome.message, outcome.mend))
@@ -48,6 +49,8 @@ def without_secrets(outcome: T, output: OutputRedactor) -> T:
 
 def _shown(one: Difference, live: Json, output: OutputRedactor) -> Difference:
     value = one.live if isinstance(one.live, Absent) else _redacted(one, live, output)
+    if isinstance(value, str):
+        value = clean_text(value)  # of a body that is not text, so that it can be written to a report
     return Difference(output.text(one.where), one.recorded, _with_placeholders(one.recorded, value))
 
 
@@ -75,7 +78,7 @@ def _parameter(name: str, value: Json, output: OutputRedactor) -> Json:
 
 
 def _in_place(way: list[str | int], value: Json, live: Json, output: OutputRedactor) -> Json | Absent:
-    """The value as it is when what stands around it is redacted: a message, or a member of the body."""
+    """Redact the message or the member around a value, and return the value in it; ABSENT if it is not found there."""
     first, *rest = way
     part = _step(live, first)
     if isinstance(part, list) and rest:
@@ -88,7 +91,7 @@ def _in_place(way: list[str | int], value: Json, live: Json, output: OutputRedac
 
 
 def _form(parts: Json, output: OutputRedactor) -> Json:
-    """The parts of a form: the name of a part says what its content is."""
+    """Redact the parts of a form, each content under the name of its part."""
     if not isinstance(parts, dict):
         return output.value(parts)
     return {name: _form_part(name, part, output) for name, part in parts.items()}
@@ -111,7 +114,7 @@ def _step(value: Json, step: str | int) -> Json:
 
 
 def _with_placeholders(recorded: Json, live: Json) -> Json:
-    """The live value with the recorded placeholders, wherever a secret stands in both."""
+    """Replace live values with the recorded placeholders in their places."""
     if isinstance(recorded, str) and isinstance(live, str):
         return covered(recorded, live)
     if isinstance(recorded, dict) and isinstance(live, dict):

@@ -72,7 +72,7 @@ class Unanswered:
         return miss(number, probe, reason, nearest, self.names, label, note, self.mending(reason))
 
     def _shown(self, nearest: Nearest | None, probe: Probe) -> Nearest | None:
-        """The same, as it may be printed."""
+        """The same, redacted."""
         if nearest is None:
             return None
         return replace(nearest, differences=shown_differences(nearest.differences, probe.value, self.output))

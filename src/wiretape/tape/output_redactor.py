@@ -1,7 +1,7 @@
-"""Take secrets out of what is printed: messages, reports, and the commands that they end in.
+"""Redact output: messages, reports, and the commands in them.
 
-A tape holds no secrets, but a live request does, and so do the environment and the command line. The text that a
-person reads about them goes through an `OutputRedactor`. It never changes what is compared, sent or written to a tape.
+Live requests, the environment and the command line hold secrets. Every text about them that a person may read goes
+through an `OutputRedactor`. Matching, traffic and tapes are not affected.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeVar
 from wiretape.model.http import Headers
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import rebuilt
+from wiretape.tape.heads import clean_text
 from wiretape.tape.redact import Redactor, is_placeholder
 from wiretape.tape.redact_placeholders import PLACEHOLDER, fixed_parts
 
@@ -28,7 +29,7 @@ _HEADER_OPTIONS = ("-H", "--header", "--headers")
 class OutputRedactor:
     """Replaces secrets in output. It learns the credentials of the environment and of every request that it is shown.
 
-    One lock-free instance serves a session or a command: its Redactor may be used from two threads.
+    One instance serves a whole session or command.
     """
 
     def __init__(self, patterns: Sequence[str] = (), environ: Mapping[str, str] | None = None) -> None:
@@ -47,7 +48,7 @@ class OutputRedactor:
         """Remember the credentials in a live request's headers and URL. Call it for every request: it is cheap."""
         new = [pair for pair in headers.pairs() if pair not in self._headers]
         if new or "?" in url or "@" in url:
-            self._redactor.learn(new, url)
+            self._redactor.learn([(name, clean_text(value)) for name, value in new], clean_text(url))
         if len(self._headers) + len(new) > _MOST_HEADERS:
             self._headers.clear()
         self._headers.update(new)
@@ -68,7 +69,7 @@ class OutputRedactor:
                     self.member(name, part)
 
     def number_after(self, text: str) -> None:
-        """Give no placeholder that stands in a text of the tape: it would seem to stand for the same secret."""
+        """Use higher numbers than the placeholders of a recorded text: the same placeholder would mean the same secret."""
         if "redacted" in text:
             self._redactor.resume(text)
 
@@ -76,11 +77,11 @@ class OutputRedactor:
 
     def text(self, text: str) -> str:
         """A text without secrets."""
-        return self._redactor.text(text)
+        return self._redactor.text(clean_text(text))
 
     def url(self, url: str) -> str:
         """A URL, or its path and query, without secrets."""
-        return self._redactor.url(url)
+        return self._redactor.url(clean_text(url))
 
     def data(self, data: bytes) -> bytes:
         """Bytes without secrets."""
@@ -94,8 +95,10 @@ class OutputRedactor:
         """A JSON value without secrets."""
         try:
             made: T = self._redactor.value(value)
-        except RecursionError:  # nested too deeply: each leaf by itself, under its own name
+        except RecursionError:  # nested too deeply to recurse: redact each leaf, with its name
             made = rebuilt(value, lambda name, leaf: self.member(name or "", leaf))
+        except UnicodeEncodeError:  # a body that is not text, or JSON with half a character
+            made = self.value(rebuilt(value, lambda name, leaf: clean_text(leaf) if isinstance(leaf, str) else leaf))
         return made
 
     def member(self, name: str, value: Json) -> Json:
