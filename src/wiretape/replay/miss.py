@@ -22,11 +22,12 @@ from wiretape.replay.mask import Masker
 from wiretape.replay.recorded import Recorded
 from wiretape.replay.recording import Recording
 from wiretape.replay.tools_apart import differences_of_bodies
-from wiretape.replay.values import Difference, Miss, MissReason
+from wiretape.replay.values import ABSENT, Difference, Miss, MissReason
 
 _SHOWN = 3  # differences written out; the rest are counted
 _RANKED = 500  # candidates of which the likeliest are looked for
 _LOOKED_AT = 50  # candidates whose difference is taken in full
+_COMPARED = 1000  # messages, of all candidates together, after which no further candidate is compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,14 @@ def nearest_call(probe: Probe, place: Place, index: CallIndex, recording: Record
         call = index.length(order)
         return bool(played[order]), abs(call - length), order
 
-    found = []
+    found, compared = [], 0
     for order in sorted(orders, key=rank)[:_LOOKED_AT]:
         apart = tuple(significant(recorded[order], probe, recording.masker))
         found.append((bool(played[order]), len(apart), order, apart))
-        if place.way.depth:
-            break  # they begin alike: the first in rank is what the live call stands for
+        compared += length + index.length(order)
+        # Where they begin alike, the first in rank is what the live call stands for.
+        if place.way.depth or compared > _COMPARED:
+            break
     *_, order, apart = min(found, key=lambda item: item[:3])
     return Nearest(recorded[order], apart, alike=place.way.depth > 0 or _shares_a_message(apart, probe, length))
 
@@ -143,6 +146,8 @@ def _counted(apart: Difference, probe: Probe) -> bool:
 def is_masked(apart: Difference, masker: Masker) -> bool:
     """Whether only what changes from run to run differs: what tier masked does not look at."""
     one, other = apart.recorded, apart.live
+    if one is ABSENT or other is ABSENT:
+        return one is other
     if isinstance(one, str) and isinstance(other, str):
         return masker.remembered((one, other), lambda: _equal(masker.value(loose(one)), masker.value(loose(other))))
     return _equal(masker.value(loose(one)), masker.value(loose(other)))

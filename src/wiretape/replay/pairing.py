@@ -128,8 +128,8 @@ class _Places:
         self._new_of = {number: thread for thread in self._new for number in thread.calls}
         self._place_of = {number: place for thread in self._new for place, number in enumerate(thread.calls)}
         self._partners: dict[_Thread, _Thread] = {}  # a live thread -> the recorded one
+        self._partnered: set[_Thread] = set()  # the recorded threads of these pairs
         self._taken: set[int] = set()
-        self._partnered: set[_Thread] = set()  # the recorded ones of them
         self._begun: set[_Thread] = set()  # recorded threads of which a call was taken
         self._waiting: dict[_Kind, deque[_Thread]] = defaultdict(deque)  # the others, and some that have begun since
         for thread in self._old:
