@@ -83,7 +83,8 @@ def _check(tape: Path, redactor: Redactor) -> int:
     for place in places:
         click.echo(f"x{place.exchange}  {place.path}  {place.kind}")
     print(
-        f"wiretape: {tape} holds secrets in {len(places)} place{'s'[: len(places) != 1]}; wiretape redact {tape} replaces them",
+        f"wiretape: {tape} holds secrets in {len(places)} place{'s'[: len(places) != 1]}\n"
+        f"  to replace them: wiretape redact {tape}",
         file=sys.stderr,
     )
     return 1
