@@ -316,6 +316,7 @@ def record_and_kill(campaign: Campaign, folder: Path, count: int) -> None:
     os.killpg(run.pid, signal.SIGKILL)
     _, errors = run.communicate()
     server.shutdown()
+    server.server_close()
     if b"streaming" not in begun:
         campaign.fail(f"the program did not get to its last call: {errors[-300:]!r}")
     for path in (folder / "out").rglob("*"):
