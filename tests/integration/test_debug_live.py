@@ -501,3 +501,21 @@ def test_every_command_for_held_calls_is_tried_here() -> None:
     for command in commands().values():
         if command.group == "living":
             assert re.search(rf"[\"; ]{command.name}[\"; ]", tried), command.name
+
+
+# -- what a person sees of secrets -------------------------------------------------------------------------------------
+
+
+def test_the_screen_shows_no_secret_and_an_edited_request_keeps_it() -> None:
+    secret = "Zx9QpL33mmW8kd2QRt"
+    kept = {"login": {"password": secret}}
+    with stage(_chats("one")) as on:
+        path, key = "/api.example.com/v1/chat/completions", f"Bearer {secret}"
+        on.play(lambda: on.ask(chat(user(f"hello {secret}"), metadata=kept), path, authorization=key))
+        shown = on.type_in("step") + on.type_in("print request") + on.type_in("show") + on.type_in("where")
+        assert "[redacted:" in shown
+        assert secret not in shown
+        edited = chat(user("one"))
+        shown = on.type_in(f"edit request {json.dumps(edited)}") + on.type_in("continue")
+        assert secret not in shown
+        assert _text(on.result()) == "answer to one"

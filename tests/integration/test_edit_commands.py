@@ -161,7 +161,7 @@ def test_redact_check_names_the_places_and_writes_nothing(run: Run, tape: Path) 
     before = tape.read_bytes()
     code, out, err = run("redact", "--check", "a.tape")
     assert (code, out) == (1, "x2  request.body.messages[0].content  db_password\n")
-    assert err == "wiretape: a.tape holds secrets in 1 place; wiretape redact a.tape replaces them\n"
+    assert err == "wiretape: a.tape holds secrets in 1 place\n  to replace them: wiretape redact a.tape\n"
     assert tape.read_bytes() == before
     assert run("redact", "a.tape")[0] == 0
     assert run("redact", "--check", "a.tape")[0] == 0

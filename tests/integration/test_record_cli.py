@@ -11,7 +11,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -557,10 +557,112 @@ def test_a_full_disk_never_harms_the_agent_and_is_told(tmp_path: Path, environ: 
         timeout=180,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
     )
-    assert (done.stdout, done.returncode) == ("all answered\n", 0), done.stderr
+    assert (done.stdout, done.returncode) == ("all answered\n", 4), done.stderr
     assert "IS INCOMPLETE" in done.stderr
     assert "Traceback" not in done.stderr
-    assert 0 < len(read_tape(tape).exchanges) <= 6, "what was written before stays readable"
+    count = len(read_tape(tape).exchanges)
+    assert 0 < count <= 6, "what was written before stays readable"
+    assert f"wiretape {count} exchange{'' if count == 1 else 's'} on {tape}" in done.stderr
+
+
+REMOVED = """
+    import http.client, os, shutil, sys
+    from urllib.parse import urlsplit
+    url = urlsplit(os.environ["OPENAI_BASE_URL"])
+    def call():
+        connection = http.client.HTTPConnection(url.hostname, url.port)
+        connection.request("POST", url.path + "/chat/completions", b'{{"model": "m"}}')
+        assert connection.getresponse().read()
+    call()
+    {0}
+    call()
+    sys.exit({1})
+"""
+
+
+@pytest.mark.parametrize(("code", "expected"), [(0, 4), (7, 7)])
+@pytest.mark.parametrize(
+    ("removal", "said"),
+    [
+        ('os.unlink("captures/a.tape")', "2 exchanges on {tape}"),
+        ('shutil.rmtree("captures")', "nothing that was recorded is on {tape}"),
+        ('os.replace("other.tape", "captures/a.tape")', "2 exchanges on {second}"),
+    ],
+    ids=["tape", "directory", "replaced"],
+)
+def test_a_tape_that_is_removed_while_it_is_recorded(
+    removal: str, said: str, code: int, expected: int, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    """The summary counts what a reader finds."""
+    tape, second = tmp_path / "captures" / "a.tape", tmp_path / "captures" / "a-2.tape"
+    (tmp_path / "other.tape").write_text(
+        '{"wiretape": 1, "started": "2026-03-01T12:00:00Z", "recorder": "x", "redacted": []}'
+    )
+    program = textwrap.dedent(REMOVED).format(removal, code)
+    done = starting.run(["record", "-o", str(tape), "--", sys.executable, "-c", program], env=environ, cwd=tmp_path)
+    assert done.returncode == expected, done.stderr
+    assert "another program removed or replaced the file" in done.stderr
+    assert "IS INCOMPLETE" in done.stderr
+    line = said.format(tape=tape, second=second)
+    assert f"wiretape {line}" in done.stderr
+    if "exchanges" in line:
+        assert len(read_tape(Path(line.split()[-1])).exchanges) == 2
+
+
+# Standard streams that are closed or broken
+
+
+@pytest.mark.parametrize(
+    ("redirection", "option"),
+    [
+        ("2>/dev/full", "--stats"),
+        ("2>/dev/full", "--tag"),
+        ("2>&-", "--verbose"),
+        ("2>&-", "--tag"),
+        ("2> >(true)", "--stats"),
+        ("2> >(true)", "--verbose"),
+        ("2>&- >&- <&-", "--stats"),
+        (">&-", "--tag"),
+        ("> >(true)", "--tag"),
+        (">/dev/full", "--tag"),
+    ],
+)
+def test_a_closed_stream_changes_neither_tape_nor_exit_code(
+    redirection: str, option: str, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    (tmp_path / "agent.py").write_text(
+        textwrap.dedent(CALL).replace("print", "assert") * 3 + '\nopen("done", "w").close()\nraise SystemExit(7)\n'
+    )
+    command = f"{' '.join(WIRETAPE)} record -o a.tape {option} -- {sys.executable} agent.py {redirection}"
+    done = subprocess.run(["bash", "-c", command], env=environ, cwd=tmp_path, capture_output=True, timeout=180)
+    assert done.returncode == 7, done.stderr
+    assert (tmp_path / "done").exists()
+    tape = read_tape(tmp_path / "a.tape")
+    assert not tape.incomplete
+    assert [exchange.ended for exchange in tape.exchanges] == [Ended.COMPLETE] * 3
+
+
+@pytest.mark.parametrize("redirection", [">&-", "> >(true)", ">/dev/full", "2>&-", "2>/dev/full"])
+def test_a_recorder_without_a_program_outlives_its_streams(
+    redirection: str, tmp_path: Path, environ: dict[str, str], upstream: Upstream
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = f"exec {' '.join(WIRETAPE)} record -o a.tape --port {port} {redirection}"
+    process = subprocess.Popen(["bash", "-c", command], env=environ, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    try:
+        while process.poll() is None:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+                target = f"/http:127.0.0.1:{upstream.port}/v1"
+                client.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+                assert client.recv(12) == b"HTTP/1.1 200"
+                break
+            time.sleep(0.05)
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert [exchange.ended for exchange in read_tape(tmp_path / "a.tape").exchanges] == [Ended.COMPLETE]
 
 
 def body_of(exchange: Exchange) -> bytes:

@@ -45,20 +45,33 @@ class H2Client:
         self.socket = context.wrap_socket(raw, server_hostname="localhost")
         self.protocol = self.socket.selected_alpn_protocol()
 
-    def start(self, path: str, body: bytes) -> None:
+    def start(self, path: str, body: bytes, stream: int = 1) -> None:
         from h2.connection import H2Connection
 
-        self.connection: Any = H2Connection()
-        self.connection.initiate_connection()
+        if stream == 1:
+            self.connection: Any = H2Connection()
+            self.connection.initiate_connection()
         headers = [(":method", "POST"), (":path", path), (":scheme", "https"), (":authority", "localhost")]
-        self.connection.send_headers(1, headers)
-        self.connection.send_data(1, body, end_stream=True)
+        self.connection.send_headers(stream, headers)
+        self.connection.send_data(stream, body, end_stream=True)
         self.socket.sendall(self.connection.data_to_send())
 
     def events(self) -> Iterator[Any]:
         while data := self.socket.recv(65536):
             yield from self.connection.receive_data(data)
             self.socket.sendall(self.connection.data_to_send())
+
+    def body(self) -> bytes:
+        """Of the stream at hand, to its end."""
+        from h2 import events
+
+        got = b""
+        for event in self.events():
+            if isinstance(event, events.DataReceived):
+                got += event.data
+            if isinstance(event, events.StreamEnded | events.StreamReset):
+                break
+        return got
 
     def reset(self) -> None:
         from h2.errors import ErrorCodes
@@ -107,6 +120,29 @@ def test_a_stream_that_the_upstream_resets_over_h2(spoken: tuple[Spy, H2Upstream
     assert any(isinstance(event, events.StreamReset) for event in client.events())
     assert spy.wait_for_end() is Ended.UPSTREAM_CLOSED
     assert spy.data("response_data") == b"data: 1\n\n"
+
+
+@pytest.mark.parametrize("path", ["/drain", "/drain-twice"])
+def test_a_stream_ends_well_on_a_connection_that_its_server_drains(
+    spoken: tuple[Spy, H2Upstream, H2Client], path: str
+) -> None:
+    spy, upstream, client = spoken
+    client.start(path, b"{}")
+    assert client.body() == b"data: 1\n\ndata: 2\n\n"
+    assert spy.wait_for_end() is Ended.COMPLETE
+    client.start("/ok", b"{}", stream=3)
+    assert client.body() == b"data: 1\n\ndata: 2\n\n"
+    assert spy.wait_for_end(2) is Ended.COMPLETE
+    assert upstream.connections == 2
+
+
+def test_a_connection_that_its_server_ends_with_an_error_cuts_its_stream(
+    spoken: tuple[Spy, H2Upstream, H2Client],
+) -> None:
+    spy, _, client = spoken
+    client.start("/refuse", b"{}")
+    assert b"data: 2" not in client.body()
+    assert spy.wait_for_end() is Ended.UPSTREAM_CLOSED
 
 
 def test_a_stream_that_the_client_resets_over_h2(spoken: tuple[Spy, H2Upstream, H2Client]) -> None:

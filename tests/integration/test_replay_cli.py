@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -86,6 +87,7 @@ def test_the_report_is_written_as_json(tape: Path, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     wiretape("replay", tape, "--report", file, "--", sys.executable, "-c", ASK, "third")
     report = json.loads(file.read_text())
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [missed["reason"] for missed in report["missed"]] == ["never recorded"]
     assert [name["call"] for name in report["left_over"]] == [1, 2]
 

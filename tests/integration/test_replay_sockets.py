@@ -229,7 +229,7 @@ def test_bytes_that_are_no_frames_end_the_connection_only() -> None:
     with Replaying(replay) as replaying:
         with sockets.create_connection(("127.0.0.1", replaying.port), PATIENCE) as raw:
             raw.sendall(
-                f"GET {PATH} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
+                f"GET {PATH} HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
                 "sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
             )
             assert raw.recv(4096).startswith(b"HTTP/1.1 101 ")

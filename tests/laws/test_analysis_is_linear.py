@@ -6,12 +6,11 @@ Work is counted in calls of functions, not in seconds, so that a busy machine ch
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
-from types import FrameType
 
 import pytest
 from tests.support.calls import asks, assistant, make_call, result, system, tools, user
+from tests.support.costs import calls as work
 
 from wiretape.loop.run import build_run
 from wiretape.model.call import Message, ModelCall
@@ -61,21 +60,6 @@ def subagents_that_report(n: int) -> list[ModelCall]:
     return calls
 
 
-def work(calls: list[ModelCall]) -> int:
-    count = 0
-
-    def seen(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(seen)
-    try:
-        build_run(calls)
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "shape", [one_loop, many_requests_without_answers_to_their_tools, embeddings, subagents_that_report]
@@ -83,7 +67,7 @@ def work(calls: list[ModelCall]) -> int:
 def test_three_times_the_calls_are_three_times_the_work(shape: Callable[[int], list[ModelCall]]) -> None:
     few, many = shape(FEW), shape(MANY)
     assert len(many) == 3 * len(few)
-    assert work(many) < 3.4 * work(few)
+    assert work(lambda: build_run(many)) < 3.4 * work(lambda: build_run(few))
 
 
 def test_every_subagent_of_many_is_heard() -> None:

@@ -20,7 +20,7 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.replaying import chat, exchange, session, user
+from tests.support.replaying import chat, exchange, response, session, user
 
 from wiretape.adapters.replaying import Replaying
 
@@ -84,7 +84,7 @@ def outside(seen: list[Any], replaying: Replaying, *own_ports: int) -> list[Any]
 
 asked = st.lists(
     st.tuples(
-        st.sampled_from(["matched", "other", "telemetry", "connect", "bare", "websocket"]),
+        st.sampled_from(["matched", "other", "telemetry", "connect", "bare", "websocket", "moved", "away"]),
         st.sampled_from(["server", "proxy"]),
     ),
     min_size=1,
@@ -97,11 +97,18 @@ asked = st.lists(
 def test_no_request_ever_reaches_the_recorded_server(requests: list[tuple[str, str]]) -> None:
     with canary() as (port, heard), connections() as seen:
         url = f"http://127.0.0.1:{port}/v1/chat/completions"
-        replay = session(exchange(1, chat(user("hi")), "one", url=url))
+        there = {"moved": f"http://127.0.0.1:{port}/v1/elsewhere", "away": "https://away.example.com/v1/elsewhere"}
+        moves = [
+            exchange(number, chat(user(what)), response({}, 307, location=target), url=url)
+            for number, (what, target) in enumerate(there.items(), 2)
+        ]
+        replay = session(exchange(1, chat(user("hi")), "one", url=url), *moves, repeat=True)
         with (
             Replaying(replay) as replaying,
-            httpx.Client(trust_env=False) as direct,
-            httpx.Client(proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False) as proxied,
+            httpx.Client(trust_env=False, follow_redirects=True) as direct,
+            httpx.Client(
+                proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False, follow_redirects=True
+            ) as proxied,
         ):
             base = f"http://127.0.0.1:{replaying.port}"
             for what, way in requests:
@@ -112,6 +119,10 @@ def test_no_request_ever_reaches_the_recorded_server(requests: list[tuple[str, s
                     case "other":
                         answer = client.post(f"{prefix}/v1/chat/completions", json=chat(user("new")))
                         assert answer.status_code == 400
+                    case "moved" | "away":
+                        with suppress(httpx.ProxyError):  # TLS is not opened here
+                            answer = client.post(f"{prefix}/v1/chat/completions", json=chat(user(what)))
+                            assert (answer.status_code, "is not on the tape" in answer.text) == (400, True)
                     case "telemetry":
                         assert client.post(f"{prefix}/telemetry", json={}).status_code == 404
                     case "bare":

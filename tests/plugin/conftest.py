@@ -23,6 +23,8 @@ assert httpx
 assert openai
 with suppress(ImportError):
     import httpcore2  # noqa: F401
+with suppress(ImportError):
+    import mitmproxy.certs  # noqa: F401
 
 
 @pytest.fixture

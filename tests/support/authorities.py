@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 
-def make_wiretapes_authority(directory: Path, days: int) -> float:
-    """A CA in this directory that is valid for so many days; when it expires, in seconds since 1970."""
+def make_wiretapes_authority(directory: Path, days: int, lifetime: int = 365) -> float:
+    """A CA in this directory that is valid for so many days; when it expires, in seconds since 1970.
+
+    `lifetime`: from its first day to its last. Those of wiretape 0.1 had ten years.
+    """
     pytest.importorskip("cryptography", reason="certificates are made with cryptography")
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
@@ -25,7 +28,7 @@ def make_wiretapes_authority(directory: Path, days: int) -> float:
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(1)
-        .not_valid_before(until - datetime.timedelta(days=3650))
+        .not_valid_before(until - datetime.timedelta(days=lifetime))
         .not_valid_after(until)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())

@@ -21,7 +21,7 @@ def asked(text: str, *headers: str, method: str = "POST", version: str = "1.1", 
 
 
 def head(*headers: str, method: str = "POST", version: str = "1.1", target: str = PATH) -> bytes:
-    lines = [f"{method} {target} HTTP/{version}", "host: x", "content-type: application/json", *headers]
+    lines = [f"{method} {target} HTTP/{version}", "host: localhost", "content-type: application/json", *headers]
     return "\r\n".join([*lines, "", ""]).encode()
 
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Literal
 
 from wiretape.adapters.child import CommandNotExecutable, CommandNotFound, find_command
+from wiretape.adapters.open_files import usual_limit
 from wiretape.adapters.tagging import pump
 
 Stream = Literal["out", "err"]
@@ -41,15 +42,16 @@ class CaughtProgram:
         program = find_command(self._argv, self._environ)
         own_group = {} if sys.platform == "win32" else {"process_group": 0}
         try:
-            self._process = subprocess.Popen(
-                self._argv,
-                executable=program,
-                env=self._environ,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                **own_group,  # type: ignore[call-overload]
-            )
+            with usual_limit():
+                self._process = subprocess.Popen(
+                    self._argv,
+                    executable=program,
+                    env=self._environ,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    **own_group,  # type: ignore[call-overload]
+                )
         except FileNotFoundError as error:
             raise CommandNotFound(
                 f"cannot run {self._argv[0]}: the interpreter in its first line was not found"

@@ -15,15 +15,25 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from wiretape.adapters.authority import CERTIFICATE, KEY, anew, expiry, holds_something, signing_certificate
+from wiretape.adapters.authority import (
+    ANEW,
+    CERTIFICATE,
+    EARLY_S,
+    KEY,
+    fingerprint,
+    holds_something,
+    remove,
+    signing_certificate,
+    trusted_in,
+    validity,
+)
 from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.mitm_via import upstream_proxy
-from wiretape.adapters.routes import base_url_problem, route_url, same_provider, user_base_urls
+from wiretape.adapters.routes import parse_base_url, route_url, unroutable_base_urls, user_base_urls, without_user
 from wiretape.adapters.sealing import make_seal
 from wiretape.adapters.settings import load_settings
-from wiretape.adapters.trust import ADDING, REPLACING, default_bundle, state_directory
+from wiretape.adapters.trust import ADDING, REPLACING, default_bundle, locked, state_directory, trust_files
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.views.doctor_view import Check
 
@@ -47,7 +57,6 @@ LIBRARIES = (
     "boto3",
 )
 _CONNECT_S = 1.0
-_SOON_S = 30 * 24 * 3600
 _LITTLE = 200 * 1024 * 1024  # bytes of disk
 
 
@@ -95,11 +104,11 @@ def certificate_checks(environ: Mapping[str, str]) -> Iterator[Check]:
         first, _, rest = str(error).partition("\n")
         yield Check(level="fail", what="certificates", said=first, next=rest.strip() or None)
         return
-    yield authority_check(directory, time.time())
+    yield authority_check(directory, environ, time.time())
     yield from _trust_checks(environ)
 
 
-def authority_check(directory: Path, now: float) -> Check:
+def authority_check(directory: Path, environ: Mapping[str, str], now: float) -> Check:
     """The CA whose certificates the recorder shows to clients."""
     certificate, key = directory / CERTIFICATE, directory / KEY
     if not holds_something(key):
@@ -109,18 +118,50 @@ def authority_check(directory: Path, now: float) -> Check:
             signing_certificate(directory)
             said = f"{key}; the next recording writes {certificate.name} anew"
             return Check(level="ok", what="authority", said=said)
-        expires = expiry(directory)
+        valid = validity(directory)
     except ValueError as error:
-        return Check(level="fail", what="authority", said=str(error), next=anew(directory))
-    day = time.strftime("%Y-%m-%d", time.gmtime(expires))
-    if expires < now:
-        return Check(level="fail", what="authority", said=f"{certificate} expired on {day}", next=anew(directory))
-    if expires < now + _SOON_S:
-        return Check(level="warn", what="authority", said=f"{certificate} expires on {day}", next=anew(directory))
+        return Check(level="fail", what="authority", said=str(error), next=ANEW)
+    trusted = trusted_in(directory, trust_files(environ))
+    also = f", trusted in {trusted}" if trusted is not None else ""
+    if valid.expires - EARLY_S < now:
+        said = f"{certificate} {'expires' if valid.expires > now else 'expired'} on {_day(valid.expires)}{also}"
+        renewed = "the next recording renews it" if trusted is None or valid.expires <= now else ANEW
+        return Check(level="warn", what="authority", said=said, next=renewed)
     if os.name == "posix" and key.stat().st_mode & 0o077:
         said = f"{key} can be read by others: whoever has it can read your TLS traffic"
         return Check(level="warn", what="authority", said=said, next=f"chmod 600 {key}")
-    return Check(level="ok", what="authority", said=f"{certificate}, valid until {day}")
+    renewal = f", renewed from {_day(valid.renewal)} on" if trusted is None else also
+    return Check(level="ok", what="authority", said=f"{certificate}, valid until {_day(valid.expires)}{renewal}")
+
+
+def _day(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))
+
+
+def removed_authority(environ: Mapping[str, str]) -> list[str]:
+    """Remove the authority, and say what is left for its user to do."""
+    directory = state_directory(environ)
+    with locked(directory):
+        has_certificate = holds_something(directory / CERTIFICATE)
+        trusted = trusted_in(directory, trust_files(environ)) if has_certificate else None
+        number = fingerprint(directory) if has_certificate else "SHA1"
+        count = len(remove(directory))
+    if not count:
+        return [f"there is no certificate authority in {directory}"]
+    lines = [
+        f"removed the certificate authority in {directory} ({count} files)",
+        "the next recording makes a new one; what runs under a recorder now loses the certificates that it trusts",
+    ]
+    if trusted is not None:
+        lines.append(f"{trusted} still trusts it: remove it there")
+    return [
+        *lines,
+        "where you have added it to a trust store by hand:",
+        "  Debian, Ubuntu   remove its file from /usr/local/share/ca-certificates; sudo update-ca-certificates --fresh",
+        "  Fedora, RHEL     remove its file from /etc/pki/ca-trust/source/anchors; sudo update-ca-trust",
+        f"  macOS            security delete-certificate -Z {number}",
+        f"  Windows          certutil -user -delstore Root {number}",
+    ]
 
 
 def _trust_checks(environ: Mapping[str, str]) -> Iterator[Check]:
@@ -196,27 +237,28 @@ def base_url_checks(environ: Mapping[str, str]) -> Iterator[Check]:
     own = user_base_urls(environ)
     for name, url in own.items():
         yield _base_url_check(name, url)
-    for name, value in environ.items():
-        if value and name not in own and len(same_provider(name)) > 1:
-            said = f"{name}={value} {base_url_problem(value)}: clients will not reach a model with it"
-            yield Check(level="warn", what="base URL", said=said, next=f"unset {name}, or mend it")
-    if not own:
+    unroutable = unroutable_base_urls(environ)
+    for name in unroutable:
+        said = f"{name} is not an http:// or https:// URL with a host: a recording leaves it as it is"
+        yield Check(level="warn", what="base URL", said=said, next=f"unset {name}, or correct it")
+    if not own and not unroutable:
         yield Check(level="ok", what="base URL", said="no variable is set: the providers' defaults are led through")
 
 
 def _base_url_check(name: str, url: str) -> Check:
-    parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-    if is_loopback(host) and not _listens(host, port):
-        stale = route_url(parts.path) is not None
+    parsed = parse_base_url(url)
+    assert parsed is not None, url
+    host, shown = parsed.host.strip("[]"), without_user(url)
+    if is_loopback(host) and not _listens(host, parsed.port):
+        stale = route_url(parsed.after) is not None
         return Check(
             level="fail" if stale else "warn",
             what="base URL",
-            said=f"{name}={url}: nothing listens there"
+            said=f"{name}={shown}: nothing listens there"
             + (", it is left over from a recorder or replay that has ended" if stale else " now"),
             next=f"unset {name}" if stale else "start that server before you record (a replay needs none)",
         )
-    return Check(level="ok", what="base URL", said=f"{name}={url} is led through, {host} is recorded")
+    return Check(level="ok", what="base URL", said=f"{name}={shown} is led through, {host} is recorded")
 
 
 def _listens(host: str, port: int) -> bool:

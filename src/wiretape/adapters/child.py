@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TypeAlias
 
+from wiretape.adapters.open_files import usual_limit
 from wiretape.errors import UsageError
 
 Tag: TypeAlias = Callable[[], int | None]
@@ -81,13 +82,14 @@ def run_child(
     program = find_command(argv, environ)
     with _signals_passed_on() as child:
         try:
-            child.process = start(
-                [argv[0], *argv[1:]],
-                executable=program,
-                env=dict(environ),
-                stdout=stdout if tag is None else subprocess.PIPE,
-                stderr=None if tag is None else subprocess.PIPE,
-            )
+            with usual_limit():
+                child.process = start(
+                    [argv[0], *argv[1:]],
+                    executable=program,
+                    env=dict(environ),
+                    stdout=stdout if tag is None else subprocess.PIPE,
+                    stderr=None if tag is None else subprocess.PIPE,
+                )
         except FileNotFoundError as error:  # the interpreter that its first line names
             raise CommandNotFound(f"cannot run {argv[0]}: the interpreter in its first line was not found") from error
         except OSError as error:

@@ -5,15 +5,23 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from wiretape.adapters.inside import Inside, enter, leave
 from wiretape.adapters.patching import close_doors, open_doors
+from wiretape.adapters.unset_routes import only_set
 from wiretape.errors import UsageError
+from wiretape.tape.output_redactor import OutputRedactor
+
+if TYPE_CHECKING:
+    from wiretape.adapters.context_children import Children
+    from wiretape.adapters.fork_channel import ForkChannel
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,6 +33,18 @@ class Context(Inside):
     What a run needs is made when it begins: nothing is shared between two runs of a decorated function.
     """
 
+    serve_children: Callable[[], AbstractContextManager[Children]] | None = None
+    on_unserved_children: Callable[[str], object] | None = None  # gets the reason; without it, a child does not start
+    forks: ForkChannel | None = None  # how forked copies call this process; without it each copy is on its own
+    is_copy = False  # this process was forked inside the context
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._children: Children | None = None
+        self._starts_children = False
+        self._serving_children = ExitStack()
+        self._children_lock = threading.RLock()
+
     def begin(self) -> None:
         raise NotImplementedError
 
@@ -34,6 +54,7 @@ class Context(Inside):
     def __enter__(self) -> Self:
         if self.is_open:
             raise UsageError(f"{self.name} is open already: make another context for a second run at the same time")
+        self.is_copy = False
         self.begin()
         try:
             open_doors()
@@ -50,6 +71,7 @@ class Context(Inside):
             return  # it was left before
         leave(self)
         close_doors()
+        self._stop_children()
         self.finish(error)
 
     async def __aenter__(self) -> Self:
@@ -89,7 +111,66 @@ class Context(Inside):
     def _again(self) -> Self:
         made = copy.copy(self)
         made.lock = threading.RLock()
+        made._children = None
+        made._serving_children = ExitStack()
+        made._children_lock = threading.RLock()
         return made
+
+    # child processes
+
+    def children(self) -> Children | None:
+        """The server for child processes, started by the first of them; None: they use the network as ever.
+
+        Programs that the server itself starts on its way up are not sent to it.
+        """
+        with self._children_lock:
+            begins = self._children is None and self.is_open and not self._starts_children
+            if begins and self.serve_children is not None:
+                self._starts_children = True
+                try:
+                    self._children = self._serving_children.enter_context(self.serve_children())
+                finally:
+                    self._starts_children = False
+            return self._children
+
+    def child_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        if self.is_copy and self._children is None and self.forks is not None:
+            variables: dict[str, str] = self.forks.call("context", "child_variables", dict(environ))
+            return variables
+        try:
+            children = self.children()
+        except Exception as error:
+            if self.on_unserved_children is None:
+                raise
+            self.on_unserved_children(f"child processes are not recorded: {error}")
+            return {}
+        if children is None:
+            return {}
+        variables = children.variables(environ)
+        # A recording keeps base URLs unset: a program may have one in its code, and the proxy records it all the same.
+        return variables if self.replays and not self.records_too else only_set(variables, environ)
+
+    def child_ports(self) -> Collection[int]:
+        """The ports of this process that child processes are sent to."""
+        return self._children.ports() if self._children is not None else ()
+
+    def forking(self) -> None:
+        if self.forks is not None and not self.is_copy:
+            self.forks.open()
+
+    def forked(self) -> None:
+        super().forked()
+        self.is_copy = True
+        self._children_lock = threading.RLock()
+
+    def _stop_children(self) -> None:
+        if self.is_copy:
+            return  # they are served in another process
+        if self.forks is not None:
+            self.forks.close()
+        with self._children_lock:
+            self._children = None
+        self._serving_children.close()
 
 
 def as_http(url: str) -> str:
@@ -103,4 +184,11 @@ def several(strings: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def say(text: str) -> None:
-    print(f"wiretape: {text}", file=sys.stderr)
+    """Print a notice on stderr, without secrets. A program whose stderr is closed goes on."""
+    with suppress(OSError, ValueError):
+        print(f"wiretape: {_output().text(text)}", file=sys.stderr)
+
+
+@functools.cache
+def _output() -> OutputRedactor:
+    return OutputRedactor((), os.environ)

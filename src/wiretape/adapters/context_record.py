@@ -60,7 +60,6 @@ class Record(Context):
         self._taker: Taker | None = None
         self._old: OldTape | None = None
         self._hosts = Hosts()
-        self._process = 0  # that the recorder belongs to: a forked one has its file, and not its threads
         self._said_forked = False
         self._through: set[str] = set()  # hosts whose requests went through a door
         self._reached: set[str] = set()  # hosts to record that were reached at all
@@ -88,10 +87,9 @@ class Record(Context):
                 self._old.forget()
             raise
         self._taker = Taker(self._recorder, say)
-        self._process = os.getpid()
 
     def finish(self, error: BaseException | None) -> None:
-        if self._recorder is None or self._is_copy:
+        if self._recorder is None or self.is_copy:
             return
         told = self._tell_past_doors()
         self._tell_under_way()
@@ -147,19 +145,22 @@ class Record(Context):
         """An event of the recorder, from another door onto the same tape: any thread may tell it, nothing is raised."""
         return self._taker.tell(event, *values) if self._taker is not None else None
 
-    @property
-    def _is_copy(self) -> bool:
-        """Whether this is the context of a forked process: two cannot write one tape."""
-        return os.getpid() != self._process
+    def forked(self) -> None:
+        """Two processes cannot write one tape: a copy has the recorder's file, and not its threads."""
+        super().forked()
+        if self.forks is not None:
+            self._taker = Taker(self.forks.remote("recorder"), say)
 
     def _takes(self) -> Taker | None:
-        if self._is_copy and not self._said_forked:
+        if self.is_copy and self.forks is not None:
+            return self._taker
+        if self.is_copy and not self._said_forked:
             self._said_forked = True
             say(
                 f"{self.path}: what a forked process asks is not recorded; wiretape record -o TAPE -- CMD records a "
                 "program and its children"
             )
-        return None if self._is_copy else self._taker
+        return None if self.is_copy else self._taker
 
     # what the doors ask
 

@@ -6,10 +6,11 @@ import functools
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wiretape.adapters.arguments import shown
 from wiretape.adapters.context import Context, as_http, say, several
@@ -29,13 +30,18 @@ from wiretape.replay.report import ReplayReport
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Tier
+from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.wire.tool_exchange import ToolAnswer
+
+if TYPE_CHECKING:
+    from wiretape.adapters.context_children import Children
 
 Name: TypeAlias = str | os.PathLike[str]
 TierName: TypeAlias = Literal["exact", "normalized", "masked", "position"]
 OnMiss: TypeAlias = Literal["answer", "raise"]
 
+_ASKED = ("answer", "call_tool", "let_through", "not_opened", "refused")  # of a session, by forked copies of a test
 _SHOWN = 3  # misses that are told in full; the rest are counted
 
 
@@ -74,7 +80,6 @@ class Replay(Context):
         self.renewal: str | None = None  # how to record the tape anew, if not as one does in a program
         self._session: ReplaySession | None = None
         self._refused: set[str] = set()
-        self._is_copy = False
         self._keys: Sequence[str] = ()
 
     @property
@@ -97,10 +102,12 @@ class Replay(Context):
         self._refused = set()
         mask = (*settings.mask, *self._mask)
         options = ReplayOptions(self._tier, self._repeat, mask, self._faults)
-        self._session = ReplaySession(tapes, options, names=names)
+        output = OutputRedactor(settings.redact, os.environ)
+        self._session = ReplaySession(tapes, options, names=names, output=output)
         self._session.mend = functools.partial(_mended, names[0])
         self.name = f"the replay of {self._session.names}"
         self._keys = LENT.lend(self._session)
+        self.serve_children = self._serve_children
 
     def _check_age(self, tapes: Sequence[Tape], names: Sequence[str], settings: Settings) -> None:
         asked = self._max_age if self._max_age is not None else settings.max_age
@@ -131,7 +138,7 @@ class Replay(Context):
 
     def tool_answer(self, name: str, arguments: Json) -> ToolAnswer | None:
         with self.lock:
-            outcome = self.session.call_tool(name, arguments, keep_miss=not self.records_too)
+            outcome = self.session.call_tool(name, arguments, not self.records_too)
         if not isinstance(outcome, Miss):
             return outcome
         if self.records_too:
@@ -180,14 +187,27 @@ class Replay(Context):
     def socket(self, request: LiveRequest) -> SocketPlay | Playback:
         with self.lock:
             opened = self.session.open_socket(replace(request, url=as_http(request.url)))
+            if self.is_copy and isinstance(opened, Miss):
+                self.session.not_opened(opened.what, opened.message)  # where somebody learns of it
         return opened if isinstance(opened, SocketPlay) else self._played(opened)
+
+    def _serve_children(self) -> AbstractContextManager[Children]:
+        from wiretape.adapters.context_children import replaying_children
+
+        return replaying_children(self, self._globs)
+
+    def forking(self) -> None:
+        super().forking()
+        if self.forks is None:
+            self.children()  # a copy may start programs, and has no thread to serve them
 
     def forked(self) -> None:
         super().forked()
-        self._is_copy = True
+        if self.forks is not None:
+            self._session = self.forks.remote("session", _ASKED, self.session)
 
     def _played(self, outcome: Outcome) -> Playback:
-        if self._is_copy and isinstance(outcome, Miss):
+        if self.is_copy and self.forks is None and isinstance(outcome, Miss):
             self.on_warning(f"in a forked process: {outcome.message}")  # whose context nobody closes
         if self._raises and isinstance(outcome, Miss):
             raise MissInterrupt(outcome.message)
@@ -211,11 +231,13 @@ def _past_doors(where: str, host: str, names: str) -> str:
 
 def _read(path: Path) -> Tape:
     try:
-        return read_tape(path)
-    except OSError as error:  # a name that is too long for the file system, say
+        there = path.exists()
+    except OSError as error:  # such as a name that is too long for the file system
         raise TapeError(f"{shown(str(path))}: cannot be read: {error.strerror or error}") from None
+    try:
+        return read_tape(path)
     except TapeError as error:
-        if path.exists():
+        if there:
             raise
         raise TapeError(f'{error}\n  to record it: run this once in wiretape.record("{path}")') from None
 

@@ -18,6 +18,7 @@ from wiretape.adapters.http1 import Tap
 from wiretape.adapters.http1_sockets import MemorySocket, TappedSocket, is_led, real
 from wiretape.adapters.inside import Way, way
 from wiretape.adapters.patching import Patch
+from wiretape.model.http import bracketed
 
 _ROUTE: Final = "_wiretape_route"
 _PORTS: Final = {"http": 80, "https": 443}
@@ -148,7 +149,7 @@ def _url(conn: Any, target: str) -> str:
     secure = conn.default_port == _PORTS["https"]
     host = conn._tunnel_host or conn.host
     port = conn._tunnel_port if conn._tunnel_host else conn.port
-    name = f"[{host}]" if ":" in host else host
+    name = bracketed(host)
     there = name if port in (None, conn.default_port) else f"{name}:{port}"
     path = target if target.startswith("/") else f"/{target}"  # `*` and carelessness would change the host
     return f"{'https' if secure else 'http'}://{there}{path}"

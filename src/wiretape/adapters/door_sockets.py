@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.inside import innermost, replaying_around
 from wiretape.adapters.network_guard import SocketWatch, is_address, is_own_address, is_this_machine, plain
 from wiretape.adapters.patching import Patch
@@ -31,6 +32,12 @@ class Watch(SocketWatch):
             raise NetworkRefused(refused[0])
         for context in contexts:
             context.reached(host, names, port)
+
+    def may_look_up(self, address: str) -> bool:
+        replaying = [around for one in innermost() if (around := replaying_around(one)) is not None]
+        if not is_loopback(address):
+            replaying = [one for one in replaying if not (one.records_too or one.passes(plain(address), 0, False))]
+        return not replaying
 
 
 WATCH = Watch()

@@ -15,6 +15,7 @@ from wiretape.adapters.http1 import Tap
 from wiretape.adapters.http1_sockets import MemorySocket, TappedSocket, led, real
 from wiretape.adapters.inside import way
 from wiretape.adapters.patching import Patch
+from wiretape.model.http import bracketed
 
 
 def patches(module: ModuleType) -> list[Patch]:
@@ -73,7 +74,7 @@ def _port(pool: Any) -> int:
 
 
 def _netloc(pool: Any) -> str:
-    host = f"[{pool.host}]" if ":" in pool.host else pool.host
+    host = bracketed(pool.host)
     default = pool.port in (None, 443 if pool.scheme == "https" else 80)
     return host if default else f"{host}:{pool.port}"
 

@@ -17,6 +17,7 @@ from wiretape.adapters.http1 import Tap
 from wiretape.adapters.inside import Inside, way
 from wiretape.adapters.patching import Patch
 from wiretape.adapters.socket_server import connected
+from wiretape.model.http import bracketed
 
 _TAP = "_wiretape_tap"
 
@@ -99,7 +100,7 @@ def _new_tap(protocol: Any) -> Tap | None:
 
 
 def _url(uri: Any) -> str:
-    host = f"[{uri.host}]" if ":" in uri.host else uri.host
+    host = bracketed(uri.host)
     port = "" if uri.port == (443 if uri.secure else 80) else f":{uri.port}"
     return f"{'https' if uri.secure else 'http'}://{host}{port}{uri.resource_name}"
 

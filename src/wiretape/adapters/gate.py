@@ -21,6 +21,7 @@ from wiretape.adapters.hosts import is_known_provider
 from wiretape.adapters.opening import TlsOpener
 from wiretape.adapters.routes import route_path, variables_of
 from wiretape.adapters.sending import reset
+from wiretape.model.http import bracketed, bracketed_url
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Outcome
 
@@ -109,17 +110,18 @@ class Gate:
         if not head.target.lower().startswith("http://"):
             await self._to_server(head, head.target, reader, writer)
             return
-        parts = urlsplit(head.target)
+        target = bracketed_url(head.target)
+        parts = urlsplit(target)
         host, port_number = (parts.hostname or "").lower(), parts.port or 80
         self.asked.add(host)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         if self._is_server(host, port_number):
             await self._to_server(head, path, reader, writer)
         elif self._passes(host, port_number):
-            self._session.let_through(f"{host}:{port_number}")
+            self._session.let_through(f"{bracketed(host)}:{port_number}")
             await self._join(host, port_number, head.as_sent_to(path), reader, writer)
         else:
-            await self._to_server(head, route_path(head.target), reader, writer)
+            await self._to_server(head, target, reader, writer)
 
     async def _to_server(
         self, head: _Head, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -130,7 +132,7 @@ class Gate:
         if self._is_server(host, port):
             await self._join("127.0.0.1", port, None, reader, writer)
         elif self._passes(host, port):
-            self._session.let_through(f"{host}:{port}")
+            self._session.let_through(f"{bracketed(host)}:{port}")
             await self._join(host, port, None, reader, writer)
         elif self._session.knows_plain(host, port):
             await self._plain_tunnel(host, port, reader, writer)
@@ -153,7 +155,7 @@ class Gate:
             return
         head = await _read_head(reader, first)
         if head is not None:
-            await self._to_server(head, route_path(f"http://{host}:{port}{head.target}"), reader, writer)
+            await self._to_server(head, f"http://{bracketed(host)}:{port}{head.target}", reader, writer)
 
     async def _open(
         self,
@@ -175,7 +177,7 @@ class Gate:
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", there)
         own = there_writer.get_extra_info("sockname")[:2]
         self._behind[own] = writer
-        name = f"[{host}]" if ":" in host else host
+        name = bracketed(host)
         try:
             there_writer.write(f"CONNECT {name}:{port} HTTP/1.1\r\nhost: {name}:{port}\r\n\r\n".encode("latin-1"))
             await there_reader.readuntil(b"\r\n\r\n")
@@ -198,7 +200,7 @@ class Gate:
 
     def came_to_nothing(self, host: str, port: int, why: str) -> None:
         """A tunnel was opened, but no request came out of it."""
-        what = f"CONNECT {host}:{port}"
+        what = f"CONNECT {bracketed(host)}:{port}"
         if self._serves_models(host, port):
             self._missed(what, f"a connection to {host}:{port} came to nothing: {why}\n{self._by_its_url(host, port)}")
         else:
@@ -230,7 +232,7 @@ class Gate:
 
     def _not_let_through(self, host: str, port: int) -> str:
         """Notes a refused tunnel, and says why it is."""
-        what = f"CONNECT {host}:{port}"
+        what = f"CONNECT {bracketed(host)}:{port}"
         if not self._serves_models(host, port):
             note = f"only hosts named by --pass are let through (--pass {host})"
             self._session.refused(what, note)
@@ -251,7 +253,7 @@ class Gate:
 
     def _by_its_url(self, host: str, port: int, scheme: str = "https") -> str:
         """How else to lead a program here."""
-        theirs = f"{scheme}://{f'[{host}]' if ':' in host else host}" + ("" if port == 443 else f":{port}")
+        theirs = f"{scheme}://{bracketed(host)}" + ("" if port == 443 else f":{port}")
         variables = " or ".join(variables_of(host))
         read = f", or let it read {variables}, which wiretape sets" if variables else ""
         return (
@@ -265,9 +267,8 @@ class Gate:
 
     def _passes(self, host: str, port: int) -> bool:
         """Never a model provider, however wide the glob: that would be a live call, with the person's own key."""
-        return not is_known_provider(host) and any(
-            fnmatchcase(name, glob) for glob in self._globs for name in (host, f"{host}:{port}")
-        )
+        names = (host, f"{host}:{port}", f"{bracketed(host)}:{port}")
+        return not is_known_provider(host) and any(fnmatchcase(name, glob) for glob in self._globs for name in names)
 
     async def _join(
         self,

@@ -18,7 +18,7 @@ from wiretape.model.jsonvalue import Json
 NAME = "go-vcr"
 TITLE = "go-vcr"
 _UNITS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
+_PART = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
 
 
 def claims(document: Json) -> bool:

@@ -17,7 +17,7 @@ from wiretape.model.framing import AwsFramer
 from wiretape.model.http import Body, Headers, JsonBody
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.bodies import plain_body, response_body
-from wiretape.tape.codings import GZIP, CodingError, decoder_for
+from wiretape.tape.codings import GZIP, CodingError, TooLarge, decode, decoder_for
 from wiretape.tape.spelling import NotCarried, loads
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -25,6 +25,7 @@ _EVENT_STREAM = "application/vnd.amazon.eventstream"
 _BINARY = ("image/", "audio/", "video/", "font/", "application/pdf", "application/zip", "application/octet-stream")
 _PACKED = ("application/gzip", "application/x-gzip", "application/x-tar", "application/zip", "application/octet-stream")
 _SMALLEST_EVENT = 16
+_AT_ONCE = 1024 * 1024  # decoded bytes
 
 
 def content_type(headers: Headers) -> str:
@@ -68,7 +69,9 @@ def decoded(raw: bytes, headers: Headers) -> bytes:
     if decoder is None:
         raise CannotTake(f"its body is encoded with {name}, and nothing here undoes that")
     try:
-        return decoder.feed(raw)
+        return decode(decoder, raw)
+    except TooLarge as error:
+        raise CannotTake(f"its body, encoded with {name}, is refused: {error}") from None
     except CodingError as error:
         raise CannotTake(f"its body, encoded with {name}, is corrupt: {error}") from None
 
@@ -98,7 +101,9 @@ def cut_short(raw: bytes, headers: Headers) -> bool:
         return content_type(headers) == _EVENT_STREAM and _breaks_off(raw)
     decompressor = zlib.decompressobj(GZIP)
     try:
-        decompressor.decompress(raw)
+        while raw and not decompressor.eof:
+            decompressor.decompress(raw, _AT_ONCE)
+            raw = decompressor.unconsumed_tail
     except zlib.error:
         return False
     return not decompressor.eof

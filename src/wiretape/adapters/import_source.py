@@ -76,6 +76,12 @@ class Source:
         return self._path.open("rb") if self._path is not None else io.BytesIO(self._data or b"")
 
     @cached_property
+    def size(self) -> int:
+        """How many bytes the file has."""
+        with self.open() as file:
+            return file.seek(0, io.SEEK_END)
+
+    @cached_property
     def head(self) -> bytes:
         """How the file begins, without a byte order mark."""
         with self.open() as file:

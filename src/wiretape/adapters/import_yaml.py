@@ -12,8 +12,10 @@ from typing import Any
 
 from wiretape.adapters.import_source import CannotTake
 from wiretape.model.jsonvalue import Json
+from wiretape.tape.codings import most_decoded, too_large
 
-_MOST = 1 << 28  # values that aliases may unfold to
+_EACH = 50  # bytes that a value takes in memory, beside its text
+_ENDLESS = 1 << 62
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
@@ -26,12 +28,12 @@ def parse_yaml(data: bytes) -> Json:
         value = loader.get_data() if loader.check_data() else None
         if loader.check_data():
             raise CannotTake("holds several YAML documents; put each in a file of its own")
+        if b"*" in data and unfolded(value, {}) > (limit := most_decoded(len(data))):
+            raise CannotTake(f"is refused: its YAML aliases unfold to {too_large(limit)}")
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise CannotTake(f"is not YAML: {' '.join(str(error).split())[:200]}") from None
     finally:
         loader.dispose()
-    if b"*" in data and unfolded(value, {}) > _MOST:
-        raise CannotTake("is refused: its YAML aliases unfold to more than any recording holds")
     return value
 
 
@@ -72,13 +74,15 @@ def _plain(loader: Any, tag: str, node: Any) -> Any:
 
 
 def unfolded(value: Any, seen: dict[int, int]) -> int:
-    """How many values this is once its aliases are unfolded; one that holds itself is without end."""
+    """About how many bytes this takes once its aliases are unfolded; a value inside itself counts as endless."""
+    if isinstance(value, str | bytes):
+        return _EACH + len(value)
     if not isinstance(value, dict | list):
-        return 1
+        return _EACH
     known = seen.get(id(value))
     if known is not None:
         return known
-    seen[id(value)] = _MOST + 1  # stands inside itself
-    inner = value.values() if isinstance(value, dict) else value
-    seen[id(value)] = total = 1 + sum(unfolded(one, seen) for one in inner)
+    seen[id(value)] = _ENDLESS
+    inner = [*value, *value.values()] if isinstance(value, dict) else value
+    seen[id(value)] = total = _EACH + sum(unfolded(one, seen) for one in inner)
     return total

@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from wiretape.adapters.import_source import CannotTake, Refused, Source, Taken, parse_json
+from wiretape.model.http import Exchange, JsonBody, body_bytes
 from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonwalk import text_of
+from wiretape.tape.codings import most_decoded, too_large
 
 __all__ = ["FORMATS", "Refused", "Taken", "import_data", "import_files"]
 
@@ -56,11 +59,15 @@ def import_data(name: str, data: bytes, form: str = "auto") -> Iterator[Taken | 
 
 
 def _import(source: Source, form: str) -> Iterator[Taken | Refused]:
-    found = False
+    found, size = False, 0
     try:
         container = form if form != "auto" else container_of(source)
         for outcome in importer(container).read(source):
             found = True
+            if isinstance(outcome, Taken):
+                size += _size(outcome.exchange)
+                if size > (limit := most_decoded(source.size)):
+                    raise CannotTake(f"is not read further: its bodies decode to {too_large(limit)}")
             yield _checked(outcome) if form == "auto" and container == "body" else outcome
     except CannotTake as error:
         yield Refused(source.name, None, str(error))
@@ -72,6 +79,13 @@ def _import(source: Source, form: str) -> Iterator[Taken | Refused]:
     else:
         if not found:
             yield Refused(source.name, None, "holds no exchange")
+
+
+def _size(exchange: Exchange) -> int:
+    """The bytes of an exchange's bodies."""
+    response = exchange.response.body if exchange.response is not None else None
+    bodies = (exchange.request.body, response, *(message.body for message in exchange.messages))
+    return sum(len(text_of(body.value) if isinstance(body, JsonBody) else body_bytes(body)) for body in bodies)
 
 
 def _checked(outcome: Taken | Refused) -> Taken | Refused:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -74,6 +74,13 @@ class Inside:
         """A replaying context: the recorded WebSocket that this handshake opens, or what it is answered instead."""
         raise NotImplementedError
 
+    def child_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The variables that send a child process with this environment here. Empty: it is left as it is."""
+        return {}
+
+    def forking(self) -> None:
+        """This process is about to be copied."""
+
     def forked(self) -> None:
         """This process is a copy of the one that opened the context. Another of its threads may have held the lock."""
         self.lock = threading.RLock()
@@ -135,6 +142,12 @@ def leave(context: Inside) -> None:
     _here.set(_enclosing())
 
 
+def forking() -> None:
+    """This process is about to be copied. Not a hook of the fork: those of others hold their locks by then."""
+    for context in tuple(_open):
+        context.forking()
+
+
 def _forked() -> None:
     global _lock
     _lock = threading.Lock()
@@ -172,6 +185,19 @@ def innermost() -> list[Inside]:
     """The contexts that what happens here and now may belong to: one, where that is known."""
     context = _known()
     return [context] if context is not None else _side_by_side()
+
+
+def child_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables for a child process that is started here and now: of the innermost context that has any.
+
+    A thread that is known to no context may stand beside several. Any of them is better than the network.
+    """
+    context: Inside | None = next(iter(innermost()), None)
+    while context is not None:
+        if context.is_open and (variables := context.child_variables(environ)):
+            return variables
+        context = context.outer
+    return {}
 
 
 def replaying_around(context: Inside | None) -> Inside | None:

@@ -26,7 +26,7 @@ _HEAD, _TAG, _STAMP, _LENGTH = struct.Struct(">III"), struct.Struct(">I"), struc
 _TEXT_LENGTH: Final = struct.Struct(">H")
 _PASSWORD: Final = "changeit"  # what every JVM's own store has; it guards against damage only
 _SALT: Final = b"Mighty Aphrodite"  # of the format
-_PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+_PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----")
 _OWN_STORE: Final = "-Djavax.net.ssl.trustStore="
 _OWN_PASSWORD: Final = "-Djavax.net.ssl.trustStorePassword="
 _NEEDS_QUOTES: Final = re.compile(r"[\s'\"]")  # what a JVM takes for the end of an option, or for a quotation

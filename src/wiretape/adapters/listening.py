@@ -49,6 +49,10 @@ async def serve(app: Any, listening: socket.socket, stop: asyncio.Event) -> None
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
+    if server.started and not server.server_state.connections:  # uvicorn would wait for 0.1 to 0.2 s
+        for one in server.servers:
+            one.close()
+        serving.cancel()
     with suppress(asyncio.CancelledError):
         await serving
     stopping.cancel()

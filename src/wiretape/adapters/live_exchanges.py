@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody
+from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody, TextBody
 from wiretape.replay.live import plain_bytes
 from wiretape.replay.values import Answer, Difference, Injected, LiveRequest, Miss, Outcome
+from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.tape.sharing import BodyParser
 from wiretape.tape.spelling import NotCarried
 
@@ -16,9 +17,10 @@ _PATIENCE = ("x-stainless-timeout", "x-server-timeout")
 
 
 class LiveExchanges:
-    """Makes them: times count from when this was made. Requests of one loop share what they have in common."""
+    """Makes them, without secrets: times count from when this was made. Requests of one loop share what they repeat."""
 
-    def __init__(self) -> None:
+    def __init__(self, output: OutputRedactor) -> None:
+        self._output = output
         self._parser = BodyParser()
         self._since = time.monotonic()
 
@@ -28,12 +30,22 @@ class LiveExchanges:
 
     def opened(self, number: int, request: LiveRequest) -> Exchange:
         """A request that has no answer yet."""
+        self._output.learn_request(request.headers, request.url)
         data = plain_bytes(request.body, request.headers.get("content-encoding", ""))
         try:
-            body: JsonBody | BytesBody | None = JsonBody(self._parser.parse(data).value) if data else None
+            body: JsonBody | BytesBody | None = (
+                JsonBody(self._output.shown(self._parser.parse(data).value)) if data else None
+            )
         except NotCarried:
-            body = BytesBody(data)
-        return Exchange(number, self.now, Request(request.method, request.url, request.headers, body))
+            body = BytesBody(self._output.data(data))
+        url, headers = self._output.url(request.url), self._output.headers(request.headers)
+        return Exchange(number, self.now, Request(request.method, url, headers, body))
+
+    def message(self, data: str | bytes) -> TextBody | BytesBody:
+        """A WebSocket's message."""
+        if isinstance(data, bytes):
+            return BytesBody(self._output.data(data))
+        return TextBody(self._output.data(data.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass"))
 
 
 def answered(opened: Exchange, outcome: Outcome, at: int) -> Exchange:

@@ -35,7 +35,7 @@ class ReplayHolding:
         self._desk = desk
         self._session = session
         self._live_tape = live_tape
-        self._exchanges = LiveExchanges()
+        self._exchanges = LiveExchanges(session.output)
         self._numbers = count(1)
 
     async def __call__(self, request: LiveRequest, outcome: Outcome) -> Outcome:
@@ -107,6 +107,11 @@ class _Call:
         decision = await self._desk.held(lambda release: self._live.ask(self.number, release))
         if isinstance(decision, Delay):
             await asyncio.sleep(decision.seconds)
+
+    @property
+    def _what(self) -> str:
+        """The request in a few words."""
+        return f"{self._request.method} {self._session.output.url(self._request.url)}"
 
     # -- before it is answered ---------------------------------------------------------------------------------------
 
@@ -184,16 +189,18 @@ class _Call:
         assert self._opened is not None
         response = await ask(self._request, self._exchanges.now, self._live_tape)
         live = replace(self._opened, response=response, ended=Ended.COMPLETE, ended_at=self._exchanges.now)
-        what = f"{self._request.method} {self._request.url}"
+        what = self._what
         self._session.withhold(
             self._outcome, Stray(self._outcome.number, what, "asked live, in the debugger"), again=False
         )
         self._outcome = Answer(self._outcome.number, _reference(self._outcome, what), live, Tier.EXACT)
 
     async def _rewrite(self, body: Any) -> None:
-        what = f"{self._request.method} {self._request.url}"
+        what = self._what
         kept = [pair for pair in self._request.headers.pairs() if pair[0].lower() != "content-encoding"]
-        self._request = replace(self._request, headers=Headers(kept), body=orjson.dumps(body))
+        self._request = replace(
+            self._request, headers=Headers(kept), body=orjson.dumps(self._session.output.restored(body))
+        )
         self._session.withhold(self._outcome, Stray(self._outcome.number, what, "sent otherwise, in the debugger"))
         self._outcome = self._session.answer(self._request)
 
@@ -207,7 +214,7 @@ class _Call:
 
     def _inject(self, asked: Inject) -> None:
         fault = Fault(asked.what, asked.effect, Everywhere())
-        before, reference = self._outcome, _reference(self._outcome, self._request.url)
+        before, reference = self._outcome, _reference(self._outcome, self._what)
         exchange = self._with_answer() if isinstance(before, Answer | Injected) else self._bare()
         if not fault.breaks and isinstance(before, Answer):
             self._outcome = replace(before, faults=(*before.faults, fault))
@@ -223,7 +230,7 @@ class _Call:
 
     def _drop(self) -> None:
         gone = replace(self._bare(), ended=Ended.UPSTREAM_CLOSED)
-        before, what = self._outcome, f"{self._request.method} {self._request.url}"
+        before, what = self._outcome, self._what
         self._session.withhold(before, Stray(before.number, what, "dropped, in the debugger"))
         self._outcome = Answer(before.number, _reference(before, what), gone, Tier.EXACT)
 

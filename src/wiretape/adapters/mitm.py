@@ -12,7 +12,7 @@ from wiretape.adapters.tool_port import ToolPort
 
 __all__ = ["ProxySettings", "RecordingProxy", "ensure_ca", "free_port", "port_taken"]
 
-_SWITCH_S = 0.001  # how long the thread that builds documents may keep the proxy's from going on
+_SWITCH_S = 0.0002  # how long another thread may run Python code while the proxy's waits: a call waits some 20 times
 _DRAIN_S = 1.0  # what ends by itself when its client has gone gets this long to end
 
 

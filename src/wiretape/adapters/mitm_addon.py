@@ -6,19 +6,27 @@ and the data that passes through a tee is returned whatever happens.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, tls
 
+from wiretape.adapters import mitm_chunks
+from wiretape.adapters.admission import Admission
 from wiretape.adapters.hosts import Hosts, is_loopback
+from wiretape.adapters.mitm_chunks import CHUNK, LARGE
 from wiretape.adapters.mitm_gate import Gate
 from wiretape.adapters.mitm_via import UpstreamProxy
+from wiretape.adapters.route_links import Route
 from wiretape.adapters.routes import route_url
 from wiretape.adapters.tool_reports import ToolReports
 from wiretape.adapters.unset_routes import doubt
-from wiretape.model.http import Ended, Sender
+from wiretape.model.header_links import LINK_HEADERS
+from wiretape.model.http import Ended, Headers, Sender, bracketed
 
 # A request up to this size is held until it is whole: if its upstream cannot be reached, its body is still on the
 # tape. A larger one, or one of unknown size, flows through as it comes.
@@ -26,6 +34,9 @@ HELD_REQUEST_BYTES = 4 * 1024 * 1024
 _CLIENT_CANCELS = ("CANCEL", "NO_ERROR")  # how clients reset an HTTP/2 stream; upstreams give other reasons
 _NOT_WELCOME = (401, 403)
 _RECORDED = "wiretape"  # flow.metadata: the exchange's number
+_AHEAD = "wiretape.ahead"  # flow.metadata: the chunk that comes next is recorded already
+_SLICE = 64 * 1024  # bytes of a body that the worker records at a time: large bodies take turns
+_ROUTE = "wiretape.route"  # flow.metadata: how a request came here, if by a base-URL route
 
 
 class RecordingDoor(Protocol):
@@ -54,6 +65,8 @@ class RecordingAddon:
         upstream: str | None = None,
         via: UpstreamProxy | None = None,
         led: Mapping[str, str] | None = None,
+        routed: frozenset[tuple[str, int]] = frozenset(),
+        admission: Admission | None = None,
     ) -> None:
         self.own_port: int | None = None
         self.gate = Gate(hosts, self._bypassed, via)
@@ -63,16 +76,21 @@ class RecordingAddon:
         self.through_tls: set[str] = set()  # recorded hosts whose TLS was opened here
         self._unasked: dict[str, str] = {}  # connections in TLS on which nothing was asked yet, each with its host
         self.led = dict(led or {})  # hosts that a default leads to, each with the variable that the user had not set
+        self._routed = routed  # hosts and ports that base URLs lead to
+        self._admission = admission or Admission()
         self._recorder = recorder
         self.trouble = on_trouble
         self.tools = ToolReports(recorder, self._safely)
         self._upstream = upstream
         self._via = via
         self._stopped = False
+        self._worker = ThreadPoolExecutor(1, "wiretape-bodies")  # records large chunks while the loop serves others
+        mitm_chunks.install()
 
     def stop(self) -> None:
         """Record nothing any more: what is still open ends as the recorder says. Traffic flows on."""
         self._stopped = True
+        self._worker.shutdown(cancel_futures=True)
 
     # connections
 
@@ -112,7 +130,7 @@ class RecordingAddon:
             return
         x = self._begin(flow)
         if x is not None and not _is_held(flow.request):
-            flow.request.stream = self._tee(self._recorder.request_data, x)
+            flow.request.stream = self._tee(self._recorder.request_data, x, flow)
 
     def _is_recorded(self, flow: http.HTTPFlow) -> bool:
         """Whether a request is to be recorded; what is not flows on as it comes."""
@@ -122,7 +140,7 @@ class RecordingAddon:
         request = flow.request
         if self._via is not None:
             self._via.direct(flow)
-        if not (flow.metadata.get("routed") or self.gate.is_recorded(request.host, request.port)):
+        if not (flow.metadata.get(_ROUTE) or self.gate.is_recorded(request.host, request.port)):
             request.stream = True
             return False
         drop_what_cannot_be_kept(request)
@@ -138,7 +156,7 @@ class RecordingAddon:
             return None
         self.open.add(x)
         flow.metadata[_RECORDED] = x
-        if request.scheme == "https" and not flow.metadata.get("routed"):
+        if request.scheme == "https" and not flow.metadata.get(_ROUTE):
             self.through_tls.add(request.host)
         return x
 
@@ -153,26 +171,39 @@ class RecordingAddon:
         request = flow.request
         if self.own_port is None:
             return True
-        if request.port == self.own_port and is_loopback(request.host):
-            url = route_url(request.path, self._upstream)
-            if url is None:
-                self.unrouted.add(f"{request.method} {request.path.partition('?')[0]}")
-                flow.response = _refusal(404, _no_route(request.path, self.own_port))
+        authority = request.host_header or f"127.0.0.1:{self.own_port}"
+        if self.gate.speaks_as_to_a_server(flow.client_conn):
+            origins = [("origin", value) for value in request.headers.get_all("origin")]
+            refusal = self._admission.refusal(Headers([("host", authority), *origins]))
+            if refusal is not None:
+                flow.response = _refusal(403, f"wiretape refuses this request: {refusal}")
                 return False
-            request.url = url
-            flow.metadata["routed"] = True
-        elif self.gate.speaks_as_to_a_server(flow.client_conn):
-            # A page in a browser may point a name of its own at 127.0.0.1: never forward for such a name.
-            flow.response = _refusal(403, f"wiretape: this port is not {request.host}: the Host header is refused")
+        elif not (request.port == self.own_port and is_loopback(request.host)):
+            return True  # a proxied request for another host
+        url = route_url(request.path, self._upstream)
+        if url is None:
+            self.unrouted.add(f"{request.method} {request.path.partition('?')[0]}")
+            flow.response = _refusal(404, _no_route(request.path, self.own_port))
             return False
+        scheme = "https" if flow.client_conn.tls_established else "http"
+        flow.metadata[_ROUTE] = Route(f"{scheme}://{authority}", request.path, url)
+        request.url = url
         return True
 
-    def request(self, flow: http.HTTPFlow) -> None:
+    async def request(self, flow: http.HTTPFlow) -> None:
         x = flow.metadata.get(_RECORDED)
         if x is not None:
             if not flow.request.stream and flow.request.raw_content:
-                self._safely(self._recorder.request_data, x, flow.request.raw_content)
+                await self._record(self._recorder.request_data, x, flow.request.raw_content)
             self._safely(self._recorder.request_end, x)
+
+    async def large_chunk(self, flow: http.HTTPFlow) -> None:
+        """A large chunk of a streamed body, before the tee gets it."""
+        data, from_client = flow.metadata.pop(CHUNK)
+        x = flow.metadata.get(_RECORDED)
+        if x is not None:
+            await self._record(self._recorder.request_data if from_client else self._recorder.response_data, x, data)
+            flow.metadata[_AHEAD] = True
 
     # responses
 
@@ -182,12 +213,29 @@ class RecordingAddon:
         if response is None:
             return
         if x is None:
+            self._keep_on_route(flow)
             response.stream = True
             return
         self._safely(self._recorder.response, x, response.status_code, pairs_of(response.headers))
         if response.status_code in _NOT_WELCOME:
             self._doubt(flow, f"{flow.request.host} answered {response.status_code}")
-        response.stream = self._tee(self._recorder.response_data, x)
+        self._keep_on_route(flow)
+        response.stream = self._tee(self._recorder.response_data, x, flow)
+
+    def _keep_on_route(self, flow: http.HTTPFlow) -> None:
+        """Rewrite the links in a recorded answer to a client on a base-URL route. The tape has them as they came."""
+        route: Route | None = flow.metadata.get(_ROUTE)
+        if route is None or flow.response is None:
+            return
+        headers = flow.response.headers
+        if LINK_HEADERS.isdisjoint(name.lower() for name in headers):
+            return
+        before = pairs_of(headers)
+        kept = route.keep(before, lambda host, port: (host, port) in self._routed)
+        changed = zip(headers.fields, before, kept.headers, strict=True)
+        headers.fields = tuple(raw if was == now else (raw[0], now[1].encode()) for raw, was, now in changed)
+        for target in kept.foreign:
+            self.trouble(_led_off(route.url, target))
 
     def response(self, flow: http.HTTPFlow) -> None:
         if flow.websocket is None and flow.response is not None:
@@ -198,21 +246,25 @@ class RecordingAddon:
         ended = _ended(flow)
         if flow.metadata.get(_RECORDED) is not None and ended is Ended.UPSTREAM_UNREACHABLE and not self._stopped:
             reason = flow.error.msg if flow.error else "unknown"
-            self.trouble(f"{flow.request.host}:{flow.request.port} could not be reached: {reason}")
+            self.trouble(f"{bracketed(flow.request.host)}:{flow.request.port} could not be reached: {reason}")
             self._doubt(flow)
         self._end(flow, ended)
         if ended is not Ended.CLIENT_CLOSED and flow.response is None and flow.killable:
             # Without a recorder the client would see its connection fail: let it see that, not a page of ours.
             flow.kill()
 
-    def websocket_message(self, flow: http.HTTPFlow) -> None:
+    async def websocket_message(self, flow: http.HTTPFlow) -> None:
         assert flow.websocket is not None
         message = flow.websocket.messages[-1]
         del flow.websocket.messages[:-1]  # they would pile up for as long as the connection lasts
         x = flow.metadata.get(_RECORDED)
         if x is not None:
             data = message.text if message.is_text else message.content
-            self._safely(self._recorder.message, x, "client" if message.from_client else "server", data)
+            values = x, "client" if message.from_client else "server", data
+            if len(data) > LARGE:
+                await self._in_worker(self._recorder.message, *values)
+            else:
+                self._safely(self._recorder.message, *values)
 
     def websocket_end(self, flow: http.HTTPFlow) -> None:
         x = flow.metadata.get(_RECORDED)
@@ -228,7 +280,7 @@ class RecordingAddon:
 
     def _doubt(self, flow: http.HTTPFlow, what: str | None = None) -> None:
         """The program may have been meant to go elsewhere, by a default of its own."""
-        variable = self.led.get(flow.request.host) if flow.metadata.get("routed") else None
+        variable = self.led.get(flow.request.host) if flow.metadata.get(_ROUTE) else None
         if variable is not None:
             said = doubt(flow.request.host, variable)
             self.trouble(f"{what}: {said}" if what else said)
@@ -244,13 +296,26 @@ class RecordingAddon:
     def _bypassed(self, host: str) -> None:
         self._safely(self._recorder.bypassed, host)
 
-    def _tee(self, record: Callable[[int, bytes], None], x: int) -> Callable[[bytes], bytes]:
+    def _tee(self, record: Callable[[int, bytes], None], x: int, flow: http.HTTPFlow) -> Callable[[bytes], bytes]:
         def tee(data: bytes) -> bytes:
-            if data:
+            if data and not flow.metadata.pop(_AHEAD, False):
                 self._safely(record, x, data)
             return data  # always: what a tee does not return never reaches the other side
 
         return tee
+
+    async def _record(self, record: Callable[[int, bytes], None], x: int, data: bytes) -> None:
+        """Record a part of a body before it is passed on. Other calls are served while the worker has a large one."""
+        if len(data) <= LARGE:
+            self._safely(record, x, data)
+            return
+        for start in range(0, len(data), _SLICE):
+            await self._in_worker(record, x, data[start : start + _SLICE])
+
+    def _in_worker(self, record: Callable[..., None], *values: Any) -> Awaitable[None]:
+        if self._stopped:
+            return asyncio.sleep(0)
+        return asyncio.get_running_loop().run_in_executor(self._worker, self._safely, record, *values)
 
     def _safely(self, record: Callable[..., Any], *values: Any) -> Any:
         """Call the recorder; whatever goes wrong there, traffic flows on and the person is told."""
@@ -316,6 +381,14 @@ def _text(raw: bytes) -> str:
 def _refusal(status: int, message: str) -> http.Response:
     body = json.dumps({"error": {"type": "wiretape", "message": message}})
     return http.Response.make(status, body, {"content-type": "application/json", "x-should-retry": "false"})
+
+
+def _led_off(url: str, target: str) -> str:
+    shown = target.partition("?")[0].partition("#")[0]
+    return (
+        f"{urlsplit(url).netloc} sends its client to {shown}, which is left as it is: "
+        "requests there are recorded only if they obey the proxy variables"
+    )
 
 
 def _no_route(path: str, port: int) -> str:

@@ -19,13 +19,10 @@ from wiretape.adapters.mitm_keep_alive import has_left
 from wiretape.debug.decisions import Delay, Way
 from wiretape.model.call import ModelCall
 from wiretape.model.http import (
-    BytesBody,
     Ended,
     Exchange,
     Headers,
-    Request,
     Response,
-    TextBody,
     WsMessage,
 )
 from wiretape.replay.values import LiveRequest
@@ -89,11 +86,11 @@ class HeldSockets:
         message = WsMessage(
             self._exchanges.now,
             "client" if said.from_client else "server",
-            TextBody(said.text) if said.is_text else BytesBody(said.content),
+            self._exchanges.message(said.text if said.is_text else said.content),
         )
         socket = self._sockets.get(x)
         if socket is None:
-            socket = self._sockets[x] = _Socket(_handshake(flow, x, message.at))
+            socket = self._sockets[x] = _Socket(self._handshake(flow, x))
         socket.messages.append(message)
         follower = await self._followed(socket, message)
         if follower is None:
@@ -109,6 +106,12 @@ class HeldSockets:
                 socket.last = call.part or 0
                 await self._desk.tell(self._beginning(call, b""))
             await self._answered(call, flow)
+
+    def _handshake(self, flow: http.HTTPFlow, x: int) -> Exchange:
+        asked = LiveRequest(flow.request.method, flow.request.url, Headers(pairs_of(flow.request.headers)))
+        opened = self._exchanges.opened(x, asked)
+        headers = Headers(pairs_of(flow.response.headers) if flow.response is not None else ())
+        return replace(opened, response=Response(101, headers, opened.at))
 
     async def _followed(self, socket: _Socket, message: WsMessage) -> SocketFollower | None:
         """What follows a connection, once one of its first messages shows a format."""
@@ -135,7 +138,7 @@ class HeldSockets:
         live = self._desk.live
 
         def begin() -> None:
-            live.begin(opened, patience(opened.request.headers), told=asked)
+            live.begin(opened, patience(Headers(shake)), told=asked)
             live.propose(number, _WAYS)
 
         return begin
@@ -170,9 +173,3 @@ class HeldSockets:
 def _number_of(call: ModelCall) -> int:
     """Of the exchange that stands for one call of a connection. The connection's own is not taken by it."""
     return call.exchange * _CALLS + (call.part or 0)
-
-
-def _handshake(flow: http.HTTPFlow, x: int, at: int) -> Exchange:
-    request = Request(flow.request.method, flow.request.url, Headers(pairs_of(flow.request.headers)), None)
-    response = Response(101, Headers(pairs_of(flow.response.headers) if flow.response is not None else ()), at)
-    return Exchange(x, at, request, response)

@@ -28,6 +28,7 @@ from wiretape.errors import UsageError
 from wiretape.model.faults import Effect, Refusal, Reset
 from wiretape.model.http import Body, Ended, Exchange, Headers, Response, body_bytes
 from wiretape.replay.values import LiveRequest
+from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.registry import default_registry
 
 _ASKED = "wiretape.asked"  # flow.metadata: it may be held, once it is whole
@@ -42,11 +43,13 @@ _POLLS = 400  # for what has ended to be on the tape, before the next call is lo
 class HoldingAddon(RecordingAddon):
     """`told(exchange)` is to be called with each exchange that the recorder has finished, from whatever thread."""
 
-    def __init__(self, *values: Any, desk: Desk, **named: Any) -> None:
+    def __init__(self, *values: Any, desk: Desk, output: OutputRedactor | None = None, **named: Any) -> None:
+        """`output`: redacts what the debugger shows."""
         super().__init__(*values, **named)
         mitm_keep_alive.install()
         self._desk = desk
-        self._exchanges = LiveExchanges()
+        self._output = output or OutputRedactor()
+        self._exchanges = LiveExchanges(self._output)
         self._sockets = HeldSockets(desk, self._exchanges)
         self._deciding: dict[int, asyncio.Future[bool]] = {}  # of answers whose clients are told that they wait
         self._later = 0  # of the debugger's times against the tape's, in milliseconds
@@ -76,12 +79,12 @@ class HoldingAddon(RecordingAddon):
         elif self._is_recorded(flow):
             flow.metadata[_ASKED] = True
 
-    async def request(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]
+    async def request(self, flow: http.HTTPFlow) -> None:
         if flow.metadata.pop(_ASKED, False) and not flow.error:
             x = self._begin(flow)
             if x is not None and not await self._harmless(self._before, flow, x):
                 self._drop(flow, Ended.CLIENT_CLOSED)  # nobody would hear what a model is paid for
-        super().request(flow)
+        await super().request(flow)
 
     async def _before(self, flow: http.HTTPFlow, x: int) -> None:
         live = self._desk.live
@@ -135,7 +138,7 @@ class HoldingAddon(RecordingAddon):
                 await asyncio.sleep(seconds)
                 _take(flow, then.answer)
             case Rewrite(body=body):
-                flow.request.content = orjson.dumps(body)
+                flow.request.content = orjson.dumps(self._output.restored(body))
                 return True
             case Inject(effect=effect):
                 if flow.metadata.get(HEAD_SENT):
@@ -191,7 +194,8 @@ class HoldingAddon(RecordingAddon):
         x, gone = self.number_of(flow), False
         if x is not None and flow.metadata.pop(_HELD_BACK, False) and flow.websocket is None:
             gone = await self._decided(flow, x)
-            self._record(flow, x, heard=not gone)
+            await self._record_held(flow, x, heard=not gone)
+            self._keep_on_route(flow)
         if gone or flow.metadata.get(_DROPPED):
             self._end(flow, Ended.CLIENT_CLOSED if gone else flow.metadata[_DROPPED])
         else:
@@ -208,20 +212,20 @@ class HoldingAddon(RecordingAddon):
             return True
         return not deciding.result()
 
-    async def websocket_message(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]
-        super().websocket_message(flow)
+    async def websocket_message(self, flow: http.HTTPFlow) -> None:
+        await super().websocket_message(flow)
         x = self.number_of(flow)
         if x is not None:
             await self._harmless(self._sockets.heard, flow, x)
 
-    def _record(self, flow: http.HTTPFlow, x: int, heard: bool) -> None:
+    async def _record_held(self, flow: http.HTTPFlow, x: int, heard: bool) -> None:
         """What the program gets is what the tape has. `heard`: it gets the body, too."""
         response = flow.response
         if response is None or flow.metadata.get(_DROPPED):
             return
         self._safely(self._recorder.response, x, response.status_code, pairs_of(response.headers))
         if heard and response.raw_content:
-            self._safely(self._recorder.response_data, x, response.raw_content)
+            await self._record(self._recorder.response_data, x, response.raw_content)
 
     async def _after(self, flow: http.HTTPFlow, x: int) -> None:
         live = self._desk.live

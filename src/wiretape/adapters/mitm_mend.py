@@ -1,25 +1,31 @@
-"""Mends four faults of mitmproxy by which a client behind it would not get what the other side sent.
+"""Correct five faults of mitmproxy that change what one side sends to the other.
 
-Over HTTP/1 an interim response (103 Early Hints) is taken for the final one, and a chunked body with trailers ends in
-an error. Both are taken out of the stream before mitmproxy sees them: clients must do without either, and do. A
-WebSocket that breaks off is passed on as one that was closed in order: the made-up close frame is not sent. For each
-client no more than five connections are opened to one place: a sixth stream over HTTP/2 would wait for as long as the
-first five last. Applied to wiretape's own proxies only, and only where mitmproxy still has the parts in question.
+- HTTP/1 interim responses (103 Early Hints) are taken for the final response. They are dropped before mitmproxy reads.
+- A chunked HTTP/1 body with trailers ends in an error. The trailers are dropped.
+- A WebSocket that breaks off gets a made-up close frame. That frame is not sent.
+- A client gets at most five connections to one upstream, so that a sixth HTTP/2 stream waits. The limit is raised.
+- IPv6 addresses lose their brackets in `Host` and in URLs. They keep them.
+
+Applied to wiretape's own proxies, where mitmproxy still has the parts in question. Seen with mitmproxy 12.3.1.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import h11
+from mitmproxy.net.http import url
 from mitmproxy.proxy import commands, events, server
 from mitmproxy.proxy.layers import websocket
 from mitmproxy.proxy.layers.http import _http1
 from wsproto.events import CloseConnection
 from wsproto.frame_protocol import CloseReason
+
+from wiretape.adapters import mitm_goaway
+from wiretape.model.http import bracketed, bracketed_authority, bracketed_url
 
 _MENDED = "wiretape_mended"
 _MANY = 10_000
@@ -39,9 +45,32 @@ def mend() -> None:
     socket = getattr(websocket, "WebsocketConnection", None)
     if socket is not None and hasattr(socket, "send2"):
         socket.send2 = _without_made_up_close(socket.send2)
+    bracket_ipv6()
+    mitm_goaway.install()
     handler = getattr(server, "ConnectionHandler", None)
     if handler is not None and "max_conns" in getattr(handler, "__annotations__", {}):
         handler.__init__ = _with_many_connections(handler.__init__)
+
+
+def bracket_ipv6() -> None:
+    """Write IPv6 addresses with brackets, and read those that lack them. Again does nothing."""
+    if getattr(url, _MENDED, False):
+        return
+    setattr(url, _MENDED, True)
+    written, read, read_authority = url.hostport, url.parse, url.parse_authority
+
+    def hostport(scheme: Any, host: Any, port: int) -> Any:
+        if isinstance(host, bytes):
+            return written(scheme, bracketed(host.decode("latin-1")).encode("latin-1"), port)
+        return written(scheme, bracketed(host), port)
+
+    url.hostport = hostport
+    url.parse = lambda text: read(_spelled(text, bracketed_url))
+    url.parse_authority = lambda text, check: read_authority(_spelled(text, bracketed_authority), check)
+
+
+def _spelled(text: Any, spell: Callable[[str], str]) -> Any:
+    return spell(text.decode("latin-1")).encode("latin-1") if isinstance(text, bytes) else spell(text)
 
 
 def _without_interim(read_headers: Any) -> Any:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
 
+from wiretape.adapters.admission import Admission
 from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.mitm import ProxySettings, RecordingProxy, ensure_ca
 from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
 from wiretape.adapters.mitm_via import upstream_proxy
-from wiretape.adapters.routes import base_url_hosts, base_url_variables
+from wiretape.adapters.routes import (
+    base_url_hosts,
+    base_url_variables,
+    not_routed,
+    routed_places,
+    unroutable_base_urls,
+)
+from wiretape.adapters.settings import load_settings
 from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.trust import state_directory, trust_variables, upstream_bundle
 from wiretape.adapters.unset_routes import only_set, unset_routes
+from wiretape.tape.output_redactor import OutputRedactor
 
 
 class Recording:
@@ -33,14 +43,18 @@ class Recording:
         verbose: bool = False,
         keep_unset: bool = False,
         addon: Callable[..., RecordingAddon] = RecordingAddon,
+        allow_hosts: Sequence[str] = (),
+        allow_origins: Sequence[str] = (),
     ) -> None:
         self._environ = environ
         self._keep_unset = keep_unset
         via, problem = upstream_proxy(environ)
         if problem is not None:
             on_trouble(problem)
+        for name in unroutable_base_urls(environ):
+            on_trouble(not_routed(name))
         self._state = state_directory(environ)
-        self._ca = ensure_ca(self._state)
+        self._ca = ensure_ca(self._state, environ, on_trouble)
         named = base_url_hosts(environ) | ({urlsplit(upstream).hostname or ""} if upstream else set())
         self.addon = addon(
             recorder,
@@ -49,8 +63,11 @@ class Recording:
             upstream=upstream,
             via=via,
             led={} if keep_unset else unset_routes(environ),
+            routed=routed_places(environ),
+            admission=Admission(allow_hosts, allow_origins),
         )
-        settings = ProxySettings(self._state, upstream_bundle(environ, self._state), port, via, verbose)
+        log = OutputRedactor(load_settings(Path.cwd()).redact, environ).text if verbose else None
+        settings = ProxySettings(self._state, upstream_bundle(environ, self._state), port, via, log)
         self._proxy = RecordingProxy(self.addon, settings)
 
     @property
@@ -72,12 +89,13 @@ class Recording:
     ) -> None:
         self.stop()
 
-    def variables(self) -> dict[str, str]:
-        """What the program's environment gets: proxies, base URLs, certificates."""
-        base_urls = base_url_variables(self._environ, self.port)
+    def variables(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+        """What a program's environment gets: proxies, base URLs, certificates. `environ`: what it has before."""
+        environ = self._environ if environ is None else environ
+        base_urls = base_url_variables(environ, self.port)
         return {
             **proxy_variables(self.port),
-            **(only_set(base_urls, self._environ) if self._keep_unset else base_urls),
-            **trust_variables(self._environ, self._ca, self._state),
+            **(only_set(base_urls, environ) if self._keep_unset else base_urls),
+            **trust_variables(environ, self._ca, self._state),
             **tool_variables("record", self._proxy.tool_port),
         }

@@ -15,6 +15,7 @@ from mitmproxy.proxy import server_hooks
 
 from wiretape.adapters.mitm_addon import drop_what_cannot_be_kept
 from wiretape.adapters.mitm_running import MitmThread, ProxySettings
+from wiretape.model.http import bracketed
 
 _DRAIN_S = 2.0
 Place = tuple[str, int]
@@ -65,9 +66,9 @@ class ReplayAddon:
         if flow.error or flow.response:
             return
         drop_what_cannot_be_kept(request)
-        host = f"[{request.host}]" if ":" in request.host else request.host
+        host = bracketed(request.host)
         port = "" if request.port == {"http": 80, "https": 443}.get(request.scheme) else f":{request.port}"
-        request.path = f"/{request.scheme}:{host}{port}/{request.path.removeprefix('/')}"
+        request.path = f"{request.scheme}://{host}{port}/{request.path.removeprefix('/')}"
         request.scheme = "http"
         request.host, request.port = self._server
         request.stream = True

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
-from mitmproxy import options
+from mitmproxy import http, options
 from mitmproxy.addons import core, next_layer, proxyserver, tlsconfig, upstream_auth
 from mitmproxy.master import Master
 
 from wiretape.adapters.mitm_mend import mend
 from wiretape.adapters.mitm_via import UpstreamProxy
+from wiretape.adapters.open_files import reported_once
+from wiretape.adapters.sending import close_by_reset
 from wiretape.errors import UsageError
 
 _NEVER_S = 30 * 24 * 3600  # a stream may be silent for longer than mitmproxy's ten minutes
@@ -31,13 +33,16 @@ _HANG_UP_S = 1.0  # what ends connections that are cancelled gets this long
 
 @dataclass(frozen=True, slots=True)
 class ProxySettings:
-    """`confdir` holds the CA; `upstream_ca` are the certificates that upstreams are checked against."""
+    """`confdir` holds the CA; `upstream_ca` are the certificates that upstreams are checked against.
+
+    `redact`: print mitmproxy's log to stderr, each message as this returns it; None: print no log.
+    """
 
     confdir: Path
     upstream_ca: Path | None = None
     port: int = 0  # 0: any free one
     via: UpstreamProxy | None = None
-    verbose: bool = False
+    redact: Callable[[str], str] | None = None
 
 
 class MitmThread:
@@ -81,7 +86,7 @@ class MitmThread:
 
     def _run(self) -> None:
         try:
-            with _logging(self._settings.verbose, self._trouble):
+            with reported_once(self._trouble) as once, _logging(self._settings.redact, self._trouble, once):
                 asyncio.run(self._serve())
         except BaseException as error:
             self._failure = self._failure or error  # the first is why
@@ -140,7 +145,7 @@ class _Servers(proxyserver.Proxyserver):  # type: ignore[misc, unused-ignore]
         super().__init__()
         self.writers: WeakSet[Any] = WeakSet()
         self._handlers: WeakValueDictionary[str, Any] = WeakValueDictionary()  # by the client's id
-        self._upstream: dict[str, Any] = {}  # writers of the connections that these opened, by the server's id
+        self._upstream: dict[str, Any] = {}  # the connections that these opened, by the server's id
 
     @contextmanager
     def register_connection(self, connection_id: Any, handler: Any) -> Iterator[None]:
@@ -153,14 +158,27 @@ class _Servers(proxyserver.Proxyserver):  # type: ignore[misc, unused-ignore]
         handler = self._handlers.get(data.client.id)
         io = handler.transports.get(data.server) if handler is not None else None
         if io is not None and io.writer is not None:
-            self._upstream[data.server.id] = io.writer
+            self._upstream[data.server.id] = io
 
     def server_disconnected(self, data: Any) -> None:
         """Done with: what was cancelled while it told of its own end, as at a reset of both sides, is still open."""
-        writer = self._upstream.pop(data.server.id, None)
-        if writer is not None:
+        io = self._upstream.pop(data.server.id, None)
+        if io is not None:
             with suppress(OSError):
-                writer.close()
+                io.writer.close()
+
+    def error(self, flow: http.HTTPFlow) -> None:
+        """Reset a client whose upstream has reset its connection: mitmproxy is about to close it in order."""
+        io = self._upstream.get(flow.server_conn.id)
+        handler = self._handlers.get(flow.client_conn.id)
+        if io is None or handler is None or not isinstance(io.reader.exception(), ConnectionResetError):
+            return
+        client = handler.transports.get(handler.client)
+        if client is not None and client.writer is not None and not flow.request.is_http2:
+            close_by_reset(client.writer.transport)
+
+    def websocket_end(self, flow: http.HTTPFlow) -> None:
+        self.error(flow)
 
 
 async def _hang_up(servers: _Servers) -> None:
@@ -225,18 +243,30 @@ class _Faults(logging.Handler):
             self._tell(f"the proxy says: {said[0]}")
 
 
+class _Redacting(logging.Formatter):
+    """mitmproxy's messages and tracebacks, which may quote what a client sent."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__("mitmproxy: %(message)s")
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redact(super().format(record))
+
+
 @contextmanager
-def _logging(verbose: bool, tell: Callable[[str], None]) -> Iterator[None]:
+def _logging(redact: Callable[[str], str] | None, tell: Callable[[str], None], once: logging.Filter) -> Iterator[None]:
     """mitmproxy's log: its errors become troubles; all of it goes to stderr on request."""
     log = logging.getLogger("mitmproxy")
     handlers: list[logging.Handler] = [_Faults(tell)]
-    if verbose:
+    if redact is not None:
         handlers.append(logging.StreamHandler())
-        handlers[-1].setFormatter(logging.Formatter("mitmproxy: %(message)s"))
+        handlers[-1].setFormatter(_Redacting(redact))
     before = log.propagate, log.level
     log.propagate = False
-    log.setLevel(logging.INFO if verbose else logging.ERROR)
+    log.setLevel(logging.INFO if redact is not None else logging.ERROR)
     for handler in handlers:
+        handler.addFilter(once)
         log.addHandler(handler)
     try:
         yield

@@ -20,6 +20,7 @@ from mitmproxy import ctx
 
 from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.mitm_addon import RecordingAddon
+from wiretape.adapters.mitm_mend import bracket_ipv6
 from wiretape.adapters.settings import load_settings, redactor_of
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.tape.recorder import Recorder
@@ -78,6 +79,7 @@ class TapeScript:
             on_trouble=_trouble,
             append=options.wiretape_append,
         )
+        bracket_ipv6()
         hosts = Hosts([*options.wiretape_hosts, *settings.hosts], options.wiretape_all)
         self._addon = RecordingAddon(self._recorder, hosts, _trouble)
         options.update(tcp_timeout=max(options.tcp_timeout, 24 * 3600))

@@ -54,7 +54,7 @@ class UpdatingAddon(RecordingAddon):
         elif self._is_recorded(flow):
             flow.metadata[_ASKED] = True
 
-    def request(self, flow: http.HTTPFlow) -> None:
+    async def request(self, flow: http.HTTPFlow) -> None:
         if flow.metadata.pop(_ASKED, False) and not flow.error:
             answer = self._safely(self._renewing.answer, _live(flow.request))
             if answer is not None:
@@ -62,7 +62,7 @@ class UpdatingAddon(RecordingAddon):
                 return
             self._begin(flow)
             self._note(flow)
-        super().request(flow)
+        await super().request(flow)
 
     def _note(self, flow: http.HTTPFlow) -> None:
         x = self.number_of(flow)
@@ -75,6 +75,7 @@ class UpdatingAddon(RecordingAddon):
         request.headers[_TICKET] = self._answers.ticket(answer)
         request.headers.pop("content-encoding", None)
         request.content = b""
+        request.path = request.url
         request.scheme = "http"
         request.host, request.port = "127.0.0.1", self._answers.port
         if self._via is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from wiretape.adapters.hosts import is_loopback
+from wiretape.model.http import bracketed
 
 
 class UpstreamProxy:
@@ -39,7 +40,7 @@ class UpstreamProxy:
                 flow.server_conn.via = None
             request.authority = "" if not request.is_http2 else request.authority
         elif request.scheme == "http" and not request.authority:
-            request.authority = f"{request.host}:{request.port}"
+            request.authority = f"{bracketed(request.host)}:{request.port}"
 
 
 def upstream_proxy(environ: Mapping[str, str]) -> tuple[UpstreamProxy | None, str | None]:

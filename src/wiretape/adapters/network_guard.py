@@ -12,7 +12,7 @@ import functools
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
@@ -39,6 +39,10 @@ class SocketWatch:
         """Raises NetworkRefused where a host may not be reached. A look-up of its name may know no port."""
         raise NotImplementedError
 
+    def may_look_up(self, address: str) -> bool:
+        """Whether the name of an address may be looked up. What may not is answered here, and not listed."""
+        raise NotImplementedError
+
     def names(self, host: str) -> set[str]:
         """A host as it was asked for, and the names that its address was found under."""
         return {host, *self._names.get(host, ())}
@@ -55,8 +59,10 @@ class SocketWatch:
             if hasattr(socket.socket, name):
                 yield socket.socket, name, functools.partial(self._sending, place=place)
         yield socket, "getaddrinfo", self._looking_up
-        for name in ("gethostbyname", "gethostbyname_ex", "gethostbyaddr"):
+        for name in ("gethostbyname", "gethostbyname_ex"):
             yield socket, name, self._naming
+        yield socket, "gethostbyaddr", self._looking_up_address
+        yield socket, "getnameinfo", self._looking_up_both
         yield socket, "socketpair", self._pairing
 
     def _check_address(self, sock: socket.socket, address: Any) -> None:
@@ -110,6 +116,36 @@ class SocketWatch:
 
         return look_up
 
+    def _looking_up_address(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        forward = self._naming(original)
+
+        def gethostbyaddr(name: Any) -> Any:
+            __tracebackhide__ = True
+            address = _text(name)
+            if not is_address(address) or self.may_look_up(address):
+                return forward(name)
+            if is_loopback(address):
+                return "localhost", [], [address]
+            raise socket.herror(1, "Unknown host")
+
+        return gethostbyaddr
+
+    def _looking_up_both(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """`getnameinfo(address, flags)`: an address that has no name stands for itself, unless a name is required."""
+
+        def getnameinfo(sockaddr: Any, flags: int) -> Any:
+            address = _text(sockaddr[0]) if isinstance(sockaddr, tuple) and sockaddr else ""
+            if flags & socket.NI_NUMERICHOST or not is_address(address) or self.may_look_up(address):
+                return original(sockaddr, flags)
+            host, service = original(sockaddr, flags | socket.NI_NUMERICHOST)
+            if is_loopback(address):
+                return "localhost", service
+            if flags & socket.NI_NAMEREQD:
+                raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+            return host, service
+
+        return getnameinfo
+
     def _pairing(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Where there are no UNIX sockets a pair is made over loopback."""
 
@@ -141,25 +177,30 @@ class NetworkGuard(SocketWatch):
         self._explain = explain
         self._providers_only = providers_only
         self._before: list[tuple[Any, str, Any]] = []
-        self.own_ports: set[int] = set()  # of wiretape's own doors, on this machine
+        self.own_ports: Callable[[], Collection[int]] = tuple  # those of this machine that wiretape itself serves
         self.refused: dict[str, bool] = {}  # what was asked for -> whether it is a model provider's
+        self.note: Callable[[str, bool], object] = self.refused.__setitem__
 
     def check(self, host: str, port: int | None) -> None:
         """Raises NetworkRefused where a host may not be reached."""
         __tracebackhide__ = True
         host = plain(host)
-        if port in self.own_ports and is_loopback(host):
+        if (port in self.own_ports() and is_loopback(host)) or self._allows(host, port):
             return
+        asked = host if port is None else f"{host}:{port}"
+        self.note(asked, is_known_provider(host))
+        raise NetworkRefused(self._explain(asked))
+
+    def may_look_up(self, address: str) -> bool:
+        return not is_loopback(address) and self._allows(plain(address), None)
+
+    def _allows(self, host: str, port: int | None) -> bool:
         names = self.names(host)
         if is_this_machine(host):
             names.update(_THIS_MACHINE)
         if any(matches(self._allowed, name, port) for name in names):
-            return
-        if self._providers_only and not any(is_known_provider(name) for name in names):
-            return
-        asked = host if port is None else f"{host}:{port}"
-        self.refused[asked] = is_known_provider(host)
-        raise NetworkRefused(self._explain(asked))
+            return True
+        return self._providers_only and not any(is_known_provider(name) for name in names)
 
     def __enter__(self) -> NetworkGuard:
         for owner, name, make in self.watched():

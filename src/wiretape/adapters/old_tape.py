@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from wiretape.errors import TapeUnwritable
+from wiretape.tape.atomic import put_in_place
 from wiretape.tape.storage import journal_path
 
 
@@ -36,7 +37,9 @@ class OldTape:
     def put_back(self) -> bool:
         """Nothing took its place. Whether there was one."""
         for path, aside in self._kept:
-            os.replace(aside, path)
+            put_in_place(aside, path)
+        if self._kept and journal_path(self._tape) not in dict(self._kept):
+            journal_path(self._tape).unlink(missing_ok=True)  # of the recording that failed to replace it
         put, self._kept = bool(self._kept), []
         return put
 

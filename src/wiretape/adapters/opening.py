@@ -9,12 +9,13 @@ import asyncio
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wiretape.adapters.trust import state_directory, trust_variables
+from wiretape.adapters.context import say
+from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING, state_directory, trust_variables
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,10 +29,14 @@ class Authority:
     directory: Path
     certificate: Path
     everything: bool = False
+    _known: dict[tuple[str | None, ...], dict[str, str]] = field(default_factory=dict, compare=False, repr=False)
 
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """What makes a child trust it, beside what it trusted before."""
-        return trust_variables(environ, self.certificate, self.directory)
+        """What makes a child trust it, beside what it trusted before. Bundles are written once for many children."""
+        before = tuple(environ.get(name) for name in (*REPLACING, *ADDING, PHP_SETTINGS))
+        if before not in self._known:
+            self._known[before] = trust_variables(environ, self.certificate, self.directory)
+        return self._known[before]
 
 
 def why_not() -> str | None:
@@ -60,7 +65,7 @@ def authority(environ: Mapping[str, str], everything: bool = False) -> Authority
 
     directory = state_directory(environ)
     try:
-        certificate = ensure_ca(directory)
+        certificate = ensure_ca(directory, environ, say)
     except (ImportError, OSError) as error:
         raise UsageError(f"TLS cannot be opened: {error}") from error
     return Authority(directory, certificate, everything)

@@ -21,6 +21,10 @@ from wiretape.errors import UsageError
 
 # The module whose import makes a library usable -> the door for it.
 DOORS = {
+    "os": "door_children",
+    "subprocess": "door_children",
+    "multiprocessing.spawn": "door_children",
+    "uvloop": "door_children",
     "threading": "door_threads",
     "concurrent.futures.thread": "door_threads",
     "socket": "door_sockets",

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from wiretape.adapters.jvm import jvm_options
 from wiretape.adapters.presets import REASONS, ConfigFile, Preset
 from wiretape.adapters.programs import Program
-from wiretape.adapters.routes import DEFAULT_BASE_URLS, base_url_problem, route_path, user_base_urls
+from wiretape.adapters.routes import DEFAULT_BASE_URLS, base_url_host, parse_base_url, user_base_urls, without_user
 from wiretape.adapters.surroundings import Found, Surroundings, json_object, read_config
+from wiretape.tape.atomic import PRIVATE, rewrite
 
 _BARE_KEY = re.compile(r"[\w-]+", re.ASCII)
 
@@ -30,7 +30,7 @@ class Setting:
     why: str
 
     def __str__(self) -> str:
-        return f"{self.name}={self.value}"
+        return f"{self.name}={without_user(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,11 @@ def _variables(
             if options:
                 yield Setting(variable.name, f"{own} {options}" if own else options, variable.why)
         elif variable.route:
-            url = own if own and base_url_problem(own) is None else variable.route
-            yield Setting(variable.name, _routed(url, port), variable.why)
+            url = own if own and own.strip() else variable.route
+            if (parsed := parse_base_url(url)) is not None:
+                yield Setting(variable.name, parsed.through(port), variable.why)
+            elif replaying:  # the server answers for any host
+                yield Setting(variable.name, f"http://127.0.0.1:{port}", variable.why)
         elif own is None:
             yield Setting(variable.name, variable.value, variable.why)
 
@@ -128,7 +131,7 @@ class _Overriding:
         defaults = [Found(tuple(key.split(".")), url, None) for key, url in config.defaults]
         self._found = [
             *around.found,
-            *(one for one in defaults if one.key not in there and knows(urlsplit(one.url).hostname or "")),
+            *(one for one in defaults if one.key not in there and knows(base_url_host(one.url))),
         ]
         self.settings: list[Setting] = []
         self.notes: list[str] = []
@@ -186,7 +189,7 @@ class _Overriding:
         _link_all(source.parent, target, but=source.name)
         self._settle(document)
         file = target / source.name
-        file.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        rewrite(file, [f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode()], PRIVATE)
         self.settings.append(Setting(self._config.override_variable, str(target), _why(*self._found)))
 
     def _settle(self, document: dict[str, Any]) -> None:
@@ -205,7 +208,9 @@ def _why(*found: Found) -> str:
 
 
 def _routed(url: str, port: int) -> str:
-    return f"http://127.0.0.1:{port}{route_path(url)}"
+    parsed = parse_base_url(url)
+    assert parsed is not None, url
+    return parsed.through(port)
 
 
 def _link_all(source: Path, target: Path, but: str) -> None:

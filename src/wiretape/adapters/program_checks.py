@@ -13,7 +13,7 @@ from wiretape.adapters.going_past import going_past
 from wiretape.adapters.preparing import Setting, explained, prepare
 from wiretape.adapters.presets import NODE, PYTHON, Preset
 from wiretape.adapters.programs import command_name
-from wiretape.adapters.routes import base_url_variables
+from wiretape.adapters.routes import base_url_variables, without_user
 from wiretape.adapters.surroundings import Surroundings, look_around
 from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING
@@ -45,10 +45,12 @@ def program_checks(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -
     yield _preset_check(around.program.preset)
     yield from (Check(level="warn", what="configuration", said=problem) for problem in around.problems)
     for one in around.found:
-        said = f"{'.'.join(one.key)} = {one.url} ({one.file}): recorded on its way, overridden in a replay"
+        set_there = f"{'.'.join(one.key)} = {without_user(one.url)} ({one.file})"
+        said = f"{set_there}: recorded on its way, overridden in a replay"
         yield Check(level="ok", what="configuration", said=said)
     for name, path in around.from_files.items():
-        said = f"{path} sets {name}={around.environ[name]}: left to the program in a recording, set in a replay"
+        set_there = f"{path} sets {name}={without_user(around.environ[name])}"
+        said = f"{set_there}: left to the program in a recording, set in a replay"
         yield Check(level="ok", what="configuration", said=said)
     for past in going_past(argv, environ):
         yield Check(level="warn", what="environment", said=past.said, next=past.next)

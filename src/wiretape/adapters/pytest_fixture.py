@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from wiretape import __version__
+from wiretape.adapters.context_children import SharedSession
 from wiretape.adapters.context_record import Record
 from wiretape.adapters.context_replay import OnMiss, Replay, TierName
+from wiretape.adapters.fork_channel import ForkChannel
 from wiretape.adapters.inprocess import record
 from wiretape.adapters.network_guard import NetworkGuard
 from wiretape.adapters.pytest_frames import asked_at
@@ -23,7 +25,7 @@ from wiretape.adapters.pytest_origins import Origin
 from wiretape.adapters.pytest_outlived import WATCHING
 from wiretape.adapters.pytest_places import shown
 from wiretape.adapters.pytest_renewal import Renewal
-from wiretape.adapters.pytest_subprocess import Children, mixed_children, recording_children, replaying_children
+from wiretape.adapters.pytest_subprocess import SharedRecorder, recording_children
 from wiretape.adapters.rerecording import Rerecording, there_is
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.analyze.stats import stats
@@ -73,11 +75,10 @@ class Wiretape:
         self.recording = mode in (Mode.ALL, Mode.REWRITE) or (not self._there and mode is not Mode.NONE)
         self.guard = NetworkGuard(asked.allow_hosts, self._refusal)
         self.rerecording: Rerecording | None = None
-        self.warnings: list[str] = []  # of the tape's age
+        self.warnings: list[str] = []  # of the tape's age, and of child processes that are not recorded
         self._replay: Replay | None = None
         self._record: Record | None = None
         self._open = ExitStack()
-        self._children: Children | None = None
 
     # -- for tests ---------------------------------------------------------------------------------------------------
 
@@ -128,19 +129,12 @@ class Wiretape:
         return f"<wiretape {shown(self.tape)}, {'recording' if self.recording else f'mode {self.mode}'}>"
 
     def environ(self) -> dict[str, str]:
-        """An environment for child processes whose model calls belong to this test."""
-        if self._children is None:
-            if self._record is None and self._replay is not None:
-                children = replaying_children(self._replay, self._asked.allow_hosts)
-            elif isinstance(self._replay, Mixed) and self._record is not None:
-                children = mixed_children(self._record, self._replay.renewing, self._asked.hosts)
-            elif self._record is not None:
-                children = recording_children(self._record, self._asked.hosts)
-            else:
-                raise UsageError("this test's tape is not open: use environ() while the test runs")
-            self._children = self._open.enter_context(children)
-            self.guard.own_ports.update(self._children.ports)
-        return {**os.environ, **self._children.variables(os.environ)}
+        """The environment that child processes of this test get, for those that are not started from Python."""
+        context = self._record if self.recording else self._replay
+        children = context.children() if context is not None and context.is_open else None
+        if children is None:
+            raise UsageError("this test's tape is not open: use environ() while the test runs")
+        return {**os.environ, **children.variables(os.environ)}
 
     # -- for the plugin ----------------------------------------------------------------------------------------------
 
@@ -162,15 +156,36 @@ class Wiretape:
             self._record = record(self.rerecording.fresh, hosts=self._asked.hosts, append=True)
             self._record.says_empty = False  # a test may ask nothing
         if self._record is not None and self.recording:
+            self._record.serve_children = functools.partial(recording_children, self._record, self._asked.hosts)
+            self._record.on_unserved_children = self._warn
+            self._record.forks = ForkChannel({"context": self._record, "recorder": SharedRecorder(self._record)})
             self._open.enter_context(self._record)
             return
         replay = self._replaying()
         self._open.push(self._leave_replay(replay))
         self._replay = replay  # one that has begun
+        replay.forks = self._forks(replay)
         session = replay.session
         session.mend = functools.partial(self._mend, session)
         if self._record is None:
+            self.guard.own_ports, self.guard.note = replay.child_ports, self._note_refused
             self._open.enter_context(self.guard)
+
+    def _forks(self, replay: Replay) -> ForkChannel:
+        asked: dict[str, object] = {"context": replay, "session": SharedSession(replay), "refused": self.guard.refused}
+        if isinstance(replay, Mixed):
+            asked |= {"renewing": replay.renewing, "recorder": SharedRecorder(replay.recording)}
+        return ForkChannel(asked)
+
+    def _note_refused(self, asked: str, is_provider: bool) -> None:
+        if self._replay is not None and self._replay.is_copy and self._replay.forks is not None:
+            self._replay.forks.call("refused", "__setitem__", asked, is_provider)
+        else:
+            self.guard.refused[asked] = is_provider
+
+    def _warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
 
     def _refusal(self, asked: str) -> str:
         outlived = WATCHING.here()
@@ -260,7 +275,7 @@ class Wiretape:
         )
         made.on_warning, made.renewal = self.warnings.append, self._mending.rewriting()
         if isinstance(made, Mixed) and self._record is not None:
-            made.recording = self._record
+            made.recording, made.hosts, made.on_unserved_children = self._record, self._asked.hosts, self._warn
         return made
 
     def _tape(self) -> Tape:

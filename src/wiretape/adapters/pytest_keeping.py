@@ -13,8 +13,8 @@ from wiretape.adapters.pytest_renewal import Renewal
 from wiretape.adapters.rerecording import Rerecording, there_is, unasked
 from wiretape.adapters.settings import load_settings
 from wiretape.errors import WiretapeError
+from wiretape.tape.atomic import lock, private
 from wiretape.tape.reader import Tape, read_tape
-from wiretape.tape.storage import lock
 
 _PATIENCE = 30  # seconds; a tape is put in place within a fraction of one
 
@@ -89,7 +89,7 @@ def _turn(turns: Path | None) -> Iterator[None]:
     if turns is None:
         yield
         return
-    with turns.open("ab") as file:
+    with open(turns, "ab", opener=private) as file:
         patience = time.monotonic() + _PATIENCE
         while not lock(file.fileno()) and time.monotonic() < patience:
             time.sleep(0.005)

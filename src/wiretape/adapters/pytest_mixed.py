@@ -9,11 +9,14 @@ back to when they have heard the request: for them it is called here, whole, bef
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Final
 
+from wiretape.adapters.context_children import Children
 from wiretape.adapters.context_record import Record
 from wiretape.adapters.context_replay import Replay
+from wiretape.adapters.pytest_subprocess import mixed_children
 from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.taking import Taken, TakenTool, ended_by
 from wiretape.model.http import Ended
@@ -34,6 +37,7 @@ class Mixed(Replay):
 
     recording: Record
     renewing: Renewing
+    hosts: Sequence[str] = ()  # that child processes have recorded, too
     records_too = True
 
     def begin(self) -> None:
@@ -47,6 +51,16 @@ class Mixed(Replay):
             super().finish(error)
         finally:
             self.recording.finish(error)
+
+    def _serve_children(self) -> AbstractContextManager[Children]:
+        return mixed_children(self.recording, self.renewing, self.hosts)
+
+    def forked(self) -> None:
+        super().forked()
+        self.recording.forks = self.forks
+        self.recording.forked()
+        if self.forks is not None:
+            self.renewing = self.forks.remote("renewing", ("answer", "called", "tool_answer"), self.renewing)
 
     @property
     def unplayed(self) -> list[Miss]:

@@ -5,6 +5,8 @@ Loaded in every pytest run of whoever has wiretape installed: nothing heavy may 
 
 from __future__ import annotations
 
+import os
+from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
@@ -15,6 +17,7 @@ import pytest
 from wiretape.errors import UsageError
 
 MARKER = "wiretape"
+SEALED = "WIRETAPE_SEALED"  # a variable; its value is the inode of the sealed network, so that a copy means nothing
 MARKER_HELP = (
     "wiretape(name=None, *, tier='masked', on_miss='answer', strict=False, repeat=False, pace=0, faults=(), mask=(), "
     "hosts=(), allow_hosts=(), max_age=None, max_age_action=None): answer the test's model calls from a tape, and "
@@ -72,19 +75,47 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--wiretape-orphans", action="store_true", help="List the tapes that no test uses (needs the whole suite)."
     )
+    group.addoption(
+        "--wiretape-sealed",
+        action=BooleanOptionalAction,
+        default=None,
+        help="Run in a network that has loopback and wiretape_allow_hosts alone (Linux).",
+    )
     parser.addini("wiretape_mode", "what --wiretape-mode is where it is not given", default=Mode.NONE.value)
     parser.addini("wiretape_dir", "where tapes are, relative to the rootdir", default="captures")
     parser.addini("wiretape_strict", "what --wiretape-strict does, always", type="bool", default=False)
+    parser.addini("wiretape_sealed", "what --wiretape-sealed does, always", type="bool", default=False)
     parser.addini("wiretape_allow_hosts", "hosts that every test may reach (globs)", type="linelist", default=[])
 
 
-def mode_of(config: pytest.Config) -> Mode:
-    given = config.getoption("wiretape_mode") or config.getini("wiretape_mode")
+def mode_of(config: pytest.Config, options: Namespace | None = None) -> Mode:
+    """`options`: those that are known so far, before `config` has them."""
+    given = (options or config.option).wiretape_mode or config.getini("wiretape_mode")
     try:
         return Mode(given)
     except ValueError:
         modes = ", ".join(Mode)
         raise pytest.UsageError(f"wiretape_mode is {given!r}: it must be one of {modes}") from None
+
+
+def is_to_be_sealed(config: pytest.Config, options: Namespace) -> bool:
+    """Whether this run wants a sealed network. Only the option insists on it while models are asked live."""
+    if options.wiretape_sealed is None and not config.getini("wiretape_sealed"):
+        return False
+    mode = mode_of(config, options)
+    if options.wiretape_sealed and mode is not Mode.NONE:
+        raise pytest.UsageError(
+            f"--wiretape-sealed reaches no model, and --wiretape-mode={mode} asks models live: leave one of them out"
+        )
+    return options.wiretape_sealed is not False and mode is Mode.NONE
+
+
+def is_sealed() -> bool:
+    """Whether this process runs in the network that a run of pytest was sealed with."""
+    try:
+        return SEALED in os.environ and os.environ[SEALED] == str(os.stat("/proc/self/ns/net").st_ino)
+    except OSError:
+        return False
 
 
 def has_tape(item: pytest.Item) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -14,9 +15,11 @@ from typing import Final
 
 from wiretape import __version__
 from wiretape.adapters import inside
+from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.inside import Inside
 from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.adapters.pytest_origins import ORIGINS, Origin
+from wiretape.adapters.routes import base_url_variables
 from wiretape.model.http import Headers
 from wiretape.replay.playback import Playback, playback
 from wiretape.replay.session import ReplaySession
@@ -24,6 +27,8 @@ from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import LiveRequest, Miss
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.reader import Tape
+
+_NOWHERE: Final = 9  # a port on which nothing listens: "discard", of which no system has a server any more
 
 
 class Outlived(Inside):
@@ -65,6 +70,10 @@ class Outlived(Inside):
         if any(self.passes(name, port or 0, count=False) for name in names):
             return None
         return self.message(host if port is None else f"{host}:{port}")
+
+    def child_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """A child process that is started after the end finds nothing where it is sent."""
+        return {**base_url_variables(environ, _NOWHERE), **proxy_variables(_NOWHERE)}
 
     def message(self, what: str) -> str:
         said = (

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from wiretape.adapters.pytest_options import MARKER_HELP, Mode, add_options, asked_of, has_tape, mode_of
+from wiretape.adapters.pytest_options import (
+    MARKER_HELP,
+    Mode,
+    add_options,
+    asked_of,
+    has_tape,
+    is_sealed,
+    is_to_be_sealed,
+    mode_of,
+)
 from wiretape.adapters.pytest_places import tape_of
 from wiretape.adapters.pytest_summary import Summary
 from wiretape.errors import WiretapeError
@@ -21,6 +30,12 @@ if TYPE_CHECKING:
     from wiretape.adapters.pytest_fixture import Wiretape
     from wiretape.adapters.pytest_outcome import TapedTest
 
+_LIVE = {
+    Mode.NEW: "what the tapes do not answer is asked live, of real models",
+    Mode.UPDATE: "what the tapes do not answer is asked live, of real models",
+    Mode.ALL: "model calls are real",
+    Mode.REWRITE: "model calls are real",
+}
 _TAPED: pytest.StashKey[TapedTest] = pytest.StashKey()
 _BEFORE: pytest.StashKey[BeforeTape | None] = pytest.StashKey()
 _SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
@@ -28,6 +43,16 @@ _SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # before output is captured, and before any code of the project runs
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
+    options = early_config.known_args_namespace
+    if not (options.help or options.version) and is_to_be_sealed(early_config, options) and not is_sealed():
+        from wiretape.adapters.pytest_sealed import run_sealed
+
+        raise SystemExit(run_sealed(early_config))
+    yield
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,9 +64,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     mode = mode_of(config)
-    if mode in (Mode.NEW, Mode.UPDATE):
-        return f"wiretape: mode {mode}: what the tapes do not answer is asked live, of real models"
-    return f"wiretape: mode {mode}: model calls are real" if mode in (Mode.ALL, Mode.REWRITE) else None
+    if is_sealed():
+        return "wiretape: sealed: only loopback and wiretape_allow_hosts can be reached"
+    said = _LIVE.get(mode, "")
+    if mode is not Mode.NONE and config.getini("wiretape_sealed"):
+        said = f"{said or 'tapes that do not exist are recorded'}; this run is not sealed"
+    return f"wiretape: mode {mode}: {said}" if said else None
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +90,10 @@ def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
         before.end()
     try:
         asked, tape = asked_of(item), tape_of(item)
+        if is_sealed():
+            from wiretape.adapters.pytest_sealed import check_hosts
+
+            check_hosts(asked.allow_hosts, item.config)
         taped = TapedTest(item, asked, tape, summary)
         taped.begin()
     except WiretapeError as error:

@@ -1,4 +1,4 @@
-"""What leads a test's child processes to its tape: a replay server, or the recording proxy, on loopback ports."""
+"""What records the child processes of a test: the recording proxy, with the test's tape in front of it or without."""
 
 from __future__ import annotations
 
@@ -6,62 +6,15 @@ import functools
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, cast
 
+from wiretape.adapters.context_children import Children
 from wiretape.adapters.context_record import Record
-from wiretape.adapters.context_replay import Replay
 from wiretape.adapters.renewing import Renewing
-from wiretape.adapters.replaying import Replaying
 from wiretape.errors import UsageError
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import LiveRequest, Miss, Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Children:
-    """The ports that children are led to, and the variables that lead them there, over the environment's own."""
-
-    ports: frozenset[int]
-    variables: Callable[[Mapping[str, str]], dict[str, str]]
-
-
-@contextmanager
-def replaying_children(replay: Replay, allow_hosts: Sequence[str]) -> Iterator[Children]:
-    """A replay server that shares its session with the doors in this process."""
-    shared = cast(ReplaySession, _Shared(replay))
-    with Replaying(shared, let_through=allow_hosts, lock=replay.lock) as replaying:
-        yield Children(frozenset((replaying.port, replaying.gate_port)), replaying.variables)
-
-
-class _Shared:
-    """The session of a replay, for a server in another thread."""
-
-    def __init__(self, replay: Replay) -> None:
-        self._replay = replay
-
-    def answer(self, request: LiveRequest) -> Outcome:
-        with self._replay.lock:
-            return self._replay.session.answer(request)
-
-    def open_socket(self, request: LiveRequest) -> SocketPlay | Outcome:
-        with self._replay.lock:
-            return self._replay.session.open_socket(request)
-
-    def refused(self, what: str, note: str) -> object:
-        with self._replay.lock:
-            return self._replay.session.refused(what, note)
-
-    def not_opened(self, what: str, message: str) -> Miss:
-        with self._replay.lock:
-            return self._replay.session.not_opened(what, message)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._replay.session, name)
 
 
 @contextmanager
@@ -101,17 +54,17 @@ def _need_mitmproxy() -> None:
 def _recording(record: Record, hosts: Sequence[str], addon: Callable[..., Any]) -> Iterator[Children]:
     from wiretape.adapters.mitm_recording import Recording
 
-    recorder = cast(Any, _Taking(record))
+    recorder = cast(Any, SharedRecorder(record))
 
     def say(text: str) -> None:
         print(f"wiretape: {text}", file=sys.stderr)
 
     with Recording(recorder, os.environ, say, hosts=hosts, addon=addon) as made:
-        yield Children(frozenset((made.port,)), lambda environ: made.variables())
+        yield Children(lambda: (made.port,), lambda environ: made.variables(environ))
 
 
-class _Taking:
-    """The recorder of a recording, for a proxy in another thread."""
+class SharedRecorder:
+    """The recorder of a recording, for other threads: events that fail are reported, and harm nobody."""
 
     def __init__(self, record: Record) -> None:
         self._record = record

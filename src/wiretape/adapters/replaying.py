@@ -9,10 +9,12 @@ from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import Any
 
+from wiretape.adapters.admission import Admission
 from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.gate import Gate
 from wiretape.adapters.interposing import Interpose
 from wiretape.adapters.listening import listen, serve
+from wiretape.adapters.open_files import reported_once
 from wiretape.adapters.opening import Authority, TlsOpener
 from wiretape.adapters.routes import base_url_variables
 from wiretape.adapters.sealed_door import StraightDoor, straight_ports
@@ -62,7 +64,8 @@ class Replaying:
     `authority`: TLS is opened in its name; without one it stays closed, and `why_closed` says in a miss what would
     open it. `interpose` stands between answers and what is sent. `trouble` is told of what went wrong on the way.
     `lock` guards a session that others ask, too. `sealed`: there is a network, `seal`, for programs to be started in,
-    that has both ports and leads nowhere else; UsageError where there can be none.
+    that has both ports and leads nowhere else; UsageError where there can be none. `allow_hosts` and `allow_origins`:
+    globs of `Host` and `Origin` headers that are served besides those of this machine.
     """
 
     def __init__(
@@ -80,11 +83,21 @@ class Replaying:
         trouble: Callable[[str], None] = lambda text: None,
         lock: AbstractContextManager[Any] | None = None,
         sealed: bool = False,
+        allow_hosts: Sequence[str] = (),
+        allow_origins: Sequence[str] = (),
     ) -> None:
         self._session = session
         self._authority = authority
         self._trouble = trouble
-        self._app = ToolApp(session, pace, on_outcome=on_outcome, interpose=interpose, on_reset=self._reset, lock=lock)
+        self._app = ToolApp(
+            session,
+            pace,
+            on_outcome=on_outcome,
+            interpose=interpose,
+            on_reset=self._reset,
+            lock=lock,
+            admission=Admission(allow_hosts, allow_origins, session.knows_host),
+        )
         self._listening = listen(port)
         self._gate_listening = listen(proxy_port)
         self.port: int = self._listening.getsockname()[1]
@@ -102,7 +115,7 @@ class Replaying:
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
         """What leads a child here: base URLs to the server, proxies to the gate, keys so that SDKs start, and trust."""
         return {
-            **base_url_variables(environ, self.port),
+            **base_url_variables(environ, self.port, offline=True),
             **proxy_variables(self.gate_port),
             **dummy_keys(environ, self._session),
             **bedrock_variables(environ, self._session, self.port),
@@ -133,7 +146,12 @@ class Replaying:
 
     def _made_seal(self, let_through: Sequence[str]) -> Seal:
         here = [("127.0.0.1", port) for port in (self.port, self.gate_port)]
-        return make_seal([*here, *((EVERYWHERE, port) for port in straight_ports(let_through))])
+        try:
+            return make_seal([*here, *((EVERYWHERE, port) for port in straight_ports(let_through))])
+        except BaseException:
+            self._listening.close()
+            self._gate_listening.close()
+            raise
 
     def _made_opener(self, authority: Authority | None) -> TlsOpener | None:
         return TlsOpener(authority.directory, self.port, self._came_to_nothing, self._trouble) if authority else None
@@ -148,7 +166,8 @@ class Replaying:
         self._gate.reset(address)
 
     def _run(self) -> None:
-        asyncio.run(self._serve())
+        with reported_once(self._trouble):
+            asyncio.run(self._serve())
 
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

@@ -15,10 +15,11 @@ from wiretape import __version__
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, LiveRequest
+from wiretape.tape.atomic import lock, put_in_place
 from wiretape.tape.edit import merge_tapes
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.redact import Redactor
-from wiretape.tape.storage import journal_path, lock
+from wiretape.tape.storage import journal_path
 
 # A recording that nobody writes any more, and that its test did not put in place within so many seconds: it was killed.
 _ABANDONED = 600
@@ -47,7 +48,7 @@ class Rerecording:
 
     def put_in_place(self) -> None:
         """The recording is the tape from now on."""
-        os.replace(self.fresh, self.tape)
+        put_in_place(self.fresh, self.tape)
         self._remove_fresh()
         journal_path(self.tape).unlink(missing_ok=True)  # what it holds belongs to the tape that was replaced
 

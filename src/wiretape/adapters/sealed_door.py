@@ -20,7 +20,9 @@ from wiretape.adapters.sealed_names import LOOPBACK, Names, search_domains, serv
 from wiretape.adapters.sealed_refusals import Refusal, Refusals
 from wiretape.adapters.sealing import Seal
 from wiretape.adapters.sending import reset
+from wiretape.model.http import bracketed
 from wiretape.replay.session import ReplaySession
+from wiretape.replay.values import address
 
 WEB = (80, 443)
 _RESOLVER = Path("/etc/resolv.conf")
@@ -126,8 +128,7 @@ class StraightDoor:
         self._hosts.add(host)
         there_reader, there_writer = await asyncio.open_connection(LOOPBACK, self._gate_port)
         try:
-            name = f"[{host}]" if ":" in host else host
-            there_writer.write(f"CONNECT {name}:{port} HTTP/1.1\r\n\r\n".encode("latin-1"))
+            there_writer.write(f"CONNECT {bracketed(host)}:{port} HTTP/1.1\r\n\r\n".encode("latin-1"))
             status = (await there_reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1]
             if status == b"502":
                 self._tell((await there_reader.read()).decode(errors="replace").strip())
@@ -137,7 +138,7 @@ class StraightDoor:
                 else:
                     reset(writer.transport)
                 return
-            self.came[f"{host}:{port}"] += 1
+            self.came[f"{bracketed(host)}:{port}"] += 1
             there_writer.write(begun)
             await both_ways(reader, writer, there_reader, there_writer)
         finally:
@@ -175,8 +176,9 @@ class StraightDoor:
         """As a request to a proxy, which names the whole address. (The gate ends the connection after one.)"""
         named = _HOST.search(head)
         place = named[1].decode("latin-1").lower() if named else f"{host}:{port}"
-        self._hosts.add(place.partition(":")[0])
-        self.came[f"{place.partition(':')[0]}:{port}"] += 1
+        name = address("GET", f"http://{place}/").hostname
+        self._hosts.add(name)
+        self.came[f"{bracketed(name)}:{port}"] += 1
         there_reader, there_writer = await asyncio.open_connection(LOOPBACK, self._gate_port)
         try:
             proxied = first[2] if b"://" in first[2] else b"http://" + place.encode("latin-1") + first[2]

@@ -6,7 +6,6 @@ It is a network namespace of Linux. This process stays outside, so that it can r
 from __future__ import annotations
 
 import errno
-import functools
 import json
 import os
 import socket
@@ -19,13 +18,13 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+from wiretape.adapters.open_files import raise_limit
 from wiretape.errors import UsageError
 
 _INSIDE = str(Path(__file__).with_name("sealing_inside.py"))
 _APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 _ANSWER_S = 20.0  # a busy machine takes its time to start a program
 _MOST_DESCRIPTORS = 250  # the system passes on 253 at once
-_MOST_FILES = 65536
 EVERYWHERE = "0.0.0.0"
 
 
@@ -61,7 +60,7 @@ class Seal:
     ) -> subprocess.Popen[Any]:
         numbers = (self.network, self.users, environ, failed)
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", _INSIDE, "enter", *map(str, (*numbers, _files())), *program],
+            [sys.executable, "-I", "-S", _INSIDE, "enter", *map(str, (*numbers, raise_limit())), *program],
             pass_fds=[one for one in numbers if one >= 0],
             **how,
         )
@@ -74,21 +73,6 @@ class Seal:
             if descriptor >= 0:
                 with suppress(OSError):
                     os.close(descriptor)
-
-
-@functools.cache
-def _files() -> int:
-    """How many files a program may open: as many as we might. From now on we may open more.
-
-    A connection that is led from a sealed network to its answer takes five of ours, and 1024 are usual.
-    """
-    import resource  # not on every system
-
-    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    more = _MOST_FILES if most == resource.RLIM_INFINITY else min(_MOST_FILES, most)
-    if more > usual != resource.RLIM_INFINITY:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (more, most))
-    return usual
 
 
 @contextmanager
@@ -112,7 +96,7 @@ def make_seal(places: Sequence[tuple[str, int]]) -> Seal:
             "--sealed needs the network namespaces of Linux, which this system has not\n"
             "  run wiretape in a Linux container (docs/replay.md, 'Sealed'), or leave --sealed out"
         )
-    _files()
+    raise_limit()
     ours, theirs = socket.socketpair()
     with ours, theirs:
         command = [sys.executable, "-I", "-S", _INSIDE, "make", str(theirs.fileno())]

@@ -192,11 +192,16 @@ async def _ends(task: asyncio.Task[None], seconds: float) -> bool:
     return task.done()
 
 
-def reset(transport: asyncio.BaseTransport) -> None:
-    """End a connection with a TCP reset."""
+def close_by_reset(transport: asyncio.BaseTransport) -> None:
+    """Let the end of a connection be a TCP reset."""
     connection = transport.get_extra_info("socket")
     with suppress(OSError):  # it is gone already
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+
+
+def reset(transport: asyncio.BaseTransport) -> None:
+    """End a connection with a TCP reset."""
+    close_by_reset(transport)
     if isinstance(transport, asyncio.WriteTransport):
         transport.abort()
 

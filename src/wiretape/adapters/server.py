@@ -8,17 +8,20 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from wiretape.adapters.admission import Admission
 from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.interposing import Interpose
+from wiretape.adapters.route_links import Route
 from wiretape.adapters.routes import route_url
 from wiretape.adapters.sending import TRANSPORT, ClientGone, Receive, Scope, Send, Sending
 from wiretape.adapters.socket_replaying import PlayedSocket
 from wiretape.adapters.socket_talk import handshake_bytes
-from wiretape.model.http import Headers
-from wiretape.replay.playback import Playback, playback
+from wiretape.model.header_links import LINK_HEADERS
+from wiretape.model.http import Exchange, Headers
+from wiretape.replay.playback import Playback, playback, refused
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import LiveRequest, Outcome
+from wiretape.replay.values import Answer, Injected, LiveRequest, Outcome
 
 # In a request's scope, beside what ASGI says
 DECIDED = "wiretape.decided"  # what becomes of it, where that is known already
@@ -35,6 +38,7 @@ class Decided:
     request: LiveRequest
     outcome: Outcome
     shown: Playback
+    path: str | None = None  # what a base-URL route was asked for; None: it came through a proxy port
 
 
 class ReplayApp:
@@ -43,7 +47,10 @@ class ReplayApp:
     `on_outcome` is told what became of each request after its answer was sent; of a WebSocket it is told of each call
     when the client's message has come, and of a miss. `interpose` stands between the session's answers and what is
     sent. `on_reset` is given the address of a client whose connection is about to be reset on purpose. `lock` is held
-    while a WebSocket asks a session that is shared with other threads.
+    while a WebSocket asks a session that is shared with other threads. `admission` decides which requests are served.
+
+    A request whose first line has a path came by a base-URL route. One that has a whole URL there came through a proxy
+    port: it is not checked, and its answer is sent with the links that were recorded.
     """
 
     def __init__(
@@ -54,6 +61,7 @@ class ReplayApp:
         interpose: Interpose | None = None,
         on_reset: Callable[[tuple[str, int]], None] | None = None,
         lock: AbstractContextManager[Any] | None = None,
+        admission: Admission | None = None,
     ) -> None:
         self._session = session
         self._pace = pace
@@ -61,6 +69,7 @@ class ReplayApp:
         self._interpose = interpose
         self._on_reset = on_reset
         self._lock = lock
+        self._admission = admission or Admission()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -70,15 +79,16 @@ class ReplayApp:
             body = await _body(receive)
             if body is None:
                 return  # the client went away before it had sent everything
-            request = _request(scope["method"], _target(scope), headers_of(scope["headers"]), body)
-            if scope.get(TRANSPORT) is not None and opens_socket(request.headers):
-                opened = self._session.open_socket(request)
+            target, headers = _target(scope), headers_of(scope["headers"])
+            if scope.get(TRANSPORT) is not None and opens_socket(headers):
+                request, path = _request(scope["method"], target, headers, body)
+                opened = self._refused(request, path) or self._session.open_socket(request)
                 if isinstance(opened, SocketPlay):
                     await self._play_socket(scope, request, opened)
                     return
-                decided = Decided(request, opened, playback(opened, self._pace))
+                decided = opened if isinstance(opened, Decided) else self._shown(request, opened, path)
             else:
-                decided = self._decided(request)
+                decided = self.decide(scope["method"], target, headers, body)
         await self._send(Sending(scope, receive, send, self._resetting(scope)), decided)
 
     # -- what needs no waiting, for a door that calls without a task --------------------------------------------------
@@ -90,16 +100,30 @@ class ReplayApp:
 
     def decide(self, method: str, target: str, headers: Headers, body: bytes) -> Decided:
         """What becomes of a request that opens no WebSocket."""
-        return self._decided(_request(method, target, headers, body))
+        request, path = _request(method, target, headers, body)
+        return self._refused(request, path) or self._decided(request, path)
 
     def tell(self, decided: Decided) -> None:
         """It was sent."""
         if self._on_outcome is not None:
             self._on_outcome(decided.outcome)
 
-    def _decided(self, request: LiveRequest) -> Decided:
-        outcome = self._session.answer(request)
-        return Decided(request, outcome, playback(outcome, self._pace))
+    def _decided(self, request: LiveRequest, path: str | None) -> Decided:
+        return self._shown(request, self._session.answer(request), path)
+
+    def _shown(self, request: LiveRequest, outcome: Outcome, path: str | None) -> Decided:
+        shown = playback(outcome, self._pace)
+        if path is not None and isinstance(outcome, Answer | Injected):
+            shown = _on_route(shown, request, path, outcome.exchange)
+        return Decided(request, outcome, shown, path)
+
+    def _refused(self, request: LiveRequest, path: str | None) -> Decided | None:
+        """A request that is not served, or None."""
+        refusal = self._admission.refusal(request.headers) if path is not None else None
+        if refusal is None:
+            return None
+        stray = self._session.refused(f"{request.method} {request.url}", refusal)
+        return Decided(request, stray, refused(403, f"wiretape replay refuses this request: {refusal}"), path)
 
     # -- what does ----------------------------------------------------------------------------------------------------
 
@@ -108,7 +132,8 @@ class ReplayApp:
         try:
             if self._interpose is not None:
                 outcome = await sending.held(self._interpose(decided.request, outcome), shown)
-                shown = shown if outcome is decided.outcome else playback(outcome, self._pace)
+                if outcome is not decided.outcome:
+                    shown = self._shown(decided.request, outcome, decided.path).shown
             await sending.play(shown)
         except ClientGone:
             sending.close()
@@ -163,10 +188,20 @@ def _is_own(authority: str, address: tuple[str, int | None] | None) -> bool:
     return address is not None and port == str(address[1]) and is_loopback(host)
 
 
-def _request(method: str, target: str, headers: Headers, body: bytes) -> LiveRequest:
+def _request(method: str, target: str, headers: Headers, body: bytes) -> tuple[LiveRequest, str | None]:
+    """A request, and the path that a base-URL route was asked for; None if it came through a proxy port."""
+    if _URL.match(target):
+        return LiveRequest(method, target, headers, body), None
     # A path that names no host may be meant for any recorded one.
-    url = target if _URL.match(target) else route_url(target) or target
-    return LiveRequest(method, url, headers, body)
+    return LiveRequest(method, route_url(target) or target, headers, body), target
+
+
+def _on_route(shown: Playback, request: LiveRequest, path: str, recorded: Exchange) -> Playback:
+    """An answer whose links lead back here: a client that follows one must not leave the tape."""
+    if recorded.response is None or LINK_HEADERS.isdisjoint(recorded.response.headers):
+        return shown
+    route = Route(f"http://{request.headers.get('host', 'localhost')}", path, recorded.request.url)
+    return replace(shown, headers=route.close(shown.headers))
 
 
 def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> Headers:

@@ -13,16 +13,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from wiretape.adapters.presets import ConfigFile
 from wiretape.adapters.programs import Program, find_program
-from wiretape.adapters.routes import base_url_problem, same_provider, user_base_urls
+from wiretape.adapters.routes import (
+    base_url_host,
+    parse_base_url,
+    same_provider,
+    unroutable_base_urls,
+    user_base_urls,
+)
 
 _STRING = r'"(?:\\.|[^"\\])*"'
-_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(_STRING + r"|,(\s*[}\]])")
-_ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.ASCII)
+_ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=(.*)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class Surroundings:
     def hosts(self) -> tuple[str, ...]:
         """Hosts to record besides the known providers."""
         urls = [*(found.url for found in self.found), *(self.environ[name] for name in self.from_files)]
-        return (*self.program.preset.hosts, *(host for url in urls if (host := urlsplit(url).hostname)))
+        return (*self.program.preset.hosts, *(host for url in urls if (host := base_url_host(url))))
 
     def without_those_of_files(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Variables for a recording: those that the program may read from a file of its own are left to that file.
@@ -85,7 +90,8 @@ def _env_files(
     values: dict[str, str] = {}
     origins: dict[str, Path] = {}
     for path in _env_paths(program, argv, environ, cwd):
-        for name, value in user_base_urls(_env_file(path)).items():
+        found = _env_file(path)
+        for name, value in {**user_base_urls(found), **unroutable_base_urls(found)}.items():
             if name not in environ and name not in values:
                 values[name], origins[name] = value, path
     return values, origins
@@ -114,7 +120,7 @@ def _env_file(path: Path) -> dict[str, str]:
     for line in text.splitlines():
         match = _ENV_LINE.fullmatch(line)
         if match is not None:
-            values[match[1]] = _unquoted(match[2])
+            values[match[1]] = _unquoted(match[2].strip())
     return values
 
 
@@ -137,8 +143,10 @@ def _base_urls(config: ConfigFile, files: Sequence[Path], problems: list[str]) -
             continue
         for pattern in config.keys:
             for key, value in _at(document, tuple(pattern.split("."))):
-                if base_url_problem(value) is None:
+                if parse_base_url(value) is not None:
                     found[key] = Found(key, value, path)
+                elif value.strip():
+                    problems.append(f"{path}: {'.'.join(key)} is not an http:// or https:// URL with a host")
     yield from found.values()
 
 

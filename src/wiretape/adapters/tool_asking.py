@@ -94,7 +94,8 @@ class Outside:
     def _say(self, name: str, why: str) -> None:
         if why not in self._said:
             self._said.add(why)
-            print(f"wiretape: a call of the tool {name} was not recorded: {why}", file=sys.stderr)
+            with suppress(OSError, ValueError):  # a program whose stderr is closed goes on
+                print(f"wiretape: a call of the tool {name} was not recorded: {why}", file=sys.stderr)
 
     def _send(self, method: str, path: str, data: bytes) -> tuple[int, bytes]:
         try:

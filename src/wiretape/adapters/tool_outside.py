@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -37,7 +38,8 @@ def _parsed(value: str) -> Outside | None:
         return Outside(way == "replay", *place)
     if way.startswith("replay"):
         raise MissError(f"{VARIABLE} leads nowhere: {value}\n  without it tools run; in a replay they do not")
-    print(f"wiretape: {VARIABLE} leads nowhere: {value}", file=sys.stderr)
+    with suppress(OSError, ValueError):  # a program whose stderr is closed goes on
+        print(f"wiretape: {VARIABLE} leads nowhere: {value}", file=sys.stderr)
     return None
 
 

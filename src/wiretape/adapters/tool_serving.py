@@ -24,8 +24,8 @@ class ToolApp(ReplayApp):
     ) -> None:
         super().__init__(session, pace, interpose=_beside_tools(interpose), **named)
 
-    def _decided(self, request: LiveRequest) -> Decided:
-        return self._tool(request) if is_tool_path(request.url) else super()._decided(request)
+    def _decided(self, request: LiveRequest, path: str | None) -> Decided:
+        return self._tool(request) if is_tool_path(request.url) else super()._decided(request, path)
 
     def _tool(self, request: LiveRequest) -> Decided:
         stray = Stray(0, f"{request.method} {request.url}")

@@ -23,7 +23,10 @@ class ToolTape(reader.Tape):
         return stub(self, name, **options)
 
 
-def read_tape(path: str | Path) -> ToolTape:
-    """Read a tape, `.zst` too. Raises TapeError; UsageError where `path` names none."""
-    tape = reader.read_tape(arguments.place(path, "wiretape.read_tape({})"))
+def read_tape(path: str | Path, partial: bool = False) -> ToolTape:
+    """Read a tape, `.zst` too. Raises TapeError; UsageError if `path` names none.
+
+    `partial`: read the rest of a damaged tape, and list the damage in `Tape.damage`, instead of raising TapeDamaged.
+    """
+    tape = reader.read_tape(arguments.place(path, "wiretape.read_tape({})"), partial)
     return ToolTape(**{field.name: getattr(tape, field.name) for field in fields(tape)})

@@ -10,13 +10,13 @@ import hashlib
 import os
 import ssl
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from wiretape.errors import UsageError
+from wiretape.tape.atomic import PRIVATE, lock, private, rewrite
 
 # Variables that replace the trusted set, in the order in which a user's own value is looked for.
 REPLACING = (
@@ -50,6 +50,7 @@ def state_directory(environ: Mapping[str, str]) -> Path:
     directory = base / "wiretape"
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(directory)
         if not os.access(directory, os.W_OK):
             raise PermissionError(13, "Permission denied")
     except OSError as error:
@@ -60,12 +61,18 @@ def state_directory(environ: Mapping[str, str]) -> Path:
     return directory
 
 
+def make_private(path: Path) -> None:
+    """Take a file or directory of this user from all others, whoever made it."""
+    if sys.platform != "win32" and path.stat().st_uid == os.geteuid() and path.stat().st_mode & 0o077:
+        path.chmod(path.stat().st_mode & 0o700)
+
+
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Hold the directory's lock: makers of a CA must not race, or each would trust another's certificate."""
-    with open(directory / "lock", "a+b") as handle:
+    with open(directory / "lock", "a+b", opener=private) as handle:
         deadline = time.monotonic() + _LOCK_PATIENCE_S
-        while not _try_lock(handle.fileno()):
+        while not lock(handle.fileno()):
             if time.monotonic() > deadline:
                 raise UsageError(f"another wiretape has held {directory / 'lock'} for {_LOCK_PATIENCE_S:.0f} s")
             time.sleep(0.02)
@@ -75,10 +82,13 @@ def locked(directory: Path) -> Iterator[None]:
 def trust_variables(environ: Mapping[str, str], ca: Path, directory: Path) -> dict[str, str]:
     """Every variable that makes a client trust `ca`, beside what it trusted before. Bundles go to `directory`."""
     ours = ca.read_bytes()
-    variables = {}
+    variables, own = {}, environ.get("SSL_CERT_FILE")
+    bundles: dict[str | None, str] = {}  # by the file that a variable names: most of them name none
     for name in REPLACING:
-        before = _contents([environ.get(name)]) or _contents([environ.get("SSL_CERT_FILE")]) or default_bundle()
-        variables[name] = str(_bundle([before, ours], directory))
+        named = environ.get(name)
+        if named not in bundles:
+            bundles[named] = str(_bundle([_contents([named]) or _contents([own]) or default_bundle(), ours], directory))
+        variables[name] = bundles[named]
     for name in ADDING:
         variables[name] = str(_bundle([_contents([environ.get(name)]), ours], directory))
     variables[PHP_SETTINGS] = _php_settings(environ, variables["SSL_CERT_FILE"], directory)
@@ -121,17 +131,27 @@ def _contents(paths: Iterable[str | None]) -> bytes:
     return b""
 
 
+def trust_files(environ: Mapping[str, str]) -> list[str | None]:
+    """Every file from which clients of this user may take the certificates that they trust."""
+    paths = ssl.get_default_verify_paths()
+    named = [environ.get(name) for name in (*REPLACING, *ADDING)]
+    return [*named, paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES, _certifis()]
+
+
 def default_bundle() -> bytes:
     """What clients trust when no variable is set: the system's certificates and certifi's, which Python clients use."""
     paths = ssl.get_default_verify_paths()
-    parts = [_contents([paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES])]
+    return b"\n".join(
+        _contents(files) for files in ([paths.cafile, paths.openssl_cafile, *_SYSTEM_BUNDLES], [_certifis()])
+    )
+
+
+def _certifis() -> str | None:
     try:
         import certifi
     except ImportError:
-        pass
-    else:
-        parts.append(_contents([certifi.where()]))
-    return b"\n".join(parts)
+        return None
+    return certifi.where()
 
 
 def _bundle(parts: Iterable[bytes], directory: Path) -> Path:
@@ -144,34 +164,7 @@ def keep(data: bytes, directory: Path, name: str, ending: str) -> Path:
     path = directory / f"{name}-{hashlib.sha256(data).hexdigest()[:16]}{ending}"
     if not path.exists():
         try:
-            _write_whole(path, data)
+            rewrite(path, [data], PRIVATE)
         except OSError as error:
             raise UsageError(f"cannot write the certificates {path}: {error.strerror or error}") from error
     return path
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(name, path)
-    except OSError:
-        os.unlink(name)
-        raise
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from wiretape.adapters.routes import DEFAULT_BASE_URLS, same_provider, user_base_urls
+from wiretape.adapters.routes import DEFAULT_BASE_URLS, same_provider, unroutable_base_urls, user_base_urls
 
 
 def unset_routes(environ: Mapping[str, str]) -> dict[str, str]:
     """Hosts that programs are led to by a provider's default, each with the first variable that leads there."""
-    own = user_base_urls(environ)
+    own = {**user_base_urls(environ), **unroutable_base_urls(environ)}
     led: dict[str, str] = {}
     for name, url in DEFAULT_BASE_URLS.items():
         if not any(other in own for other in same_provider(name)):

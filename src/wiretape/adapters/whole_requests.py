@@ -14,7 +14,7 @@ from typing import Final
 from wiretape.model.http import Headers
 
 _FIRST_LINE: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) (/[!-\"$-~]*) HTTP/1\.1")
-_HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\t\x20-\x7e]*)")
+_HEADER: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*+([\t\x20-\x7e]*)")
 _OF_THE_PARSER: Final = frozenset({"expect", "transfer-encoding", "upgrade", "http2-settings"})
 _WITHOUT_BODY: Final = frozenset({"CONNECT", "HEAD"})  # in their answers
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from wiretape.tape.codings import most_decoded
+
 TEXT: Final = 1
 BINARY: Final = 2
 CLOSE: Final = 8
@@ -94,7 +96,10 @@ class FrameReader:
         if self._compressed:
             if self._inflater is None:
                 raise ValueError("a compressed message where no compression was agreed on")
-            data = self._inflater.decompress(data + _TAIL)
+            limit = most_decoded(len(data))
+            data = self._inflater.decompress(data + _TAIL, limit)
+            if self._inflater.unconsumed_tail:
+                raise ValueError(f"a compressed message that decodes to more than {limit:,} bytes")
         opcode, self._opcode = self._opcode, 0
         return WsEvent("message", data.decode("utf-8", "replace") if opcode == TEXT else data)
 

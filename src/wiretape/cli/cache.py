@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from wiretape.cli.damaged import partial_option
 from wiretape.errors import UsageError
 
 
@@ -11,6 +12,7 @@ from wiretape.errors import UsageError
 @click.argument("tape", metavar="TAPE")
 @click.option("--call", "number", type=click.IntRange(1), metavar="N", help="Show call N with both texts at the break.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@partial_option
 def command(tape: str, number: int | None, as_json: bool) -> None:
     """Say for each call of TAPE what the prompt cache served, and why not more.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wiretape.cli.damaged import partial_option
 from wiretape.errors import TapeError, UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ TOLERANCE = 0.1
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML, too.")
 @click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="Append a Markdown summary, too.")
+@partial_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -208,14 +210,15 @@ def _lint_rules() -> list[Any]:
 
 
 def _write(report: CheckReport, as_json: bool, junit: Path | None, markdown: Path | None) -> None:
+    from wiretape.tape.atomic import PRIVATE, private, rewrite
     from wiretape.views.check_files import check_junit, check_markdown
 
     if junit is not None:
         junit.parent.mkdir(parents=True, exist_ok=True)
-        junit.write_text(check_junit(report), encoding="utf-8", newline="\n")
+        rewrite(junit, [check_junit(report).encode()], PRIVATE)
     if markdown is not None and str(markdown) != "-":
         markdown.parent.mkdir(parents=True, exist_ok=True)
-        with markdown.open("a", encoding="utf-8", newline="\n") as file:
+        with open(markdown, "a", encoding="utf-8", newline="\n", opener=private) as file:
             file.write(check_markdown(report))
     if as_json:
         from wiretape.cli.tapes import print_json

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import partial_option, read_whole
 from wiretape.cli.editing import OUT_IS_OUTPUT, milliseconds, numbers, refuse_existing, warn
 from wiretape.errors import UsageError
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--from", "since", metavar="TIME", help="Exchanges that started at this time or later, such as 1m30s.")
 @click.option("--to", "until", metavar="TIME", help="Exchanges that started before this time.")
 @click.option("--force", is_flag=True, help="Replace the file at --output.")
+@partial_option
 def command(
     tape: Path,
     out: Path,
@@ -41,7 +43,6 @@ def command(
     """
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.tape.edit import cut_tape
-    from wiretape.tape.reader import read_tape
 
     if not (exchanges or calls or since or until):
         raise UsageError("say what to keep: --exchanges 1-5,8, --calls 1-3, --from 1m or --to 2m30s")
@@ -50,7 +51,7 @@ def command(
     named = numbers(exchanges, "--exchanges") if exchanges else None
     wanted = numbers(calls, "--calls") if calls else None
     refuse_existing(out, force)
-    whole = read_tape(tape)
+    whole = read_whole(tape)
     if named is not None:
         _check(named, (e.number for e in whole.exchanges), "exchange", tape)
     if wanted is not None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.output import typed, warn
 from wiretape.errors import MissError
 from wiretape.views.printable import one_line
 
@@ -68,19 +69,19 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     options = replay.Options((Path(tape),), tier=asked.tier, let_through=asked.let_through)
     replay.check(options)
     session = replay.session_of(options, asked.argv)
-    session.program = replay.typed(asked.argv)
+    session.program = typed(asked.argv)
     debugger = _debugger(
         f"{Path(asked.argv[0]).name} against {from_here(tape)}", "replay", link(tape, session.tapes[0]).run
     )
     opened, why_closed = replay.authority_of(None)
-    live_tape = LiveTape(Path(tape), load_settings(Path.cwd()).redact, _trouble)
+    live_tape = LiveTape(Path(tape), load_settings(Path.cwd()).redact, warn)
     with Desk(debugger) as desk, closing(live_tape):
         desk.live.kept_in = str(live_tape.path)
         replaying = Replaying(
             session,
             authority=opened,
             why_closed=why_closed,
-            trouble=_trouble,
+            trouble=warn,
             let_through=asked.let_through,
             interpose=ReplayHolding(desk, session, live_tape),
         )
@@ -94,10 +95,6 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     return code or (MissError.exit_code if report.missed or replay.unplayed(report) else 0)
 
 
-def _trouble(text: str) -> None:
-    click.echo(f"wiretape: {text}", err=True)
-
-
 def debug_recorded(asked: Asked) -> int:
     """The program is recorded. Exit code: as `wiretape record` has it."""
     from functools import partial
@@ -108,6 +105,7 @@ def debug_recorded(asked: Asked) -> int:
     from wiretape.adapters.live_desk import Desk
     from wiretape.adapters.mitm_holding import HoldingAddon
     from wiretape.cli.debugging import from_here
+    from wiretape.cli.output import output
     from wiretape.cli.record_report import LiveReport
 
     assert asked.output is not None
@@ -135,7 +133,7 @@ def debug_recorded(asked: Asked) -> int:
             return _at_work(desk, asked, argv, variables)
 
     with Desk(debugger) as desk:
-        return record.record(options, asked.argv, report, run, partial(HoldingAddon, desk=desk))
+        return record.record(options, asked.argv, report, run, partial(HoldingAddon, desk=desk, output=output()))
 
 
 def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
@@ -213,7 +211,7 @@ def _telling(desk: Desk, asked: Asked) -> Iterator[None]:
                         lines.append(f"call {one.number} ({one.agent}) is held now")
                     told.add(key)
             for line in lines:
-                click.echo(f"wiretape: {one_line(line)}", err=True)
+                warn(one_line(line))
 
     teller = threading.Thread(target=tell, name="wiretape-teller", daemon=True)
     teller.start()

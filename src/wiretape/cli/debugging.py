@@ -26,7 +26,7 @@ def open_debugger(path: str) -> Debugger:
     """A debugger at the start of a tape. Raises TapeError."""
     from wiretape.cli.tapes import open_tape
 
-    return debugger_of(open_tape(path))
+    return debugger_of(open_tape(path, show=True))
 
 
 def debugger_of(opened: Opened) -> Debugger:
@@ -147,7 +147,7 @@ _STILL_OPEN = ("tool-call-without-result",)  # findings about what has not come 
 def _other_tape(path: str) -> Run:
     from wiretape.cli.tapes import link, read
 
-    opened = link(path, read(path))
+    opened = link(path, read(path, show=True))
     for warning in opened.tape.warnings:
         print(f"wiretape: warning: {warning}", file=sys.stderr)
     return opened.run
@@ -164,10 +164,11 @@ class _Keeper:
 
 
 def _document(note: Note) -> NoteDocument:
+    from wiretape.cli.output import output
     from wiretape.tape.notes import NoteDocument
 
     assert note.stop.call is not None
-    return NoteDocument(call=note.stop.call, phase=note.stop.phase, tool=note.stop.tool, text=note.text)
+    return NoteDocument(call=note.stop.call, phase=note.stop.phase, tool=note.stop.tool, text=output().text(note.text))
 
 
 def _note(document: NoteDocument) -> Note:

@@ -85,8 +85,10 @@ class Demo:
         self._say("  pip install '.[proxy]'")
         self._say("What follows uses a recording of the same agent that comes with wiretape.")
         self._title("2  no models", "There is no model, no key and no network in what follows.")
+        from wiretape.tape.atomic import rewrite
+
         self.tape.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(_packaged_capture(), self.tape)
+        rewrite(self.tape, [_packaged_capture().read_bytes()])
         return dict(os.environ), None
 
     def _replay(self, environment: Mapping[str, str]) -> str:

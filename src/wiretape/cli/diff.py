@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from wiretape.cli.damaged import partial_option
+
 DIFFERENT = 1
 
 
@@ -15,6 +17,7 @@ DIFFERENT = 1
 @click.option("--all", "everything", is_flag=True, help="Show every difference, and what changes from run to run.")
 @click.option("--mask", multiple=True, metavar="RE", help="What this regular expression matches does not count.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@partial_option
 @click.pass_context
 def command(ctx: click.Context, a: str, b: str, everything: bool, mask: tuple[str, ...], as_json: bool) -> None:
     """Compare the runs on two tapes, A and B.

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.output import output, typed
+
 if TYPE_CHECKING:
     from wiretape.views.doctor_view import DoctorReport
 
@@ -16,9 +18,10 @@ BROKEN = 1
 
 @click.command("doctor", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("--remove-ca", is_flag=True, help="Remove the recorder's private certificate authority.")
 @click.argument("words", metavar="[TAPE | CMD...]", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
-def command(ctx: click.Context, words: tuple[str, ...], as_json: bool) -> None:
+def command(ctx: click.Context, words: tuple[str, ...], as_json: bool, remove_ca: bool) -> None:
     """Check what recording and replay need here.
 
     With CMD, say what would be set for that program and why. With a TAPE, explain why it holds no model call, or fewer
@@ -26,7 +29,13 @@ def command(ctx: click.Context, words: tuple[str, ...], as_json: bool) -> None:
 
     Exit code 1: something is broken.
     """
-    report = _tape(words[0]) if len(words) == 1 and _is_tape(words[0]) else _machine(words)
+    if remove_ca:
+        from wiretape.adapters.checks import removed_authority
+
+        for line in removed_authority(os.environ):
+            click.echo(line)
+        return
+    report = _printable(_tape(words[0]) if len(words) == 1 and _is_tape(words[0]) else _machine(words))
     if as_json:
         from wiretape.cli.tapes import print_json
 
@@ -39,6 +48,18 @@ def command(ctx: click.Context, words: tuple[str, ...], as_json: bool) -> None:
     ctx.exit(BROKEN if report.broken else 0)
 
 
+def _printable(report: DoctorReport) -> DoctorReport:
+    """The report without the secrets of the environment, such as a password in a base URL."""
+    text = output().text
+    checks = (
+        check.model_copy(update={"said": text(check.said), "next": check.next and text(check.next)})
+        for check in report.checks
+    )
+    sets = (one.model_copy(update={"value": str(output().argument(one.name, one.value))}) for one in report.sets)
+    notes = tuple(text(note) for note in report.notes)
+    return report.model_copy(update={"checks": tuple(checks), "sets": tuple(sets), "notes": notes})
+
+
 def _is_tape(word: str) -> bool:
     return word.endswith((".tape", ".tape.zst"))
 
@@ -48,7 +69,7 @@ def _tape(path: str) -> DoctorReport:
     from wiretape.cli.tapes import link, read
     from wiretape.views.doctor_view import DoctorReport
 
-    opened = link(path, read(path))
+    opened = link(path, read(path, show=True))
     return DoctorReport(checks=tuple(tape_checks(path, opened.tape, opened.run)))
 
 
@@ -64,4 +85,4 @@ def _machine(argv: tuple[str, ...]) -> DoctorReport:
     checks += program_checks(argv, os.environ, Path.cwd())
     settings, notes = would_set(argv, os.environ, Path.cwd())
     sets = tuple(WouldSet(name=one.name, value=one.value, why=one.why) for one in settings)
-    return DoctorReport(checks=tuple(checks), program=" ".join(argv), sets=sets, notes=notes)
+    return DoctorReport(checks=tuple(checks), program=typed(argv), sets=sets, notes=notes)

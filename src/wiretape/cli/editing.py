@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 OUT_IS_OUTPUT = {"token_normalize_func": lambda name: "output" if name == "out" else name}
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_TIME = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(ms|s|m|h)")
 
 
 def numbers(text: str, option: str) -> set[int]:

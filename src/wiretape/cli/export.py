@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import partial_option
 from wiretape.cli.editing import OUT_IS_OUTPUT
 from wiretape.errors import TapeUnwritable
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 )
 @click.option("-o", "--output", "out", required=True, metavar="FILE", help="The file to write; - is standard output.")
 @click.option("--force", is_flag=True, help="Replace the file at --output.")
+@partial_option
 def command(tape: str, out: str, force: bool) -> None:
     """Write a tape for other tools.
 
@@ -52,13 +53,9 @@ def command(tape: str, out: str, force: bool) -> None:
 
 def _write(out: Path, pieces: Iterable[bytes]) -> None:
     """All or nothing."""
-    fresh = out.with_name(f".{out.name}.{os.getpid()}.new")
+    from wiretape.tape.atomic import rewrite
+
     try:
-        with fresh.open("wb") as file:
-            for piece in pieces:
-                file.write(piece)
-        os.replace(fresh, out)
+        rewrite(out, pieces)
     except OSError as error:
         raise TapeUnwritable(f"{out}: cannot be written: {error.strerror or error}") from None
-    finally:
-        fresh.unlink(missing_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wiretape.cli.damaged import partial_option
 from wiretape.cli.fork_changes import Wish, change_of
+from wiretape.cli.output import typed, warn
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import TapeUnwritable, UsageError
 
@@ -64,6 +65,7 @@ class Onto:
     "--tools", "tool_file", metavar="FILE.py", help="Run this file's functions for what the tape cannot answer."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@partial_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -160,7 +162,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
     """Make a fork with the rerun's scheduler, and say on stderr how it goes. Raises WiretapeError."""
     from wiretape.adapters.forking import run_fork
     from wiretape.adapters.rerunning import Target
-    from wiretape.adapters.routes import base_url_problem
+    from wiretape.adapters.routes import base_url_problem, without_user
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.rerun import tool_hook
     from wiretape.replay.forking import Fork
@@ -169,7 +171,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
     from wiretape.views.terminal import make_console
 
     if onto.base_url is not None and (problem := base_url_problem(onto.base_url)):
-        raise UsageError(f"--base-url {onto.base_url} {problem}")
+        raise UsageError(f"--base-url {without_user(onto.base_url)} {problem}")
     settings = load_settings(Path.cwd())
     change, what = change_of(opened, call, wish)
     fork = Fork(opened.tape.exchanges, change, tools=_asking(tool_hook(onto.tools)), mask=settings.mask)
@@ -186,7 +188,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
         note,
         redact=settings.redact,
         on_row=lambda row: console.print(fork_line(rerun_call(row), console.width), soft_wrap=True),
-        on_trouble=lambda text: click.echo(f"wiretape: {text}", err=True),
+        on_trouble=warn,
     )
     where = onto.base_url or "the recorded endpoint"
     return Forked(opened.name, out, what, fork, f"{where}, model {onto.model}" if onto.model else where)
@@ -259,9 +261,8 @@ def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, 
             "leave out CMD, and wiretape goes on over HTTP"
         )
     if not fork.entries:
-        raise UsageError(f"a fork at call {call} shares nothing with its tape: wiretape record -- {shlex.join(argv)}")
+        raise UsageError(f"a fork at call {call} shares nothing with its tape: wiretape record -- {typed(argv)}")
     note = f"fork of {Path(opened.name).name} at call {call}: {what}"
-    out.unlink(missing_ok=True)
     write_fork(opened.tape, fork, out, note, load_settings(Path.cwd()).redact)
     options = Options(
         tape=out,

@@ -25,6 +25,7 @@ class Unreadable:
 
     name: str
     problem: str
+    steps: str = ""  # how to mend it: lines of their own
 
 
 def gathered(words: Sequence[str]) -> list[str]:
@@ -50,7 +51,14 @@ def opened(name: str) -> Opened | Unreadable:
     try:
         return link(name, read(name))
     except (WiretapeError, OSError) as error:
-        return Unreadable(name, str(error).removeprefix(f"{name}: "))
+        return Unreadable(name, problem_of(name, error), str(error).partition("\n")[2])
+
+
+def problem_of(name: str, error: Exception) -> str:
+    """What is wrong with a tape, without its name and without the steps that mend it."""
+    first = str(error).partition("\n")[0].removeprefix(f"{name}: ")
+    place = first.removeprefix(f"{name}:")
+    return first if place == first else f"line {place}"
 
 
 def one_by_one(names: Sequence[str], use: Callable[[str], T]) -> Iterator[T]:
@@ -84,6 +92,8 @@ def say_warnings(opened: Opened) -> None:
 
 
 def say_unreadable(tape: Unreadable) -> None:
-    from wiretape.views.printable import one_line
+    from wiretape.views.printable import one_line, visible
 
     print(f"wiretape: {one_line(f'{tape.name}: {tape.problem}')}", file=sys.stderr)
+    if tape.steps:
+        print(visible(tape.steps), file=sys.stderr)

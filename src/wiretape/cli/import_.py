@@ -27,11 +27,23 @@ FORMATS = ("auto", "vcr", "go-vcr", "ruby-vcr", "har", "mitm", "jsonl", "body")
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="auto", help="What the files are, if not clear.")
 @click.option("--note", help="A note for the tape's header.")
+@click.option(
+    "--max-size",
+    metavar="SIZE",
+    help="Allow a file to decode to this size (default: 64m, or 200 times its own size).",
+)
 @click.option("--force", is_flag=True, help="Replace the file at --output.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was taken and refused as JSON.")
 @click.pass_context
 def command(
-    ctx: click.Context, files: tuple[Path, ...], out: Path, form: str, note: str | None, force: bool, as_json: bool
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    out: Path,
+    form: str,
+    note: str | None,
+    max_size: str | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Make a tape of recordings that other tools made.
 
@@ -45,8 +57,10 @@ def command(
     from wiretape.adapters.importing_tape import write_imported
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.cli.editing import refuse_existing
+    from wiretape.tape.codings import raise_limit
 
     refuse_existing(out, force)
+    raise_limit(max_size)
     paths = list(_files(files))
     taken: list[Taken] = []
     refused: list[Refused] = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import partial_option
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ UNREADABLE = 2
 @click.option("--explain", metavar="RULE", help="Say what a rule looks for, and why.")
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@partial_option
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from wiretape.views.list_view import TapeEntry
 
 SUFFIXES = (".tape", ".tape.zst")
+UNREADABLE = 2
 NEVER_INSIDE = {"node_modules", "__pycache__"}
 
 
 @click.command("ls")
 @click.argument("directory", metavar="[DIR]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(directory: str | None, as_json: bool) -> None:
+@click.pass_context
+def command(ctx: click.Context, directory: str | None, as_json: bool) -> None:
     """List the tapes under DIR (default: captures, or the current directory where there is none).
 
-    A tape that cannot be read is listed with what is wrong with it.
+    A tape that cannot be read is listed with what is wrong with it, and the exit code is 2; it is 1 if a tape is
+    damaged and can be read in part.
     """
     start = Path(directory) if directory is not None else default_directory()
     if not start.exists():
@@ -34,14 +37,14 @@ def command(directory: str | None, as_json: bool) -> None:
         from wiretape.cli.tapes import print_json
 
         print_json([one.model_dump(mode="json") for one in entries])
-        return
-    if not entries:
+    elif not entries:
         click.echo(f"no tapes under {start}; to make one: wiretape record -o captures/NAME.tape -- CMD", err=True)
-        return
-    from wiretape.views.list_view import list_view
-    from wiretape.views.terminal import make_console
+    else:
+        from wiretape.views.list_view import list_view
+        from wiretape.views.terminal import make_console
 
-    make_console().print(list_view(entries), crop=False)
+        make_console().print(list_view(entries), crop=False)
+    ctx.exit(UNREADABLE if any(one.problem for one in entries) else 0)
 
 
 def default_directory() -> Path:
@@ -59,15 +62,16 @@ def tapes_under(start: Path) -> Iterator[Path]:
 
 def entry(path: Path) -> TapeEntry:
     """What one tape holds, or what is wrong with it."""
+    from wiretape.cli.gathering import problem_of
     from wiretape.cli.tapes import link, read
     from wiretape.views.list_view import TapeEntry
 
     name, size = str(path), 0
     try:
         size = path.stat().st_size
-        opened = link(name, read(name))
+        opened = link(name, read(name, show=True))
     except (WiretapeError, OSError) as error:
-        return TapeEntry(path=name, bytes=size, problem=str(error).removeprefix(f"{name}: "))
+        return TapeEntry(path=name, bytes=size, problem=problem_of(name, error))
     header, run = opened.tape.header, opened.run
     return TapeEntry(
         path=name,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import keyword
 import os
 import sys
@@ -15,6 +16,9 @@ from collections.abc import Sequence
 import click
 
 from wiretape import __version__
+from wiretape.adapters.open_files import raise_limit
+from wiretape.cli.damaged import code_of
+from wiretape.cli.streams import open_streams
 from wiretape.errors import WiretapeError
 
 # name -> one line for the overview; the module wiretape.cli.NAME defines `command` (NAME_ where Python needs the word).
@@ -36,10 +40,11 @@ COMMANDS: dict[str, str] = {
     "demo": "Record, replay and explain a small agent, from start to end.",
     "cut": "Write part of a tape as a new tape.",
     "merge": "Write several tapes as one.",
+    "merge-driver": "Merge tapes of two git branches (git runs this).",
     "redact": "Remove secrets from a tape that is already written.",
     "import": "Make a tape of recordings that other tools made.",
     "export": "Write a tape as HAR.",
-    "doctor": "Check what recording and replay need, and explain an empty tape.",
+    "doctor": "Check what recording and replay need; explain an empty tape.",
     "schema": "Print the JSON Schema of a tape's documents.",
 }
 
@@ -77,12 +82,14 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         try:
-            result: object = super().invoke(ctx)
+            result = code_of(ctx, super().invoke(ctx))
             sys.stdout.flush()  # here, where a closed pipe is still ours to handle
         except OSError as error:
             if _is_closed_pipe(error):
                 raise PipeClosed from error  # click would exit with 1, as if the command had failed
             raise
+        except click.exceptions.Exit as error:
+            raise click.exceptions.Exit(code_of(ctx, error.exit_code)) from None
         return result
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -92,7 +99,7 @@ class LazyGroup(click.Group):
 
 def module_of(name: str) -> str:
     """The module of a command: its name, and a `_` after a word that is Python's."""
-    return f"{name}_" if keyword.iskeyword(name) else name
+    return f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
 
 
 def unknown_command(name: str) -> str:
@@ -118,13 +125,18 @@ def app() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; every failure is one clear line on stderr and an exit code, never a traceback."""
+    if sys.platform != "win32":  # its console is not a plain file
+        open_streams()
     _tolerate_narrow_encodings()
+    raise_limit()
     try:
         result = app.main(args=list(argv) if argv is not None else None, prog_name="wiretape", standalone_mode=False)
     except click.exceptions.Abort:
         return EXIT_INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        click.echo(_without_secrets(said.getvalue()), err=True, nl=False)
         return error.exit_code
     except PipeClosed:
         _silence_stdout()
@@ -143,19 +155,26 @@ def _failed(error: Exception) -> int:
     if os.environ.get("WIRETAPE_DEBUG", "0") not in ("", "0"):
         import traceback
 
-        traceback.print_exception(error)
+        click.echo(_without_secrets("".join(traceback.format_exception(error))), err=True, nl=False)
         return error.exit_code if isinstance(error, WiretapeError) else EXIT_INTERNAL
     from wiretape.views.printable import visible
 
     if isinstance(error, WiretapeError):
-        click.echo(f"wiretape: {visible(str(error))}", err=True)
+        click.echo(f"wiretape: {visible(_without_secrets(str(error)))}", err=True)
         return error.exit_code
     if isinstance(error, OSError):
-        click.echo(f"wiretape: {error.filename or 'system'}: {error.strerror or error}", err=True)
+        click.echo(_without_secrets(f"wiretape: {error.filename or 'system'}: {error.strerror or error}"), err=True)
         return 2
-    said = " ".join([f"{type(error).__name__}:", *str(error).split()]).removesuffix(":")
+    said = " ".join([f"{type(error).__name__}:", *_without_secrets(str(error)).split()]).removesuffix(":")
     click.echo(f"wiretape: internal error: {said} (WIRETAPE_DEBUG=1 shows the traceback)", err=True)
     return EXIT_INTERNAL
+
+
+def _without_secrets(text: str) -> str:
+    """What is wrong with a request, an option or a variable may be told with its value."""
+    from wiretape.cli.output import output
+
+    return output().text(text)
 
 
 def _is_closed_pipe(error: OSError) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from wiretape import __version__
+from wiretape.cli.damaged import partial_option, read_whole
 from wiretape.cli.editing import OUT_IS_OUTPUT, refuse_existing, warn
 from wiretape.errors import UsageError
 
@@ -16,19 +17,22 @@ from wiretape.errors import UsageError
 @click.argument("tapes", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="The tape to write.")
 @click.option("--force", is_flag=True, help="Replace the file at --output.")
+@partial_option
 def command(tapes: tuple[Path, ...], out: Path, force: bool) -> None:
     """Write several tapes as one.
 
-    Exchanges stand in the order in which they started by the clock, and are numbered anew from 1.
+    Exchanges are in the order in which they started by the clock, and are numbered anew from 1. An exchange that
+    several tapes have is kept once.
     """
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.tape.edit import merge_tapes
-    from wiretape.tape.reader import read_tape
 
     if len(tapes) < 2:
         raise UsageError("name two tapes or more to merge")
     refuse_existing(out, force)
-    read = [read_tape(path) for path in tapes]
+    read = [read_whole(path) for path in tapes]
     edited = merge_tapes(read, out, f"wiretape {__version__}", redactor_of(load_settings(Path.cwd())))
     warn(edited)
     print(f"wiretape: {edited.exchanges} exchanges of {len(read)} tapes written to {out}", file=sys.stderr)
+    if edited.shared:
+        print(f"wiretape: {edited.shared} exchanges were on several tapes, and are kept once", file=sys.stderr)

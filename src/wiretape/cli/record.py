@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from wiretape.cli.damaged import partial_option
+from wiretape.cli.output import typed
 from wiretape.cli.record_tape import TapeInPlace, check_tape, new_tape
+from wiretape.cli.streams import ignore_stdout
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from wiretape.tape.redact import Redactor
 
 NOTHING_REPLACED = 1  # --force, and nothing was recorded: the old tape is still there
+INCOMPLETE = 4  # something that was to be recorded is not on the tape
 _STDERR = 2
 _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -53,6 +57,8 @@ class Options:
     update: Path | None = None
     tier: str = "masked"
     tag: bool = False
+    allow_hosts: tuple[str, ...] = ()
+    allow_origins: tuple[str, ...] = ()
     redact_tool_arguments: bool = False
 
 
@@ -73,7 +79,7 @@ def _say_misplaced(cmd: Sequence[str]) -> None:
     if at is None:
         return
     width = 1 if "=" in cmd[at] else 2
-    right = shlex.join(["wiretape", "record", *cmd[at : at + width], "--", *cmd[:at], *cmd[at + width :]])
+    right = typed(["wiretape", "record", *cmd[at : at + width], "--", *cmd[:at], *cmd[at + width :]])
     click.echo(
         f"wiretape: notice: {cmd[at]} stands after the command, and is {Path(cmd[0]).name}'s own; "
         f"options of wiretape go before the command:\n  {right}",
@@ -93,6 +99,20 @@ def _say_misplaced(cmd: Sequence[str]) -> None:
 @click.option("--all", "everything", is_flag=True, help="Record every host.")
 @click.option("--upstream", metavar="URL", help="Where requests to the base URL go that name no host.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Listen on this port (default: any free one).")
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    metavar="GLOB",
+    multiple=True,
+    help="Also serve requests with this Host header, as behind a reverse proxy.",
+)
+@click.option(
+    "--allow-origin",
+    "allow_origins",
+    metavar="GLOB",
+    multiple=True,
+    help="Also serve pages of this origin, such as https://app.example.",
+)
 @click.option("--keep-unset", is_flag=True, help="Set no base-URL variable that is not set: the proxy is the only way.")
 @click.option("--note", metavar="TEXT", help="A note in the tape's header.")
 @click.option("--provenance", metavar="TEXT", help="Where the recorded content comes from, in the tape's header.")
@@ -119,6 +139,7 @@ def _say_misplaced(cmd: Sequence[str]) -> None:
 @click.option("--tag", is_flag=True, help="Mark each line that CMD prints with the call answered last: [3] text.")
 @click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD, and what the proxy does.")
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)
+@partial_option
 @click.pass_context
 def command(ctx: click.Context, /, cmd: tuple[str, ...], tape: Path | None, port: int | None, **asked: object) -> None:
     """Run CMD and record what it sends to models.
@@ -127,6 +148,8 @@ def command(ctx: click.Context, /, cmd: tuple[str, ...], tape: Path | None, port
     go with them. Known model providers and this machine are recorded; other hosts pass untouched.
 
     Without CMD the recorder runs until Ctrl-C, and prints the lines that lead another shell to it.
+
+    Exit code: CMD's own, if it is not 0; else 4 if the tape is incomplete (the disk was full, the tape was removed).
     """
     update: Path | None = asked["update"]  # type: ignore[assignment]
     options = Options(tape=tape or update or new_tape(cmd), port=port or 0, **asked)  # type: ignore[arg-type]
@@ -193,7 +216,7 @@ def record(
     recorder = tape.begin(lambda: recorder_of(options, redactor, report))
     try:
         hosts = [*options.hosts, *settings.hosts, *around.hosts]
-        recording = _recording(options, tagging(recorder, tags), report, hosts, addon)
+        recording = recording_of(options, tagging(recorder, tags), report, hosts, addon)
         code = run(recording, around)
     finally:
         with held_signals():
@@ -201,10 +224,10 @@ def record(
             tape.settle(summary)
     with held_signals():
         report.summary(summary, recording.addon.unrouted, recording.addon.through_tls, code, kept=tape.put_back)
-    return code or (NOTHING_REPLACED if tape.put_back else 0)
+    return code or (INCOMPLETE if summary.incomplete else NOTHING_REPLACED if tape.put_back else 0)
 
 
-def _recording(
+def recording_of(
     options: Options,
     recorder: RecordingDoor,
     report: LiveReport,
@@ -224,6 +247,8 @@ def _recording(
         port=options.port,
         verbose=options.verbose,
         keep_unset=options.keep_unset,
+        allow_hosts=options.allow_hosts,
+        allow_origins=options.allow_origins,
         **({} if addon is None else {"addon": addon}),
     )
 
@@ -241,14 +266,13 @@ def run_recorded(
     """Until the program ends, or until Ctrl-C where there is none. `apart`: what it prints goes to stderr."""
     from wiretape.adapters.child import run_child
 
-    with recording:
+    with nullcontext() if argv else _stop_signal() as stop, recording:
         prepared, variables = led_here(recording, argv, around, options)
-        if argv:
+        if stop is None:
             return run_child(prepared, {**os.environ, **variables}, _STDERR if apart else None, tags)
-        with _stop_signal() as stop:
-            report.listening(recording.port)
-            _print_exports(variables)
-            stop.wait()
+        report.listening(recording.port)
+        _print_exports(variables)
+        stop.wait()
     return 0
 
 
@@ -289,12 +313,11 @@ def check_run(options: Options, argv: Sequence[str]) -> None:
     """Everything that can be known to fail fails here, before a tape is touched."""
     from wiretape.adapters.child import find_command
     from wiretape.adapters.mitm import free_port
-    from wiretape.adapters.routes import base_url_problem
+    from wiretape.adapters.routes import base_url_problem, without_user
     from wiretape.adapters.trust import state_directory
 
-    problem = base_url_problem(options.upstream) if options.upstream is not None else None
-    if problem is not None:
-        raise UsageError(f"--upstream {options.upstream} {problem}")
+    if options.upstream is not None and (problem := base_url_problem(options.upstream)):
+        raise UsageError(f"--upstream {without_user(options.upstream)} {problem}")
     if options.append and options.force:
         raise UsageError("--append goes on with a tape and --force replaces it: give one of them")
     if argv:
@@ -317,10 +340,12 @@ def recorder_of(options: Options, redactor: Redactor, report: LiveReport) -> Rec
         on_trouble=report.trouble,
         on_message=report.message,
         append=options.append,
+        replace=options.force or options.update is not None,
     )
 
 
 def _print_exports(variables: Mapping[str, str]) -> None:
+    ignore_stdout()
     for name, value in variables.items():
         click.echo(f"export {name}={shlex.quote(value)}")
     sys.stdout.flush()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import threading
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from wiretape.cli.output import output, typed
 from wiretape.views.call_line import call_line
 from wiretape.views.printable import one_line
 from wiretape.views.terminal import make_console
@@ -133,15 +133,20 @@ class LiveReport:
         kept: bool = False,
     ) -> None:
         """`kept`: nothing came to replace the old tape with."""
-        others = self._harmless_statistics() if self._counted else 0
+        self._tape = summary.path
+        others = self._harmless_statistics() if self._counted and summary.exchanges else 0
         exchanges = _count(summary.exchanges, "exchange")
         if kept:
             self.say(f"nothing was recorded: {self._tape} was not replaced, and is as it was", "bold yellow")
-        elif summary.exchanges or self._tape.exists():
+        elif summary.exchanges or (self._tape.exists() and not summary.incomplete):
             self.say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
+        elif summary.incomplete:
+            self.say(f"nothing that was recorded is on {self._tape}", "bold red")
         else:
             self.say("nothing was recorded; no tape was written")
         self.troubles_again(summary)
+        if summary.incomplete and not summary.exchanges:
+            return
         bypassed = sorted(summary.bypassed)
         lost = sorted(unrouted)
         for request in lost[:_MOST_LOST]:
@@ -250,7 +255,7 @@ class LiveReport:
 
     def say(self, text: str, style: str | None = None, *, whole: bool = False) -> None:
         """A sentence; a terminal gets it broken between words, unless it is `whole`: a command to copy."""
-        said = f"{_PREFIX}{text}"
+        said = f"{_PREFIX}{output().text(text)}"
         wraps = self._console.is_terminal and not whole
         with self._lock:
             for line in _wrapped(said, self._width(), "  ") if wraps else [said]:
@@ -309,8 +314,8 @@ def _checklist(argv: Sequence[str]) -> list[str]:
 
 def _typed(argv: Sequence[str]) -> str:
     """The program as a person would type it, if that is short enough to be read."""
-    typed = shlex.join(argv)
-    return typed if 0 < len(typed) <= _MOST_TYPED and typed.isprintable() else "CMD"
+    shown = typed(argv) if argv else ""
+    return shown if 0 < len(shown) <= _MOST_TYPED and not shown.endswith(" …") else "CMD"
 
 
 def _keys(environ: Mapping[str, str]) -> str:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import read_whole
+from wiretape.cli.output import output
 from wiretape.errors import UsageError
 from wiretape.views.call_line import call_line
 from wiretape.views.replay_view import tier_mark
@@ -67,10 +69,8 @@ def update(options: Options, argv: Sequence[str]) -> int:
 
 
 def _old_tape(options: Options) -> Tape:
-    from wiretape.tape.reader import read_tape
-
     assert options.update is not None
-    tape = read_tape(options.update)
+    tape = read_whole(options.update)
     if options.tape != options.update and options.tape.exists() and not options.force:
         raise UsageError(f"{options.tape} exists already, and nothing was recorded; --force replaces it")
     for warning in tape.warnings:
@@ -90,16 +90,15 @@ def _prepared(options: Options, tape: Tape, rerecording: Rerecording) -> Update:
     redactor = redactor_of(settings)
     if tape.path is not None and tape.path.exists():
         redactor.resume(read_text(tape.path).decode("utf-8", "replace"))  # its placeholders keep their meaning
-    session = ReplaySession([tape], asked, names=[str(options.update)])
+    session = ReplaySession([tape], asked, names=[str(options.update)], output=output())
     return Update(options, tape, redactor, Renewing(session), rerecording)
 
 
 def _update(at_work: Update, argv: Sequence[str]) -> int:
-    from wiretape.adapters.mitm_recording import Recording
     from wiretape.adapters.mitm_updating import AnswerServer, UpdatingAddon
     from wiretape.adapters.settings import load_settings
     from wiretape.adapters.surroundings import look_around
-    from wiretape.cli.record import held_signals, recorder_of, run_recorded, tagging, tags_of
+    from wiretape.cli.record import held_signals, recorder_of, recording_of, run_recorded, tagging, tags_of
     from wiretape.cli.record_report import LiveReport
 
     options = at_work.options
@@ -112,23 +111,14 @@ def _update(at_work: Update, argv: Sequence[str]) -> int:
     code, tags = 1, tags_of(options)
     try:
         with AnswerServer() as answers:
-            recording = Recording(
-                tagging(recorder, tags),
-                os.environ,
-                report.trouble,
-                hosts=[*options.hosts, *settings.hosts, *around.hosts],
-                everything=options.everything,
-                upstream=options.upstream,
-                port=options.port,
-                verbose=options.verbose,
-                keep_unset=options.keep_unset,
-                addon=functools.partial(
-                    UpdatingAddon,
-                    renewing=at_work.renewing,
-                    answers=answers,
-                    on_kept=functools.partial(_say_kept, report, at_work.session, tags),
-                ),
+            addon = functools.partial(
+                UpdatingAddon,
+                renewing=at_work.renewing,
+                answers=answers,
+                on_kept=functools.partial(_say_kept, report, at_work.session, tags),
             )
+            hosts = [*options.hosts, *settings.hosts, *around.hosts]
+            recording = recording_of(options, tagging(recorder, tags), report, hosts, addon)
             code = run_recorded(recording, argv, report, around, options, tags=tags)
     finally:
         with held_signals():
@@ -162,11 +152,13 @@ def _settle(at_work: Update, report: LiveReport, summary: RecorderSummary, code:
 
 def _outcome(at_work: Update, summary: RecorderSummary, code: int) -> tuple[str, bool, int]:
     """What to say, whether the tape was written, and wiretape's own exit code."""
+    from wiretape.cli.record import INCOMPLETE
+
     options, kept = at_work.options, at_work.renewing.kept
     tape, elsewhere = options.tape, options.tape != options.update
     as_it_was = f"{options.update} is as it was"
     if summary.incomplete:
-        return f"the recording is incomplete: {as_it_was}", False, 1
+        return f"the recording is incomplete: {as_it_was}", False, INCOMPLETE
     if code and not options.force:
         return f"the program exited with {code}: {as_it_was} (--force writes it all the same)", False, 0
     if not kept and not summary.exchanges:

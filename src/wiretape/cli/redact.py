@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import partial_option, partial_wanted, read_whole
 from wiretape.cli.editing import OUT_IS_OUTPUT
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     "--check", "only_check", is_flag=True, help="Name the places, write nothing; exit with 1 if there are any."
 )
 @click.option("--force", is_flag=True, help="Replace the file at --output.")
+@partial_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -53,7 +55,7 @@ def command(
         ctx.exit(_check(tape, redactor))
     if out is not None:
         refuse_existing(out, force)
-    edited = redact_tape(tape, out or tape, redactor)
+    edited = redact_tape(tape, out or tape, redactor, partial_wanted())
     warn(edited)
     for kind, count in sorted(edited.redacted.items()):
         click.echo(f"{count:>6}  {kind}")
@@ -69,10 +71,9 @@ def command(
 def _check(tape: Path, redactor: Redactor) -> int:
     """Print the places at which something would be replaced, without the values; 1 if there are any."""
     from wiretape.tape.edit import learn_all
-    from wiretape.tape.reader import read_tape
     from wiretape.tape.secrets import secrets_in
 
-    read = read_tape(tape)
+    read = read_whole(tape)
     for warning in read.warnings:
         print(f"wiretape: warning: {warning}", file=sys.stderr)
     if not learn_all(read.exchanges, redactor, tape):
@@ -81,6 +82,9 @@ def _check(tape: Path, redactor: Redactor) -> int:
     places = list(secrets_in(read.exchanges, redactor, words=True))
     for place in places:
         click.echo(f"x{place.exchange}  {place.path}  {place.kind}")
-    count = "1 place" if len(places) == 1 else f"{len(places)} places"
-    print(f"wiretape: {tape} holds secrets in {count}; wiretape redact {tape} replaces them", file=sys.stderr)
+    print(
+        f"wiretape: {tape} holds secrets in {len(places)} place{'s'[: len(places) != 1]}\n"
+        f"  to replace them: wiretape redact {tape}",
+        file=sys.stderr,
+    )
     return 1

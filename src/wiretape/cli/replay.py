@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import partial_option, read_whole
+from wiretape.cli.output import output, typed, warn
+from wiretape.cli.streams import ignore_stdout
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import MissError, UsageError
 
@@ -57,7 +60,7 @@ class _OfTapes(WithProgram):
         for before, word in pairwise(words):
             if os.path.isfile(before) and not (os.path.exists(word) or word.startswith("-") or word.endswith(_TAPES)):
                 at = list(given).index(word)
-                meant = f"wiretape replay {shlex.join(given[:at])} -- {shlex.join(given[at:])}"
+                meant = f"wiretape replay {typed(given[:at])} -- {typed(given[at:])}"
                 raise UsageError(f"`{word}` is no tape; did you mean: {meant}")
 
 
@@ -79,6 +82,8 @@ class Options:
     verbose: bool = False
     tag: bool = False
     sealed: bool | None = None  # None: as the settings say
+    allow_hosts: tuple[str, ...] = ()
+    allow_origins: tuple[str, ...] = ()
 
 
 def _age(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
@@ -121,6 +126,20 @@ def _age(ctx: click.Context, option: click.Parameter, given: str | None) -> str 
     help="Open TLS to every host (needs mitmproxy), or to none (default: where a model is asked for).",
 )
 @click.option(
+    "--allow-host",
+    "allow_hosts",
+    metavar="GLOB",
+    multiple=True,
+    help="Also serve requests with this Host header, as behind a reverse proxy.",
+)
+@click.option(
+    "--allow-origin",
+    "allow_origins",
+    metavar="GLOB",
+    multiple=True,
+    help="Also serve pages of this origin, such as https://app.example.",
+)
+@click.option(
     "--sealed/--no-sealed",
     default=None,
     help="Give CMD a network in which there is wiretape alone, or not (default: as `sealed` in the settings). Linux.",
@@ -128,6 +147,7 @@ def _age(ctx: click.Context, option: click.Parameter, given: str | None) -> str 
 @click.option("--report", type=click.Path(path_type=Path), help="Write what happened to this file, as JSON.")
 @click.option("--tag", is_flag=True, help="Mark each line that CMD prints with the call answered last: [3] text.")
 @click.option("-v", "--verbose", is_flag=True, help="Show what is set for CMD; strays and other answers, too.")
+@partial_option
 @click.pass_context
 def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
     """Run CMD against recorded answers, offline.
@@ -166,12 +186,14 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
             proxy_port=options.port if options.proxy else 0,
             authority=opened,
             why_closed=why_closed,
-            trouble=lambda text: click.echo(f"wiretape: {text}", err=True),
+            trouble=warn,
             pace=options.pace,
             let_through=options.let_through,
             on_outcome=lines.show,
             interpose=_noting(tags) if tags is not None else None,
             sealed=sealed,
+            allow_hosts=options.allow_hosts,
+            allow_origins=options.allow_origins,
         )
         with replaying:
             code = _run(replaying, argv, session, options, tags)
@@ -223,12 +245,6 @@ def authority_of(proxy: bool | None) -> tuple[Authority | None, str]:
         return None, f"  or let wiretape replay open TLS (--proxy): {error}"
 
 
-def typed(argv: Sequence[str]) -> str:
-    """The program as a person would type it, on one line; cut down where it holds more than that."""
-    typed = shlex.join(argv)
-    return typed if typed.isprintable() else f"{shlex.quote(argv[0])} …"
-
-
 def check(options: Options) -> None:
     """What can be known to fail fails here, before the program runs."""
     from wiretape.adapters.hosts import provider_within
@@ -275,17 +291,16 @@ def session_of(options: Options, argv: Sequence[str]) -> ReplaySession:
     from wiretape.replay.fault_specs import parse_fault
     from wiretape.replay.session import ReplaySession
     from wiretape.replay.values import ReplayOptions, Tier
-    from wiretape.tape.reader import read_tape
 
     faults = tuple(parse_fault(spec) for spec in options.faults)
     settings = load_settings(Path.cwd())
     limit = age_limit(options.max_age or settings.max_age, options.max_age_action or settings.max_age_action)
-    tapes = [read_tape(path) for path in options.tapes]
+    tapes = [read_whole(path) for path in options.tapes]
     for tape in tapes:
         for warning in (*tape.warnings, *limit.check([tape], datetime.now(UTC), _renewal(tape, argv))):
             click.echo(f"wiretape: {warning}", err=True)
     made = ReplayOptions(Tier[options.tier.upper()], options.repeat, tuple(settings.mask), faults)
-    return ReplaySession(tapes, made, names=[str(path) for path in options.tapes])
+    return ReplaySession(tapes, made, names=[str(path) for path in options.tapes], output=output())
 
 
 def _run(
@@ -343,6 +358,7 @@ def led_here(
 
 
 def _print_exports(variables: Mapping[str, str]) -> None:
+    ignore_stdout()
     for name, value in variables.items():
         click.echo(f"export {name}={shlex.quote(value)}")
     sys.stdout.flush()
@@ -373,7 +389,9 @@ def summary(report: ReplayReport, argv: Sequence[str], code: int, sealed: bool =
 
 
 def _write(path: Path, report: ReplayReport) -> None:
+    from wiretape.tape.atomic import PRIVATE, rewrite
+
     try:
-        path.write_text(report.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        rewrite(path, [f"{report.model_dump_json(indent=2)}\n".encode()], PRIVATE)
     except OSError as error:
         raise UsageError(f"cannot write the report to {path}: {error.strerror or error}") from None

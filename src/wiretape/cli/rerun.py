@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import partial_option
 from wiretape.errors import TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="NEW.tape", help="Live: record what crosses the wire as a new tape.")
 @click.option("--force", is_flag=True, help="Replace NEW.tape if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@partial_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -93,13 +95,13 @@ def _check(
     output: str | None,
     force: bool,
 ) -> None:
-    from wiretape.adapters.routes import base_url_problem
+    from wiretape.adapters.routes import base_url_problem, without_user
 
     for option, value in (("--tools", tools), ("-o", output), ("--key-env", key_env)):
         if value and not live:
             raise UsageError(f"{option} is for live reruns: give --model, --base-url or --live, too")
     if base_url is not None and (problem := base_url_problem(base_url)):
-        raise UsageError(f"--base-url {base_url} {problem}")
+        raise UsageError(f"--base-url {without_user(base_url)} {problem}")
     if output is not None and tape != "-" and Path(output).resolve() == Path(tape).resolve():
         raise UsageError(f"-o {output} is the tape that is run again: give the new one another name")
     if output is not None and Path(output).exists() and not force:
@@ -123,6 +125,7 @@ def tool_hook(path: str | None) -> ToolHook | None:
 def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact: tuple[str, ...]) -> None:
     """Send every request, and say so on stderr while it goes on."""
     from wiretape.adapters.rerunning import LiveModel, parent_of, play_live
+    from wiretape.cli.output import warn
     from wiretape.replay.rerun_report import rerun_call
     from wiretape.views.rerun_view import rerun_line
     from wiretape.views.terminal import make_console
@@ -133,12 +136,9 @@ def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact
         came.append(row)
         console.print(rerun_line(rerun_call(row), console.width), soft_wrap=True)
 
-    def trouble(text: str) -> None:
-        click.echo(f"wiretape: {text}", err=True)
-
     path = Path(output) if output is not None else None
     parent = parent_of(Path(tape), path) if path is not None and tape != "-" else None
-    with _replacing(path) as came, LiveModel(target, os.environ, path, parent, redact, trouble) as model:
+    with _replacing(path) as came, LiveModel(target, os.environ, path, parent, redact, warn) as model:
         play_live(rerun, model, show)
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.output import output
+
 if TYPE_CHECKING:
     from wiretape.adapters.preparing import Prepared
     from wiretape.adapters.surroundings import Surroundings
@@ -21,9 +23,10 @@ def say_settings(variables: Mapping[str, str], around: Surroundings, prepared: P
     preset = around.program.preset
     click.echo(f"wiretape: runs {preset.title}; for this run only it sets", err=True)
     for setting in (*explained(variables, around), *prepared.settings):
-        click.echo(f"  {one_line(str(setting))}  ({one_line(setting.why)})", err=True)
+        [shown] = output().command([str(setting)])
+        click.echo(f"  {one_line(shown)}  ({one_line(setting.why)})", err=True)
     for note in prepared.notes:
-        click.echo(f"  note: {one_line(note)}", err=True)
+        click.echo(f"  note: {one_line(output().text(note))}", err=True)
 
 
 def say_what_goes_past(argv: Sequence[str], so: str) -> None:
@@ -31,4 +34,4 @@ def say_what_goes_past(argv: Sequence[str], so: str) -> None:
     from wiretape.adapters.going_past import going_past
 
     for past in going_past(argv, os.environ):
-        click.echo(f"wiretape: {past}, {so}", err=True)
+        click.echo(f"wiretape: {output().text(str(past))}, {so}", err=True)

@@ -37,7 +37,7 @@ def command(tape: str, call: str | None, full: bool, raw: bool, as_json: bool) -
 
     if call is not None and is_call(tape) and not is_call(call):
         raise UsageError(f"the tape goes first; did you mean: wiretape show {shlex.quote(call)} {tape}")
-    opened = open_tape(tape)
+    opened = open_tape(tape, show=True)
     if call is None:
         _overview(opened, as_json)
         return

@@ -6,6 +6,7 @@ import shlex
 
 import click
 
+from wiretape.cli.damaged import partial_option
 from wiretape.errors import UsageError
 
 
@@ -19,6 +20,7 @@ from wiretape.errors import UsageError
 )
 @click.option("--each", is_flag=True, help="Show every tape turn by turn, not their totals.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@partial_option
 @click.pass_context
 def command(ctx: click.Context, tapes: tuple[str, ...], by: tuple[str, ...], each: bool, as_json: bool) -> None:
     """Count calls, tokens and cache hits for each user turn of a TAPE.

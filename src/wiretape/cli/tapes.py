@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wiretape.cli.damaged import read_to_show, read_whole
 from wiretape.errors import TapeError
 
 if TYPE_CHECKING:
@@ -24,12 +26,12 @@ class Opened:
     run: Run
 
 
-def open_tape(path: str) -> Opened:
-    """Read and link a tape; warnings go to stderr. `-` reads standard input."""
+def open_tape(path: str, show: bool = False) -> Opened:
+    """Read and link a tape; warnings go to stderr. `-` reads standard input. `show`: as in `read`."""
     from wiretape.views.printable import one_line
     from wiretape.wire.registry import default_registry
 
-    opened = link(path, read(path))
+    opened = link(path, read(path, show))
     for warning in (*opened.tape.warnings, *default_registry().problems):
         print(f"wiretape: warning: {one_line(warning)}", file=sys.stderr)
     return opened
@@ -40,22 +42,19 @@ def is_call(word: str) -> bool:
     return re.fullmatch(r"[xX]?[0-9]{1,9}", word) is not None and not Path(word).exists()
 
 
-def read(path: str) -> Tape:
-    """The tape at a path, or on standard input."""
-    from wiretape.tape.reader import read_tape
-
+def read(path: str | Path, show: bool = False) -> Tape:
+    """The tape at a path, or on standard input. `show`: a damaged one is shown, not refused."""
+    reads = read_to_show if show else read_whole
     if path != "-":
         if Path(path).is_dir():
             raise TapeError(f"{path} is a directory; to see the tapes in it: wiretape ls {path}")
-        return read_tape(path)
-    return _read_stdin()
+        return reads(path)
+    return _read_stdin(reads)
 
 
-def _read_stdin() -> Tape:
+def _read_stdin(reads: Callable[[Path], Tape]) -> Tape:
     """A tape needs a file (its journal stands beside it): spool what comes."""
     from tempfile import TemporaryDirectory
-
-    from wiretape.tape.reader import read_tape
 
     with TemporaryDirectory() as directory:
         data = sys.stdin.buffer.read()
@@ -63,7 +62,7 @@ def _read_stdin() -> Tape:
         spool = Path(directory) / ("stdin.tape.zst" if zst else "stdin.tape")
         spool.write_bytes(data)
         try:
-            return read_tape(spool)
+            return reads(spool)
         except TapeError as error:
             raise type(error)(str(error).replace(str(spool), "standard input")) from error
 

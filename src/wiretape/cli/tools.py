@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import click
 
+from wiretape.cli.damaged import partial_option
+
 
 @click.command("tools")
 @click.argument("tape", metavar="TAPE")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@partial_option
 def command(tape: str, as_json: bool) -> None:
     """Say what each tool of TAPE costs, in tokens.
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.damaged import partial_option, read_whole
+from wiretape.cli.output import typed
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import UsageError
 
@@ -61,6 +63,7 @@ class Asked:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Every call, and what is set for CMD.")
 @click.argument("tape", metavar="TAPE [-- CMD...]", type=click.Path(path_type=Path))
+@partial_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -158,9 +161,7 @@ def _record(options: Options, argv: Sequence[str]) -> int:
 
 
 def _read(path: Path) -> Tape:
-    from wiretape.tape.reader import read_tape
-
-    tape = read_tape(path)
+    tape = read_whole(path)
     for warning in tape.warnings:
         click.echo(f"wiretape: {warning}", err=True)
     return tape
@@ -197,7 +198,7 @@ def _nothing_compared(argv: Sequence[str], code: int, own: int) -> int:
         click.echo(f"wiretape {Path(argv[0]).name} exited with {code}: nothing was compared{why}", err=True)
         return own
     click.echo("wiretape: NO MODEL CALL WAS SEEN: nothing was compared", err=True)
-    click.echo(f"  what is known of the program: wiretape doctor -- {shlex.join(argv)}", err=True)
+    click.echo(f"  what is known of the program: wiretape doctor -- {typed(argv)}", err=True)
     return UNDECIDED
 
 
@@ -210,8 +211,7 @@ def _print(found: Freshness, asked: Asked, argv: Sequence[str]) -> None:
     from wiretape.views.freshness_view import freshness_view
     from wiretape.views.terminal import make_console
 
-    program = shlex.join(argv) if argv else "CMD"
-    program = program if program.isprintable() else f"{shlex.quote(argv[0])} …"
+    program = typed(argv) if argv else "CMD"
     tape = shlex.quote(str(asked.tape))
     how = f"-o {tape} --force" if found.answered_otherwise else f"--update {tape}"
     mend = f"wiretape record {how} -- {program}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST = 100
 _WORD = re.compile(r"[^\s=<>~!,()+*/]*$")
-_BESIDE = re.compile(r"(\w+)\s*(?:=|!=|~|!~)\s*[\"']?([^\s\"'=<>~!]*)$")
+_BESIDE = re.compile(r"(?<!\w)(\w++)\s*(?:=|!=|~|!~)\s*[\"']?([^\s\"'=<>~!]*)$")
 _FINISHES = ("stop", "tool_calls", "length", "content_filter", "pause", "error")
 
 

@@ -189,7 +189,8 @@ class Letters:
         for saying in self._waiting(listener):
             if saying.at is None or saying.at > call.at or (author is not None and saying.teller is not author):
                 continue
-            said = max((said for said in saying.texts if said in whole or whole in said), key=len, default="")
+            texts = [text for text in saying.texts if text in whole or whole in text]
+            said = max(texts, key=len) if texts else ""
             if not said or said in taken:
                 continue
             if named is None:

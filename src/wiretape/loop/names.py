@@ -78,7 +78,7 @@ def rows(text: str) -> Iterator[tuple[str, str]]:
     yield from _objects(value)
 
 
-_LINE = re.compile(r"^\s*(?:[-*]\s+)?(\S+)\s+\[([^\]\n]+)\]", re.MULTILINE)
+_LINE = re.compile(r"^[^\S\n]*+(?:[-*]\s++)?(\S++)\s++\[([^\]\n]+)\]", re.MULTILINE)
 _IDS = ("agent_id", "subagent_id", "task_id", "id", "session_id", "agent_name", "name")
 _STATES = ("agent_status", "status", "state")
 

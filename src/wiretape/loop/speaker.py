@@ -11,7 +11,7 @@ from wiretape.model.call import CallRequest, Message, ModelCall, Text
 _LONG = 400  # characters of a prompt in which a tenth may differ
 _WORD = 40  # no word that moves is longer
 _MOVING = re.compile(
-    r"[\w.:+-]*\d[\w.:+-]*|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|(?:星期|周)[一二三四五六日天]"
+    r"(?<![\w.:+-])[\w.:+-]*\d[\w.:+-]*|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|(?:星期|周)[一二三四五六日天]"
     r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b"
 )
 

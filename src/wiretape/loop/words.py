@@ -11,7 +11,7 @@ _TAGS = (
     "system-reminder|task-notification|environment_context|user_instructions|session_context|turn_aborted"
     "|subagent_notification|local-command-stdout|local-command-caveat|permissions instructions"
 )
-_HARNESS = re.compile(rf"<({_TAGS})\b[^>]*>.*?</\1>", re.DOTALL)
+_OPENING = re.compile(rf"<({_TAGS})\b")
 # Whole messages that harnesses put beside the user's.
 _OPENINGS = (
     "Current runtime context. This snapshot supersedes",
@@ -33,7 +33,7 @@ _RESULT_AS_TEXT = re.compile(r"Observations?:\s")
 def words(text: str) -> str:
     """A text without what a harness put into it."""
     if "</" in text:
-        text = _HARNESS.sub("", text)
+        text = "".join(_apart(text)[::2])
     text = text.strip()
     return "" if text.startswith(_OPENINGS) or _PASSED_ON.match(text) else text
 
@@ -42,12 +42,32 @@ def taken_apart(text: str) -> list[str]:
     """Each part that a harness put into a text, and what stands between them; a text without such parts as it is."""
     if "</" not in text:
         return [text]
-    parts: list[str] = []
-    done = 0
-    for tagged in _HARNESS.finditer(text):
-        parts += (text[done : tagged.start()], tagged[0])
-        done = tagged.end()
-    return [part.strip() for part in (*parts, text[done:]) if part.strip()] if parts else [text]
+    parts = _apart(text)
+    return [part.strip() for part in parts if part.strip()] if len(parts) > 1 else [text]
+
+
+def _apart(text: str) -> list[str]:
+    """A text cut before and after each part that a harness put into it: every second piece is such a part.
+
+    A closing tag that is missing is looked for once, however often its opening tag occurs.
+    """
+    pieces: list[str] = []
+    unclosed: set[str] = set()
+    done = at = head = 0
+    while (opening := _OPENING.search(text, at)) is not None:
+        tag, at = opening[1], opening.end()
+        if head < at:  # where the opening tag ends
+            head = text.find(">", at)
+        if head < 0:
+            break
+        close = -1 if tag in unclosed else text.find(f"</{tag}>", head)
+        if close < 0:
+            unclosed.add(tag)
+            continue
+        at = close + len(f"</{tag}>")
+        pieces += (text[done : opening.start()], text[opening.start() : at])
+        done = at
+    return [*pieces, text[done:]]
 
 
 def text_of(message: Message) -> str:

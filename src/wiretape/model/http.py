@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from ipaddress import ip_address
 from typing import Literal, TypeAlias, TypeVar, overload
 
 import orjson
@@ -82,6 +83,39 @@ class Headers(Mapping[str, str]):
     def pairs(self) -> list[tuple[str, str]]:
         """(name, value) pairs; values of one name stand together."""
         return [(name, value) for name, values in self._values.items() for value in values]
+
+
+def bracketed(host: str) -> str:
+    """A host as it is written in a URL or before a port: an IPv6 address gets brackets."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def bracketed_authority(authority: str) -> str:
+    """Host and port with brackets around an IPv6 address.
+
+    httpx omits them in requests to a proxy, and tapes of version 0.1 have none: then the digits after the last colon
+    are the port.
+    """
+    if authority.count(":") < 2 or "[" in authority:
+        return authority
+    host, _, port = authority.rpartition(":")
+    if port.isdecimal() and _is_ipv6(host):
+        return f"[{host}]:{port}"
+    return f"[{authority}]" if _is_ipv6(authority) else authority
+
+
+def bracketed_url(url: str) -> str:
+    """A URL with brackets around an IPv6 address."""
+    scheme, slashes, rest = url.partition("://")
+    end = next((at for at, letter in enumerate(rest) if letter in "/?#"), len(rest))
+    return f"{scheme}{slashes}{bracketed_authority(rest[:end])}{rest[end:]}"
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        return ip_address(host).version == 6
+    except ValueError:
+        return False
 
 
 _ORJSON_LAYOUT = {"compact": 0, "indent2": orjson.OPT_INDENT_2}

@@ -37,6 +37,8 @@ def rebuilt(value: Json, leaf: Change, members: Members | None = None, closed: C
     The name is the member's, None in a list. `members` gives an object with the members that are kept, as a new one;
     the same, where all are. `closed` says what a list or an object becomes once its parts are done.
     """
+    if type(value) is not dict and type(value) is not list:
+        return leaf(None, value)
     root = _Open([value], None)
     left = [root]
     while left:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from wiretape.model.call import CallRequest, Message, ModelCall, ToolResult
 from wiretape.model.http import Ended
+from wiretape.model.jsonvalue import Json
 from wiretape.replay.answer_shape import answer_differences, message_differences, usage_differences
 from wiretape.replay.canonical import canonical
 from wiretape.replay.compare import differences
@@ -134,6 +135,7 @@ class _Comparing:
     registry: Registry = field(default_factory=default_registry)
     _told: set[tuple[bytes, bytes]] = field(default_factory=set)
     _of_answers: set[tuple[bytes, bytes]] = field(default_factory=set)
+    _templates: dict[int, tuple[Message, Json]] = field(default_factory=dict)  # by identity of the message
     _again: bool = False  # something of the call at hand was told before
 
     def compared(self, pair: Paired) -> CallFreshness:
@@ -216,7 +218,7 @@ class _Comparing:
                 continue
             if _is_of_tools(was) and _is_of_tools(now) and not first and not asked_alike:
                 continue
-            template, live = (self.masker.value(message_shape(message).template) for message in (was, now))
+            template, live = self._masked(was), self._masked(now)
             if template != live:
                 yield from self._news(_of_message(other.path(index), template, live, was, now))
         if len(one.messages) != len(other.messages):
@@ -229,8 +231,15 @@ class _Comparing:
                 yield from self._news(iter([Difference(f"{path} {apart.where}", apart.recorded, apart.live)]))
 
     def _alike(self, was: Message, now: Message) -> bool:
-        mask = self.masker.value
-        return bool(mask(message_shape(was).template) == mask(message_shape(now).template))
+        return bool(self._masked(was) == self._masked(now))
+
+    def _masked(self, message: Message) -> Json:
+        """The message without what changes from run to run. A message stands in the history of many calls."""
+        known = self._templates.get(id(message))
+        if known is None:
+            known = message, self.masker.value(message_shape(message).template)
+            self._templates[id(message)] = known
+        return known[1]
 
     def _news(self, found: Iterator[Difference]) -> Iterator[Difference]:
         for difference in found:

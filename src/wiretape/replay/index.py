@@ -110,6 +110,7 @@ class CallIndex:
         self.trie = Trie(messages_in_common)
         self._ends: dict[int, list[int]] = {}  # node -> the calls whose conversation ends there
         self._lengths: dict[int, int] = {}
+        self._nearest: dict[int, list[int]] = {}  # node -> what `nearest` found
         self._toolsets: dict[int, tuple[tuple[ToolSpec, ...], tuple[int, ...]]] = {}
         self.level = level
         self._shapes = shapes
@@ -121,6 +122,7 @@ class CallIndex:
         def follow(name: Hashable, items: Sequence[Message]) -> Way:
             return self.trie.grow(name, items, self._classify(learn), order)
 
+        self._nearest.clear()
         place = self._place(probe, learn, follow)
         self.shelf.put(place.key, probe.address.host, order)
         if place.way is not None:
@@ -137,8 +139,11 @@ class CallIndex:
             return []
         if way.end != NOWHERE and way.end in self._ends:
             return self._ends[way.end]
-        onward = [self.trie.owner(child) for child in self.trie.children(way.last)]
-        return sorted({*onward, *self._ends.get(way.last, ())})
+        known = self._nearest.get(way.last)
+        if known is None:
+            onward = [self.trie.owner(child) for child in self.trie.children(way.last)]
+            known = self._nearest[way.last] = sorted({*onward, *self._ends.get(way.last, ())})
+        return known
 
     def place(self, probe: Probe) -> Place:
         find = self.level.find

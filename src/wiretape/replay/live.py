@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Final
 
 import orjson
@@ -13,7 +14,7 @@ from wiretape.replay.echo import Echoes
 from wiretape.replay.index import Probe
 from wiretape.replay.recorded import plain
 from wiretape.replay.values import LiveRequest, address
-from wiretape.tape.codings import CodingError, decoder_for
+from wiretape.tape.codings import CodingError, decode, decoder_for
 from wiretape.tape.sharing import BodyParser
 from wiretape.tape.spelling import NotCarried
 from wiretape.wire.registry import Registry
@@ -28,7 +29,7 @@ def plain_bytes(data: bytes, encoding: str) -> bytes:
     if decoder is None:
         return data
     try:
-        return decoder.feed(data)
+        return decode(decoder, data)
     except CodingError:
         return data
 
@@ -41,7 +42,7 @@ class LiveReader:
         self._echoes = echoes
         self._beginnings = beginnings
         self._parser = BodyParser()
-        self._elements: dict[bytes, Json] = {}  # of small bodies, by their bytes
+        self._elements: dict[bytes, Json] = {}  # of small bodies, by the digest of their bytes
 
     def probe(self, request: LiveRequest) -> Probe:
         data = plain_bytes(request.body, request.headers.get("content-encoding", ""))
@@ -79,6 +80,7 @@ class LiveReader:
         if len(self._elements) >= _MOST_ELEMENTS:
             self._elements.clear()
         try:
-            return self._elements.setdefault(orjson.dumps(element), element)
+            text = orjson.dumps(element)  # may take several times its length in memory: it is not kept
         except TypeError:  # nested too deeply to be spelled
             return element
+        return self._elements.setdefault(blake2b(text, digest_size=16).digest(), element)

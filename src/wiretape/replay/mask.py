@@ -7,7 +7,7 @@ Masking is the expensive step of matching: it is applied to the blocks that diff
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from wiretape.errors import UsageError
@@ -60,10 +60,8 @@ _MONTH_LED: Final = re.compile(
     rf"{_TIME_AFTER}(?:\s\([^)\n]{{3,40}}\))?"
 )
 _DAY_BEFORE: Final = re.compile(rf"(?:{_DAY},?\s(?:the\s)?|{_HAN_DAY}[,，]?\s?)$")
-_LABEL: Final = re.compile(
-    r"(?:call|toolu|tooluse|msg|resp|req|chatcmpl|fc|rs|gen|run|sess?|session|prt|thread|item)"
-    r"[_-](?=[0-9A-Za-z_-]*\d)[0-9A-Za-z_-]{8,}"
-)
+_LABELLED: Final = "(?:call|toolu|tooluse|msg|resp|req|chatcmpl|fc|rs|gen|run|sess?|session|prt|thread|item)[_-]"
+_LABEL: Final = re.compile(rf"{_LABELLED}[0-9A-Za-z_-]{{8,}}")  # an id if it holds a digit
 # Short hex ids are ids only where they are called so; whole numbers are durations only where they are.
 _CALLED_ID: Final = re.compile(r"((?:ID|Id|id)[\"']?(?:: ?|=))[0-9a-f]{6,}(?![0-9A-Za-z])")
 _CALLED_DURATION: Final = re.compile(
@@ -89,7 +87,7 @@ ID_LIKE: Final = re.compile(
     r"(?<![0-9A-Za-z_-])(?:"
     r"(?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})"
     r"|(?P<hex>(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,})"
-    rf"|(?P<label>{_LABEL.pattern})"
+    rf"|(?P<label>{_LABELLED}(?=[0-9A-Za-z_-]*\d)[0-9A-Za-z_-]{{8,}})"
     r")(?![0-9A-Za-z_-])"
     rf"|(?P<path>{_TEMPORARY.pattern})(?![0-9A-Za-z_-])"
 )
@@ -99,7 +97,9 @@ _SHORT: Final = 128  # characters up to which it is not worth remembering what a
 _LONG: Final = 4096  # characters from which on a text is masked in pieces
 _PIECE: Final = 512
 _MOST_PIECES: Final = 8192
+_MOST_PAIRS: Final = 65536
 _WORD: Final = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_ASCII_DIGITS: Final = frozenset("0123456789")
 _HEX_LETTERS: Final = frozenset("abcdefABCDEF")
 _WORDS: Final = {"han": "date", "hantime": "time"}
 
@@ -107,7 +107,8 @@ _WORDS: Final = {"han": "date", "hantime": "time"}
 def _label(match: re.Match[str]) -> str:
     """Its start is looked at here: in the expression, that costs fifty times as much. (`75fc-4e50-…` is of a uuid.)"""
     start = match.start()
-    return match[0] if start and match.string[start - 1].isalnum() else "<id>"
+    inside = start and match.string[start - 1].isalnum()
+    return match[0] if inside or _ASCII_DIGITS.isdisjoint(match[0]) else "<id>"
 
 
 def _word(match: re.Match[str]) -> str:
@@ -197,10 +198,11 @@ def _cut(text: str) -> list[str]:
 class Masker:
     """Replaces what may differ by a word for its kind. `patterns`: the user's own regular expressions."""
 
-    __slots__ = ("_known", "_patterns")
+    __slots__ = ("_known", "_pairs", "_patterns")
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self._patterns = [_compiled(pattern) for pattern in patterns]
+        self._pairs: dict[tuple[str, str], bool] = {}
         self._known: dict[str, str] = {}  # by text, or by piece: a clock in a prompt leaves most as they were
 
     def text(self, text: str) -> str:
@@ -216,6 +218,15 @@ class Masker:
             if len(self._known) >= _MOST_PIECES:
                 self._known.clear()
             known = self._known[piece] = masked(piece)
+        return known
+
+    def remembered(self, pair: tuple[str, str], judged: Callable[[], bool]) -> bool:
+        """The earlier judgement of two texts: a loop that diverged sends the same pairs with every request."""
+        known = self._pairs.get(pair)
+        if known is None:
+            if len(self._pairs) >= _MOST_PAIRS:
+                self._pairs.clear()
+            known = self._pairs[pair] = judged()
         return known
 
     def value(self, value: Json) -> Json:

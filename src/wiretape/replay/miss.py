@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress, islice
+from operator import not_
 
 import orjson
 
@@ -20,10 +22,12 @@ from wiretape.replay.mask import Masker
 from wiretape.replay.recorded import Recorded
 from wiretape.replay.recording import Recording
 from wiretape.replay.tools_apart import differences_of_bodies
-from wiretape.replay.values import Difference, Miss, MissReason
+from wiretape.replay.values import ABSENT, Difference, Miss, MissReason
 
 _SHOWN = 3  # differences written out; the rest are counted
+_RANKED = 500  # candidates of which the likeliest are looked for
 _LOOKED_AT = 50  # candidates whose difference is taken in full
+_COMPARED = 1000  # messages, of all candidates together, after which no further candidate is compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,10 @@ def nearest_call(probe: Probe, place: Place, index: CallIndex, recording: Record
     if place.way is None or probe.format is None:
         return None
     recorded, played = recording.exchanges, recording.played
-    orders = index.nearest(place.way) if place.way.depth else _at_path(probe, recorded)
-    orders = orders or _same_format(probe, recorded)
+    name = probe.format.name
+    # Where not even the first message was recorded: agents that share their prompt are told apart by what follows.
+    alike = index.nearest(place.way) if place.way.depth else recording.groups.get((name, probe.address.tail))
+    orders = _candidates(alike or recording.groups.get(name, ()), played)
     if not orders:
         return None
     length = len(place.way.items)
@@ -58,12 +64,14 @@ def nearest_call(probe: Probe, place: Place, index: CallIndex, recording: Record
         call = index.length(order)
         return bool(played[order]), abs(call - length), order
 
-    found = []
+    found, compared = [], 0
     for order in sorted(orders, key=rank)[:_LOOKED_AT]:
         apart = tuple(significant(recorded[order], probe, recording.masker))
         found.append((bool(played[order]), len(apart), order, apart))
-        if place.way.depth:
-            break  # they begin alike: the first in rank is what the live call stands for
+        compared += length + index.length(order)
+        # Where they begin alike, the first in rank is what the live call stands for.
+        if place.way.depth or compared > _COMPARED:
+            break
     *_, order, apart = min(found, key=lambda item: item[:3])
     return Nearest(recorded[order], apart, alike=place.way.depth > 0 or _shares_a_message(apart, probe, length))
 
@@ -71,15 +79,9 @@ def nearest_call(probe: Probe, place: Place, index: CallIndex, recording: Record
 def nearest_at_address(probe: Probe, recording: Recording) -> Nearest | None:
     """The recorded request to the same address that one of no known format is most like; None where there is none."""
     where, played = probe.address, recording.played
-    there = [
-        one
-        for one in recording.exchanges
-        if one.probe.format is None
-        and (one.probe.address.method, one.probe.address.path) == (where.method, where.path)
-        and where.host in ("", one.probe.address.host)
-    ]
     found = []
-    for one in sorted(there, key=lambda one: bool(played[one.order]))[:_LOOKED_AT]:
+    for order in _candidates(recording.groups.get((where.method, where.path, where.host), ()), played)[:_LOOKED_AT]:
+        one = recording.exchanges[order]
         apart = [
             *differences_of_queries(one.probe.address.query, where.query),
             *differences(one.probe.value, probe.value),
@@ -102,15 +104,10 @@ def _within(where: str, place: str) -> bool:
     return where.startswith(place) and where[len(place) : len(place) + 1] in ("", ".", "[")
 
 
-def _at_path(probe: Probe, recorded: Sequence[Recorded]) -> list[int]:
-    """Where not even the first message was recorded: agents that share their prompt are told apart by what follows."""
-    return [
-        order for order in _same_format(probe, recorded) if recorded[order].probe.address.tail == probe.address.tail
-    ]
-
-
-def _same_format(probe: Probe, recorded: Sequence[Recorded]) -> list[int]:
-    return [one.order for one in recorded if one.probe.format is not None and one.probe.format == probe.format]
+def _candidates(orders: Sequence[int], played: bytearray) -> list[int]:
+    """Those that were not played, or all if all were. Of very many, the first: a miss must not cost a whole tape."""
+    waiting = compress(orders, map(not_, map(played.__getitem__, orders)))
+    return list(islice(waiting, _RANKED)) or list(orders[:_RANKED])
 
 
 def significant(recorded: Recorded, probe: Probe, masker: Masker) -> list[Difference]:
@@ -119,7 +116,7 @@ def significant(recorded: Recorded, probe: Probe, masker: Masker) -> list[Differ
     asked = list(_asked(recorded.probe, probe))
     every = list(differences_of_bodies(recorded.probe, probe))
     chosen = [apart for apart in asked if not _equal(masker.value(apart.recorded), masker.value(apart.live))]
-    chosen += [apart for apart in every if not is_minor(apart, probe) and not is_masked(apart, masker)]
+    chosen += [apart for apart in every if _counted(apart, probe) and not is_masked(apart, masker)]
     return chosen or [*asked, *every]
 
 
@@ -139,14 +136,21 @@ def _model(probe: Probe) -> str | None:
 
 def is_minor(apart: Difference, probe: Probe) -> bool:
     """Whether only spelling, an id or something volatile differs: what tier normalized does not look at."""
-    if probe.format is not None and not counts(apart.where, probe.format.volatile):
-        return True
-    return _equal(loose(apart.recorded), loose(apart.live))
+    return not _counted(apart, probe) or _equal(loose(apart.recorded), loose(apart.live))
+
+
+def _counted(apart: Difference, probe: Probe) -> bool:
+    return probe.format is None or counts(apart.where, probe.format.volatile)
 
 
 def is_masked(apart: Difference, masker: Masker) -> bool:
     """Whether only what changes from run to run differs: what tier masked does not look at."""
-    return _equal(masker.value(loose(apart.recorded)), masker.value(loose(apart.live)))
+    one, other = apart.recorded, apart.live
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    if isinstance(one, str) and isinstance(other, str):
+        return masker.remembered((one, other), lambda: _equal(masker.value(loose(one)), masker.value(loose(other))))
+    return _equal(masker.value(loose(one)), masker.value(loose(other)))
 
 
 def _equal(recorded: Json, live: Json) -> bool:

@@ -17,6 +17,7 @@ from wiretape.model.jsonvalue import Json, JsonObject
 _OPENING: Final = re.compile(rb"\A(?:\r?\n)?--([^\r\n]{1,200}?)[ \t]*\r?\n")
 _BOUNDARY: Final = re.compile(r'multipart/[^;]+;.*?\bboundary\s*=\s*(?:"([^"]+)"|([^\s;]+))', re.IGNORECASE | re.DOTALL)
 _NAMED: Final = re.compile(r'[;\s](name|filename\*?)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]*))', re.IGNORECASE)
+FORM: Final = "part"  # the member under which the parts of a form stand
 _LETTERS: Final = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")  # no date, no id: a mask must not find one
 
 
@@ -39,7 +40,7 @@ def parts_of(data: bytes, content_type: str) -> Json:
             known.append(part)
         else:
             found[name] = [known, part]
-    return {"part": found} if found else None
+    return {FORM: found} if found else None
 
 
 def _parts(data: bytes, boundary: bytes) -> Iterator[tuple[str, JsonObject]]:

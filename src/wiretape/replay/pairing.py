@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
 
 
+_Kind: TypeAlias = tuple[str, Literal["side", "root", "subagent"]]  # of a thread: its wire format, and whose it is
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
 
@@ -125,21 +126,29 @@ class _Places:
         self._old, self._new = _threads(old), _threads(new)
         self._old_of = {number: thread for thread in self._old for number in thread.calls}
         self._new_of = {number: thread for thread in self._new for number in thread.calls}
-        self._partners: dict[int, _Thread] = {}  # id of a live thread -> the recorded one
+        self._place_of = {number: place for thread in self._new for place, number in enumerate(thread.calls)}
+        self._partners: dict[_Thread, _Thread] = {}  # a live thread -> the recorded one
+        self._partnered: set[_Thread] = set()  # the recorded threads of these pairs
         self._taken: set[int] = set()
+        self._begun: set[_Thread] = set()  # recorded threads of which a call was taken
+        self._waiting: dict[_Kind, deque[_Thread]] = defaultdict(deque)  # the others, and some that have begun since
+        for thread in self._old:
+            self._waiting[thread.kind].append(thread)
 
     def take(self, was: int, number: int) -> None:
         """A pair that is known: their threads are partners, too."""
         self._taken.add(was)
         there, here = self._old_of[was], self._new_of[number]
-        if id(here) not in self._partners and there not in self._partners.values():
-            self._partners[id(here)] = there
+        if here not in self._partners and there not in self._partnered:
+            self._partners[here] = there
+            self._partnered.add(there)
+        self._begun.add(there)
 
     def find(self, number: int) -> int | None:
         """The recorded call that is as far in its thread, if nobody has it yet."""
         here = self._new_of[number]
-        there = self._partners.get(id(here)) or self._partner(here)
-        place = here.calls.index(number)
+        there = self._partners.get(here) or self._partner(here)
+        place = self._place_of[number]
         if there is None or place >= len(there.calls) or there.calls[place] in self._taken:
             return None
         self.take(there.calls[place], number)
@@ -154,14 +163,16 @@ class _Places:
 
     def _partner(self, here: _Thread) -> _Thread | None:
         """The first recorded thread of its kind that no live one continues."""
-        free = (one for one in self._old if one.kind == here.kind and one not in self._partners.values())
-        return next((one for one in free if not self._taken & set(one.calls)), None)
+        waiting = self._waiting[here.kind]
+        while waiting and waiting[0] in self._begun:
+            waiting.popleft()
+        return waiting[0] if waiting else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Thread:
     calls: Sequence[int]
-    kind: tuple[str, Literal["side", "root", "subagent"]]
+    kind: _Kind
 
 
 def _threads(run: Run) -> list[_Thread]:

@@ -10,6 +10,7 @@ from typing import Final
 
 import orjson
 
+from wiretape.model.header_links import LINK_HEADERS
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, StreamBody, body_bytes
 from wiretape.replay.faults import FOREVER_MS, marred, paced, slowed
 from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray
@@ -73,8 +74,13 @@ def playback(outcome: Outcome, pace: float = 0) -> Playback:
             return _whole(status, headers.pairs(), body)
         case Stray(what=what, note=note):
             message = f"wiretape replay: {what} is not on the tape{f' ({note})' if note else ''}"
-            body = orjson.dumps({"error": {"message": message, "type": "not_found_error", "code": "not_recorded"}})
-            return _whole(404, [("content-type", "application/json"), ("x-should-retry", "false")], body)
+            return refused(404, message, "not_found_error", "not_recorded")
+
+
+def refused(status: int, message: str, kind: str = "permission_error", code: str = "wiretape_refused") -> Playback:
+    """An error of wiretape's own, in the shape that most SDKs show."""
+    body = orjson.dumps({"error": {"message": message, "type": kind, "code": code}})
+    return _whole(status, [("content-type", "application/json"), ("x-should-retry", "false")], body)
 
 
 def timed_out(shown: Playback) -> Playback:
@@ -135,11 +141,13 @@ def _may_have_body(method: str, status: int) -> bool:
 
 @lru_cache(256)  # a tape's answers have much the same headers
 def _headers(headers: Headers) -> tuple[tuple[tuple[str, str], ...], str]:
-    """Those that are sent again, and how the body was encoded."""
+    """Those that are sent again, and how the body was encoded. A link with a placeholder still leads to its answer."""
     kept = tuple(
         (name, value)
         for name, value in headers.pairs()
-        if name not in _NOT_SENT and not name.startswith(":") and not PLACEHOLDER.search(value)
+        if name not in _NOT_SENT
+        and not name.startswith(":")
+        and (name in LINK_HEADERS or not PLACEHOLDER.search(value))
     )
     return kept, ",".join(headers.all("content-encoding"))
 

@@ -25,6 +25,7 @@ from wiretape.replay.loosen import loose
 from wiretape.replay.mask import Masker
 from wiretape.replay.miss import Nearest, fault, is_minor
 from wiretape.replay.recorded import Recorded, SocketCall
+from wiretape.replay.shown_differences import shown_differences, without_secrets
 from wiretape.replay.socket_cores import core
 from wiretape.replay.socket_runs import Due, Frame, Run, answer_of
 from wiretape.replay.values import (
@@ -38,6 +39,7 @@ from wiretape.replay.values import (
     ReplayOptions,
     Tier,
 )
+from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.base import Volatile
 
 _NOTHING: Final = Volatile()
@@ -52,6 +54,7 @@ class Alike:
     tier: Tier
     apart: tuple[Difference, ...] = ()
     minor: tuple[bool, ...] = ()
+    live: Json = None  # the live message
 
 
 class Sockets:
@@ -67,6 +70,7 @@ class Sockets:
         drifts: Drifts,
         outcomes: list[Outcome],
         make_miss: MakeMiss,
+        output: OutputRedactor,
     ) -> None:
         self.recorded = recorded
         self.options = options
@@ -84,6 +88,7 @@ class Sockets:
         self._drifts = drifts
         self._outcomes = outcomes
         self._make_miss = make_miss
+        self._output = output
 
     # -- what may be played
 
@@ -202,7 +207,7 @@ class Sockets:
     ) -> int:
         """A model call of a connection, or the connection itself; its place among the session's outcomes."""
         repeated = reference in self._asked
-        answer = Answer(number, reference, recorded.exchange, alike.tier, alike.apart, repeated, faults)
+        answer = Answer(number, reference, recorded.exchange, alike.tier, self._shown(alike), repeated, faults)
         self._asked.add(reference)
         self._outcomes.append(answer)
         self._note(answer, alike)
@@ -213,7 +218,10 @@ class Sockets:
         answer = self.at_place(place)
         assert isinstance(answer, Answer)
         self._outcomes[place] = replace(answer, tier=max(answer.tier, alike.tier))
-        self._note(replace(answer, tier=alike.tier, differences=alike.apart), alike)
+        self._note(replace(answer, tier=alike.tier, differences=self._shown(alike)), alike)
+
+    def _shown(self, alike: Alike) -> tuple[Difference, ...]:
+        return shown_differences(alike.apart, alike.live, self._output)
 
     @property
     def left_over(self) -> list[Reference]:
@@ -248,7 +256,7 @@ class Sockets:
                 return None
             apart.append(difference)
             minor.append(small)
-        return Alike(tier, tuple(apart), tuple(minor))
+        return Alike(tier, tuple(apart), tuple(minor), live)
 
     def may_be_alike(self, recorded: Recorded, place: int, live: Json) -> bool:
         """Whether `compare` may find two messages alike: quickly, and not always rightly where it is True."""
@@ -336,6 +344,7 @@ class Sockets:
         return self._missed(fault(number, recorded.reference.what, error))
 
     def _missed(self, miss: Miss) -> Miss:
+        miss = without_secrets(miss, self._output)
         self._outcomes.append(miss)
         return miss
 

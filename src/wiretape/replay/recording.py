@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from wiretape.replay.beginnings import Beginnings
@@ -33,3 +35,21 @@ class Recording:
         self.exchanges, self.sockets = recorded_exchanges(self.tapes, self.registry)
         self.played = bytearray(len(self.exchanges))
         self.memo = Memo(self.beginnings.common)
+
+    @cached_property
+    def groups(self) -> Mapping[Hashable, Sequence[int]]:
+        """The orders of exchanges that are alike, for what looks for the nearest one.
+
+        Model calls by the name of their format, and by name and the last part of their path. Other exchanges by
+        method and path, and by method, path and host.
+        """
+        made: dict[Hashable, list[int]] = defaultdict(list)
+        for one in self.exchanges:
+            where, form = one.probe.address, one.probe.format
+            if form is not None:
+                keys: tuple[Hashable, ...] = (form.name, (form.name, where.tail))
+            else:
+                keys = ((where.method, where.path, ""), (where.method, where.path, where.host))
+            for key in dict.fromkeys(keys):
+                made[key].append(one.order)
+        return dict(made)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from heapq import heapify, heappop, heapreplace
 
 from wiretape.loop.run import build_run
 from wiretape.loop.words import answer_text
@@ -68,6 +69,10 @@ class Rerun:
         self._waiting: Waiting | None = None
         for take in self._played(self.takes):
             self._threads.setdefault(_lane(take), Thread([])).takes.append(take)
+        # By the number of each thread's next call; one that has gone on since is put right when it comes up.
+        self._going = [(thread.takes[0].number, place, thread) for place, thread in enumerate(self._threads.values())]
+        heapify(self._going)
+        self._answered: Thread | None = None  # the thread whose request was answered last
 
     # -- what a driver calls ------------------------------------------------------------------------------------------
 
@@ -84,7 +89,7 @@ class Rerun:
         """What came for the request that `next` gave."""
         assert self._waiting is not None, "no request is waiting for an answer"
         send, row, take, thread = self._waiting
-        self._waiting = None
+        self._waiting, self._answered = None, thread
         exchange = Exchange(0, 0, send.request, response, ended, 0)
         if take.form is not None:
             thread.call = replace(take.form.decode(exchange, self._memo), number=send.number or 0)
@@ -128,11 +133,18 @@ class Rerun:
 
     def _due(self) -> Thread | None:
         """A thread that went its own way finishes its turn first; else the order is that of the tape."""
-        busy = [t for t in self._threads.values() if t.parted and not t.stopped and client_calls(t.call)]
-        if busy:
-            return busy[0]
-        going = [(t.next.number, t) for t in self._threads.values() if t.next is not None and not t.stopped]
-        return min(going, key=lambda one: one[0])[1] if going else None
+        last = self._answered  # no other thread can have parted since
+        if last is not None and last.parted and not last.stopped and client_calls(last.call):
+            return last
+        while self._going:
+            number, place, thread = self._going[0]
+            if thread.next is None or thread.stopped:
+                heappop(self._going)
+            elif thread.next.number != number:
+                heapreplace(self._going, (thread.next.number, place, thread))
+            else:
+                return thread
+        return None
 
     @cached_property
     def _tasked(self) -> dict[int, int]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from wiretape.model.call import ModelCall
 from wiretape.model.faults import Refusal
-from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
+from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response, bracketed
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import aim
 from wiretape.replay.aligned import Alignment
@@ -38,7 +38,9 @@ from wiretape.replay.recorded import Recorded
 from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.recording import Recording
 from wiretape.replay.report import ReplayReport, build_report
+from wiretape.replay.restored_links import restored
 from wiretape.replay.shown import Shown
+from wiretape.replay.shown_differences import shown_differences, without_secrets
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.tiers import Tiers
 from wiretape.replay.tool_play import ToolPlay, ToolPlayed
@@ -56,11 +58,14 @@ from wiretape.replay.values import (
     Tier,
     address,
 )
+from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.registry import Registry, default_registry
 from wiretape.wire.tool_exchange import ToolAnswer, is_tool_exchange
 
 if TYPE_CHECKING:
     from wiretape.tape.reader import Tape
+
+Kept = TypeVar("Kept", Outcome, Miss, Stray)
 
 
 class ReplaySession:
@@ -72,8 +77,10 @@ class ReplaySession:
         options: ReplayOptions | None = None,
         registry: Registry | None = None,
         names: Sequence[str] = (),
+        output: OutputRedactor | None = None,
     ) -> None:
-        """`names`: what to call the tapes in messages, if not by their paths."""
+        """`names`: what to call the tapes in messages, if not by their paths. `output`: redacts what is printed."""
+        self.output = output or OutputRedactor()
         self.options = options or ReplayOptions()
         self.tapes = tuple(tapes)
         self._names = tuple(names or [str(tape.path or "the tape") for tape in tapes])
@@ -104,8 +111,9 @@ class ReplaySession:
             self.drifts,
             self._outcomes,
             self._socket_miss,
+            self.output,
         )
-        self._unanswered = Unanswered(recording, self._tiers, self._sockets, self.names, self._mending)
+        self._unanswered = Unanswered(recording, self._tiers, self._sockets, self.names, self._mending, self.output)
         self._owed: set[int] = set()  # recorded calls whose answer a person withheld: the next attempt gets it
         self._tiers.exact  # noqa: B018  built now: it is asked by every request
 
@@ -113,13 +121,19 @@ class ReplaySession:
         """The recorded answer to a live request, or why there is none."""
         self._number += 1
         try:
+            self.output.learn_request(request.headers, request.url)
             outcome = self._answer(request)
         except Exception as error:  # replay fails closed, and where the person looks: as a miss, which nobody retries
             outcome = fault(self._number, f"{request.method} {request.url}", error)
+        return self._kept(outcome)
+
+    def _kept(self, outcome: Kept) -> Kept:
+        """Redact an outcome, and remember it."""
+        outcome = without_secrets(outcome, self.output)
         self._outcomes.append(outcome)
         return outcome
 
-    def call_tool(self, name: str, arguments: Json, *, keep_miss: bool = True) -> ToolAnswer | Miss:
+    def call_tool(self, name: str, arguments: Json, keep_miss: bool = True) -> ToolAnswer | Miss:
         """What a recorded tool came to, for a program that does not run it. `keep_miss`: a miss is told at the end."""
         played = self.play_tool(name, arguments, keep_miss=keep_miss)
         return played if isinstance(played, Miss) else played.answer
@@ -132,9 +146,7 @@ class ReplaySession:
         except Exception as error:  # replay fails closed
             outcome = fault(self._number, f"tool {name}", error)
         if isinstance(outcome, Miss):
-            if keep_miss:
-                self._outcomes.append(outcome)
-            return outcome
+            return self._kept(outcome) if keep_miss else without_secrets(outcome, self.output)
         if outcome.own is not None:
             self._played[outcome.own.order] = True
             self._outcomes.append(outcome.shown)
@@ -143,6 +155,7 @@ class ReplaySession:
 
     def open_socket(self, request: LiveRequest) -> SocketPlay | Outcome:
         """The recorded WebSocket that a live one plays; without any, what the request gets as one of HTTP."""
+        self.output.learn_request(request.headers, request.url)
         where = address(request.method, self._echoes.back_text(request.url))
         candidates = self._sockets.at(where.host, where.path)
         if not candidates:
@@ -154,16 +167,12 @@ class ReplaySession:
     def refused(self, what: str, note: str) -> Stray:
         """A connection that the proxy port refused."""
         self._number += 1
-        stray = Stray(self._number, what, note)
-        self._outcomes.append(stray)
-        return stray
+        return self._kept(Stray(self._number, what, note))
 
     def not_opened(self, what: str, message: str) -> Miss:
         """A connection to a model that the proxy port could not open: a call that nobody could read or answer."""
         self._number += 1
-        missed = Miss(self._number, what, "not opened", message)
-        self._outcomes.append(missed)
-        return missed
+        return self._kept(Miss(self._number, what, "not opened", message))
 
     def let_through(self, host: str) -> None:
         """A connection to a host that the person let through."""
@@ -175,24 +184,30 @@ class ReplaySession:
 
     def knows_host(self, host: str) -> bool:
         """Whether anything from this host (with or without its port) is on the tape."""
-        return any(
-            host in (there := recorded.probe.address.host, there.partition(":")[0])
-            for recorded in [*self._recorded, *self._sockets.recorded]
-        )
+        return host in self._hosts or host in self._host_names
 
     def knows_place(self, host: str, port: int) -> bool:
         """Whether anything from this very port of a host is on the tape."""
-        name = f"[{host}]" if ":" in host else host
-        there = {address("GET", f"{scheme}://{name}:{port}/").host for scheme in ("http", "https")}
-        return any(recorded.probe.address.host in there for recorded in [*self._recorded, *self._sockets.recorded])
+        return any(
+            address("GET", f"{scheme}://{bracketed(host)}:{port}/").host in self._hosts for scheme in ("http", "https")
+        )
 
     def knows_plain(self, host: str, port: int) -> bool:
         """Whether anything was recorded from here in plain HTTP."""
-        there = address("GET", f"http://{host}:{port}/").host
+        there = address("GET", f"http://{bracketed(host)}:{port}/").host
         return any(
             recorded.probe.address.host == there and recorded.exchange.request.url.startswith("http:")
             for recorded in [*self._recorded, *self._sockets.recorded]
         )
+
+    @cached_property
+    def _hosts(self) -> frozenset[str]:
+        """The hosts on the tape, with their ports."""
+        return frozenset(recorded.probe.address.host for recorded in [*self._recorded, *self._sockets.recorded])
+
+    @cached_property
+    def _host_names(self) -> frozenset[str]:
+        return frozenset(recorded.probe.address.hostname for recorded in [*self._recorded, *self._sockets.recorded])
 
     @property
     def formats(self) -> set[str]:
@@ -221,7 +236,7 @@ class ReplaySession:
         apart = self._apart(recorded, probe, None)
         self._continuity.note(recorded, probe)
         exchange = self._echoes.forward(recorded.exchange)
-        answer = Answer(missed.number, recorded.reference, exchange, Tier.POSITION, apart)
+        answer = Answer(missed.number, recorded.reference, exchange, Tier.POSITION, self._shown_apart(apart, probe))
         self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
         self._instead(missed, answer)
         return answer
@@ -242,7 +257,7 @@ class ReplaySession:
     def _instead(self, outcome: Outcome, other: Outcome) -> None:
         place = next((place for place, one in enumerate(self._outcomes) if one is outcome), None)
         if place is not None:
-            self._outcomes[place] = other
+            self._outcomes[place] = without_secrets(other, self.output)
 
     @property
     def misses(self) -> list[Miss]:
@@ -312,10 +327,13 @@ class ReplaySession:
         self._owed.discard(recorded.order)
         apart = self._apart(recorded, probe, moved) if tier is not Tier.EXACT else ()
         self._continuity.note(recorded, probe)
+        self._unanswered.followed(probe)
+        self._unanswered.note_redirect(recorded)
         if self.options.tier is Tier.POSITION:
             self._tiers.positions.note(recorded, probe)
-        exchange = self._echoes.forward(recorded.exchange)
-        answer = Answer(self._number, recorded.reference, exchange, tier, apart, repeated, faults)
+        exchange = restored(self._echoes.forward(recorded.exchange), self._recorded, recorded.order)
+        shown = self._shown_apart(apart, probe)
+        answer = Answer(self._number, recorded.reference, exchange, tier, shown, repeated, faults)
         if apart:
             self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
         return answer
@@ -331,6 +349,9 @@ class ReplaySession:
         self._echoes.learn(apart)
         self._tiers.moved.note(moved)
         return (*where, *apart, *elsewhere)
+
+    def _shown_apart(self, apart: tuple[Difference, ...], probe: Probe) -> tuple[Difference, ...]:
+        return shown_differences(apart, probe.value, self.output)
 
     def _inject(self, recorded: Recorded, probe: Probe, fault: Fault) -> Injected:
         """The fault instead of the answer, which stays unplayed."""
@@ -362,6 +383,7 @@ class ReplaySession:
             self._masker,
             self._echoes,
             lambda reason: self._mending(reason).line,
+            self.output,
         )
 
     def _mending(self, reason: MissReason) -> Mending:

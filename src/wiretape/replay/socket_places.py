@@ -66,12 +66,12 @@ class Places:
         named = Difference(NAMES_BEFORE, recorded.previous_response_id, ABSENT)
         parts = list(self._parts(one, recorded, told))
         if all(same(there, here) for _, there, here in parts):
-            return Alike(Tier.NORMALIZED, (named,), (True,))
+            return Alike(Tier.NORMALIZED, (named,), (True,), live)
         mask = self._sockets.masker.value
         if not all(same(mask(there), mask(here)) for _, there, here in parts):
             return None
         apart = [apart for where, there, here in parts for apart in differences(there, here, where)]
-        return Alike(Tier.MASKED, (named, *apart), (True, *[False] * len(apart)))
+        return Alike(Tier.MASKED, (named, *apart), (True, *[False] * len(apart)), live)
 
     def _parts(self, one: Waiting, recorded: CallRequest, live: CallRequest) -> Iterator[tuple[str, Json, Json]]:
         """What is compared of two requests: where, and both values, without what may differ."""
@@ -117,7 +117,7 @@ class Places:
             return None
         one = self._waiting[found]
         apart, minor = self._sockets.apart(one.recorded, one.place, live)
-        return found, Alike(Tier.POSITION, apart, minor)
+        return found, Alike(Tier.POSITION, apart, minor, live)
 
     def _following(self, like: Sequence[tuple[int, Waiting]], live: Json) -> int | None:
         """The next of a connection; the one that follows the same answer, where the live message names one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
@@ -13,8 +13,10 @@ from wiretape.replay.echo import Echoes
 from wiretape.replay.excerpt import LIVE, RECORDED, excerpts
 from wiretape.replay.mask import Masker
 from wiretape.replay.recorded import Recorded
+from wiretape.replay.shown_differences import shown_differences
 from wiretape.replay.tool_book import NotFound, ToldResult, ToolBook, told_by_servers, told_by_tools, told_on_the_wire
 from wiretape.replay.values import Answer, Difference, Miss, MissReason, Reference, ReplayOptions
+from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.tool_exchange import ToolAnswer, answered, called, is_tool_exchange, made_exchange
 
 _SHOWN = 3  # differences written out; the rest are counted
@@ -41,12 +43,14 @@ class ToolPlay:
         masker: Masker,
         echoes: Echoes,
         mending: Callable[[MissReason], str],
+        output: OutputRedactor,
     ) -> None:
         """`runs`: of each tape. `names`: what to call the tapes in messages."""
         self._names = names
         self._repeat = options.repeat
         self._echoes = echoes
         self._mending = mending
+        self._output = output
         self._recorded = {(str(one.tape), one.exchange.number): one for one in recorded}
         own: list[ToldResult] = []
         for position in range(len(runs)):
@@ -71,16 +75,18 @@ class ToolPlay:
 
     def call(self, number: int, name: str, arguments: Json) -> ToolPlayed | Miss:
         """What the tool came to; a miss where the tapes do not say."""
-        found = self._book.take(name, self._echoes.back(arguments), self._repeat)
+        arguments = self._echoes.back(arguments)
+        found = self._book.take(name, arguments, self._repeat)
+        apart = shown_differences(found.differences, arguments, self._output)
         if isinstance(found, NotFound):
-            return self._miss(number, name, arguments, found)
+            return self._miss(number, name, self._output.value(arguments), replace(found, differences=apart))
         told = found.told
         self._echoes.learn(found.differences)
         own = self._recorded.get((told.tape, told.exchange)) if told.answer is not None else None
         exchange = own.exchange if own is not None else _as_exchange(told)
         answer = answered(self._echoes.forward(exchange))
         assert answer is not None, "only tools that ended are in the book"
-        shown = Answer(number, self._reference(told), exchange, found.tier, found.differences, found.again)
+        shown = Answer(number, self._reference(told), exchange, found.tier, apart, found.again)
         return ToolPlayed(answer, shown, own)
 
     def _reference(self, told: ToldResult) -> Reference:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from wiretape.model.header_links import redirect_target
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.excerpt import excerpts
 from wiretape.replay.index import Probe
@@ -13,8 +14,10 @@ from wiretape.replay.nearest_moved import nearest_moved
 from wiretape.replay.recorded import Recorded
 from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.recording import Recording
+from wiretape.replay.shown_differences import shown_differences
 from wiretape.replay.tiers import Tiers
-from wiretape.replay.values import Miss, MissReason, Stray, Tier
+from wiretape.replay.values import Miss, MissReason, Stray, Tier, address
+from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.recognition import is_media_inference
 
 
@@ -27,9 +30,29 @@ class Unanswered:
     sockets: Sockets
     names: str
     mending: Callable[[MissReason], Mending]
+    output: OutputRedactor
+    redirects: dict[tuple[str, str], str] = field(default_factory=dict)  # expected next, by host and path: why
+
+    def note_redirect(self, recorded: Recorded) -> None:
+        """An answer was given: if it redirects its client, a request for the target is expected."""
+        response = recorded.exchange.response
+        target = redirect_target(recorded.exchange.request.url, response) if response is not None else None
+        if target is not None:
+            there = address("GET", target)
+            shown = target.partition("?")[0].partition("#")[0]
+            self.redirects[there.host, there.path] = (
+                f"{recorded.reference} redirects to {shown}, which is not on the tape"
+            )
+
+    def followed(self, probe: Probe) -> str | None:
+        """Which redirect this request follows, if any. It is followed once."""
+        return self.redirects.pop((probe.address.host, probe.address.path), None)
 
     def outcome(self, number: int, probe: Probe, already: Recorded | None = None, note: str = "") -> Miss | Stray:
         """`already`: the recorded call that would answer, had it not been played. `note`: why it cannot be."""
+        redirected = self.followed(probe)
+        if redirected is not None:
+            return self._made(number, probe, "not playable", None, redirected)
         if probe.format is None:
             socket = self._socket_at(probe)
             if not socket:
@@ -45,7 +68,14 @@ class Unanswered:
 
     def _made(self, number: int, probe: Probe, reason: MissReason, nearest: Nearest | None, note: str) -> Miss:
         label = self.tiers.label if probe.format is not None else _no_label
+        nearest = self._shown(nearest, probe)
         return miss(number, probe, reason, nearest, self.names, label, note, self.mending(reason))
+
+    def _shown(self, nearest: Nearest | None, probe: Probe) -> Nearest | None:
+        """The same, redacted."""
+        if nearest is None:
+            return None
+        return replace(nearest, differences=shown_differences(nearest.differences, probe.value, self.output))
 
     def _without_format(self, number: int, probe: Probe, already: Recorded | None, note: str) -> Miss | Stray:
         """What no format reads is a stray, unless a model was asked; either says what it is nearest to."""
@@ -58,8 +88,9 @@ class Unanswered:
         if already is not None:
             note = note or f"{already.reference} was already played"
         elif nearest is not None and nearest.differences:
-            recorded, live = excerpts(nearest.differences[0], 60)
-            where = nearest.differences[0].where
+            first = shown_differences(nearest.differences[:1], probe.value, self.output)[0]
+            recorded, live = excerpts(first, 60)
+            where = first.where
             note = note or f"{nearest.recorded.reference} differs at {where}: recorded {recorded}, live {live}"
         return Stray(number, probe.address.what_and_where, note)
 

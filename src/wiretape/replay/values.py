@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from wiretape.model.http import Exchange, Headers
+from wiretape.model.http import Exchange, Headers, bracketed, bracketed_url
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.faults import Fault
 
@@ -151,6 +151,12 @@ class Address:
     query: str
 
     @property
+    def hostname(self) -> str:
+        """The host without its port and brackets."""
+        name, bracket, _ = self.host.partition("]")
+        return name.removeprefix("[") if bracket else self.host.partition(":")[0]
+
+    @property
     def tail(self) -> str:
         """The path's last segment: what is asked for, whatever prefix a gateway puts before it."""
         return self.path.rstrip("/").rpartition("/")[2]
@@ -169,10 +175,12 @@ def address(method: str, url: str) -> Address:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError:  # no URL: its path is all there is to compare
-        path, _, query = url.partition("?")
+    except ValueError:
+        if (spelled := bracketed_url(url)) != url:
+            return address(method, spelled)
+        path, _, query = url.partition("?")  # not a URL: its path is all there is to compare
         return Address(method.upper(), "", path, query)
-    host = parts.hostname or ""
+    host = bracketed(parts.hostname or "")
     if port is not None and port != _DEFAULT_PORTS.get(parts.scheme):
         host = f"{host}:{port}"
     return Address(method.upper(), host, parts.path or "/", parts.query)

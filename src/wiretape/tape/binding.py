@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Mapping
 from queue import SimpleQueue
 from typing import TypeAlias
 
 from wiretape.model.http import Exchange, Request, Response, WsMessage
+from wiretape.tape.atomic import put_in_place
 from wiretape.tape.codings import MOST_DECODED, MOST_TIMES
-from wiretape.tape.documents import Header
 from wiretape.tape.draft import Draft
 from wiretape.tape.opening import Opened
 from wiretape.tape.recovery import request_bytes, request_head, response_of, write_message
 from wiretape.tape.redact import Redactor
-from wiretape.tape.storage import is_compressed, read_text, replace_start
+from wiretape.tape.storage import free_name, journal_path
 from wiretape.tape.troubles import Troubles
-from wiretape.tape.writer import TapeWriter, document_text, header_document, replace_tape
+from wiretape.tape.writer import TapeWriter, document_text, header_document
 
 Job: TypeAlias = Callable[[], None]
 _REWRITE_FROM = 8 * 1024 * 1024  # journal bytes: a larger one is rewritten when little of it is still needed
@@ -90,11 +89,15 @@ class Binder:
         self._jobs.put(None)
         self._thread.join()
         self._guard(None, self._retry)
+        if self._troubles.incomplete:  # the disk may be full: the journal has what the tape has
+            self._guard(None, self._rewrite_journal)
         said = self._guard(None, self._say_incomplete)
-        self._guard(None, lambda: self._finish(told))
+        finished = self._guard(None, lambda: self._finish(told))
         with contextlib.suppress(OSError):
             # A journal that stays tells the reader that the tape is incomplete, and holds what there is.
-            self._journal.close(keep=bool(self._failed) or not said)
+            left = self._journal.close(keep=bool(self._failed) or not (said and finished))
+            if left and self._opened.file.is_replaced:
+                self._rename_journal()
 
     # -- in the thread -----------------------------------------------------------------------------------------------
 
@@ -120,6 +123,13 @@ class Binder:
             self._troubles.add(error, draft.number if draft else None)
             return False
         return True
+
+    def _show_harmlessly(self, show: Job) -> None:
+        """Call a listener. One that fails does not change the tape, and is reported once."""
+        try:
+            show()
+        except Exception as error:
+            self._troubles.listener(error)
 
     def _bind_request(self, draft: Draft) -> None:
         # If it fails, the end tries again.
@@ -185,7 +195,7 @@ class Binder:
         if self._on_message is not None and progress.request is not None:
             tell, request = self._on_message, progress.request
             exchange = Exchange(draft.number, draft.at, request, progress.response)  # still open, and without messages
-            self._guard(draft, lambda: tell(exchange, message))
+            self._show_harmlessly(lambda: tell(exchange, message))
 
     def _write_all(self, draft: Draft) -> None:
         if draft.websocket:
@@ -212,9 +222,11 @@ class Binder:
             draft.close,
         )
         tell = self._on_exchange
-        self._guard(draft, lambda: tell(exchange))
+        self._show_harmlessly(lambda: tell(exchange))
 
     def _rewrite_journal(self) -> None:
+        self._opened.file.check_in_place()  # the journal drops what the tape has: that must be there, and on the disk
+        self._opened.file.sync()
         with self._journal.lock:
             drafts = list(self._live.values())
             if sum(draft.in_journal for draft in drafts) <= _REWRITE_MOST:
@@ -232,25 +244,22 @@ class Binder:
         if self._troubles.incomplete:
             self._writer.incomplete(self._now(), self._troubles.told[0], self._troubles.exchanges)
 
+    def _rename_journal(self) -> None:
+        """Another file has the tape's name: the journal does not belong to that."""
+        old, path = self._opened.path, free_name(self._opened.path)
+        put_in_place(self._journal.path, journal_path(path))
+        self._troubles.warn(f"{old} is another file now; what was recorded is on {path}")
+        self._opened.path = path
+
     def _finish(self, told: Mapping[str, object]) -> None:
         """The header's lists are known at the end only."""
+        self._opened.file.check_in_place()
         header = self._opened.header
         kinds = sorted({*header.redacted, *self._redactor.kinds})
         final = header.model_copy(update={"redacted": kinds, **told})
         try:
             if final != header:
-                self._opened.file.finish()
-                _replace_header(self._opened, header, final)
+                old, new = document_text(header_document(header)), document_text(header_document(final))
+                self._opened.file.replace_start(len(old), new)
         finally:
             self._opened.file.close()
-
-
-def _replace_header(opened: Opened, old: Header, new: Header) -> None:
-    """The header's lists are known at the end only, and the header stands first: write the tape anew."""
-    before, after = document_text(header_document(old)), document_text(header_document(new))
-    if os.name != "posix":  # Windows does not replace a file that is open
-        opened.file.replace(after + read_text(opened.path)[len(before) :])
-    elif is_compressed(opened.path):
-        replace_tape(opened.path, [after + read_text(opened.path)[len(before) :]])
-    else:
-        replace_start(opened.path, len(before), after)

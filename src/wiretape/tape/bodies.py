@@ -14,13 +14,16 @@ from typing import Any
 import orjson
 
 from wiretape.model.framing import Framer, framer_for, list_framer_for
-from wiretape.model.http import Body, BytesBody, JsonBody, StreamBody, TextBody, dump_json
+from wiretape.model.http import Body, BytesBody, JsonBody, Layout, StreamBody, TextBody, dump_json
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape import frames, patch
+from wiretape.tape.codings import most_decoded, too_large
 from wiretape.tape.documents import EventsShape, FramesShape, JsonShape, LikeShape, TextShape, validated
-from wiretape.tape.spelling import NotCarried, loads, spellings
+from wiretape.tape.places import locate
+from wiretape.tape.spelling import SEPARATORS, NotCarried, loads, spellings
 
 _SHAPES = {"json", "like", "events", "frames", "text", "base64"}
+_LARGE = 256 * 1024  # bytes that take milliseconds to spell
 _LOOK = 64  # bytes that tell a stream from something else
 
 
@@ -60,11 +63,18 @@ def json_body(raw: bytes) -> JsonBody | None:
         return None
     try:
         for layout, ascii in spellings(raw):
-            if dump_json(value, layout, ascii) == raw:
+            if _is_spelled(value, raw, layout, ascii):
                 return JsonBody(value, layout, ascii)
     except (orjson.JSONEncodeError, RecursionError):
         pass  # nested too deep to be written as JSON
     return None
+
+
+def _is_spelled(value: Json, raw: bytes, layout: Layout, ascii: bool) -> bool:
+    """Whether a value in this layout gives these bytes. A large one goes part by part: other threads run in between."""
+    if len(raw) > _LARGE and isinstance(value, dict) and layout in SEPARATORS:
+        return locate(value, raw, layout, ascii) is not None
+    return dump_json(value, layout, ascii) == raw
 
 
 def response_body(chunks: Iterable[tuple[int, bytes]], content_type: str | None) -> Body | None:
@@ -207,8 +217,11 @@ def _like(shape: JsonObject, find: Callable[[str], Base], warn: Callable[[str], 
 
 def _events(shape: JsonObject) -> StreamBody:
     validated(EventsShape, shape)
-    for _ in frames.unpack(shape["events"]):
-        pass  # finds a frame that does not fit now, not when somebody looks
+    size, limit = 0, most_decoded(sum(map(len, shape["events"])))
+    for frame in frames.unpack(shape["events"]):  # a frame that does not fit is found now, not in a later command
+        size += len(frame)
+        if size > limit:
+            raise ValueError(f"body.events: is not read: it unpacks to {too_large(limit)}")
     return _stream(frames.PackedFrames(shape["events"]), shape, binary=False)
 
 

@@ -5,16 +5,23 @@ A body cut short keeps what decodes. An encoding that is not known, or whose lib
 
 from __future__ import annotations
 
+import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
+from functools import reduce
 from typing import Any, Protocol
 
+from wiretape.errors import UsageError
+
 GZIP, ZLIB, RAW_DEFLATE = 31, 15, -15
-# A body that decodes to more than both is kept encoded: it was made to fill somebody's memory.
+# A body, tape or file that decodes to more than both is not decoded: it was made to fill the memory.
 MOST_DECODED = 64 * 1024 * 1024  # bytes
 MOST_TIMES = 200  # its encoded size
+MAX_SIZE = "WIRETAPE_MAX_SIZE"  # the environment variable that raises MOST_DECODED
 _STEP = 1024 * 1024  # decoded bytes at a time
-_INPUT = 1024  # bytes at a time for a decoder that knows no limit
+_INPUT = 1024  # bytes at a time for brotli
+_SMALL_INPUT = 64  # bytes at a time for a brotli that knows no limit
 
 
 class Decoder(Protocol):
@@ -30,6 +37,10 @@ class Decoder(Protocol):
 
 class CodingError(ValueError):
     """The bytes are not what their content-encoding says."""
+
+
+class TooLarge(CodingError):
+    """The bytes decode to more than the limit."""
 
 
 class _Members:
@@ -104,6 +115,7 @@ class _Brotli:
     def __init__(self, brotli: Any) -> None:
         self._decompressor = brotli.Decompressor()
         self._error = brotli.error
+        self._knows_limits = hasattr(self._decompressor, "can_accept_more_data")  # from brotli 1.2 on
         self._decoded_any = False
         self.pending = b""
 
@@ -111,34 +123,53 @@ class _Brotli:
         data, self.pending = self.pending + data, b""
         out: list[bytes] = []
         size = at = 0
-        while at < len(data) and not (limit and size >= limit) and not self._decompressor.is_finished():
+        while (at < len(data) or self._full()) and not (limit and size >= limit):
+            if self._decompressor.is_finished():
+                return b"".join(out)
+            part = b"" if self._full() else data[at : at + (_INPUT if self._knows_limits else _SMALL_INPUT)]
             try:
-                piece: bytes = self._decompressor.process(data[at : at + _INPUT])
+                piece = self._process(part, limit - size if limit else 0)
             except self._error as error:
                 if self._decoded_any:
                     return b"".join(out)
                 raise CodingError(str(error)) from None
             self._decoded_any = self._decoded_any or bool(piece)
             out.append(piece)
-            at, size = at + _INPUT, size + len(piece)
-        self.pending = b"" if self._decompressor.is_finished() else data[at:]
+            at, size = at + len(part), size + len(piece)
+        self.pending = data[at:]
         return b"".join(out)
+
+    def _full(self) -> bool:
+        """Whether output has to be taken before more input can be."""
+        return self._knows_limits and not self._decompressor.can_accept_more_data()
+
+    def _process(self, data: bytes, room: int) -> bytes:
+        limit = {"output_buffer_limit": room} if room and self._knows_limits else {}
+        piece: bytes = self._decompressor.process(data, **limit)
+        return piece
 
 
 class _Chain:
-    """Several encodings, applied one after the other: undone from the last to the first."""
+    """Two encodings, one applied after the other: what `first` decodes to is the input of `second`."""
 
-    def __init__(self, decoders: list[Decoder]) -> None:
-        self._decoders = decoders
+    def __init__(self, first: Decoder, second: Decoder) -> None:
+        self._first, self._second = first, second
 
     def feed(self, data: bytes, limit: int = 0) -> bytes:
-        for decoder in self._decoders:
-            data = decoder.feed(data)
-        return data
+        out = [self._second.feed(b"", limit)]
+        size, more = len(out[0]), True
+        while more and not (limit and size >= limit):
+            before = self._first.pending
+            between = self._first.feed(data, limit)
+            data = b""
+            more = bool(limit) and (len(between) >= limit or self._first.pending not in (b"", before))
+            out.append(self._second.feed(between, limit - size if limit else 0))
+            size += len(out[-1])
+        return b"".join(out)
 
     @property
     def pending(self) -> bytes:
-        return b""
+        return self._second.pending or self._first.pending
 
 
 def _deflate(first: bytes) -> Any | None:
@@ -191,7 +222,7 @@ def decoder_for(content_encoding: str) -> Decoder | None:
         if made is None:
             return None
         decoders.append(made)
-    return decoders[0] if len(decoders) == 1 else _Chain(decoders) if decoders else None
+    return reduce(_Chain, decoders) if decoders else None
 
 
 def steps(decoder: Decoder, data: bytes) -> Iterator[bytes]:
@@ -206,9 +237,50 @@ def steps(decoder: Decoder, data: bytes) -> Iterator[bytes]:
         yield piece
 
 
+def decode(decoder: Decoder, data: bytes) -> bytes:
+    """All that the data decodes to. Raises CodingError; TooLarge, naming the limit."""
+    pieces: list[bytes] = []
+    size = 0
+    for piece in steps(decoder, data):
+        pieces.append(piece)
+        size += len(piece)
+        if swells(size, len(data)):
+            raise TooLarge(f"it decodes to {too_large(most_decoded(len(data)))}")
+    return b"".join(pieces)
+
+
+def most_decoded(encoded: int) -> int:
+    """How many bytes so many encoded bytes may decode to."""
+    try:
+        floor = size_in_bytes(os.environ.get(MAX_SIZE, ""))
+    except UsageError:
+        floor = MOST_DECODED
+    return max(floor, MOST_TIMES * encoded)
+
+
+def size_in_bytes(text: str) -> int:
+    """`500m`, `4G`, `4GiB` or a number of bytes. Raises UsageError."""
+    found = re.fullmatch(r"(\d{1,15})\s*([kmgt]?)(?:i?b)?", text.strip().lower())
+    if found is None:
+        raise UsageError(f"{text!r} is not a size; write it like 500m or 4g")
+    return int(found[1]) << (10 * " kmgt".index(found[2] or " "))
+
+
+def raise_limit(size: str | None) -> None:
+    """Let this process decode up to a size such as `4g`. Raises UsageError."""
+    if size is not None:
+        size_in_bytes(size)
+        os.environ[MAX_SIZE] = size
+
+
+def too_large(limit: int) -> str:
+    """The limit that was exceeded, and how to raise it: the end of a message."""
+    return f"more than the limit of {limit:,} bytes; if its content is genuine, raise that with {MAX_SIZE}=4g"
+
+
 def swells(decoded: int, encoded: int) -> bool:
     """Whether a body of such sizes is kept encoded."""
-    return decoded > MOST_DECODED and decoded > MOST_TIMES * encoded
+    return decoded > MOST_DECODED and decoded > most_decoded(encoded)
 
 
 def kept_encoded(content_encoding: str, data: bytes) -> bool:
@@ -218,12 +290,10 @@ def kept_encoded(content_encoding: str, data: bytes) -> bool:
     decoder = decoder_for(content_encoding)
     if decoder is None:
         return True
-    size = 0
     try:
-        for piece in steps(decoder, data):
-            size += len(piece)
-            if swells(size, len(data)):
-                return True
+        decode(decoder, data)
+    except TooLarge:
+        return True
     except CodingError:
         pass
     return False

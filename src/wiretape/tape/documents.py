@@ -7,6 +7,7 @@ the format does not know is an error, so that a typing mistake in a hand edit is
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PositiveInt, ValidationError
@@ -15,7 +16,14 @@ from wiretape.model.http import Ended, Layout, Sender
 
 VERSION = 1
 HeaderValues: TypeAlias = dict[str, str | list[str]]
-Millis: TypeAlias = Annotated[int, Field(description="whole milliseconds since the header's `started`")]
+_LONGEST = 10**13  # milliseconds: 300 years; a later time is not a date any more
+Millis: TypeAlias = Annotated[
+    int, Field(ge=-_LONGEST, le=_LONGEST, description="whole milliseconds since the header's `started`")
+]
+Frame: TypeAlias = Annotated[int, Field(ge=0, le=10**9)]
+_TIMES = r"^(\d{1,13}( \d{1,13})*)?$"
+Number: TypeAlias = Annotated[int, Field(gt=0, le=10**9, description="the number of an exchange")]
+Status: TypeAlias = Annotated[int, Field(ge=0, le=999)]
 
 # A body is checked where it is read (`bodies.body_of`), by its one member: trying a union on it would cost twice that.
 _BODY: dict[str, Any] = {"x-body": True}
@@ -31,7 +39,11 @@ class Header(Document):
     """The first document of a tape."""
 
     wiretape: PositiveInt = Field(default=VERSION, description="version of the format")
-    started: AwareDatetime = Field(description="wall-clock time that all times count from")
+    started: AwareDatetime = Field(
+        ge=datetime(1900, 1, 1, tzinfo=UTC),
+        lt=datetime(3000, 1, 1, tzinfo=UTC),
+        description="wall-clock time that all times count from",
+    )
     recorder: str = Field(description="what wrote the tape")
     note: str | None = None
     provenance: str | None = Field(
@@ -83,16 +95,16 @@ class EventsShape(Document):
     """A streamed text body, frame by frame. A frame `~P,S:middle` has P characters before and S after from the last."""
 
     events: list[str]
-    ms: str = Field(pattern=r"^(\d+( \d+)*)?$", description="for each frame, milliseconds after `headers_at`")
-    rewritten: list[int] | None = Field(default=None, description="frames (from 0) in which a secret was replaced")
+    ms: str = Field(pattern=_TIMES, description="for each frame, milliseconds after `headers_at`")
+    rewritten: list[Frame] | None = Field(default=None, description="frames (from 0) in which a secret was replaced")
 
 
 class FramesShape(Document):
     """A streamed binary body, frame by frame, in base64."""
 
     frames: list[str]
-    ms: str = Field(pattern=r"^(\d+( \d+)*)?$")
-    rewritten: list[int] | None = None
+    ms: str = Field(pattern=_TIMES)
+    rewritten: list[Frame] | None = None
 
 
 class TextShape(Document):
@@ -119,13 +131,13 @@ class RequestPart(Document):
 class RequestDocument(Document):
     """A request, written when it was complete. `at` is when it started."""
 
-    exchange: PositiveInt
+    exchange: Number
     at: Millis
     request: RequestPart
 
 
 class ResponsePart(Document):
-    status: int
+    status: Status
     headers: HeaderValues
     headers_at: Millis
     body: Any = Field(default=None, json_schema_extra=_BODY)
@@ -135,7 +147,7 @@ class ResponsePart(Document):
 class ResponseDocument(Document):
     """A response. `ended` is absent for a WebSocket's 101 only: there, an ended document follows its messages."""
 
-    exchange: PositiveInt
+    exchange: Number
     at: Millis
     response: ResponsePart
     ended: Ended | None = None
@@ -149,13 +161,13 @@ class MessagePart(Document):
 class MessageDocument(Document):
     """One whole WebSocket message, decompressed."""
 
-    exchange: PositiveInt
+    exchange: Number
     at: Millis
     message: MessagePart
 
 
 class ClosePart(Document):
-    code: int
+    code: int = Field(ge=0, le=65535)
     reason: str = ""
     sender: Sender | None = Field(default=None, alias="from")
 
@@ -163,7 +175,7 @@ class ClosePart(Document):
 class EndedDocument(Document):
     """The end of an exchange that got no response, or of a WebSocket."""
 
-    exchange: PositiveInt
+    exchange: Number
     at: Millis
     ended: Ended
     close: ClosePart | None = None
@@ -171,7 +183,7 @@ class EndedDocument(Document):
 
 class IncompletePart(Document):
     reason: str
-    exchanges: list[int] = Field(default_factory=list, description="exchanges that lack something, if known")
+    exchanges: list[Number] = Field(default_factory=list, description="exchanges that lack something, if known")
 
 
 class IncompleteDocument(Document):

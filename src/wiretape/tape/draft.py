@@ -58,6 +58,9 @@ class BodyDraft:
     held: bytes = b""  # the end of the text so far: it may be the beginning of a secret
     held_at: int = 0
     tail: bytes = b""  # the end of a response's text
+    length: int | None = None  # of a response on the wire, if its head states it
+    received: int = 0  # bytes of a response on the wire
+    whole: bool = False  # all bytes of a response are in the journal
     regions: Regions = field(default_factory=Regions)  # of the text so far
     searched: Searched | None = None  # for requests: what was searched for secrets in an earlier one
 

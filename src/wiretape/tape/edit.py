@@ -6,9 +6,8 @@ All go through the writer, so that bodies share again what they have in common. 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 
 import orjson
@@ -16,11 +15,12 @@ import orjson
 from wiretape.errors import TapeError, UsageError
 from wiretape.model.http import Body, Exchange, JsonBody, Response, TextBody, body_bytes
 from wiretape.tape.client_versions import united, versions_of
-from wiretape.tape.documents import VERSION, Header
+from wiretape.tape.documents import VERSION, Header, IncompleteDocument, parse_document
+from wiretape.tape.identity import clock, identities
 from wiretape.tape.reader import Tape, read_tape
 from wiretape.tape.redact import Redactor
-from wiretape.tape.splitting import split_documents
-from wiretape.tape.storage import TapeFile, journal_path, read_text
+from wiretape.tape.splitting import split_text
+from wiretape.tape.storage import TapeFile, journal_path, read_text, readable_text
 from wiretape.tape.writer import TapeWriter, document_text, header_document, replace_tape
 
 
@@ -31,6 +31,7 @@ class Edited:
     exchanges: int
     redacted: dict[str, int]  # kind -> how many times one was replaced
     warnings: tuple[str, ...] = ()
+    shared: int = 0  # exchanges that several tapes had, beyond the first of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +43,25 @@ class Gap:
     exchanges: tuple[int, ...]
 
 
-def redact_tape(path: Path, out: Path, redactor: Redactor) -> Edited:
-    """Write a tape again without its secrets, on itself or elsewhere. Fails without having changed anything."""
+def redact_tape(path: Path, out: Path, redactor: Redactor, partial: bool = False) -> Edited:
+    """Write a tape again without its secrets, on itself or elsewhere. Fails without having changed anything.
+
+    `partial`: leave the damaged parts of a tape out, instead of raising TapeDamaged.
+    """
     if not same_file(path, out):
-        return _redact(path, out, redactor)
+        return _redact(path, out, redactor, partial)
     if not path.is_file() and not journal_path(path).exists():
         read_text(path)  # says what is wrong
     with closing(TapeFile(path)):  # its lock: nobody records to it meanwhile
-        edited = _redact(path, out, redactor)
+        edited = _redact(path, out, redactor, partial)
     journal_path(path).unlink(missing_ok=True)  # what it held is in the tape now; here it still has its secrets
     return edited
 
 
-def _redact(path: Path, out: Path, redactor: Redactor) -> Edited:
-    tape = read_tape(path)
-    if not learn_all(tape.exchanges, redactor, path) and same_file(path, out) and not journal_path(path).exists():
+def _redact(path: Path, out: Path, redactor: Redactor, partial: bool) -> Edited:
+    tape = read_tape(path, partial)
+    found = learn_all(tape.exchanges, redactor, path)
+    if not (found or tape.damage or journal_path(path).exists()) and same_file(path, out):
         return Edited(len(tape.exchanges), {}, tape.warnings)
     return _write(out, tape.header, tape.exchanges, gaps_of(tape), redactor, tape.warnings)
 
@@ -86,7 +91,7 @@ def learn_heads(exchanges: Iterable[Exchange], redactor: Redactor) -> None:
 
 def _text(path: Path) -> str:
     try:
-        return read_text(path).decode(errors="replace")
+        return readable_text(path)[0].decode(errors="replace")
     except TapeError:  # only its journal is there
         return ""
 
@@ -105,27 +110,41 @@ def cut_tape(tape: Tape, out: Path, keep: Callable[[Exchange], bool], redactor: 
 
 
 def merge_tapes(tapes: Sequence[Tape], out: Path, recorder: str, redactor: Redactor) -> Edited:
-    """Write several tapes as one: exchanges in the order in which they started by the clock, numbered anew."""
-    started = min(tape.header.started for tape in tapes)
-    placed: list[tuple[int, int, Exchange]] = []
-    gaps: list[tuple[int, Gap]] = []
+    """Write several tapes as one: exchanges in the order in which they started by the clock, numbered anew.
+
+    An exchange that several tapes have is kept once.
+    """
+    unique: dict[str, tuple[int, Exchange]] = {}
     for which, tape in enumerate(tapes):
-        shift = round((tape.header.started - started) / timedelta(milliseconds=1))
-        placed += [(exchange.at + shift, which, moved(exchange, shift)) for exchange in tape.exchanges]
-        gaps += [(which, replace(gap, at=gap.at + shift)) for gap in gaps_of(tape)]
-        redactor.resume(_text(tape.path) if tape.path else "")
+        for exchange, identity in zip(tape.exchanges, identities(tape), strict=True):
+            unique.setdefault(identity, (which, exchange))
+    edited = write_merged(tapes, list(unique.values()), merged_header(tapes, recorder), out, redactor)
+    return replace(edited, shared=sum(len(tape.exchanges) for tape in tapes) - len(unique))
+
+
+def write_merged(
+    tapes: Sequence[Tape], kept: Sequence[tuple[int, Exchange]], header: Header, out: Path, redactor: Redactor
+) -> Edited:
+    """Write exchanges of several tapes, each with the index of its tape, as one tape."""
+    started = clock(header.started)
+    shifts = [clock(tape.header.started) - started for tape in tapes]
+    placed = [(exchange.at + shifts[which], which, moved(exchange, shifts[which])) for which, exchange in kept]
     placed.sort(key=lambda entry: (entry[0], entry[1], entry[2].number))
     numbers = {(which, exchange.number): i for i, (_, which, exchange) in enumerate(placed, 1)}
     exchanges = [replace(exchange, number=numbers[which, exchange.number]) for _, which, exchange in placed]
-    renumbered = [
-        replace(gap, exchanges=tuple(numbers[which, n] for n in gap.exchanges if (which, n) in numbers))
-        for which, gap in gaps
-    ]
+    gaps: dict[Gap, None] = {}
+    for which, tape in enumerate(tapes):
+        redactor.resume(_text(tape.path) if tape.path else "")
+        for gap in gaps_of(tape):
+            there = tuple(numbers[which, n] for n in gap.exchanges if (which, n) in numbers)
+            if gap.exchanges and not there:
+                continue  # its exchanges are kept as another tape has them
+            gaps[replace(gap, at=gap.at + shifts[which], exchanges=there)] = None
     warnings = [warning for tape in tapes for warning in tape.warnings]
-    return _write(out, _merged_header(tapes, recorder), exchanges, renumbered, redactor, warnings)
+    return _write(out, header, exchanges, gaps, redactor, warnings)
 
 
-def _merged_header(tapes: Sequence[Tape], recorder: str) -> Header:
+def merged_header(tapes: Sequence[Tape], recorder: str) -> Header:
     headers = [tape.header for tape in tapes]
     names = ", ".join(tape.path.name for tape in tapes if tape.path)
     return Header(
@@ -159,9 +178,13 @@ def gaps_of(tape: Tape) -> list[Gap]:
     """What the tape says that it lacks."""
     if not tape.incomplete or tape.path is None or not tape.path.exists():
         return []
-    pieces, _ = split_documents(read_text(tape.path), tape.path)
-    said = [(piece.value["at"], piece.value["incomplete"]) for piece in pieces if "incomplete" in piece.value]
-    return [Gap(at, part["reason"], tuple(part.get("exchanges", ()))) for at, part in said]
+    found = []
+    pieces = split_text(readable_text(tape.path)[0], tape.path).pieces
+    for value in (piece.value for piece in pieces if isinstance(piece.value, dict) and "incomplete" in piece.value):
+        with suppress(ValueError):  # damage, which the reader has reported
+            if isinstance(document := parse_document(value), IncompleteDocument):
+                found.append(Gap(document.at, document.incomplete.reason, tuple(document.incomplete.exchanges)))
+    return found
 
 
 def same_file(a: Path, b: Path) -> bool:

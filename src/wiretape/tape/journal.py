@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,30 +17,46 @@ from typing import Any, TypeAlias
 
 import orjson
 
+from wiretape.errors import TapeError
 from wiretape.model.http import Close, Ended, Headers
+from wiretape.tape.atomic import PRIVATE, Aside, check_in_place, is_in_place, write_all
 from wiretape.tape.codings import CodingError, steps, swells
+from wiretape.tape.damage import Damage
 from wiretape.tape.draft import BodyDraft, Draft, Extent, Extents, MessageDraft
-from wiretape.tape.storage import write_all
+from wiretape.tape.ending import TAIL, heard_all
 
 VERSION = 1
 _LARGE = 16_384  # bytes of a record from which on copying it counts
 _MOST_AT_ONCE = 4 * 1024 * 1024  # bytes of one read
 _GAP = 4096  # bytes of other exchanges that are read along rather than skipped
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_NUMBERS = re.compile(rb"\d{1,15} \d{1,15}")
+_TORN = re.compile(rb"[a-z-]{0,20}\Z|[a-z-]+ [\d.]*\Z|[a-z-]+ [\d.]+ \d*\Z|[a-z-]+ [\d.]+ \d{1,15} \d{0,15}(\n|\Z)")
 
 
 class Journal:
     """A journal that is being written. Safe to use from two threads: one appends, one reads and rewrites."""
 
-    def __init__(self, path: Path, header: dict[str, Any]) -> None:
+    def __init__(self, path: Path, header: dict[str, Any], *, placed: bool = True) -> None:
+        """`placed=False`: the file stays aside until it takes the place of another journal."""
         self.path = path
         self.lock = threading.RLock()
         self._header = header
-        self._descriptor = os.open(path, _FLAGS, 0o666)
+        self._aside = Aside(path, PRIVATE, keep_mode=False)
+        self._descriptor = self._aside.descriptor
         self.size = 0
         self._notes: list[tuple[bytes, int, bytes]] = []
         first = {"journal": VERSION, "pid": os.getpid(), "header": header}
-        self.append(b"journal", b"0", 0, orjson.dumps(first))
+        try:
+            self.append(b"journal", b"0", 0, orjson.dumps(first))
+            if placed:
+                self._place()
+        except OSError:
+            self._aside.discard()
+            raise
+
+    def _place(self, over: int | None = None) -> None:
+        # Appends do not wait for the disk either: what is in flight outlives wiretape, not the machine.
+        self._descriptor = self._aside.place(over, durable=False)
 
     def append(self, kind: bytes, name: bytes, at: int, payload: bytes = b"") -> Extent:
         """Write a record and hand it to the system. Raises OSError, and leaves the journal as it was."""
@@ -81,17 +98,19 @@ class Journal:
         return chunks
 
     def rewrite(self, drafts: Iterable[Draft]) -> None:
-        """Keep only what these drafts still need. Whoever is killed meanwhile leaves the old journal."""
+        """Keep only what these drafts still need. A process that is killed meanwhile leaves the old journal."""
         with self.lock:
-            fresh = Journal(self.path.with_name(self.path.name + ".new"), self._header)
+            check_in_place(self._descriptor, self.path)
+            fresh = Journal(self.path, self._header, placed=False)
             try:
                 for kind, at, payload in self._notes:
                     fresh.note(kind, at, payload)
                 kept = [(draft, list(_copied(draft, self, fresh))) for draft in drafts]
-                self._become(fresh)
+                fresh._place(over=self._descriptor)
             except OSError:
-                fresh.close()
+                fresh._aside.discard()
                 raise
+            self._descriptor, self.size = fresh._descriptor, fresh.size
             for draft, records in kept:
                 draft.request.clear()
                 draft.response.clear()
@@ -99,26 +118,14 @@ class Journal:
                 for kind, name, extent in records:
                     place(draft, kind, name, extent)
 
-    def _become(self, fresh: Journal) -> None:
-        """Take another journal's place, file and all."""
-        if os.name == "posix":
-            os.replace(fresh.path, self.path)
-            os.close(self._descriptor)
-            self._descriptor = fresh._descriptor
-        else:  # Windows does not replace a file that is open: copy over it
-            data = fresh.read((0, fresh.size, 0))
-            os.ftruncate(self._descriptor, 0)
-            os.lseek(self._descriptor, 0, os.SEEK_SET)
-            write_all(self._descriptor, data)
-            fresh.close()
-        self.size = fresh.size
-
-    def close(self, keep: bool = False) -> None:
-        """Close, and remove the file unless somebody may still need it."""
+    def close(self, keep: bool = False) -> bool:
+        """Close, and remove the file unless it is to be kept. Return whether it is there; another recorder's is not."""
+        ours = is_in_place(self._descriptor, self.path)
         os.close(self._descriptor)
-        if not keep:
+        if ours and not keep:
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
+        return ours and keep
 
 
 def _write_record(descriptor: int, head: bytes, payload: bytes) -> None:
@@ -187,6 +194,8 @@ def _records(draft: Draft, read: Any) -> Iterator[Record]:
     if draft.status is not None:
         yield b"response", name, draft.headers_at, response_payload(draft)
     yield from _body_records(draft.response, b"from", name, read)
+    if draft.response.whole:
+        yield b"whole", name, draft.headers_at, b""
     for message in draft.messages:
         place_name = b"%d.%d" % (draft.number, message.ordinal)
         yield message_kind(message), place_name, message.extent[2], read(message.extent)
@@ -246,6 +255,7 @@ class Leftover:
     client: dict[str, str | list[str]] | None = None
     last_at: int = 0
     warnings: list[str] = field(default_factory=list)
+    damage: list[Damage] = field(default_factory=list)
 
     def read(self, extent: Extent) -> bytes:
         return self.data[extent[0] : extent[0] + extent[1]]
@@ -258,29 +268,62 @@ Source: TypeAlias = Journal | Leftover
 
 
 def read_journal(path: Path) -> Leftover | None:
-    """What is in flight, or None if there is no journal. A torn last record costs only itself."""
+    """What is in flight, or None if there is no journal. A torn last record costs only itself.
+
+    Raises TapeError if the file cannot be opened.
+    """
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise TapeError(f"{path}: cannot be read: {error.strerror or error}") from None
     left = Leftover(path, data)
     offset = 0
     while offset < len(data):
         found = _next_record(data, offset)
         if found is None or not _take(left, *found[0]):
-            left.warnings.append(f"{path}: byte {offset}: the last record is cut off; what stood before it is kept")
+            _stop_reading(left, offset, whole_record=found is not None)
             break
         offset = found[1]
     for draft in left.drafts.values():
         if draft.request.encoded or draft.response.encoded:
             left.warnings.append(f"{path}: x{draft.number}: the end of a large compressed body is lost")
+            if draft.ended is Ended.COMPLETE:
+                draft.ended = Ended.RECORDER_STOPPED
+        elif draft.ended is None and draft.status is not None and not draft.websocket:
+            _end_if_whole(left, draft)
     return left
+
+
+def _end_if_whole(left: Leftover, draft: Draft) -> None:
+    """Complete a response whose body is whole, though the recorder was killed before the end of the exchange."""
+    extents = list(draft.response.extents)
+    tail = b"".join(left.read(extent) for extent in extents[-TAIL:])
+    if draft.response.whole or heard_all(tail[-TAIL:]):
+        draft.ended = Ended.COMPLETE
+        draft.ended_at = extents[-1][2] if extents else draft.headers_at
+
+
+def _stop_reading(left: Leftover, offset: int, whole_record: bool) -> None:
+    """Note why a journal is read no further: its last record is cut off, or a record inside it is damaged."""
+    rest = left.data[offset:].rstrip(b"\0")  # a crash may leave NULs behind the end
+    if not rest or (not whole_record and _TORN.match(rest) and len(rest) <= _longest(rest)):
+        left.warnings.append(f"{left.path}: byte {offset}: the last record is cut off; what stood before it is kept")
+    else:
+        left.damage.append(Damage(left.path, f"the record at byte {offset} cannot be read, nor what follows it"))
+
+
+def _longest(record: bytes) -> int:
+    """How many bytes a record that begins like this may have, if its end is missing."""
+    head, newline, _ = record.partition(b"\n")
+    return len(head) + 1 + int(head.split(b" ")[3]) if newline else len(record)
 
 
 def _next_record(data: bytes, offset: int) -> tuple[tuple[bytes, bytes, Extent], int] | None:
     line_end = data.find(b"\n", offset, offset + 200)
     parts = data[offset:line_end].split(b" ") if line_end >= 0 else []
-    if len(parts) != 4 or not (parts[2].isdigit() and parts[3].isdigit()):
+    if len(parts) != 4 or not _NUMBERS.fullmatch(parts[2] + b" " + parts[3]):
         return None
     start, length = line_end + 1, int(parts[3])
     if data[start + length : start + length + 1] != b"\n":
@@ -316,6 +359,8 @@ def _fill(left: Leftover, kind: bytes, name: bytes, extent: Extent) -> None:
         left.drafts[number].request_ended = True
     elif kind == b"response":
         _fill_response(left.drafts[number], orjson.loads(left.read(extent)), at)
+    elif kind == b"whole":
+        left.drafts[number].response.whole = True
     elif kind == b"end":
         _fill_end(left.drafts[number], orjson.loads(left.read(extent)), at)
     else:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from wiretape.errors import TapeError, TapeUnwritable
+from wiretape.tape.atomic import PRIVATE, rewrite
 
 VERSION = 1
 
@@ -60,20 +59,14 @@ class NotesFile:
 
     def write(self, notes: Sequence[NoteDocument]) -> None:
         """Replace all notes. Raises TapeUnwritable. Without notes there is no file."""
-        fresh = self.path.with_name(f".{self.path.name}.{os.getpid()}.new")
         try:
             if not notes:
                 self.path.unlink(missing_ok=True)
                 return
             said = {"wiretape_notes": VERSION, "notes": [note.model_dump(exclude_none=True) for note in notes]}
-            with open(fresh, "w", encoding="utf-8", errors="replace") as file:
-                file.write(json.dumps(said, ensure_ascii=False, indent=2) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(fresh, self.path)
+            text = json.dumps(said, ensure_ascii=False, indent=2) + "\n"
+            rewrite(self.path, [text.encode(errors="replace")], PRIVATE)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                fresh.unlink(missing_ok=True)
             raise TapeUnwritable(f"{self.path}: the note is not kept: {error.strerror or error}") from None
 
 

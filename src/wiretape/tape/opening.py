@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +11,8 @@ import orjson
 
 from wiretape.errors import NotATape, TapeError, TapeUnwritable
 from wiretape.model.http import Ended
+from wiretape.tape.atomic import private
+from wiretape.tape.damage import refuse
 from wiretape.tape.documents import Header
 from wiretape.tape.journal import Journal, Leftover, read_journal
 from wiretape.tape.reader import Assembly, parse_header
@@ -29,6 +32,7 @@ class Opened:
     journal: Journal
     header: Header
     last_number: int = 0
+    """Of the exchanges that were there before."""
     warnings: list[str] = field(default_factory=list)
 
     def milliseconds_before(self, now: datetime) -> int:
@@ -36,8 +40,11 @@ class Opened:
         return max(0, round((now - self.header.started).total_seconds() * 1000))
 
 
-def open_tape(path: Path, header: Header, redactor: Redactor, append: bool) -> Opened:
-    """Raises TapeUnwritable or NotATape; then the file is as it was."""
+def open_tape(path: Path, header: Header, redactor: Redactor, append: bool, replace: bool = True) -> Opened:
+    """Open a tape to continue it (`append`) or to make it anew. `replace=False`: only if it has no exchanges yet.
+
+    Raises TapeUnwritable or NotATape; then the file is as it was.
+    """
     file = TapeFile(path)
     warnings: list[str] = []
     try:
@@ -46,17 +53,31 @@ def open_tape(path: Path, header: Header, redactor: Redactor, append: bool) -> O
             header, last_number = _continue(file, left, redactor, warnings)
         else:
             _check_is_tape(file)
+            if not replace and recorded_since(path, 0):
+                raise TapeUnwritable(f"{path}: another wiretape has recorded it meanwhile; choose another name")
             journal_path(path).unlink(missing_ok=True)  # first: what it holds does not belong to the new tape
-            file.replace(document_text(header_document(header)))
+            file.replace([document_text(header_document(header))])
             last_number = 0
         journal = Journal(journal_path(path), header_document(header))
     except OSError as error:
-        file.close()
+        file.give_up()
         raise TapeUnwritable(f"{path}: cannot be written: {error.strerror or error}") from None
     except TapeError:
-        file.close()
+        file.give_up()
         raise
     return Opened(path, file, journal, header, last_number, warnings)
+
+
+def recorded_since(path: Path, last_number: int) -> int:
+    """Count the exchanges with a higher number on the tape and in its journal, as a reader will find them."""
+    numbers: set[int] = set()
+    with suppress(TapeError):
+        pieces, _ = split_documents(read_text(path), path)
+        numbers.update(piece.value.get("exchange", 0) for piece in pieces)
+    with suppress(OSError):
+        left = read_journal(journal_path(path))
+        numbers.update(left.drafts if left is not None else ())
+    return sum(number > last_number for number in numbers)
 
 
 def _check_is_tape(file: TapeFile) -> None:
@@ -70,6 +91,7 @@ def _check_is_tape(file: TapeFile) -> None:
 
 def _continue(file: TapeFile, left: Leftover | None, redactor: Redactor, warnings: list[str]) -> tuple[Header, int]:
     """Mend what a crash left: cut a torn last document off, fold the journal in. Returns header and last number."""
+    refuse(left.damage if left else ())
     text = b"" if file.empty else read_text(file.path)
     pieces, torn = split_documents(text, file.path) if text.strip() else ([], None)
     raw_header = pieces[0].value if pieces else left.header if left else None
@@ -93,7 +115,7 @@ def _continue(file: TapeFile, left: Leftover | None, redactor: Redactor, warning
 def _keep_torn(path: Path, text: bytes, pieces: list[Piece]) -> Path:
     """Put what stands behind the last whole document beside the tape: nothing is lost."""
     kept = path.with_name(f"{path.name}.torn")
-    with kept.open("ab") as file:
+    with open(kept, "ab", opener=private) as file:
         file.write(text[pieces[-1].end :].lstrip(b"\n") + b"\n")
     return kept
 
@@ -118,14 +140,14 @@ def _with_notes(header: Header, left: Leftover | None) -> Header:
 
 
 def _mend(file: TapeFile, text: bytes, pieces: list[Piece], torn: bool, header: Header, ends: list[bytes]) -> None:
-    """Bring the file into the state in which documents can be appended."""
+    """Bring the file into the state in which documents can be appended. All of it is on the disk then."""
     # The recorder puts another header in its place when it closes: it must stand there as it would be written.
     changed = not text.startswith(document_text(header_document(header)))
     if changed or torn or is_compressed(file.path) or b"\r" in text:
         kept = [document_text(header_document(header))] + [document_text(piece.value) for piece in pieces[1:]]
-        file.replace(b"\n".join([*kept, *ends]))
+        file.replace([b"\n".join([*kept, *ends])])
         return
-    if not text.endswith(b"\n"):
-        file.append(b"\n")
-    for document in ends:
-        file.append(b"\n" + document)
+    missing = b"" if text.endswith(b"\n") else b"\n"
+    if missing or ends:
+        file.append(missing + b"".join(b"\n" + document for document in ends))
+        file.sync()

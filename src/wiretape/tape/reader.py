@@ -1,7 +1,7 @@
 """Documents -> exchanges: reads a tape, whatever its spelling, and takes a journal left behind into account.
 
-The fast path splits on blank lines; anything else (CRLF, a stray blank line, JSON Lines) is read as concatenated
-JSON. A torn last document costs only itself.
+A torn last document costs only itself. Damage inside a tape is an error, unless the caller accepts a part of the tape:
+then `Tape.damage` lists it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from wiretape.errors import NotATape, TapeDamaged, TapeError, TapeTooNew
 from wiretape.model.http import Body, Close, Ended, Exchange, Headers, JsonBody, Request, Response, WsMessage
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.tape.bodies import Base, body_of
+from wiretape.tape.damage import Damage, listed, refuse, without_repeats
 from wiretape.tape.documents import (
     VERSION,
+    AnyDocument,
     EndedDocument,
     Header,
     IncompleteDocument,
@@ -30,8 +32,8 @@ from wiretape.tape.documents import (
 )
 from wiretape.tape.journal import Leftover, read_journal
 from wiretape.tape.recovery import Have, recovered
-from wiretape.tape.splitting import Piece, split_documents
-from wiretape.tape.storage import journal_path, read_text
+from wiretape.tape.splitting import Piece, Split, split_text
+from wiretape.tape.storage import journal_path, readable_text
 
 Migration = Callable[[list[JsonObject]], list[JsonObject]]
 MIGRATIONS: dict[int, Migration] = {}  # version N -> makes the documents of version N + 1
@@ -47,6 +49,7 @@ class Tape:
     warnings: tuple[str, ...] = ()
     incomplete: bool = False
     gaps: tuple[str, ...] = ()  # why it is incomplete: some of the warnings
+    damage: tuple[Damage, ...] = ()  # parts that could not be read, if the caller accepted that
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +64,30 @@ class TapeSummary:
     incomplete: bool = False
 
 
-def read_tape(path: str | Path) -> Tape:
-    """Read a tape. Raises TapeError subclasses that name the file, the line and what to do."""
+def read_tape(path: str | Path, partial: bool = False) -> Tape:
+    """Read a tape. Raises TapeError subclasses that name the file, the line and what to do.
+
+    `partial`: read the rest of a damaged tape, instead of raising TapeDamaged.
+    """
     path = Path(path)
-    left = read_journal(journal_path(path))  # first: what ends meanwhile is then found in the tape
-    header, pieces, torn = _documents(path, left)
+    left = read_journal(journal_path(path))  # first: exchanges that end meanwhile are then found in the tape
+    header, split = _documents(path, left, partial)
     assembly = Assembly(path)
-    for warning in torn:
-        assembly.lacks(warning)
-    pieces.reverse()
-    while pieces:  # what was taken in need not be kept
-        assembly.add(pieces.pop())
+    if split.torn:
+        assembly.lacks(split.torn)
+    damage = [*split.damage, *(left.damage if left is not None else ())]
+    split.pieces.reverse()
+    while split.pieces:  # a document that was taken in need not be kept
+        damage += assembly.try_add(split.pieces.pop())
     if left is not None:
-        _take_in(assembly, left, path)
+        damage += _take_in(assembly, left, path)
+    found = without_repeats(damage)
+    if not partial:
+        refuse(found)
+    for warning in listed(found):
+        assembly.lacks(warning)
     gaps = tuple(assembly.gaps)
-    return Tape(path, header, assembly.exchanges(), tuple(assembly.warnings), bool(gaps), gaps)
+    return Tape(path, header, assembly.exchanges(), tuple(assembly.warnings), bool(gaps), gaps, found)
 
 
 def read_header(path: str | Path) -> Header:
@@ -84,35 +96,42 @@ def read_header(path: str | Path) -> Header:
 
 
 def tape_summary(path: str | Path) -> TapeSummary:
-    """Header and counts of a tape; bodies are not looked at."""
+    """Header and counts of a tape; bodies are not looked at. Raises TapeError."""
     path = Path(path)
     left = read_journal(journal_path(path))
-    header, pieces, warnings = _documents(path, left)
-    numbers = {piece.value.get("exchange") for piece in pieces} - {None}
-    incomplete = bool(warnings) or left is not None or any("incomplete" in piece.value for piece in pieces)
+    header, split = _documents(path, left, partial=False)
+    split.whole()
+    numbers = {piece.value.get("exchange") for piece in split.pieces} - {None}
+    warnings = [split.torn] if split.torn else []
+    incomplete = bool(warnings) or left is not None or any("incomplete" in piece.value for piece in split.pieces)
     if left is not None:
+        refuse(left.damage)
         numbers |= left.drafts.keys()
         warnings += left.warnings
     size = path.stat().st_size if path.exists() else 0
     return TapeSummary(path, header, len(numbers), size, tuple(warnings), incomplete)
 
 
-def _documents(path: Path, left: Leftover | None) -> tuple[Header, list[Piece], list[str]]:
-    """The header, the other documents, and what is cut off."""
+def _documents(path: Path, left: Leftover | None, partial: bool) -> tuple[Header, Split]:
+    """The header, and the other documents. Raises TapeError if the header cannot be read."""
     try:
-        text = read_text(path)
+        text, damage = readable_text(path)
     except TapeError:
         if left is None or left.header is None or path.exists():
             raise
-        text = b""
+        text, damage = b"", ()
     if not text.strip() and left is not None and left.header is not None:
-        return parse_header(left.header, path), [], []
-    pieces, torn = split_documents(text, path)
-    if not pieces:
+        return parse_header(left.header, path), Split(path)
+    split = split_text(text, path)
+    split.damage += damage
+    if not partial or not split.pieces:  # damage explains a header that is not where it should be
+        split.whole()
+    if not split.pieces:
         raise NotATape(f"{path}: is {'empty' if not text.strip() else 'not a tape'}; wiretape record writes tapes")
-    header = parse_header(pieces[0].value, path)
-    rest = _migrated(pieces[1:], pieces[0].value["wiretape"])
-    return header, rest, [torn] if torn else []
+    raw = split.pieces.pop(0).value
+    header = parse_header(raw, path)
+    split.pieces = _migrated(split.pieces, raw["wiretape"])
+    return header, split
 
 
 def parse_header(raw: Json, path: Path) -> Header:
@@ -138,7 +157,7 @@ def _migrated(pieces: list[Piece], version: int) -> list[Piece]:
     return pieces
 
 
-def _take_in(assembly: Assembly, left: Leftover, path: Path) -> None:
+def _take_in(assembly: Assembly, left: Leftover, path: Path) -> list[Damage]:
     assembly.warnings += left.warnings
     found = recovered(left, assembly.have)
     open_ones = sum(draft.ended is None for draft in left.drafts.values())
@@ -146,8 +165,7 @@ def _take_in(assembly: Assembly, left: Leftover, path: Path) -> None:
         f"{left.path}: the recorder has not closed this tape (yet); "
         f"{len(found)} documents were read from its journal, {open_ones} exchanges are open"
     )
-    for text in found:
-        assembly.add(Piece(orjson.loads(text), 0))
+    return [damage for text in found for damage in assembly.try_add(Piece(orjson.loads(text), 0))]
 
 
 # -- assembling exchanges ----------------------------------------------------------------------------------------
@@ -168,6 +186,7 @@ class Assembly:
         self._path = path
         self._open: dict[int, _Open] = {}
         self._bases: dict[str, Base] = {}
+        self._lost: set[int] = set()  # exchanges whose request cannot be read
         self.warnings: list[str] = []
         self.gaps: list[str] = []
 
@@ -186,21 +205,33 @@ class Assembly:
 
     def add(self, piece: Piece) -> None:
         """Raises TapeDamaged naming the file and the line."""
+        refuse(self.try_add(piece))
+
+    def try_add(self, piece: Piece) -> list[Damage]:
+        """Take a document in, or return what is wrong with it. An exchange without its request is damaged once."""
         try:
-            document = parse_document(piece.value)
-            match document:
-                case RequestDocument():
-                    self._request(document, piece)
-                case ResponseDocument():
-                    self._response(document, piece)
-                case MessageDocument():
-                    self._message(document, piece)
-                case EndedDocument():
-                    self._ended(document)
-                case IncompleteDocument():
-                    self.lacks(f"{self._path}: is incomplete: {document.incomplete.reason}")
+            self._take(parse_document(piece.value), piece)
         except ValueError as error:
-            raise TapeDamaged(f"{self._path}:{piece.line}: {error}") from None
+            number = piece.value.get("exchange") if isinstance(piece.value, dict) else None
+            if isinstance(number, int) and number not in self._open:
+                if number in self._lost:
+                    return []
+                self._lost.add(number)
+            return [Damage(self._path, str(error), piece.line)]
+        return []
+
+    def _take(self, document: AnyDocument, piece: Piece) -> None:
+        match document:
+            case RequestDocument():
+                self._request(document, piece)
+            case ResponseDocument():
+                self._response(document, piece)
+            case MessageDocument():
+                self._message(document, piece)
+            case EndedDocument():
+                self._ended(document)
+            case IncompleteDocument():
+                self.lacks(f"{self._path}: is incomplete: {document.incomplete.reason}")
 
     def exchanges(self) -> tuple[Exchange, ...]:
         """All of them, by number."""

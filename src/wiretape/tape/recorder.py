@@ -26,7 +26,7 @@ from wiretape.tape.codings import CodingError, decoder_for
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.draft import BodyDraft, Draft, MessageDraft
 from wiretape.tape.edit import redact_tape
-from wiretape.tape.ending import heard_all, tail_of
+from wiretape.tape.ending import body_length, heard_all, tail_of
 from wiretape.tape.heads import CleanHeads, clean_text
 from wiretape.tape.journal import (
     Journal,
@@ -35,7 +35,7 @@ from wiretape.tape.journal import (
     request_payload,
     response_payload,
 )
-from wiretape.tape.opening import open_tape
+from wiretape.tape.opening import open_tape, recorded_since
 from wiretape.tape.redact import Redactor
 from wiretape.tape.repeats import Repeats
 from wiretape.tape.storage import read_text
@@ -50,9 +50,12 @@ class RecorderSummary:
     """How a recording went."""
 
     exchanges: int
+    """How many were recorded and are on disk."""
     troubles: tuple[str, ...]
     bypassed: tuple[str, ...]
     incomplete: bool
+    path: Path
+    """Where they are: the tape, or another one if another file has its name by now."""
     written: tuple[str, ...] = ()
     """The names of credentials that a model wrote into tool arguments, and which are on the tape."""
 
@@ -75,7 +78,7 @@ def _harmless(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Conc
 
 
 class Recorder:
-    """Records exchanges to a tape.
+    """Records exchanges to a tape, which it continues (`append`) or replaces.
 
     Raises a TapeError when it is made and the tape cannot be written; never later.
     """
@@ -94,6 +97,7 @@ class Recorder:
         on_trouble: Callable[[str], None] | None = None,
         on_message: Callable[[Exchange, WsMessage], None] | None = None,
         append: bool = False,
+        replace: bool = True,
     ) -> None:
         self._clock = clock
         self._zero = clock()
@@ -107,7 +111,7 @@ class Recorder:
             provenance=provenance,
             parent=parent,
         )
-        self._opened = open_tape(path, header, redactor, append)
+        self._opened = open_tape(path, header, redactor, append, replace)
         for warning in self._opened.warnings:
             self._troubles.warn(warning)
         self._offset = self._opened.milliseconds_before(started)
@@ -174,13 +178,18 @@ class Recorder:
         draft.headers_at = self._now()
         draft.status = status
         draft.websocket = draft.websocket or status == 101
+        draft.response.length = body_length(draft.method, status, draft.response_headers)
         self._journal.append(b"response", b"%d" % x, draft.headers_at, response_payload(draft))
+        self._note_whole(draft)
         self._note_kinds()
 
     @_harmless
     def response_data(self, x: int, data: bytes) -> None:
         """A chunk of the response's body, content-encoded as on the wire."""
-        self._data(self._draft(x), self._draft(x).response, b"from", data)
+        draft = self._draft(x)
+        self._data(draft, draft.response, b"from", data)
+        draft.response.received += len(data)
+        self._note_whole(draft)
 
     @_harmless
     def end(self, x: int, ended: Ended, trailers: Iterable[tuple[str, str]] | None = None) -> None:
@@ -227,11 +236,14 @@ class Recorder:
                 self.end(number, Ended.RECORDER_STOPPED)
             self._binder.close({"bypassed": self._bypassed or None, "client": self._clean_client()})
             self._remove_late_secrets()
+            before = self._opened.last_number
+            incomplete = self._troubles.incomplete
             self._summary = RecorderSummary(
-                self._last_number - self._opened.last_number,
+                recorded_since(self._opened.path, before) if incomplete else self._last_number - before,
                 (*self._troubles.told, *self._troubles.warnings),
                 tuple(self._bypassed),
-                self._troubles.incomplete,
+                incomplete,
+                self._opened.path,
                 tuple(self._redactor.written),
             )
         return self._summary
@@ -326,14 +338,30 @@ class Recorder:
         held, body.held = body.held, b""
         if held and not draft.lost:
             self._append(draft, body, kind, body.held_at, self._clean(body, held))
-        if body.framer is not None and not draft.lost:
-            self._append(draft, body, kind, self._now(), self._whole_frames(body.framer.close()))
+        framer, body.framer = body.framer, None
+        if framer is not None and not draft.lost:
+            self._append(draft, body, kind, self._now(), self._whole_frames(framer.close()))
+
+    def _note_whole(self, draft: Draft) -> None:
+        """Note that a body has reached its length, before its client gets the last byte of it.
+
+        The end of the exchange comes after that: a recorder that is killed in between has lost nothing.
+        """
+        body = draft.response
+        if body.whole or body.length is None or body.received < body.length:
+            return
+        if draft.lost or draft.websocket or body.deferred:
+            return
+        self._flush(draft, body, b"from")
+        self._journal.append(b"whole", b"%d" % draft.number, self._now())
+        body.whole = True
 
     def _finish(self, draft: Draft, ended: Ended, trailers: Iterable[tuple[str, str]] | None) -> None:
         draft.ended_at = self._now()
         self._flush(draft, draft.request, b"to")
         self._flush(draft, draft.response, b"from")
-        if ended is Ended.CLIENT_CLOSED and heard_all(draft.response.tail):
+        left = ended in (Ended.CLIENT_CLOSED, Ended.RECORDER_STOPPED)
+        if draft.response.whole or (left and heard_all(draft.response.tail)):
             ended = Ended.COMPLETE
         # Bytes are missing: what is there must not pass for a whole answer.
         draft.ended = Ended.RECORDER_STOPPED if draft.lost else ended

@@ -17,6 +17,7 @@ from wiretape.model.jsonvalue import Json
 
 SEPARATORS: Final[dict[str, tuple[bytes, bytes]]] = {"compact": (b",", b":"), "spaced": (b", ", b": ")}
 _BIGGEST = 2**64
+_LONG = 64 * 1024  # characters of a text
 
 
 class NotCarried(ValueError):
@@ -29,7 +30,17 @@ def element_encoder(layout: Layout, ascii: bool) -> Callable[[Json], bytes]:
         return orjson.dumps
     comma, colon = (mark.decode() for mark in SEPARATORS[layout])
     encode = json.JSONEncoder(ensure_ascii=ascii, separators=(comma, colon)).encode
-    return lambda value: encode(value).encode()
+
+    def spelled(value: Json) -> bytes:
+        # Text is spelled alike by both encoders, and orjson takes a tenth of the time, in which no other thread runs.
+        if isinstance(value, str) and not ascii:
+            return orjson.dumps(value)
+        if isinstance(value, dict) and not ascii and any(len(v) > _LONG for v in value.values() if isinstance(v, str)):
+            members = (b"%b%b%b" % (spelled(name), colon.encode(), spelled(member)) for name, member in value.items())
+            return b"{%b}" % comma.encode().join(members)
+        return encode(value).encode()
+
+    return spelled
 
 
 def spellings(raw: bytes) -> list[tuple[Layout, bool]]:

@@ -6,16 +6,21 @@ Documents are parted by one blank line. A write that fails leaves the file as it
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
-import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from wiretape.errors import TapeError, TapeUnwritable
-from wiretape.tape.codings import zstd_library
+from wiretape.tape.atomic import SHARED, Aside, check_in_place, is_in_place, lock, sync, write_all
+from wiretape.tape.codings import most_decoded, too_large, zstd_library
+from wiretape.tape.damage import Damage, refuse
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-_FAR = 1 << 40  # Windows locks bytes: one that no tape reaches, so that readers are not shut out
+_CHUNK = 1024 * 1024  # bytes of one read
+_STEP = 1024 * 1024  # decompressed bytes at a time
+_ZSTD_LEVEL = 9
 _ZSTD_LAST_BLOCK = b"\x01\x00\x00"  # an empty last block: ends a frame that was cut at a block
 
 
@@ -28,8 +33,24 @@ def journal_path(path: Path) -> Path:
     return path.with_name(path.name + ".journal")
 
 
+def free_name(path: Path) -> Path:
+    """Return a free name in the directory of a tape: NAME-2.tape, NAME-3.tape, …"""
+    name, dot, ending = path.name.partition(".tape")
+    number = 2
+    while (free := path.with_name(f"{name}-{number}{dot}{ending}")).exists() or journal_path(free).exists():
+        number += 1
+    return free
+
+
 def read_text(path: Path) -> bytes:
-    """The text of a tape. A compressed one that was cut gives what decodes."""
+    """The text of a tape. A compressed one that was cut gives what decodes. Raises TapeError, TapeDamaged included."""
+    text, damage = readable_text(path)
+    refuse(damage)
+    return text
+
+
+def readable_text(path: Path) -> tuple[bytes, tuple[Damage, ...]]:
+    """The text of a tape as far as it can be read, and what is damaged behind that. Raises TapeError."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -38,7 +59,7 @@ def read_text(path: Path) -> bytes:
         raise TapeError(f"{path}: is a directory, not a tape; wiretape ls {path} lists the tapes in it") from None
     except OSError as error:
         raise TapeError(f"{path}: cannot be read: {error.strerror or error}") from None
-    return _decompressed(data, path) if is_compressed(path) else data
+    return _decompressed(data, path) if is_compressed(path) else (data, ())
 
 
 def _zstd(path: Path) -> Any:
@@ -48,84 +69,100 @@ def _zstd(path: Path) -> Any:
     return library
 
 
-def _decompressed(data: bytes, path: Path) -> bytes:
+def _decompressed(data: bytes, path: Path) -> tuple[bytes, tuple[Damage, ...]]:
     library = _zstd(path)
     pieces: list[bytes] = []
+    size, limit = 0, most_decoded(len(data))
     while data:
         decompressor = library.ZstdDecompressor()
-        try:
-            pieces.append(decompressor.decompress(data))
-        except library.ZstdError as error:
-            if not pieces:
-                raise TapeError(f"{path}: cannot be decompressed: {error}") from None
-            break  # damaged behind what was read: the reader says what is missing
+        while not decompressor.eof and (data or not decompressor.needs_input):
+            try:
+                pieces.append(decompressor.decompress(data, _STEP))
+            except library.ZstdError as error:
+                if not pieces:
+                    raise TapeError(f"{path}: cannot be decompressed: {error}") from None
+                reason = f"cannot be decompressed behind byte {size:,} of its text: {error}"
+                return b"".join(pieces), (Damage(path, reason),)
+            data = b""
+            size += len(pieces[-1])
+            if size > limit:
+                raise TapeError(f"{path}: is not read: it decompresses to {too_large(limit)}")
         data = decompressor.unused_data if decompressor.eof else b""
-    return b"".join(pieces)
+    return b"".join(pieces), ()
 
 
-def lock(descriptor: int) -> bool:
-    """Take the lock of an open file, or say that somebody else has it. It goes when the file is closed."""
-    try:
-        import fcntl
-    except ImportError:
-        import msvcrt
-
-        locking: Any = msvcrt  # typeshed knows its members on Windows only
-        with contextlib.suppress(OSError):
-            os.lseek(descriptor, _FAR, os.SEEK_SET)
-            locking.locking(descriptor, locking.LK_NBLCK, 1)
-            return True
-        return False
-    with contextlib.suppress(BlockingIOError, PermissionError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
+def stored(path: Path, text: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the bytes that the file of a tape has for a text: the text itself, or one compressed frame."""
+    if not is_compressed(path):
+        yield from text
+        return
+    compressor = _zstd(path).ZstdCompressor(level=_ZSTD_LEVEL)
+    for piece in text:
+        yield compressor.compress(piece)
+    yield compressor.flush(compressor.FLUSH_FRAME)
 
 
 class TapeFile:
     """A tape that is open for appending."""
 
     def __init__(self, path: Path) -> None:
-        """Opens and locks the file, creating it (and its directory) if need be. Nothing is changed yet."""
+        """Open and lock the file, creating it (and its directory) if need be. Nothing is changed yet."""
         self.path = path
         self._library = _zstd(path) if is_compressed(path) else None
+        self._is_new = not path.exists()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(path, _FLAGS, 0o666)
+            self._descriptor = os.open(path, _FLAGS, SHARED)
         except OSError as error:
             raise TapeUnwritable(f"{path}: cannot be written: {error.strerror or error}") from None
-        if not lock(self._descriptor) or not self._in_place():
+        # Its last writer may just have replaced it: then another file has the name.
+        if not lock(self._descriptor) or not is_in_place(self._descriptor, path):
             os.close(self._descriptor)
             raise TapeUnwritable(f"{path}: is being written by another wiretape; end that one, or choose another name")
         self._size = os.fstat(self._descriptor).st_size
         self._compressor: Any = None
         self._cut = False  # a compressed frame was cut, by a failed write
+        self._lost = False  # another file has its name, or none: found when it was written or closed
 
-    def _in_place(self) -> bool:
-        """Whether the file that was locked still has this name: its last writer may just have replaced it."""
-        try:
-            return os.path.samestat(os.fstat(self._descriptor), os.stat(self.path))
-        except OSError:
-            return False
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another file has the name that this one was closed under."""
+        return self._lost and self.path.exists()
 
     @property
     def empty(self) -> bool:
         return self._size == 0
 
-    def replace(self, text: bytes) -> None:
-        """Make this the whole text of the tape."""
-        os.ftruncate(self._descriptor, 0)
-        self._size, self._compressor, self._cut = 0, None, False
-        if text:
-            self.append(text)
+    def replace(self, text: Iterable[bytes]) -> None:
+        """Make this the whole text of the tape, or raise OSError and leave the file as it was.
 
-    def truncate(self, size: int) -> None:
-        """Keep the first `size` bytes. Not for compressed tapes."""
-        os.ftruncate(self._descriptor, size)
-        self._size = size
+        The new file is locked before it has the name of the old one: no other writer comes in between.
+        """
+        if self.empty:
+            self.append(b"".join(text))
+            return
+        with Aside(self.path) as aside:
+            size = aside.write(stored(self.path, text))
+            self.check_in_place()
+            self._descriptor = aside.place(over=self._descriptor)
+        self._size, self._compressor, self._cut = size, None, False
+
+    def replace_start(self, length: int, start: bytes) -> None:
+        """Put `start` in the place of the first `length` bytes of the text, however long the rest is."""
+        if self._library is not None:
+            self._end_frame()
+            self.replace([start, read_text(self.path)[length:]])
+        else:
+            self.replace(itertools.chain([start], self._from(length)))
+
+    def _from(self, offset: int) -> Iterator[bytes]:
+        os.lseek(self._descriptor, offset, os.SEEK_SET)
+        while data := os.read(self._descriptor, _CHUNK):
+            yield data
 
     def append(self, text: bytes, before: bytes = b"") -> None:
         """Write and hand over to the system, or raise OSError and leave the file as it was."""
+        self.check_in_place()
         parts = [self._compressed(before + text)] if self._library else [before, text]
         try:
             os.lseek(self._descriptor, self._size, os.SEEK_SET)
@@ -143,50 +180,44 @@ class TapeFile:
         start = b""
         if self._compressor is None:
             assert self._library is not None
-            self._compressor = self._library.ZstdCompressor(level=9)
+            self._compressor = self._library.ZstdCompressor(level=_ZSTD_LEVEL)
             start = _ZSTD_LAST_BLOCK if self._cut and self._size else b""
         data: bytes = self._compressor.compress(text, self._compressor.FLUSH_BLOCK)
         return start + data
 
-    def finish(self) -> None:
-        """End the compressed frame, and have the system write everything to the disk."""
-        if self._compressor is not None:
-            end = self._compressor.flush(self._compressor.FLUSH_FRAME)
-            self._compressor = None
-            os.lseek(self._descriptor, self._size, os.SEEK_SET)
-            write_all(self._descriptor, end)
-            self._size += len(end)
-        with contextlib.suppress(OSError):  # not every file system knows it
-            os.fsync(self._descriptor)
+    def _end_frame(self) -> None:
+        if self._compressor is None:
+            return
+        end = self._compressor.flush(self._compressor.FLUSH_FRAME)
+        self._compressor = None
+        os.lseek(self._descriptor, self._size, os.SEEK_SET)
+        write_all(self._descriptor, end)
+        self._size += len(end)
+
+    def check_in_place(self) -> None:
+        """Raise FileNotFoundError if the file was removed, or another one has its name."""
+        self._lost = not is_in_place(self._descriptor, self.path)
+        check_in_place(self._descriptor, self.path)
+
+    def sync(self) -> None:
+        """Wait until everything is on the disk."""
+        sync(self._descriptor)
 
     def close(self) -> None:
-        """Finish, and let go of the lock."""
+        """End the compressed frame, wait for the disk, and let go of the lock."""
         if self._descriptor < 0:
             return
         try:
-            self.finish()
+            self._end_frame()
+            self.sync()
         finally:
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)
 
-
-def replace_start(path: Path, length: int, start: bytes) -> None:
-    """Put `start` in the place of the first bytes of a file, all or nothing, however large the rest is."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        with open(path, "rb") as old, open(fresh, "wb") as new:
-            old.seek(length)
-            new.write(start)
-            shutil.copyfileobj(old, new, 1024 * 1024)
-        shutil.copymode(path, fresh)
-        os.replace(fresh, path)
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
-
-
-def write_all(descriptor: int, data: bytes) -> None:
-    """os.write may take less than it was given."""
-    written = os.write(descriptor, data)
-    while written < len(data):
-        written += os.write(descriptor, memoryview(data)[written:])
+    def give_up(self) -> None:
+        """Let go of the lock of a file that could not be begun; a file that is new is removed."""
+        if self._is_new and is_in_place(self._descriptor, self.path):
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)

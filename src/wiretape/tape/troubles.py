@@ -53,6 +53,12 @@ class Troubles:
         self.warnings.append(text)
         self._tell(text)
 
+    def listener(self, error: Exception) -> None:
+        """Warn once that a listener of the recorder has failed: the tape has everything."""
+        text = f"{self._path}: a call was recorded and could not be shown: {type(error).__name__}: {error}"
+        if text not in self.warnings:
+            self.warn(text)
+
     def _tell(self, text: str) -> None:
         if self._on_trouble is not None:
             with contextlib.suppress(Exception):

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,11 +27,12 @@ from wiretape.model.http import (
     body_bytes,
 )
 from wiretape.model.jsonvalue import JsonObject
+from wiretape.tape.atomic import rewrite
 from wiretape.tape.bodies import plain_body, shape_of, text_body
 from wiretape.tape.document_text import document_shape, document_text, header_document, header_values
 from wiretape.tape.documents import Header
 from wiretape.tape.shelf import TOO_DEEP, Redacts, Shelf, redacted, shaped
-from wiretape.tape.storage import TapeFile
+from wiretape.tape.storage import stored
 
 
 class TapeWriter:
@@ -202,21 +202,11 @@ def write_tape(
 
 def replace_tape(path: Path, documents: Iterable[bytes]) -> None:
     """Put a tape of these documents in the place of the file, all or nothing."""
-    import contextlib
-    import os
-
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.new{'.zst' if path.suffix == '.zst' else ''}")
     try:
-        with closing(TapeFile(fresh)) as file:
-            file.replace(b"\n".join(documents))
-        os.replace(fresh, path)
-    except TapeUnwritable as error:
-        raise TapeUnwritable(str(error).replace(str(fresh), str(path))) from None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rewrite(path, stored(path, [b"\n".join(documents)]))
     except OSError as error:
         raise TapeUnwritable(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
 
 
 __all__ = ["TapeWriter", "document_text", "header_document", "replace_tape", "write_tape"]

@@ -10,7 +10,7 @@ import json
 import re
 from functools import lru_cache
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 
 from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json
@@ -50,6 +50,11 @@ def clip(text: str, width: int) -> str:
     if cell_len(line) <= width:
         return line
     return set_cell_size(line, max(0, width - 1)).rstrip() + "…" if width > 0 else ""
+
+
+def graphemes(text: str) -> list[str]:
+    """The text in the smallest pieces that a line may be cut into: a character and what combines with it."""
+    return [piece for piece in chop_cells(text, 1) if piece] or ([text] if text else [])
 
 
 def json_text(value: Json, indent: int | None = 2) -> str:

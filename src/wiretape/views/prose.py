@@ -55,7 +55,11 @@ def _moved(lines: Iterator[str], indent: int, style: Style) -> Iterator[Segment]
 
 
 def wrapped(console: Console, text: str, width: int) -> Iterator[str]:
-    """The text in lines of at most `width` cells, broken where rich breaks them, without their trailing blanks."""
+    """The text in lines of at most `width` cells, broken where rich breaks them, without their trailing blanks.
+
+    A line has at least one character, so one of a wide character alone may be wider than `width`.
+    """
+    width = max(1, width)
     for line in text.split("\n"):
         if len(line) <= width and line.isascii() and line.isprintable():
             yield line.rstrip()
@@ -91,16 +95,17 @@ def _cuts(line: str, start: int, end: int, width: int) -> Iterator[int]:
 
 
 def _fitting(line: str, start: int, end: int, width: int) -> int:
-    """How far one line goes."""
+    """How far one line goes: at least one character."""
     if line[start : start + width].isascii():
         return min(end, start + width)
-    while start < end and width > 0:
-        some = line[start : min(end, start + max(1, width // 2))]  # they fit, but a wide one at the very edge
+    stop = start
+    while stop < end and width > 0:
+        some = line[stop : min(end, stop + max(1, width // 2))]  # they fit, but a wide one at the very edge
         if _cells(some) > width:
             break
         width -= _cells(some)
-        start += len(some)
-    return start
+        stop += len(some)
+    return max(stop, start + 1)
 
 
 def _cells(text: str) -> int:

@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from wiretape.replay.excerpt import LIVE, RECORDED
-from wiretape.views.printable import visible
+from wiretape.views.printable import graphemes, visible
 
 _LABEL = 11
 _INDENT = 2 + _LABEL + 1
@@ -96,7 +96,7 @@ class Compared:
         yield from more
 
     def _value(self, label: str, value: str, room: int) -> Iterator[Text]:
-        for position, part in enumerate(chop_cells(value, room) or [""]):
+        for position, part in enumerate(chop_cells(value, room) or [value]):
             yield Text(" " * self.hang + (label if not position else " " * len(label)) + part)
 
 
@@ -105,7 +105,10 @@ def _aligned(recorded: str, live: str, room: int) -> tuple[str, str, int]:
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(recorded, live, strict=False)))
     if cell_len(recorded[:same]) <= room * 2 // 3:
         return recorded, live, same
-    start = same
-    while start > 0 and cell_len(recorded[start - 1 : same]) < room // 2:
-        start -= 1
+    start, used = same, 0
+    for piece in reversed(graphemes(recorded[:same])):
+        used += cell_len(piece)
+        if used >= room // 2:
+            break
+        start -= len(piece)
     return f"…{recorded[start:]}", f"…{live[start:]}", same - start + 1

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from rich.text import Text
 
+from wiretape.views.printable import graphemes
+
 GAP = 2
 
 
@@ -70,20 +72,37 @@ _JOINT = re.compile(r"[-_/:· ](?=[^-_/:· ])|\.(?=\D)")
 
 
 def wrap_name(name: Text, width: int) -> list[Text]:
-    """A name broken into lines at its own joints (`claude-sonnet-4-5-` / `20250929`), anywhere if it has none."""
+    """A name broken into lines at its own joints (`claude-sonnet-4-5-` / `20250929`), anywhere if it has none.
+
+    Each line has at least one character, whatever the width.
+    """
+    if name.cell_len <= width:
+        return [name]
     lead = len(name.plain) - len(name.plain.lstrip(" └"))
-    indent = (
-        " " * lead if lead + 2 <= width and lead <= width // 2 else ""
-    )  # what goes on below stands under the name, not its branch
-    lines, rest = [], name
-    while rest.cell_len > width:
-        fitting = next(i for i in range(len(rest.plain), 0, -1) if i == 1 or cell_len(rest.plain[:i]) <= width)
-        joints = [match.end() for match in _JOINT.finditer(rest.plain, 0, fitting + 1) if match.end() <= fitting]
-        # A joint in the indent of a tree, or so early that most of the line stays empty, is no good place.
-        at = joints[-1] if joints and joints[-1] > fitting // 2 else fitting
-        lines.append(rest[:at])
-        rest = Text.assemble(indent, rest[at:]) if at < len(rest) else Text()
-    return [*lines, rest] if rest or not lines else lines
+    hanging = lead + 2 <= width and lead <= width // 2  # later lines are indented as the name is, without its branch
+    first, *more = name.divide(_cuts(name.plain, lead, width, lead if hanging else 0))
+    return [first, *(Text.assemble(" " * lead if hanging else "", line) for line in more)]
+
+
+def _cuts(plain: str, lead: int, width: int, indent: int) -> Iterator[int]:
+    """Where each line after the first starts. `lead`: characters before the name; `indent`: cells of later lines."""
+    joints = {match.end() for match in _JOINT.finditer(plain, lead)}
+    at = start = joint = 0  # in `plain`: this piece, this line, the last joint
+    used = behind = hang = 0  # cells: of this line, after its last joint, of its indent
+    for piece in graphemes(plain):
+        cells = cell_len(piece)
+        if at in joints:
+            joint, behind = at, 0
+        while used + cells > width and at > start:
+            # A joint so early that most of the line would stay empty is not used, nor is one of an earlier line.
+            early = joint <= start or hang + joint - start <= (hang + at - start) // 2
+            start, kept = (at, 0) if early else (joint, behind)
+            hang = indent
+            used = hang + kept
+            yield start
+        at += len(piece)
+        used += cells
+        behind += cells
 
 
 def header_line(columns: Sequence[Column], shape: Fit, style: str = "dim") -> Text:

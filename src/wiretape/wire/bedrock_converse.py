@@ -34,8 +34,9 @@ from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, is_empty, obj, string
 from wiretape.wire.payload import EventPayload
 
-_TAIL = re.compile(r"(?:/model/(?P<model>.+))?/(?P<verb>converse|converse-stream)$")
-_COUNT = re.compile(r"/model/(?P<model>.+)/count-tokens$")
+MODEL_IN_PATH = r"\A(?:(?!/model/).)*+/model/(?P<model>.+)"  # after the first `/model/`
+_TAIL = re.compile(rf"(?:{MODEL_IN_PATH})?/(?P<verb>converse|converse-stream)$")
+_COUNT = re.compile(rf"{MODEL_IN_PATH}/count-tokens$")
 _CARRIED = frozenset({"system", "messages", "toolConfig"})
 _SHOWS_ANSWER = frozenset({"output", "stopReason", "usage"})
 _ERROR_TYPES = {

@@ -40,7 +40,7 @@ from wiretape.wire.lenient import body_json, dumps, items, load, obj, string
 from wiretape.wire.payload import EventPayload, JsonPayload, TextPayload, read_payload
 from wiretape.wire.side_calls import side_request, side_response
 
-_TAIL = re.compile(r"/model/(?P<model>.+)/(?P<verb>invoke|invoke-with-response-stream|count-tokens)$")
+_TAIL = re.compile(rf"{bedrock_converse.MODEL_IN_PATH}/(?P<verb>invoke|invoke-with-response-stream|count-tokens)$")
 _EMBEDDINGS = ("embedding", "embeddings", "embeddingsByType")
 _EMBEDDED = ("texts", "singleEmbeddingParams", "segmentedEmbeddingParams", "inputImage", "inputText", "inputs")
 _COUNTED = "input.invokeModel.body"

@@ -19,7 +19,7 @@ _RETRY_TYPE = re.compile(
     re.IGNORECASE,
 )
 _NEVER_RETRY = re.compile(r"insufficient_quota|invalid_request|authentication|permission|not_found", re.IGNORECASE)
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_DURATION = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(ms|s|m|h)")
 _TRY_AGAIN = re.compile(r"(?:try again|retry) (?:in|after) (\d+(?:\.\d+)?) ?(ms|m(?:in)?|s)", re.IGNORECASE)
 _MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
 

@@ -42,7 +42,7 @@ from wiretape.wire.gemini_usage import generate_finish, generate_usage
 from wiretape.wire.lenient import body_json, is_empty, items, number, obj, string
 from wiretape.wire.payload import JsonPayload, TextPayload
 
-_TAIL = re.compile(r"([^/:]+):(generateContent|streamGenerateContent|countTokens|computeTokens)$")
+_TAIL = re.compile(r"(?<![^/:])([^/:]++):(generateContent|streamGenerateContent|countTokens|computeTokens)$")
 _WRAPPERS = ("request", "generateContentRequest", "generate_content_request")
 _BARE_METHODS = ("v1internal",)  # no model stands before the colon
 _CARRIED = frozenset({"model", "contents", "systemInstruction", "system_instruction", "tools"})

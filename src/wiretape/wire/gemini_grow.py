@@ -14,7 +14,7 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.gemini_keys import spelled
 from wiretape.wire.gemini_payload import Chunks, read_chunks, unwrapped
 from wiretape.wire.gemini_stream import GenerateAssembly
-from wiretape.wire.growing import InList, named
+from wiretape.wire.growing import InList, by_id, named
 from wiretape.wire.lenient import UNREADABLE, items, load, obj, string
 from wiretape.wire.payload import JsonPayload
 
@@ -55,8 +55,8 @@ class GenerateGrower(InList):
     def said(
         self, results: Sequence[ToolResult], user: str | None, answer: JsonObject, later: Sequence[JsonObject]
     ) -> list[Json]:
-        theirs = [obj(part) for item in later for part in items(item.get("parts")) if _response_in(part)]
-        parts: list[Json] = [_result(r, _like(r, n, theirs)) for n, r in enumerate(results)]
+        theirs = [one for item in later for part in items(item.get("parts")) if (one := _response_in(part))]
+        parts = _results(results, theirs)
         made: list[Json] = []
         if parts:
             role = next((i.get("role") for i in later if any(map(_response_in, items(i.get("parts"))))), "user")
@@ -89,11 +89,14 @@ def _response_in(part: Json) -> JsonObject:
     return obj(obj(part).get(spelled(obj(part), "functionResponse")))
 
 
-def _like(result: ToolResult, position: int, theirs: Sequence[JsonObject]) -> JsonObject:
-    """How the client spells what this function gave: by its id, else by its place."""
-    found = [_response_in(part) for part in theirs]
-    same = next((one for one in found if result.id and one.get("id") == result.id), None)
-    return same or (found[min(position, len(found) - 1)] if found else {})
+def _results(results: Sequence[ToolResult], theirs: Sequence[JsonObject]) -> list[Json]:
+    """What the functions gave, each spelled as the client spells it: found by its id, else by its place."""
+    alike = by_id(theirs, "id")
+    made: list[Json] = []
+    for place, result in enumerate(results):
+        like = alike.get(result.id or "") or (theirs[min(place, len(theirs) - 1)] if theirs else {})
+        made.append(_result(result, like))
+    return made
 
 
 def _result(result: ToolResult, like: JsonObject) -> JsonObject:

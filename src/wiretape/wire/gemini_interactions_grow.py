@@ -13,7 +13,7 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.gemini_interactions_stream import InteractionAssembly
 from wiretape.wire.gemini_payload import Chunks, read_chunks
 from wiretape.wire.gemini_steps import CONTENT_TYPES
-from wiretape.wire.growing import MayBeHeld, text_and_parts
+from wiretape.wire.growing import MayBeHeld, by_id, text_and_parts
 from wiretape.wire.lenient import UNREADABLE, items, load, obj
 from wiretape.wire.payload import JsonPayload
 
@@ -51,15 +51,11 @@ class InteractionsGrower(MayBeHeld):
         thinks = not kinds or "thought" in kinds
         return [step for step in steps if thinks or obj(step).get("type") != "thought"]
 
-    def result(self, result: ToolResult, answer: JsonObject, like: Sequence[JsonObject]) -> Json:
-        spelled = _spelled(result, like)
-        call = next((c for c in map(obj, _steps(answer)) if result.id and c.get("id") == result.id), {})
-        made: JsonObject = {"type": "function_result", "call_id": result.id}
-        name = result.name or call.get("name")
-        if name and (not spelled or "name" in spelled):
-            made["name"] = name
-        made["result"] = _value(result, spelled.get("result"))
-        return {**made, "is_error": True} if result.is_error else made
+    def results(self, results: Sequence[ToolResult], answer: JsonObject, like: Sequence[JsonObject]) -> list[Json]:
+        calls = by_id(map(obj, _steps(answer)), "id")
+        given = [step for step in like if step.get("type") == "function_result"]
+        alike, first = by_id(given, "call_id"), given[0] if given else {}
+        return [_result(r, calls.get(r.id or "", {}), alike.get(r.id or "", first)) for r in results]
 
 
 def _steps(answer: JsonObject) -> list[Json]:
@@ -68,10 +64,14 @@ def _steps(answer: JsonObject) -> list[Json]:
     return [{"type": "model_output", "content": [s]} if obj(s).get("type") in CONTENT_TYPES else s for s in steps]
 
 
-def _spelled(result: ToolResult, like: Sequence[JsonObject]) -> JsonObject:
-    """How the client spells this result: by its call, else as it spells any."""
-    given = [step for step in like if step.get("type") == "function_result"]
-    return next((step for step in given if step.get("call_id") == result.id), given[0] if given else {})
+def _result(result: ToolResult, call: JsonObject, like: JsonObject) -> JsonObject:
+    """`call`: what asked for it. `like`: how the client spells it, or any result."""
+    made: JsonObject = {"type": "function_result", "call_id": result.id}
+    name = result.name or call.get("name")
+    if name and (not like or "name" in like):
+        made["name"] = name
+    made["result"] = _value(result, like.get("result"))
+    return {**made, "is_error": True} if result.is_error else made
 
 
 def _value(result: ToolResult, like: Json) -> Json:

@@ -7,8 +7,8 @@ only its next request cannot be built, and `wiretape rerun` says so. What client
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 from wiretape.model.call import ToolResult
@@ -142,6 +142,10 @@ class ItemForEach(InList):
         """What a tool said, as an item. `said`: the answer that asked for it; `like`: how the client spelled one."""
         raise NotImplementedError
 
+    def names(self, said: JsonObject) -> dict[str, str]:
+        """The names of the tools that an answer calls, by the ids of the calls, if results may repeat them."""
+        return {}
+
     def handed_back(self, answer: JsonObject, later: Sequence[JsonObject]) -> list[Json]:
         said = self.message(answer)
         return [self.assistant(said, with_role(later, "assistant"))] if said else []
@@ -151,7 +155,11 @@ class ItemForEach(InList):
     ) -> list[Json]:
         message = self.message(answer)
         spelled = [item for item in later if item.get("role") in self.results_by]
-        made: list[Json] = [self.result(r, message, _alike(r, n, spelled)) for n, r in enumerate(results)]
+        names, alike = self.names(message), by_id(spelled, "tool_call_id")
+        made: list[Json] = []
+        for place, result in enumerate(results):
+            like = alike.get(result.id or "") or (spelled[min(place, len(spelled) - 1)] if spelled else None)
+            made.append(self.result(replace(result, name=result.name or names.get(result.id or "")), message, like))
         return made if user is None else [*made, {"role": "user", "content": user}]
 
 
@@ -206,8 +214,8 @@ class MayBeHeld(BodyModel):
         """The answer's items. `theirs`: what the client's request has after this history; None where none is known."""
         raise NotImplementedError
 
-    def result(self, result: ToolResult, answer: JsonObject, like: Sequence[JsonObject]) -> Json:
-        """What a tool said, as an item. `answer`: what asked for it; `like`: what the client says at that place."""
+    def results(self, results: Sequence[ToolResult], answer: JsonObject, like: Sequence[JsonObject]) -> list[Json]:
+        """What the tools said, as items. `answer`: what asked for them; `like`: what the client says at that place."""
         raise NotImplementedError
 
     def grow(self, body: JsonObject, since: Since) -> JsonObject:
@@ -215,7 +223,7 @@ class MayBeHeld(BodyModel):
         held = self.goes_on_from(like if like is not None else body, answer)
         before = [] if held is not None else self.listed(body.get("input"))
         theirs = beyond(before, self.listed(like.get("input"))) if like is not None else None
-        said = [self.result(result, answer, theirs or ()) for result in since.results]
+        said = self.results(since.results, answer, theirs or ())
         if since.user is not None:
             said.append(self.words(since.user))
         rest = {name: value for name, value in body.items() if name != self.previous}
@@ -236,10 +244,14 @@ class MayBeHeld(BodyModel):
         return {self.previous: body[self.previous]} if body.get(self.previous) is not None else {}
 
 
-def _alike(result: ToolResult, position: int, spelled: Sequence[JsonObject]) -> JsonObject | None:
-    """How the client spells this result: by its id, else by its place."""
-    same = next((item for item in spelled if result.id and item.get("tool_call_id") == result.id), None)
-    return same or (spelled[min(position, len(spelled) - 1)] if spelled else None)
+def by_id(found: Iterable[JsonObject], *names: str) -> dict[str, JsonObject]:
+    """Objects by the ids that they have under these names; the first object of each id."""
+    made: dict[str, JsonObject] = {}
+    for one in found:
+        for name in names:
+            if isinstance(id := one.get(name), str) and id:
+                made.setdefault(id, one)
+    return made
 
 
 def beyond(history: Sequence[Json], like: Sequence[Json]) -> list[JsonObject]:

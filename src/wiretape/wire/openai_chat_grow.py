@@ -5,7 +5,7 @@ from __future__ import annotations
 from wiretape.model.call import ToolResult
 from wiretape.model.http import Response
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.growing import ItemForEach, assembled, text_and_parts
+from wiretape.wire.growing import ItemForEach, assembled, by_id, text_and_parts
 from wiretape.wire.lenient import is_empty, items, obj, string
 from wiretape.wire.openai_chat_stream import ChatAssembly
 
@@ -33,10 +33,14 @@ class ChatGrower(ItemForEach):
             item["tool_calls"] = [_call(call) for call in calls]
         return item
 
+    def names(self, said: JsonObject) -> dict[str, str]:
+        calls = by_id(map(obj, items(said.get("tool_calls"))), "id")
+        return {id: name for id, call in calls.items() if (name := _name_of(call))}
+
     def result(self, result: ToolResult, said: JsonObject, like: JsonObject | None) -> JsonObject:
         """Some clients name the tool, some dialects have nothing but the name."""
         legacy = obj(said.get("function_call")) if not said.get("tool_calls") else {}
-        name = result.name or string(legacy.get("name")) or _name_of(result.id, said)
+        name = result.name or string(legacy.get("name"))
         content: Json = result.text
         if result.parts or isinstance(obj(like).get("content"), list):
             content = text_and_parts(result, {"type": "text", "text": result.text})
@@ -88,8 +92,5 @@ def _call(raw: Json) -> JsonObject:
     return call
 
 
-def _name_of(call_id: str | None, said: JsonObject) -> str | None:
-    for call in items(said.get("tool_calls")):
-        if call_id and obj(call).get("id") == call_id:
-            return string(obj(call.get("function")).get("name")) or string(obj(call.get("custom")).get("name"))
-    return None
+def _name_of(call: JsonObject) -> str | None:
+    return string(obj(call.get("function")).get("name")) or string(obj(call.get("custom")).get("name"))

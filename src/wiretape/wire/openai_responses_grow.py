@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from wiretape.model.call import ToolResult
 from wiretape.model.http import Response
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.growing import MayBeHeld, assembled, text_and_parts
-from wiretape.wire.lenient import is_empty, items, obj
+from wiretape.wire.growing import MayBeHeld, assembled, by_id, text_and_parts
+from wiretape.wire.lenient import is_empty, items, obj, string
 from wiretape.wire.openai_responses_stream import ResponseAssembly
 
 _ANSWER_ONLY = ("status", "created_by", "format")
@@ -30,8 +30,9 @@ class ResponsesGrower(MayBeHeld):
     def handed_back(self, answer: JsonObject, theirs: Sequence[JsonObject] | None) -> list[Json]:
         return _handed_back(items(answer.get("output")), theirs)
 
-    def result(self, result: ToolResult, answer: JsonObject, like: Sequence[JsonObject]) -> Json:
-        return _result(result, _call_of(result, items(answer.get("output"))))
+    def results(self, results: Sequence[ToolResult], answer: JsonObject, like: Sequence[JsonObject]) -> list[Json]:
+        calls = by_id(map(obj, items(answer.get("output"))), "call_id", "id")
+        return [_result(result, calls.get(result.id or "", {})) for result in results]
 
     def goes_on_from(self, habit: JsonObject, answer: JsonObject) -> JsonObject | None:
         return {} if not is_empty(habit.get("conversation")) else super().goes_on_from(habit, answer)
@@ -39,34 +40,29 @@ class ResponsesGrower(MayBeHeld):
 
 def _handed_back(output: Sequence[Json], theirs: Sequence[JsonObject] | None) -> list[Json]:
     """The answer's items. `theirs`: those that the client handed back; kinds that it leaves out are left out."""
-    kinds = None if theirs is None else {item.get("type") or "message" for item in theirs}
+    kinds = {_kind_of(item) for item in theirs or ()}
+    with_id = {_kind_of(item) for item in theirs or () if "id" in item}
     made: list[Json] = []
     for item in output:
         kind = obj(item).get("type")
-        if kinds is not None and kinds and kind == "reasoning" and kind not in kinds:
+        if kinds and kind == "reasoning" and kind not in kinds:
             continue
-        made.append(_item(item, theirs, kind))
+        made.append(_item(item, nameless=kind in kinds and kind not in with_id))
     return made
 
 
-def _item(raw: Json, theirs: Sequence[JsonObject] | None, kind: Json) -> Json:
+def _kind_of(item: JsonObject) -> str:
+    return string(item.get("type")) or "message"
+
+
+def _item(raw: Json, nameless: bool) -> Json:
     if not isinstance(raw, dict):
         return raw
-    alike = [item for item in theirs or () if (item.get("type") or "message") == kind]
-    nameless = bool(alike) and not any("id" in item for item in alike)
     return {
         key: value
         for key, value in raw.items()
         if key not in _ANSWER_ONLY and value is not None and not (nameless and key == "id")
     }
-
-
-def _call_of(result: ToolResult, output: Sequence[Json]) -> JsonObject:
-    for item in output:
-        call = obj(item)
-        if result.id is not None and result.id in (call.get("call_id"), call.get("id")):
-            return call
-    return {}
 
 
 def _result(result: ToolResult, call: JsonObject) -> JsonObject:

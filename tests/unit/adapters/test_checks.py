@@ -19,9 +19,11 @@ from wiretape.adapters.checks import (
     port_check,
     proxy_check,
     python_check,
+    removed_authority,
     sealing_check,
     settings_check,
 )
+from wiretape.adapters.trust import trust_variables
 from wiretape.errors import UsageError
 
 
@@ -49,36 +51,64 @@ def test_an_older_python_can_do_all_but_record() -> None:
 
 
 def test_no_authority_yet_is_no_fault(tmp_path: Path) -> None:
-    check = authority_check(tmp_path, 0)
+    check = authority_check(tmp_path, {}, 0)
     assert (check.level, "first recording" in check.said) == ("ok", True)
 
 
-@pytest.mark.parametrize(("days", "level"), [(365, "ok"), (10, "warn"), (-1, "fail")])
+@pytest.mark.parametrize(("days", "level"), [(365, "ok"), (31, "ok"), (29, "warn"), (-1, "warn")])
 def test_the_authoritys_expiry_is_told(tmp_path: Path, days: int, level: str) -> None:
     import time
 
     expires = make_wiretapes_authority(tmp_path, days)
-    check = authority_check(tmp_path, time.time())
+    check = authority_check(tmp_path, {}, time.time())
     assert check.level == level
     assert time.strftime("%Y-%m-%d", time.gmtime(expires)) in check.said
+
+
+def test_an_authority_that_is_trusted_by_hand_is_named_with_the_command_that_replaces_it(tmp_path: Path) -> None:
+    directory = tmp_path / "state"
+    directory.mkdir()
+    expires = make_wiretapes_authority(directory, 10)
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_bytes((directory / "mitmproxy-ca-cert.pem").read_bytes())
+    check = authority_check(directory, {"CURL_CA_BUNDLE": str(bundle)}, expires - 9 * 24 * 3600)
+    assert (check.level, check.next) == ("warn", "to make a new one: wiretape doctor --remove-ca")
+    assert f"trusted in {bundle}" in check.said
+    assert authority_check(directory, {}, expires - 9 * 24 * 3600).next == "the next recording renews it"
+
+
+def test_the_authority_is_removed_and_what_is_left_to_do_is_said(tmp_path: Path) -> None:
+    directory = tmp_path / "wiretape"
+    directory.mkdir()
+    make_wiretapes_authority(directory, 300)
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_bytes((directory / "mitmproxy-ca-cert.pem").read_bytes())
+    trust_variables({}, directory / "mitmproxy-ca-cert.pem", directory)
+    (directory / "my.journal").write_text("another's")
+    environ = {"XDG_STATE_HOME": str(tmp_path), "SSL_CERT_FILE": str(bundle)}
+    lines = removed_authority(environ)
+    assert sorted(path.name for path in directory.iterdir()) == ["lock", "my.journal"]
+    assert f"{bundle} still trusts it: remove it there" in lines
+    assert any("security delete-certificate -Z" in line for line in lines)
+    assert removed_authority(environ) == [f"there is no certificate authority in {directory}"]
 
 
 def test_a_broken_authority_says_how_to_make_another(tmp_path: Path) -> None:
     (tmp_path / "mitmproxy-ca-cert.pem").write_text("no certificate")
     (tmp_path / "mitmproxy-ca.pem").write_text("no key")
-    check = authority_check(tmp_path, 0)
+    check = authority_check(tmp_path, {}, 0)
     assert check.level == "fail"
     assert f"{tmp_path / 'mitmproxy-ca.pem'} cannot be used" in check.said
-    assert check.next == f"remove {tmp_path}: the next recording makes a new authority"
+    assert check.next == "to make a new one: wiretape doctor --remove-ca"
 
 
 def test_a_lost_certificate_is_no_fault_since_a_recording_writes_it(tmp_path: Path) -> None:
     make_wiretapes_authority(tmp_path, 365)
     (tmp_path / "mitmproxy-ca-cert.pem").unlink()
-    check = authority_check(tmp_path, 0)
+    check = authority_check(tmp_path, {}, 0)
     assert (check.level, "writes mitmproxy-ca-cert.pem anew" in check.said) == ("ok", True)
     (tmp_path / "mitmproxy-ca.pem").write_text("no key")
-    assert authority_check(tmp_path, 0).level == "fail"
+    assert authority_check(tmp_path, {}, 0).level == "fail"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
@@ -87,7 +117,7 @@ def test_an_authority_that_others_can_read_is_told(tmp_path: Path) -> None:
 
     make_wiretapes_authority(tmp_path, 365)
     (tmp_path / "mitmproxy-ca.pem").chmod(0o644)
-    check = authority_check(tmp_path, time.time())
+    check = authority_check(tmp_path, {}, time.time())
     assert (check.level, check.next) == ("warn", f"chmod 600 {tmp_path / 'mitmproxy-ca.pem'}")
 
 
@@ -145,7 +175,7 @@ def test_a_local_model_server_that_is_not_running_is_told(dead_port: int, live_p
 def test_a_base_url_that_is_none_is_told() -> None:
     found = list(base_url_checks({"OPENAI_BASE_URL": "api.deepseek.com"}))
     assert found[0].level == "warn"
-    assert "needs a scheme" in found[0].said
+    assert found[0].said.startswith("OPENAI_BASE_URL is not an http:// or https:// URL with a host")
 
 
 def test_settings_that_cannot_be_read_are_a_fault(tmp_path: Path) -> None:

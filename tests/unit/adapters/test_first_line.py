@@ -64,6 +64,6 @@ def test_a_method_of_its_own_that_nobody_recorded_is_listed() -> None:
     with Replaying(replay) as replaying:
         for port in (replaying.port, replaying.gate_port):
             with socket.create_connection(("127.0.0.1", port)) as raw:
-                raw.sendall(b"FOO /tools.example.com/x HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+                raw.sendall(b"FOO /tools.example.com/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
                 assert b"".join(iter(lambda: raw.recv(4096), b"")).startswith(b"HTTP/1.1 404 ")
     assert [(s.what, s.times) for s in replay.report().strayed] == [("FOO tools.example.com/x", 2)]

@@ -16,6 +16,7 @@ from wiretape.debug.live import Live
 from wiretape.debug.session import Debugger
 from wiretape.loop.run import build_run
 from wiretape.model.http import Ended
+from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.registry import decode
 
 pytest.importorskip("mitmproxy")
@@ -32,7 +33,7 @@ from wiretape.adapters.mitm_held_sockets import HeldSockets
 def heard_by(desk: Desk, said: list[Said], flow: Any = None) -> HeldSockets:
     """What is said on connection 3."""
     flow = flow or tflow.twebsocketflow(messages=False)
-    sockets = HeldSockets(desk, LiveExchanges())
+    sockets = HeldSockets(desk, LiveExchanges(OutputRedactor()))
 
     async def hear() -> None:
         for sender, value in said:

@@ -51,3 +51,14 @@ def test_what_cannot_be_kept_is_not_replaced(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(TapeUnwritable, match=r"a\.tape: cannot be kept while it is replaced: No space left"):
         OldTape(tape)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_the_journal_of_a_recorder_that_failed_does_not_stay_beside_the_old_tape(tmp_path: Path) -> None:
+    tape = tmp_path / "a.tape"
+    tape.write_text("old")
+    old = OldTape(tape)
+    tape.write_text("new")
+    journal_path(tape).write_text("new")
+    assert old.put_back()
+    assert tape.read_text() == "old"
+    assert not journal_path(tape).exists()

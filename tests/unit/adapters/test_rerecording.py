@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from wiretape.adapters.rerecording import Rerecording
-from wiretape.tape.storage import lock
+from wiretape.tape.atomic import lock
 
 HOUR = 3600
 

@@ -13,8 +13,11 @@ from wiretape.adapters.routes import (
     base_url_variables,
     route_path,
     route_url,
+    unroutable_base_urls,
+    without_user,
 )
 from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING
+from wiretape.adapters.unset_routes import unset_routes
 
 
 @pytest.mark.parametrize(
@@ -119,13 +122,96 @@ def test_an_unlisted_variable_counts_only_if_it_names_a_provider() -> None:
         "MYAPP_LLM_BASE_URL": "https://api.deepseek.com/v1",
         "APP_BASE_URL": "http://localhost:3000",
         "SHOP_API_URL": "https://shop.example/api",
-        "OPENAI_BASE_URL": "not a url",
     }
     variables = base_url_variables(environ, 8080)
     assert variables["MYAPP_LLM_BASE_URL"] == "http://127.0.0.1:8080/api.deepseek.com/v1"
     assert "APP_BASE_URL" not in variables
     assert "SHOP_API_URL" not in variables
+
+
+@pytest.mark.parametrize(
+    ("value", "routed"),
+    [
+        ("http://bob:s3cret@gw.example/v1", "http://bob:s3cret@127.0.0.1:8080/http:gw.example/v1"),
+        ("https://bob:p@ss@gw.example:8443", "http://bob:p@ss@127.0.0.1:8080/gw.example:8443"),
+        ("https://gw.example/v1?api-version=2024", "http://127.0.0.1:8080/gw.example/v1?api-version=2024"),
+        ("https://gw.example?key=a&b=%20", "http://127.0.0.1:8080/gw.example?key=a&b=%20"),
+        ("https://gw.example/v1#part", "http://127.0.0.1:8080/gw.example/v1#part"),
+        ("https://gw.example/a%2Fb/v1/", "http://127.0.0.1:8080/gw.example/a%2Fb/v1/"),
+        ("HTTPS://GW.example/V1", "http://127.0.0.1:8080/gw.example/V1"),
+        ("https://gw.example:443/v1", "http://127.0.0.1:8080/gw.example/v1"),
+        ("http://gw.example:443/v1", "http://127.0.0.1:8080/http:gw.example:443/v1"),
+        ("https://gw.example:/v1", "http://127.0.0.1:8080/gw.example/v1"),
+        ("http://[::1]:9000/v1", "http://127.0.0.1:8080/[::1]:9000/v1"),
+        ("https://[2001:db8::7]/v1", "http://127.0.0.1:8080/[2001:db8::7]/v1"),
+        ("http://[::ffff:127.0.0.1]:9000", "http://127.0.0.1:8080/[::ffff:127.0.0.1]:9000"),
+        ("https://b\u00fccher.example/v1", "http://127.0.0.1:8080/xn--bcher-kva.example/v1"),
+        (" https://gw.example/v1 ", " http://127.0.0.1:8080/gw.example/v1 "),
+        ('"https://gw.example/v1"', '"http://127.0.0.1:8080/gw.example/v1"'),
+        ("https://gw.example/${TENANT}/v1", "http://127.0.0.1:8080/gw.example/${TENANT}/v1"),
+    ],
+)
+def test_only_the_origin_of_a_base_url_is_replaced(value: str, routed: str) -> None:
+    for offline in (False, True):
+        variables = base_url_variables({"OPENAI_BASE_URL": value}, 8080, offline=offline)
+        assert variables["OPENAI_BASE_URL"] == routed
+        assert variables["OPENAI_API_BASE"] == routed  # which some clients read first
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "gw.example/v1",
+        "localhost:11434",
+        "not a url",
+        "${GATEWAY}",
+        "https://${GATEWAY}/v1",
+        "{{ base_url }}",
+        "unix:///run/gw.sock",
+        "http+unix://%2Frun%2Fgw.sock/v1",
+        "ftp://gw.example",
+        "https:gw.example",
+        "https:\\\\gw.example",
+        "https://",
+        "https:///v1",
+        "https://gw.example:0",
+        "https://gw.example:99999/v1",
+        "https://gw.example:port/v1",
+        "https://bob:se/cret@gw.example/v1",
+        "https://bob@",
+        "https://gw example/v1",
+        "http://[::1/v1",
+        "http://[fe80::1%25eth0]:8080/v1",
+        "https://" + "\u00fc" * 80 + ".example",
+    ],
+)
+def test_a_value_that_cannot_be_routed_never_becomes_another_host(value: str) -> None:
+    recorded = base_url_variables({"OPENAI_BASE_URL": value, "OLLAMA_BASE_URL": value}, 8080)
+    assert not {"OPENAI_BASE_URL", "OPENAI_API_BASE", "OLLAMA_BASE_URL"} & set(recorded)
+    assert recorded["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:8080/api.anthropic.com"
+    assert unroutable_base_urls({"OPENAI_BASE_URL": value}) == {"OPENAI_BASE_URL": value}
+    assert unset_routes({"OPENAI_BASE_URL": value}).get("api.openai.com") is None
+    replayed = base_url_variables({"OPENAI_BASE_URL": value, "OLLAMA_BASE_URL": value}, 8080, offline=True)
+    assert replayed["OPENAI_BASE_URL"] == "http://127.0.0.1:8080/api.openai.com/v1"
+    assert replayed["OLLAMA_BASE_URL"] == "http://127.0.0.1:8080"
+
+
+def test_a_value_that_cannot_be_routed_is_kept_beside_one_that_can() -> None:
+    own = {"OPENAI_BASE_URL": "${GATEWAY}", "OPENAI_API_BASE": "https://gw.example/v1"}
+    variables = base_url_variables(own, 8080)
+    assert "OPENAI_BASE_URL" not in variables
+    assert variables["OPENAI_API_BASE"] == "http://127.0.0.1:8080/gw.example/v1"
+
+
+@pytest.mark.parametrize("value", ["", "  "])
+def test_an_empty_value_counts_as_none(value: str) -> None:
+    variables = base_url_variables({"OPENAI_BASE_URL": value}, 8080)
     assert variables["OPENAI_BASE_URL"] == "http://127.0.0.1:8080/api.openai.com/v1"
+
+
+def test_user_info_is_not_shown() -> None:
+    assert without_user(" https://bob:p@ss@gw.example/v1") == " https://…@gw.example/v1"
+    assert without_user("https://gw.example/v1") == "https://gw.example/v1"
 
 
 def test_a_value_that_leads_to_us_already_stays() -> None:

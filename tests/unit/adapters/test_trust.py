@@ -95,6 +95,14 @@ def test_the_state_directory_is_the_users_alone(tmp_path: Path) -> None:
     assert state_directory({"HOME": str(tmp_path)}) == tmp_path / ".local" / "state" / "wiretape"
 
 
+def test_a_state_directory_that_others_may_read_is_closed_to_them(tmp_path: Path) -> None:
+    (tmp_path / "wiretape").mkdir(mode=0o755)
+    directory = state_directory({"XDG_STATE_HOME": str(tmp_path)})
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    with locked(directory):
+        assert stat.S_IMODE((directory / "lock").stat().st_mode) == 0o600
+
+
 def test_a_state_directory_that_cannot_be_made_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="set XDG_STATE_HOME"):

@@ -105,7 +105,10 @@ def test_a_damaged_authority_is_broken(capsys: pytest.CaptureFixture[str], tmp_p
     code, out = run(capsys)
     assert code == 1
     assert "fail  authority" in out
-    assert f"→remove{authority}:thenextrecordingmakesanewauthority" in "".join(out.split())  # wherever lines break
+    assert "→tomakeanewone:wiretapedoctor--remove-ca" in "".join(out.split())  # wherever lines break
+    code, out = run(capsys, "--remove-ca")
+    assert (code, out.splitlines()[0]) == (0, f"removed the certificate authority in {authority} (2 files)")
+    assert "none yet" in run(capsys)[1]
 
 
 def test_a_command_that_does_not_exist_is_broken(capsys: pytest.CaptureFixture[str]) -> None:

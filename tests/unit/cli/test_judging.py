@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -370,7 +371,12 @@ def test_junit_has_a_suite_for_each_tape_and_a_case_for_each_budget(
     tapes: Tapes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = ("check", "captures", "--max-calls-per-turn", "4", "--max-input", "50k", "--no-lint-errors")
-    assert run(capsys, *argv, "--junit", "reports/wiretape.xml")[0] == 1
+    assert run(capsys, *argv, "--junit", "reports/wiretape.xml", "--markdown", "reports/wiretape.md")[0] == 1
+    for report in Path("reports").iterdir():
+        assert stat.S_IMODE(report.stat().st_mode) == 0o600
+        report.chmod(0o644)
+    assert run(capsys, *argv, "--junit", "reports/wiretape.xml", "--markdown", "reports/wiretape.md")[0] == 1
+    assert {stat.S_IMODE(report.stat().st_mode) for report in Path("reports").iterdir()} == {0o644}
     suites = ElementTree.parse("reports/wiretape.xml").getroot().findall("testsuite")
     assert [(one.get("name"), one.get("tests"), one.get("failures")) for one in suites] == [
         ("captures/good.tape", "3", "1"),

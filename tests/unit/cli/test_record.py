@@ -119,7 +119,7 @@ def test_the_calls_of_wrapped_tools_are_not_taken_for_models_of_an_unknown_forma
     report = LiveReport(tmp_path / "t.tape", ["agent"])
     said = spoken(report, 100, terminal=False)
     report.exchange(made_exchange("weather", {"city": "Bern"}, ToolAnswer("7", 7)))
-    report.summary(RecorderSummary(1, (), (), incomplete=False), [], [], 0)
+    report.summary(RecorderSummary(1, (), (), incomplete=False, path=tmp_path / "t.tape"), [], [], 0)
     assert "NO MODEL CALL WAS SEEN" in said.getvalue()
     assert "in no wire format that wiretape knows" not in said.getvalue()
 

@@ -350,3 +350,48 @@ def test_a_missing_tape_is_named_and_not_made(tmp_path: Path) -> None:
     with pytest.raises(TapeError, match=r"none\.tape: no such file"):
         redact_tape(path, path, Redactor())
     assert not path.exists()
+
+
+def numbers_and_texts(path: Path) -> list[tuple[int, str]]:
+    found = []
+    for exchange in read_tape(path).exchanges:
+        body = exchange.request.body
+        assert isinstance(body, JsonBody)
+        found.append((exchange.number, body.value["messages"][-1]["content"]))
+    return found
+
+
+def test_a_tape_merged_with_its_copy_is_itself(tmp_path: Path) -> None:
+    a, copy, out = (tmp_path / f"{name}.tape" for name in ("a", "copy", "out"))
+    write_tape(a, header(), [call(1, 0, "one"), call(2, 900, "one", "two")])
+    copy.write_bytes(a.read_bytes())
+    edited = merge_tapes([read_tape(a), read_tape(copy), read_tape(a)], out, "w", Redactor())
+    assert (edited.exchanges, edited.shared) == (2, 4)
+    assert read_tape(out).exchanges == read_tape(a).exchanges
+
+
+def test_cuts_that_overlap_merge_to_the_whole(tmp_path: Path) -> None:
+    whole, first, last, out = (tmp_path / f"{name}.tape" for name in ("whole", "first", "last", "out"))
+    texts = ["one", "two", "three", "four"]
+    write_tape(whole, header(), [call(n, 900 * n, *texts[:n]) for n in range(1, 5)])
+    cut_tape(read_tape(whole), first, lambda exchange: exchange.number <= 3, Redactor())
+    cut_tape(read_tape(whole), last, lambda exchange: exchange.number >= 2, Redactor())
+    assert merge_tapes([read_tape(last), read_tape(first)], out, "w", Redactor()).shared == 2
+    assert numbers_and_texts(out) == [(1, "one"), (2, "two"), (3, "three"), (4, "four")]
+
+
+def test_forks_share_their_first_calls_and_keep_what_differs(tmp_path: Path) -> None:
+    whole, fork, out = (tmp_path / f"{name}.tape" for name in ("whole", "fork", "out"))
+    write_tape(whole, header(), [call(1, 0, "one"), call(2, 900, "one", "two")])
+    write_tape(fork, header(), [call(1, 0, "one"), call(2, 900, "one", "other")])
+    assert merge_tapes([read_tape(whole), read_tape(fork)], out, "w", Redactor()).shared == 1
+    assert numbers_and_texts(out) == [(1, "one"), (2, "two"), (3, "other")]
+
+
+def test_gaps_of_copies_are_kept_once(tmp_path: Path) -> None:
+    a, out = tmp_path / "a.tape", tmp_path / "out.tape"
+    write_tape(a, header(), [call(1, 0, "one")])
+    gap = {"at": 5, "incomplete": {"reason": "disk full", "exchanges": [1]}}
+    a.write_bytes(a.read_bytes() + b"\n" + document_text(gap))
+    merge_tapes([read_tape(a), read_tape(a)], out, "w", Redactor())
+    assert read_tape(out).gaps == (f"{out}: is incomplete: disk full",)

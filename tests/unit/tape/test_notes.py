@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,12 @@ def test_notes_come_back(tmp_path: Path) -> None:
     assert file.read() == [note, NoteDocument(call=1, text="one")]
     assert [path.name for path in tmp_path.iterdir()] == ["a.tape.notes"]
     assert json.loads(file.path.read_text(encoding="utf-8"))["wiretape_notes"] == 1
+
+
+def test_notes_can_be_read_by_their_user_alone(tmp_path: Path) -> None:
+    notes = notes_file(tmp_path / "a.tape")
+    notes.write([NoteDocument(call=1, text="here")])
+    assert stat.S_IMODE(notes.path.stat().st_mode) == 0o600
 
 
 def test_without_notes_there_is_no_file(tmp_path: Path) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
+import stat
 from pathlib import Path
 
 import orjson
 import pytest
 from tests.support.taping import Taping
 
-from wiretape.errors import TapeError
+from wiretape.errors import TapeError, TapeUnwritable
 from wiretape.model.http import Ended, body_bytes
 from wiretape.tape.reader import read_tape
+from wiretape.tape.storage import TapeFile, journal_path
 
 
 def recorded(path: Path) -> None:
@@ -141,3 +146,153 @@ def test_what_a_torn_document_held_is_kept_and_said(tmp_path: Path) -> None:
     assert not summary.incomplete
     assert (tmp_path / "run.tape.torn").read_bytes() == torn + b"\n"
     assert [x.ended for x in read_tape(path).exchanges] == [Ended.COMPLETE, Ended.COMPLETE, Ended.RECORDER_STOPPED]
+
+
+# -- what is on disk while a tape is rewritten -------------------------------------------------------------------------
+
+
+def killed(path: Path) -> bytes:
+    """A tape that its recorder was killed over: it must be rewritten to go on. Its text."""
+    taping = Taping(path)
+    for number in range(3):
+        taping.call(b'{"n":%d}' % number, [b'{"answer":%d}' % number])
+    journal = journal_path(path)
+    kept = journal.read_bytes()
+    taping.recorder.close()
+    journal.write_bytes(kept)
+    with path.open("ab") as file:
+        file.write(b'\n{"exchange": 9, "at": 1, "requ')
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("operation", ["write", "fsync", "replace"])
+def test_a_full_disk_leaves_the_tape_and_its_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    path = tmp_path / "full.tape"
+    before, journal = killed(path), journal_path(path).read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, operation, full)
+    with pytest.raises(TapeUnwritable, match=r"full\.tape: cannot be written: No space left on device"):
+        Taping(path, append=True)
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert journal_path(path).read_bytes() == journal
+    assert sorted(os.listdir(tmp_path)) == ["full.tape", "full.tape.journal"]
+    assert len(read_tape(path).exchanges) == 3
+    Taping(path, append=True).recorder.close()
+    assert [x.ended for x in read_tape(path).exchanges] == [Ended.COMPLETE] * 3
+
+
+def test_a_new_tape_that_cannot_be_begun_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(TapeUnwritable):
+        Taping(tmp_path / "new.tape")
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_journals_and_torn_parts_are_private_and_tapes_follow_the_umask(tmp_path: Path) -> None:
+    path = tmp_path / "mode.tape"
+    before = os.umask(0o022)
+    try:
+        killed(path)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o644
+        journal_path(path).unlink()  # then the torn end is kept
+        taping = Taping(path, append=True)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert stat.S_IMODE(journal_path(path).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "mode.tape.torn").stat().st_mode) == 0o600
+    path.chmod(0o664)
+    taping.call(b"{}", [b"{}"], request_headers=[("authorization", "Bearer abcdefghijklmnop1234")])
+    taping.recorder.close()  # with another header
+    assert stat.S_IMODE(path.stat().st_mode) == 0o664
+
+
+def test_a_tape_that_is_rewritten_stays_locked(tmp_path: Path) -> None:
+    path = tmp_path / "locked.tape"
+    killed(path)
+    taping = Taping(path, append=True)
+    with pytest.raises(TapeUnwritable, match="is being written by another wiretape"):
+        TapeFile(path)
+    assert len(read_tape(path).exchanges) == 3  # a reader needs no lock
+    taping.recorder.close()
+    TapeFile(path).close()
+
+
+def test_a_tape_that_was_recorded_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "race.tape"
+    Taping(path).recorder.close()
+    Taping(path, replace=False).recorder.close()  # it has no exchanges: there is nothing to lose
+    taping = Taping(path)
+    taping.call(b"{}", [b"{}"])
+    taping.recorder.close()
+    with pytest.raises(TapeUnwritable, match="another wiretape has recorded it meanwhile"):
+        Taping(path, replace=False)
+    assert len(read_tape(path).exchanges) == 1
+
+
+# -- tapes that are removed while they are recorded --------------------------------------------------------------------
+
+
+def test_the_journal_keeps_the_calls_of_a_tape_that_was_removed(tmp_path: Path) -> None:
+    path = tmp_path / "gone.tape"
+    taping = Taping(path)
+    taping.call(b'{"n":1}', [b"{}"])
+    path.unlink()
+    taping.call(b'{"n":2}', [b"{}"])
+    summary = taping.recorder.close()
+    assert summary.incomplete
+    assert summary.exchanges == len(read_tape(path).exchanges) == 2
+    assert taping.troubles == [
+        f"{path}: recording is incomplete: another program removed or replaced the file; record again"
+    ]
+
+
+def test_a_directory_that_was_removed_leaves_nothing_on_disk(tmp_path: Path) -> None:
+    path = tmp_path / "captures" / "gone.tape"
+    taping = Taping(path)
+    taping.call(b'{"n":1}', [b"{}"])
+    shutil.rmtree(path.parent)
+    summary = taping.recorder.close()
+    assert summary.incomplete
+    assert summary.exchanges == 0
+    assert not path.parent.exists()
+
+
+def test_a_tape_that_took_the_name_is_not_overwritten(tmp_path: Path) -> None:
+    path, other = tmp_path / "taken.tape", tmp_path / "other.tape"
+    taping = Taping(path)
+    taping.call(b'{"n":1}', [b"{}"], request_headers=[("authorization", "Bearer abcdefghijklmnop1234")])
+    Taping(other).recorder.close()
+    text = other.read_bytes()
+    os.replace(other, path)
+    summary = taping.recorder.close()
+    assert path.read_bytes() == text
+    assert read_tape(path).exchanges == ()
+    assert (summary.incomplete, summary.exchanges) == (True, 1)
+    assert summary.path == tmp_path / "taken-2.tape"
+    assert len(read_tape(summary.path).exchanges) == 1
+    assert taping.troubles[-1] == f"{path} is another file now; what was recorded is on {summary.path}"
+
+
+def test_the_journal_of_another_recorder_stays(tmp_path: Path) -> None:
+    path = tmp_path / "two.tape"
+    first = Taping(path)
+    for name in os.listdir(tmp_path):
+        (tmp_path / name).unlink()
+    second = Taping(path)
+    second.call(b"{}", [b"{}"])
+    first.recorder.close()
+    assert journal_path(path).exists()
+    second.recorder.close()
+    assert not read_tape(path).incomplete

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from wiretape.analyze.lint.base import LintFinding, Rule, Subject, provider_holds_history
 from wiretape.analyze.why import listed
@@ -103,30 +103,50 @@ def _unasked(call: ModelCall, start: int) -> Iterator[tuple[int, int, ToolResult
     messages = call.request.messages
     if provider_holds_history(call):
         return
+    asked = _Asked(messages, start)
     for index in range(start, len(messages)):
+        asked.add(messages[index])
+        if index and _asks_the_server(messages[index - 1]):
+            continue  # the provider's own calls, under ids of the results' own
         for place, block in enumerate(messages[index].blocks):
-            if isinstance(block, ToolResult) and block.id and block.kind != "server" and not _asked(block, call, index):
+            if isinstance(block, ToolResult) and block.id and block.kind != "server" and not asked.has(block):
                 yield index, place, block
 
 
-def _asked(result: ToolResult, call: ModelCall, index: int) -> bool:
-    """Whether a message up to this one asks with the result's id: nearest first, since that is where it stands."""
-    for before in range(index, -1, -1):
-        for block in call.request.messages[before].blocks:
-            if isinstance(block, ToolCall) and (
-                block.id == result.id or (not block.id and _named_alike(block, result))
-            ):
-                return True
-            if isinstance(block, Control) and block.kind in ("item_reference", "compaction"):
-                return True  # what it stands for is not in the request
-            if before == index - 1 and isinstance(block, ToolCall) and block.kind == "server":
-                return True  # the provider's own, under an id of the result's own
-    return False
+class _Asked:
+    """The tool calls of a request up to a message.
+
+    The history before `start` is read backwards, once, and only as far as a result needs: its call stands near it.
+    """
+
+    def __init__(self, messages: Sequence[Message], start: int) -> None:
+        self._before = iter(reversed(messages[:start]))
+        self._ids: set[str] = set()
+        self._names: set[str] = set()  # of the calls that have no id
+        self._elsewhere = False  # part of the history is not in the request
+
+    def add(self, message: Message) -> None:
+        for block in message.blocks:
+            if isinstance(block, ToolCall) and block.id:
+                self._ids.add(block.id)
+            elif isinstance(block, ToolCall):
+                self._names.add(block.name)
+            elif isinstance(block, Control) and block.kind in ("item_reference", "compaction"):
+                self._elsewhere = True
+
+    def has(self, result: ToolResult) -> bool:
+        while not (found := self._has(result)) and (message := next(self._before, None)) is not None:
+            self.add(message)
+        return found
+
+    def _has(self, result: ToolResult) -> bool:
+        # Some clients make up ids for results of calls that have none.
+        named_alike = bool(self._names) if result.name is None else result.name in self._names
+        return self._elsewhere or result.id in self._ids or named_alike
 
 
-def _named_alike(tool: ToolCall, result: ToolResult) -> bool:
-    """Some clients make up ids for results of calls that have none."""
-    return result.name is None or result.name == tool.name
+def _asks_the_server(message: Message) -> bool:
+    return any(isinstance(block, ToolCall) and block.kind == "server" for block in message.blocks)
 
 
 def _path(message: Message, place: int) -> str:

@@ -33,7 +33,7 @@ _KEPT = _words(
     anthropic-version anthropic-beta anthropic-dangerous-direct-browser-access openai-beta openai-version openai-model
     openai-processing-ms x-openai-subagent
     retry-after retry-after-ms x-should-retry server-timing x-envoy-upstream-service-time x-response-time
-    x-robots-tag x-accel-buffering alt-svc strict-transport-security x-content-type-options
+    link refresh x-robots-tag x-accel-buffering alt-svc strict-transport-security x-content-type-options
     request-id x-request-id x-client-request-id x-amzn-requestid x-amzn-request-id apim-request-id
     x-ms-client-request-id x-ms-request-id x-ms-region x-ms-rai-invoked x-ms-deployment-name
     x-generation-id mistral-correlation-id inference-id x-amz-request-id x-amzn-trace-id traceresponse x-groq-region
@@ -65,7 +65,9 @@ _KEPT_PREFIXES = (
     "sec-fetch-",
     "sec-ch-ua",
 )
-_URLS = frozenset({"location", "content-location", "referer", "http-referer"})
+_URLS = frozenset(
+    {"location", "content-location", "operation-location", "azure-asyncoperation", "referer", "http-referer"}
+)
 _CREDENTIAL_HEADERS = _words(
     """
     authorization proxy-authorization x-authorization x-forwarded-authorization authentication x-auth api-key x-api-key

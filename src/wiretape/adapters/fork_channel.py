@@ -1,0 +1,118 @@
+"""Lets a forked copy of a process call objects of the process that it was copied from, over a UNIX socket.
+
+So a test has one session and one recorder, whichever process sends a request. A copy of the session would give answers
+that the test has had, and its misses would be lost.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection, Listener
+
+_STOP = None
+_WAITING = 64  # connections that wait to be accepted
+
+
+class ForkChannel:
+    """Serves `targets`, objects by name, from `open` to `close`. Opened just before a fork: it costs a thread."""
+
+    def __init__(self, targets: Mapping[str, object]) -> None:
+        self._targets = targets
+        self._key = os.urandom(32)
+        self._listener: Listener | None = None
+        self._address: Any = None
+        self._opening = threading.Lock()
+        self._thread = threading.Thread(target=self._serve, name="wiretape-forks", daemon=True)
+
+    def open(self) -> None:
+        if self._address is not None:
+            return
+        with self._opening:
+            if self._address is None:
+                from multiprocessing.connection import Listener
+
+                # On Linux a socket needs no file, whose path could be longer than the 108 bytes that are allowed.
+                name = f"\0wiretape-{os.getpid()}-{os.urandom(8).hex()}" if sys.platform == "linux" else None
+                self._listener = Listener(name, "AF_UNIX", _WAITING, self._key)
+                self._thread.start()
+                self._address = self._listener.address
+
+    def close(self) -> None:
+        if self._listener is not None and self._thread.is_alive():
+            self._ask(_STOP)
+            self._thread.join()
+            self._listener.close()
+
+    def call(self, target: str, method: str, *args: Any) -> Any:
+        """In a copy: call a method in the process that serves. OSError, EOFError: it does not serve any more."""
+        is_error, value = self._ask((target, method, args))
+        if is_error:
+            raise value
+        return value
+
+    def remote(self, target: str, methods: Collection[str] = (), copy: Any = None) -> Any:
+        """An object whose methods, in a forked process, call those of the target here.
+
+        With a `copy`, only these `methods` are; all else, and what comes after the end, is the copy's own.
+        """
+        return _Remote(self, target, methods, copy)
+
+    def _ask(self, request: Any) -> Any:
+        if self._address is None:
+            raise ConnectionRefusedError("the process that was forked serves nothing")
+        from multiprocessing.connection import Client
+
+        with Client(self._address, "AF_UNIX", self._key) as connection:
+            connection.send(request)
+            return connection.recv() if request is not _STOP else None
+
+    def _serve(self) -> None:
+        assert self._listener is not None
+        from multiprocessing import ProcessError
+
+        serves = True
+        while serves:
+            with suppress(OSError, EOFError, ProcessError), self._listener.accept() as connection:
+                request = connection.recv()  # fails for a copy that was killed, and for other programs
+                serves = request is not _STOP
+                if serves:
+                    self._answer(connection, *request)
+
+    def _answer(self, connection: Connection, target: str, method: str, args: tuple[Any, ...]) -> None:
+        try:
+            answer = False, getattr(self._targets[target], method)(*args)
+        except BaseException as error:
+            answer = True, error
+        try:
+            connection.send(answer)
+        except Exception as error:  # it cannot be pickled
+            connection.send((True, RuntimeError(f"{target}.{method}: {error}")))
+
+
+class _Remote:
+    def __init__(self, channel: ForkChannel, target: str, methods: Collection[str], copy: Any) -> None:
+        self._channel = channel
+        self._target = target
+        self._copy = copy
+        self._methods = methods
+
+    def __getattr__(self, name: str) -> Any:
+        if self._copy is not None and name not in self._methods:
+            return getattr(self._copy, name)
+        return functools.partial(self._call, name)
+
+    def _call(self, method: str, *args: Any) -> Any:
+        try:
+            return self._channel.call(self._target, method, *args)
+        except (OSError, EOFError):
+            if self._copy is None:
+                raise
+            return getattr(self._copy, method)(*args)

@@ -1,0 +1,92 @@
+"""`--wiretape-sealed`: run pytest again in a network that has only loopback and the allowed hosts.
+
+The process outside stays: it serves the sealed network, connects to what `wiretape_allow_hosts` names, and ends with
+the exit code of the run inside.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from wiretape import __version__
+from wiretape.adapters.child import run_child
+from wiretape.adapters.context import say
+from wiretape.adapters.hosts import is_loopback, provider_within
+from wiretape.adapters.pytest_options import SEALED
+from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.sealing import Seal
+from wiretape.errors import UsageError, WiretapeError
+from wiretape.replay.report import ReplayReport
+from wiretape.replay.session import ReplaySession
+from wiretape.tape.documents import VERSION, Header
+from wiretape.tape.reader import Tape
+
+_MOST_TOLD: Final = 10
+
+
+def check_hosts(hosts: Sequence[str], config: pytest.Config) -> None:
+    """UsageError: a marker allows a host that this sealed run does not reach. Loopback is inside."""
+    known = config.getini("wiretape_allow_hosts")
+    lacking = [host for host in hosts if host not in known and not is_loopback(host.partition(":")[0])]
+    if lacking:
+        raise UsageError(
+            f"allow_hosts={lacking!r} is not reachable: this run is sealed, and was so before it read the marker\n"
+            "  add it to wiretape_allow_hosts in the configuration of pytest, or run with --no-wiretape-sealed"
+        )
+
+
+def run_sealed(config: pytest.Config) -> int:
+    """Run this pytest in a sealed network. Return its exit code. pytest.UsageError: there can be no such network."""
+    hosts = [host.strip() for host in config.getini("wiretape_allow_hosts")]
+    for host in hosts:
+        if (provider := provider_within(host)) is not None:
+            raise pytest.UsageError(
+                f"wiretape_allow_hosts = {host} would let calls through to {provider}, which serves models\n"
+                "  a sealed run reaches no model: name the other hosts more narrowly"
+            )
+    if config.invocation_params.plugins:
+        raise pytest.UsageError("--wiretape-sealed starts pytest again, and cannot pass on pytest.main(plugins=[…])")
+    header = Header(wiretape=VERSION, started=datetime.now(UTC), recorder=f"wiretape {__version__}")
+    session = ReplaySession([Tape(None, header, ())])  # tells models from other hosts
+    try:
+        replaying = Replaying(session, let_through=hosts, trouble=say, sealed=True)
+    except WiretapeError as error:
+        raise pytest.UsageError(str(error).replace("--sealed", "--wiretape-sealed")) from None
+    assert replaying.seal is not None
+    with replaying:
+        code = _run(replaying.seal, _command(config.invocation_params.args))
+    report = session.report()
+    for line in _refused(report):
+        say(line)
+    return code or (pytest.ExitCode.TESTS_FAILED if report.missed else pytest.ExitCode.OK)
+
+
+def _run(seal: Seal, command: Sequence[str]) -> int:
+    environ = {**os.environ, SEALED: str(os.fstat(seal.network).st_ino)}
+    try:
+        return run_child(command, environ, start=seal.start)
+    except WiretapeError as error:
+        raise pytest.UsageError(f"--wiretape-sealed: {error}") from None
+
+
+def _command(args: Sequence[str]) -> list[str]:
+    """This process as it was started, if it is pytest: with its interpreter's options, below `coverage run`."""
+    started = Path(sys.argv[0])
+    if started.stem in ("pytest", "py.test") or started.parts[-2:] == ("pytest", "__main__.py"):
+        return [sys.executable, *sys.orig_argv[1:]]
+    return [sys.executable, "-m", "pytest", *map(str, args)]
+
+
+def _refused(report: ReplayReport) -> list[str]:
+    """Lines that name the connections that were refused."""
+    lines = [f"the sealed run failed: a model was to be reached: {missed.what}" for missed in report.missed]
+    lines += [f"refused in the sealed network: {stray.what}" for stray in report.strayed]
+    more = len(lines) - _MOST_TOLD
+    return lines[:_MOST_TOLD] + ([f"and {more} more were refused"] if more > 0 else [])

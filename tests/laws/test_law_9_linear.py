@@ -1,0 +1,50 @@
+"""Law 9 for commands: what a command does for a tape is proportional to the tape, whatever there is much of on it.
+
+Work is counted in calls of functions (Python's and C's), so a busy machine changes nothing. `tests.torture.growth`
+measures every command on every shape in CPU time, where loops inside C are seen, too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.costs import COMMANDS, DEBUGGER, EXEMPT, PATHS, RESENDING, calls, growth_of_input
+from tests.support.large import SHAPES, write_pair
+
+from wiretape.cli.main import COMMANDS as EVERY_COMMAND
+from wiretape.debug.table import commands, find
+
+FEW = 40
+FEW_RESENDING = 12  # of what is sent again with every request
+# Each of these is run on all shapes; the others on one shape.
+ON_ALL = ("show TAPE 1 --full", "lint TAPE --json", "diff TAPE OTHER --all", "rerun TAPE --json", "replay changed")
+PAIRS = [(shape, path) for shape in SHAPES for path in ON_ALL]
+PAIRS += [("parallel_tool_calls", path) for path in PATHS if path not in ON_ALL]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # no settings of this project
+
+
+@pytest.mark.parametrize(("shape", "path"), PAIRS, ids=lambda one: one)
+def test_four_times_the_tape_costs_at_most_seven_times_the_work(shape: str, path: str, tmp_path: Path) -> None:
+    run = PATHS[path]
+    run(write_pair(tmp_path / "loads", shape, 4))  # modules are imported, and what is remembered once is remembered
+    n = FEW_RESENDING if shape in RESENDING else FEW
+    few, many = (write_pair(tmp_path / str(size), shape, size) for size in (n, 4 * n))
+    worked = [calls(lambda tape=tape: run(tape)) for tape in (few, many)]  # type: ignore[misc]
+    # Quadratic work comes to 4.0 here. Looking back over a fixed number of calls comes to 1.5 below that number.
+    assert worked[1] < 1.75 * growth_of_input(shape, path, 4) * worked[0]
+
+
+def test_every_command_is_measured_or_exempt_for_a_reason() -> None:
+    assert {*COMMANDS, "debug", "replay", "import"} | set(EXEMPT) == set(EVERY_COMMAND)
+    assert all(path in PATHS for path in ON_ALL)
+
+
+def test_every_command_of_the_debugger_is_measured() -> None:
+    typed = {find(line.strip())[0].name for batch in DEBUGGER for line in batch.split(";")}
+    of_a_program = {name for name, command in commands().items() if command.group in ("living", "forking")}
+    assert set(commands()) - typed - of_a_program == {"up", "down", "quit"}
