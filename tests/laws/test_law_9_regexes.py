@@ -23,7 +23,7 @@ ANCHORED = {"match", "fullmatch"}
 
 def _modules() -> Iterator[Any]:
     for info in pkgutil.walk_packages(wiretape.__path__, "wiretape."):
-        if info.name.endswith("__main__") or ".tape.redact" in info.name:  # redaction has its own test of this
+        if info.name.endswith("__main__"):
             continue
         # mitmproxy and textual are not installed everywhere, and their imports warn.
         with warnings.catch_warnings(action="ignore"), contextlib.suppress(ImportError):

@@ -13,6 +13,8 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
+from wiretape.views.printable import graphemes
+
 NARROWEST = 10  # a column of text is never made narrower than this
 _AT_ONCE = 64  # lines that are handed to rich as one
 _WORD = re.compile(r"( *[^ ]+) *")
@@ -65,6 +67,8 @@ def wrapped(console: Console, text: str, width: int) -> Iterator[str]:
             yield line.rstrip()
         elif _COUNTED.fullmatch(line):
             yield from _broken(line, width)
+        elif width == 1:  # rich loses a character of two cells here
+            yield from (character for one in graphemes(line) if (character := one.rstrip()))
         else:  # characters that join others, or of which only rich knows how wide they are
             yield from (part.plain.rstrip() for part in Text(line).wrap(console, width, overflow="fold"))
 
