@@ -17,7 +17,7 @@ from wiretape.views.printable import graphemes
 
 NARROWEST = 10  # a column of text is never made narrower than this
 _AT_ONCE = 64  # lines that are handed to rich as one
-_WORD = re.compile(r"( *[^ ]+) *")
+_WORD = re.compile(r"(\A *+[^ ]++|[^ ]++) *+")
 # Letters and signs of one cell and of two, none of which joins its neighbours.
 _ONE = (
     "\u00a1-\u00ac\u00ae-\u024f\u0370-\u0377\u0384-\u0482\u048a-\u052f"
