@@ -64,6 +64,7 @@ def test_a_name_is_wrapped_at_any_width(text: str, width: int) -> None:
 @example("日本語", 1)
 @example("日本語", 0)
 @example("a日本語", 1)
+@example("a𠀀 b", 1)
 def test_text_is_wrapped_at_any_width(text: str, width: int) -> None:
     text = visible(text)
     lines = list(islice(wrapped(CONSOLE, text, width), 3 * len(text) + 3))

@@ -35,7 +35,9 @@ def texts(pattern: re.Pattern[Any], size: int) -> Iterator[str]:
             before + item * 9 + "\0",
         }
     for unit in sorted(unit for unit in made if unit):
-        yield (unit * (size // len(unit) + 1))[:size] + "\0"
+        text = (unit * (size // len(unit) + 1))[:size]
+        yield text
+        yield text + "\0"
     for before, item in _repeats(list(_parser.parse(source, pattern.flags & ~re.UNICODE))):
         yield before + (item * (size // len(item) + 1))[:size] + "\0"
 

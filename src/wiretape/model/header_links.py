@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from wiretape.model.http import Response
 
-_WHOLE: Final = re.compile(r"\A(\s*)(\S.*?)(\s*)\Z", re.DOTALL)
+_WHOLE: Final = re.compile(r"\A(\s*)(\S(?:.*\S)?)(\s*)\Z", re.DOTALL)
 # What stands before a URL in a header, the URL, and what follows it.
 _PATTERNS: Final = {
     "location": _WHOLE,

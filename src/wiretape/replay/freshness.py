@@ -127,6 +127,20 @@ def freshness(
 
 
 @dataclass(slots=True)
+class _Walk:
+    """The histories of a thread as far as they were compared: those of its next call begin with the same messages."""
+
+    was: tuple[Message, ...] = ()
+    now: tuple[Message, ...] = ()
+    asked_alike: bool = True  # whether both models asked for the same at the end
+    differs: bool = False
+
+    def goes_on(self, was: tuple[Message, ...], now: tuple[Message, ...]) -> bool:
+        done = len(self.was)
+        return was[:done] == self.was and now[:done] == self.now
+
+
+@dataclass(slots=True)
 class _Comparing:
     """Remembers what was told: what has changed once stands in the history of every later call."""
 
@@ -136,6 +150,7 @@ class _Comparing:
     _told: set[tuple[bytes, bytes]] = field(default_factory=set)
     _of_answers: set[tuple[bytes, bytes]] = field(default_factory=set)
     _templates: dict[int, tuple[Message, Json]] = field(default_factory=dict)  # by identity of the message
+    _walks: dict[int | None, _Walk] = field(default_factory=dict)  # by thread
     _again: bool = False  # something of the call at hand was told before
 
     def compared(self, pair: Paired) -> CallFreshness:
@@ -161,7 +176,7 @@ class _Comparing:
 
     def _changes(self, was: ModelCall, now: ModelCall, pair: Paired) -> Iterator[Change]:
         if pair.tier is None:
-            yield from (_change("request", apart) for apart in self._request(was, now, pair.first))
+            yield from (_change("request", apart) for apart in self._request(was, now, pair))
         for apart in answer_differences(was, now):
             self._of_answers.add(_key_of(apart))
             yield _change("answer", apart)
@@ -174,7 +189,7 @@ class _Comparing:
 
     # -- requests ----------------------------------------------------------------------------------------------------
 
-    def _request(self, was: ModelCall, now: ModelCall, first: bool) -> Iterator[Difference]:
+    def _request(self, was: ModelCall, now: ModelCall, pair: Paired) -> Iterator[Difference]:
         if was.format != now.format:
             yield Difference("format", was.format, now.format)
             return
@@ -186,7 +201,7 @@ class _Comparing:
             yield Difference("path", *tails)
         yield from self._settings(was, now)
         yield from self._tools(one, other)
-        yield from self._messages(one, other, first)
+        yield from self._messages(one, other, pair)
 
     def _settings(self, was: ModelCall, now: ModelCall) -> Iterator[Difference]:
         wire = next((wire for wire in self.registry.formats if wire.name == was.format), None)
@@ -206,32 +221,42 @@ class _Comparing:
                 apart = iter([Difference(where, *((ABSENT, name) if name in now else (name, ABSENT)))])
             yield from self._news(apart)
 
-    def _messages(self, one: CallRequest, other: CallRequest, first: bool) -> Iterator[Difference]:
+    def _messages(self, one: CallRequest, other: CallRequest, pair: Paired) -> Iterator[Difference]:
         """What the program put there. What the model said is in the answers, and tools answer what was asked."""
-        asked_alike = not first
-        for index, (was, now) in enumerate(zip(one.messages, other.messages, strict=False)):
-            if was is now:
-                continue
-            if was.role == now.role == "assistant" and not first:
-                asked_alike = self._alike(was, now)
-                yield from self._said_otherwise(was, now, other.path(index))
-                continue
-            if _is_of_tools(was) and _is_of_tools(now) and not first and not asked_alike:
-                continue
-            template, live = self._masked(was), self._masked(now)
-            if template != live:
-                yield from self._news(_of_message(other.path(index), template, live, was, now))
+        walk = self._walk_of(pair.thread, one.messages, other.messages)
+        if walk.differs:
+            self._again = True
+        both = min(len(one.messages), len(other.messages))
+        for index in range(len(walk.was), both):
+            was, now = one.messages[index], other.messages[index]
+            for apart in self._message(was, now, other.path(index), walk, pair.first) if was is not now else ():
+                walk.differs = True
+                yield from self._news(iter([apart]))
+        walk.was, walk.now = one.messages[:both], other.messages[:both]
+        if not pair.first:
+            self._walks[pair.thread] = walk
         if len(one.messages) != len(other.messages):
             yield from self._news(iter([Difference("messages", len(one.messages), len(other.messages))]))
+
+    def _walk_of(self, thread: int | None, was: tuple[Message, ...], now: tuple[Message, ...]) -> _Walk:
+        """How far the histories of a thread were compared, if these continue them."""
+        known = self._walks.get(thread)
+        return known if known is not None and known.goes_on(was, now) else _Walk()
+
+    def _message(self, was: Message, now: Message, path: str, walk: _Walk, first: bool) -> Iterator[Difference]:
+        if was.role == now.role == "assistant" and not first:
+            walk.asked_alike = self._masked(was) == self._masked(now)
+            yield from self._said_otherwise(was, now, path)
+        elif first or walk.asked_alike or not (_is_of_tools(was) and _is_of_tools(now)):
+            template, live = self._masked(was), self._masked(now)
+            if template != live:
+                yield from _of_message(path, template, live, was, now)
 
     def _said_otherwise(self, was: Message, now: Message, path: str) -> Iterator[Difference]:
         """What the model said in another shape, if no answer showed it: the program may have put it there."""
         for apart in message_differences(was, now):
             if _key_of(apart) not in self._of_answers:
-                yield from self._news(iter([Difference(f"{path} {apart.where}", apart.recorded, apart.live)]))
-
-    def _alike(self, was: Message, now: Message) -> bool:
-        return bool(self._masked(was) == self._masked(now))
+                yield Difference(f"{path} {apart.where}", apart.recorded, apart.live)
 
     def _masked(self, message: Message) -> Json:
         """The message without what changes from run to run. A message stands in the history of many calls."""

@@ -27,13 +27,18 @@ _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 class Paired:
     """One side is None for a call that is new, or that nobody made any more. `tier`: how alike the requests are.
 
-    `first`: it begins its thread, so that whatever stands in its history was put there by the program.
+    `thread`: the number of the live call that begins its thread.
     """
 
     recorded: ModelCall | None
     live: ModelCall | None
     tier: Tier | None = None
-    first: bool = False
+    thread: int | None = None
+
+    @property
+    def first(self) -> bool:
+        """Whether it begins its thread, so that whatever stands in its history was put there by the program."""
+        return self.live is not None and self.live.number == self.thread
 
 
 def failed_in_passing(call: ModelCall) -> bool:
@@ -79,8 +84,7 @@ def paired(recorded: Tape, live: Tape, options: ReplayOptions) -> list[Paired]:
         known = tiers.get(number)
         was = known[0] if known is not None else places.find(number)
         tier = known[1] if known is not None else None
-        first = places.is_first(number)
-        made.append(Paired(by_number[was] if was is not None else None, step.call, tier, first))
+        made.append(Paired(by_number[was] if was is not None else None, step.call, tier, places.thread_of(number)))
     return [*made, *(Paired(by_number[number], None) for number in places.left)]
 
 
@@ -154,8 +158,8 @@ class _Places:
         self.take(there.calls[place], number)
         return there.calls[place]
 
-    def is_first(self, number: int) -> bool:
-        return self._new_of[number].calls[0] == number
+    def thread_of(self, number: int) -> int:
+        return self._new_of[number].calls[0]
 
     @property
     def left(self) -> Iterator[int]:

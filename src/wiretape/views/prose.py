@@ -13,9 +13,11 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
+from wiretape.views.printable import graphemes
+
 NARROWEST = 10  # a column of text is never made narrower than this
 _AT_ONCE = 64  # lines that are handed to rich as one
-_WORD = re.compile(r"( *[^ ]+) *")
+_WORD = re.compile(r"(\A *+[^ ]++|[^ ]++) *+")
 # Letters and signs of one cell and of two, none of which joins its neighbours.
 _ONE = (
     "\u00a1-\u00ac\u00ae-\u024f\u0370-\u0377\u0384-\u0482\u048a-\u052f"
@@ -65,6 +67,8 @@ def wrapped(console: Console, text: str, width: int) -> Iterator[str]:
             yield line.rstrip()
         elif _COUNTED.fullmatch(line):
             yield from _broken(line, width)
+        elif width == 1:  # rich loses a character of two cells here
+            yield from (character for one in graphemes(line) if (character := one.rstrip()))
         else:  # characters that join others, or of which only rich knows how wide they are
             yield from (part.plain.rstrip() for part in Text(line).wrap(console, width, overflow="fold"))
 

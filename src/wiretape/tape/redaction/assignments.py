@@ -22,8 +22,8 @@ LONGEST_NAME = 64
 _LONGEST_VALUE = 8192
 _LONGEST_BARE = 2048
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
-_SPACE = r"(?:\s|\\+[nrt])"
-_QUOTE = r"\\*[\"'`]"
+_SPACE = r"(?:\s|\\{1,64}+[nrt])"
+_QUOTE = r"(?:\\{0,64}+[\"'`])"
 # Read in lower case: parts of `key`, `token`, `cookie`, `secret`, `credential`, `password`, `auth` that begin with rare
 # letters, which makes the search four times faster, and what stands between a name and its value.
 _NAMED = re.compile(
@@ -32,7 +32,7 @@ _NAMED = re.compile(
     rf"(?P<pair>{_QUOTE}?,?{_SPACE}{{0,40}}+{_QUOTE}?value{_QUOTE}?[ \t]{{0,4}}[:=])"  # "name": "API_KEY", "value": …
     rf"|(?P<plist></key>{_SPACE}{{0,40}}+<string>)"
     rf"|(?P<call>{_QUOTE},[ \t]{{0,4}}+(?={_QUOTE}))"  # setenv("API_KEY", "…")
-    rf"|(?P<sign>(?:{_QUOTE})?\]?(?:{_QUOTE})?[ \t]{{0,4}}+(?:=>|:=|:|=|>))"
+    rf"|(?P<sign>{_QUOTE}?\]?{_QUOTE}?[ \t]{{0,4}}+(?:=>|:=|:|=|>))"
     r"|(?P<option>[ \t]{1,2}(?=[^\s=:(),.-]{6})|[ \t]is[ \t])"  # --password …
     r")"
 )
@@ -51,7 +51,7 @@ _NUMBER = re.compile(r"\s{0,64}+-?([0-9]{8,40})(?=\s{0,8}(?:[,}\]\r\n]|\Z))")
 _LINE = re.compile(r"[^\r\n\\\"']{1,4096}+")
 _LINE_END = re.compile(r"[ \t]{0,8}(?:\Z|[\r\n]|\\+[nr]|#)")
 _SPACES = re.compile(r"\s")
-_COOKIE = re.compile(r"([^=;\s]{1,64})=([^;\s]{6,2048}+)")
+_COOKIE = re.compile(r"([^=;\s]{1,64}+)=([^;\s]{6,2048}+)")
 
 
 _QUOTES = frozenset("\"'`")

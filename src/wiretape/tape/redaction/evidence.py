@@ -24,7 +24,10 @@ _NEXT = {
 }
 _TOKENS = re.compile(r"[A-Za-z0-9]+")
 # A token of 8 characters in which letters and digits change three times: what most keys have, found at once.
-_MIXED = re.compile(r"(?=[A-Za-z0-9]{8})(?:[A-Za-z]++[0-9]++[A-Za-z]++[0-9]|[0-9]++[A-Za-z]++[0-9]++[A-Za-z])")
+_MIXED = re.compile(
+    r"(?=[A-Za-z0-9]{8})"
+    r"(?:(?<![A-Za-z])[A-Za-z]++[0-9]++[A-Za-z]++[0-9]|(?<![0-9])[0-9]++[A-Za-z]++[0-9]++[A-Za-z])"
+)
 _SEQUENCE = re.compile(r"0123456789|(?i:abcdefgh)")
 _LOWER_TOKENS = re.compile(r"[a-z0-9]+")
 _GROUPS = re.compile(r"[A-Za-z]+|[0-9]+")

@@ -74,7 +74,7 @@ _ESCAPING = frozenset("\\%[;")
 _RUN_REST = re.compile(r"[A-Za-z0-9_-]*")
 _LONGEST_WORD = 24
 # What ends with a letter or digit and yet is no word: an escape in a URL or a string, a terminal's color.
-_ESCAPES = re.compile(r"%[0-9A-Fa-f]{2}|\\+u[0-9A-Fa-f]{4}|\\+x[0-9A-Fa-f]{2}|\\+[A-Za-z]|\[[0-9;]{0,12}m")
+_ESCAPES = re.compile(r"%[0-9A-Fa-f]{2}|\\{1,16}+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[A-Za-z])|\[[0-9;]{0,12}m")
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ _OPAQUE = _words(
 )
 _LINKS = frozenset({"id", "ids", "uuid", "guid", "ref", "parent", "progresstoken", "nextpagetoken", "pagetoken"})
 _FOLD = re.compile(r"[^a-z0-9]+")
-_LAST_WORDS = re.compile(r"([A-Z]?[a-z]+|[A-Z]+)[_.-]?([Kk]ey|KEY)s?\Z")
+_LAST_WORDS = re.compile(r"((?<![a-z])[a-z]+|[A-Z][a-z]+|(?<![A-Z])[A-Z]+)[_.-]?([Kk]ey|KEY)s?\Z")
 
 
 @lru_cache(8192)

@@ -28,7 +28,7 @@ _MOST_PASSES = 8  # over one text: what a secret touched may be one, too, now th
 _SCHEME = re.compile(r"(Bearer|Basic|Token|Bot|ApiKey|Key|DPoP|AWS4-HMAC-SHA256)(\s+)(?=\S)", re.IGNORECASE)
 _COOKIE_ATTRIBUTES = frozenset({"path", "domain", "expires", "max-age", "samesite", "priority", "version"})
 _QUERY_VALUE = re.compile(r"([?&;#])([^=?&;#]+)=([^&;#]+)")
-_ENCODED = re.compile(r"[^/?#&;=@]*%[^/?#&;=@]*")
+_URL_PART = re.compile(r"[^/?#&;=@]+")
 _QUERY = re.compile(r"[?#]")
 _URL_USERINFO = re.compile(r"\A([a-zA-Z][a-zA-Z0-9+.-]*://)([^/?#@]+)@")
 
@@ -200,10 +200,12 @@ class Redactor:
         if query := _QUERY.search(url):
             url = url[: query.start()] + _QUERY_VALUE.sub(value, url[query.start() :])
         url = self.text(url)
-        return _ENCODED.sub(self._decoded, url) if "%" in url else url
+        return _URL_PART.sub(self._decoded, url) if "%" in url else url
 
     def _decoded(self, match: re.Match[str]) -> str:
         """A part of a URL, decoded if only that shows a secret: any byte may be percent-encoded."""
+        if "%" not in match[0]:
+            return match[0]
         plain = unquote(match[0])
         clean = self.text(plain)
         return match[0] if clean is plain else quote(clean, safe="[]:")

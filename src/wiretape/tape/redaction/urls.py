@@ -14,8 +14,8 @@ _USERINFO = re.compile(r"://([^\s/?#@\"'\\:<>${}]{0,256}+):([^\s/?#@\"'\\<>${}]{
 _GO_USERINFO = re.compile(r"([A-Za-z0-9_.-]{1,64}):([^\s:/@\"'\\()]{4,256})\Z")  # user:password@tcp(host:3306)/name
 _BEGINS = "form-data;"
 _NAME = re.compile(r'(?<!file)name=\\*"?([^"\s;\\]{2,64})')
-_BLANK_LINE = re.compile(r"(?:\r?\n|\\+r\\+n|\\+n){2}")
-_VALUE_END = re.compile(r"(?:\r?\n|\\+r\\+n|\\+n)--|\Z")
+_BLANK_LINE = re.compile(r"(?:\r?\n|\\{1,64}+(?:r\\{1,64}+)?n){2}")
+_VALUE_END = re.compile(r"(?:\r?\n|\\{1,64}+(?:r\\{1,64}+)?n)--|\Z")
 _LONGEST_HEAD = 512
 _LONGEST_VALUE = 8192
 
