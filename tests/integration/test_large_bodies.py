@@ -28,7 +28,7 @@ from tests.support.taping import STARTED
 from wiretape.model.http import body_bytes
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor, Regions
 
 pytestmark = pytest.mark.proxy
 BODY = json.dumps(
@@ -146,11 +146,11 @@ class Stopped(Redactor):
         super().__init__()
         self.stopped, self.go_on = threading.Event(), threading.Event()
 
-    def data(self, data: bytes) -> bytes:
+    def data(self, data: bytes, regions: Regions | None = None) -> bytes:
         if len(data) > 10_000:
             self.stopped.set()
             assert self.go_on.wait(PATIENCE_S)
-        return super().data(data)
+        return super().data(data, regions)
 
 
 def test_no_more_of_a_body_is_read_than_a_little_while_it_waits(upstream: int, tmp_path: Path) -> None:

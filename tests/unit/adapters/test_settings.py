@@ -38,7 +38,7 @@ def test_an_unknown_key_is_named_with_the_known_ones(tmp_path: Path) -> None:
     path = write(tmp_path, "[tool.wiretape]\nmasks = []\n")
     with pytest.raises(UsageError) as caught:
         load_settings(tmp_path)
-    known = "check, hosts, lint, mask, max_age, max_age_action, redact, sealed"
+    known = "check, hosts, lint, mask, max_age, max_age_action, redact, redact_tool_arguments, sealed"
     assert str(caught.value) == f"{path}: [tool.wiretape]: unknown key 'masks'; known keys: {known}"
 
 

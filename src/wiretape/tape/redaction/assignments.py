@@ -17,13 +17,14 @@ from urllib.parse import unquote
 from wiretape.tape.redaction.evidence import is_credential, is_dummy, looks_random
 from wiretape.tape.redaction.names import Member, member, secret_parameter
 from wiretape.tape.redaction.spans import Rank, Span
+from wiretape.tape.redaction.windows import find, lower, matches, present
 
 LONGEST_NAME = 64
 _LONGEST_VALUE = 8192
 _LONGEST_BARE = 2048
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
-_SPACE = r"(?:\s|\\{1,64}+[nrt])"
-_QUOTE = r"(?:\\{0,64}+[\"'`])"
+_SPACE = r"(?:\s|\\{1,63}+[nrt])"
+_QUOTE = r"(?:\\{0,63}+[\"'`])"  # six levels of JSON in strings
 # Read in lower case: parts of `key`, `token`, `cookie`, `secret`, `credential`, `password`, `auth` that begin with rare
 # letters, which makes the search four times faster, and what stands between a name and its value.
 _NAMED = re.compile(
@@ -71,7 +72,7 @@ def find_assignments(text: str) -> Iterator[Span]:
 def may_hold_assignments(text: str) -> bool:
     """Whether a credential's name stands in the text, whatever its value."""
     reader = _Reader(text)
-    return any(reader.says(*reader.name(found)) is not None for found in _NAMED.finditer(reader.lower))
+    return any(reader.says(*reader.name(found)) is not None for found in matches(_NAMED, reader.lower))
 
 
 class _Reader:
@@ -79,13 +80,12 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        lower = text.lower()
-        self.lower = lower if len(lower) == len(text) else re.sub("[A-Z]+", lambda run: run[0].lower(), text)
+        self.lower = lower(text)
         self._closes: dict[str, int] = {}  # a quote's spelling -> where the next one stands
 
     def spans(self) -> Iterator[Span]:
         behind = 0  # what was read as a value is not read again
-        for found in _NAMED.finditer(self.lower):
+        for found in matches(_NAMED, self.lower):
             if found.start() < behind:
                 continue
             start, name = self.name(found)
@@ -241,7 +241,7 @@ _MOST_SLASHES = 256
 
 def _value_end(text: str, start: int, quote: str) -> int:
     mark, depth = quote[-1], len(quote) - 1
-    at = text.find(mark, start)
+    at = find(text, mark, start)
     while at >= 0:
         before = text[max(start, at - _MOST_SLASHES) : at]
         slashes = len(before) - len(before.rstrip("\\"))
@@ -249,7 +249,7 @@ def _value_end(text: str, start: int, quote: str) -> int:
             return at - depth
         if slashes < depth:  # the text around it ends: this one was cut short
             return at - slashes
-        at = text.find(mark, at + 1)
+        at = find(text, mark, at + 1)
     return len(text)
 
 
@@ -257,39 +257,42 @@ _SIGNATURE = re.compile(r"[?&]((?:[A-Za-z-]{1,24}?)?(?:[Ss]ig|[Ss]ignature))=([^
 _GRANT = re.compile(
     r"(?:\A|[?&])(code|assertion|username|code_verifier|device_code|subject_token|actor_token)=([^&\s\"'<>#\\;${}]{8,2048}+)"
 )
-_CURL_USER = re.compile(r"(?:-u|--user)[ =]{1,4}\\*[\"']?([^\s:\"'\\]{1,64}+):([^\s\"'\\]{4,256}+)")
+_CURL_USER = re.compile(r"(?:-u|--user)[ =]{1,4}\\{0,63}[\"']?([^\s:\"'\\]{1,64}+):([^\s\"'\\]{4,256}+)")
+
+
+GRANT_MARKS = ("ig=", "ignature=", "grant_type=", "curl")
 
 
 def find_grants(text: str) -> Iterator[Span]:
     """The signatures of URLs, the codes of an OAuth token request, and the password of `curl -u`."""
-    if "ig=" in text or "ignature=" in text:
-        for found in _SIGNATURE.finditer(text):
+    marks = present(text, GRANT_MARKS)
+    if "ig=" in marks or "ignature=" in marks:
+        for found in matches(_SIGNATURE, text):
             if secret_parameter(found[1]) and is_credential(found[2], surely=False):
                 yield Span(*found.span(2), kind_of(found[1]), found[2], Rank.NAMED)
-    if "grant_type=" in text:
-        for found in _GRANT.finditer(text):
+    if "grant_type=" in marks:
+        for found in matches(_GRANT, text):
             if not is_dummy(found[2]):
                 yield Span(*found.span(2), kind_of(found[1]), found[2], Rank.NAMED)
-    if "curl" in text:
-        for found in _CURL_USER.finditer(text):
+    if "curl" in marks:
+        for found in matches(_CURL_USER, text):
             if is_credential(found[2], surely=True):
                 yield Span(*found.span(2), "password", found[2], Rank.NAMED)
 
 
-_SCHEMES = (
-    ("earer ", re.compile(r"[Bb]earer ([A-Za-z0-9._~+/-]{16,4096}+=*)")),
-    ("earer%20", re.compile(r"[Bb]earer%20((?:[A-Za-z0-9._~+/-]|%2[BbFf]|%7[Ee]){16,4096}+(?:=|%3[Dd])*)")),
-    ("earer+", re.compile(r"[Bb]earer\+((?:[A-Za-z0-9._~+/-]|%2[BbFf]|%7[Ee]){16,4096}+(?:=|%3[Dd])*)")),
-    ("asic ", re.compile(r"[Bb]asic ([A-Za-z0-9+/]{8,4096}+={0,2})")),
-)
+SCHEMES = {
+    "earer ": re.compile(r"[Bb]earer ([A-Za-z0-9._~+/-]{16,4096}+={0,9})"),
+    "earer%20": re.compile(r"[Bb]earer%20((?:[A-Za-z0-9._~+/-]|%2[BbFf]|%7[Ee]){16,4096}+(?:=|%3[Dd]){0,9})"),
+    "earer+": re.compile(r"[Bb]earer\+((?:[A-Za-z0-9._~+/-]|%2[BbFf]|%7[Ee]){16,4096}+(?:=|%3[Dd]){0,9})"),
+    "asic ": re.compile(r"[Bb]asic ([A-Za-z0-9+/]{8,4096}+={0,2})"),
+}
+_SCHEMES_REACH = 3 * 4096 + 64
 
 
 def find_schemes(text: str) -> Iterator[Span]:
     """What follows `Bearer` or `Basic`, in a header or anywhere else."""
-    for literal, pattern in _SCHEMES:
-        if literal not in text:
-            continue
-        for found in pattern.finditer(text):
+    for literal in present(text, SCHEMES):
+        for found in matches(SCHEMES[literal], text, _SCHEMES_REACH):
             secret = unquote(found[1]) if "%" in found[1] else found[1]
             if literal == "asic ":
                 if basic_password(secret) is not None:

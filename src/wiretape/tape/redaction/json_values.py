@@ -17,6 +17,7 @@ from wiretape.tape.redaction.evidence import is_credential
 from wiretape.tape.redaction.names import SCHEMA_MEMBERS, Keep, Member, keep_header, member
 from wiretape.tape.redaction.placeholders import PLACEHOLDER, is_placeholder
 from wiretape.tape.redaction.search import Care, Search, care_for
+from wiretape.tape.redaction.windows import present
 
 if TYPE_CHECKING:
     from wiretape.tape.redaction.redactor import Redactor
@@ -47,7 +48,7 @@ def redact_json(redactor: Redactor, value: Json) -> Json:
     search = redactor.search()
     narrowed = search.narrowed(text)
     if narrowed is None:
-        if not any(mark in text for mark in _WALKED):
+        if not present(text, _WALKED):
             redactor.remember_clean(spelled, "json", search)
             return value
         narrowed = Search(search.learned, (), ())

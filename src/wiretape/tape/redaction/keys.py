@@ -8,14 +8,15 @@ searched as literals, which costs next to nothing. Each run is looked at once: w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 from wiretape.tape.redaction.evidence import is_dummy, looks_random
 from wiretape.tape.redaction.spans import Rank, Span
+from wiretape.tape.redaction.windows import find, matches, present
 
 # The keys of model providers and of what agents use beside them: the fixed text, what follows it, the kind.
 _OWN = r"""
@@ -68,7 +69,9 @@ re_ [A-Za-z0-9]{8}_[A-Za-z0-9]{20,} resend-key?
 """
 _ALNUM = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 # A mark, a capital or a dot, and enough behind it; one set of first characters makes the search twice as fast.
-_RUN = re.compile(r"[-_.A-Z](?:(?<=[-_])[A-Za-z0-9_-]{6,}|(?<=[A-Z])[A-Za-z0-9_-]{15,}|(?<=\.)(?=[A-Za-z0-9_.-]{20}))")
+_RUN = re.compile(
+    r"[-_.A-Z](?:(?<=[-_])[A-Za-z0-9_-]{6,4096}|(?<=[A-Z])[A-Za-z0-9_-]{15,4096}|(?<=\.)(?=[A-Za-z0-9_.-]{20}))"
+)
 _WORD = re.compile(r"[A-Za-z0-9]*")
 _ESCAPING = frozenset("\\%[;")
 _RUN_REST = re.compile(r"[A-Za-z0-9_-]*")
@@ -134,25 +137,25 @@ def _unmarked() -> dict[str, tuple[Rule, ...]]:
     return made
 
 
-@cache
-def _literals() -> tuple[Rule, ...]:
-    """The other rules."""
-    known = [rule for table in (_marked("_-"), _marked("."), _unmarked()) for found in table.values() for rule in found]
-    return tuple(rule for rule in rules() if rule not in known)
-
-
 class _Tables(NamedTuple):
-    """All rules, by what a text is searched for."""
+    """Most rules, by what a text is searched for."""
 
     marked: dict[str, tuple[Rule, ...]]
     dotted: dict[str, tuple[Rule, ...]]
     unmarked: dict[str, tuple[Rule, ...]]
-    literals: tuple[Rule, ...]
 
 
 @cache
 def _tables() -> _Tables:
-    return _Tables(_marked("_-"), _marked("."), _unmarked(), _literals())
+    return _Tables(_marked("_-"), _marked("."), _unmarked())
+
+
+@cache
+def _by_literal() -> dict[str, Callable[[str], Iterator[Span]]]:
+    """How to search a text in which a literal stands: for the shapes, and for the rules that no table has."""
+    known = [rule for table in _tables() for found in table.values() for rule in found]
+    others = [rule for rule in rules() if rule not in known]
+    return {**_SHAPES, **{rule.literal: partial(_find_literal, rule) for rule in others}}
 
 
 def find_keys(text: str) -> Iterator[Span]:
@@ -162,18 +165,15 @@ def find_keys(text: str) -> Iterator[Span]:
             if found := rule.match(text, start):
                 yield Span(start, found.end(), rule.kind, found[0], Rank.KEY)
                 break
-    for rule in _tables().literals:
-        if rule.literal in text:
-            yield from _find_literal(text, rule)
-    for literal, find in _SHAPES:
-        if literal in text:
-            yield from find(text)
+    by_literal = _by_literal()
+    for literal in present(text, by_literal):
+        yield from by_literal[literal](text)
 
 
 def _candidates(text: str) -> Iterator[tuple[tuple[Rule, ...], int]]:
     """Rules that may match, and where."""
     tables = _tables()
-    for run in _RUN.finditer(text):
+    for run in matches(_RUN, text):
         at = run.start()
         first = text[at]
         if first in "-_.":
@@ -240,14 +240,14 @@ def in_word(text: str, start: int) -> bool:
     return not any(escape.end() == start for escape in _ESCAPES.finditer(text, around, start))
 
 
-def _find_literal(text: str, rule: Rule) -> Iterator[Span]:
-    at = text.find(rule.literal)
+def _find_literal(rule: Rule, text: str) -> Iterator[Span]:
+    at = find(text, rule.literal)
     while at >= 0:
         end = _run_end(text, at + len(rule.literal))
         if not in_word(text, at) and (found := rule.match(text, at)):
             yield Span(at, found.end(), rule.kind, found[0], Rank.KEY)
             end = max(end, found.end())
-        at = text.find(rule.literal, end)
+        at = find(text, rule.literal, end)
 
 
 def _run_end(text: str, at: int) -> int:
@@ -259,12 +259,12 @@ _JWT = re.compile(r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")
 
 
 def _find_jwts(text: str) -> Iterator[Span]:
-    at = text.find("eyJ")
+    at = find(text, "eyJ")
     while at >= 0:
         found = None if in_word(text, at) else _JWT.match(text, at)
         if found and not is_dummy(found[0]):
             yield Span(at, found.end(), "jwt", found[0], Rank.KEY)
-        at = text.find("eyJ", found.end() if found else _run_end(text, at))
+        at = find(text, "eyJ", found.end() if found else _run_end(text, at))
 
 
 _PEM = "-----BEGIN "
@@ -275,20 +275,20 @@ _LONGEST_PEM = 16_384
 
 
 def _find_private_keys(text: str) -> Iterator[Span]:
-    at, closes = text.find(_PEM), -1
+    at, closes = find(text, _PEM), -1
     while at >= 0:
         head = _PEM_HEAD.match(text, at)
         end = at + len(_PEM)
         if head:
             if 0 <= closes < head.end() or closes == -1:
-                closes = text.find("-----END ", head.end()) % (len(text) + 1)  # the text's end, if there is none
+                closes = find(text, "-----END ", head.end()) % (len(text) + 1)  # the text's end, if there is none
             close = _PEM_END.match(text, closes) if closes - at <= _LONGEST_PEM else None
             again = text.find(_PEM, head.end(), closes)
             body = close if close and again < 0 else _PEM_BODY.match(text, head.end())
             if body:
                 yield Span(at, body.end(), "private-key", text[at : body.end()], Rank.KEY)
                 end = body.end()
-        at = text.find(_PEM, end)
+        at = find(text, _PEM, end)
 
 
 _TELEGRAM = re.compile(r":AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])")
@@ -296,7 +296,7 @@ _TELEGRAM = re.compile(r":AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])")
 
 def _find_telegram(text: str) -> Iterator[Span]:
     """A bot's token: a number, a colon, 35 characters."""
-    for found in _TELEGRAM.finditer(text):
+    for found in matches(_TELEGRAM, text):
         before = text[max(0, found.start() - 16) : found.start()]
         digits = len(before) - len(before.rstrip("0123456789"))
         if 5 <= digits < 16:
@@ -309,39 +309,36 @@ _AZURE = re.compile(r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-
 
 def _find_azure(text: str) -> Iterator[Span]:
     """A client secret of Azure AD: `Q~` stands at its fifth character."""
-    at = text.find("Q~")
+    at = find(text, "Q~")
     while at >= 0:
         found = _AZURE.match(text, at - 4) if at >= 4 and not in_word(text, at - 4) else None
         if found:
             yield Span(found.start(), found.end(), "azure-client-secret", found[0], Rank.KEY)
-        at = text.find("Q~", found.end() if found else at + 2)
+        at = find(text, "Q~", found.end() if found else at + 2)
 
 
-_WEBHOOKS = (
-    ("hooks.slack.com/", re.compile(r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{20,120})")),
-    ("/api/webhooks/", re.compile(r"/api/webhooks/[0-9]{10,24}/([A-Za-z0-9_-]{40,120})")),
-    (".webhook.office.com/", re.compile(r"\.webhook\.office\.com/webhookb2/([A-Za-z0-9@/-]{60,300})")),
-)
+_WEBHOOKS = {
+    "hooks.slack.com/": re.compile(r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{20,120})"),
+    "/api/webhooks/": re.compile(r"/api/webhooks/[0-9]{10,24}/([A-Za-z0-9_-]{40,120})"),
+    ".webhook.office.com/": re.compile(r"\.webhook\.office\.com/webhookb2/([A-Za-z0-9@/-]{60,300})"),
+}
 
 
 def _find_webhooks(text: str) -> Iterator[Span]:
-    for literal, pattern in _WEBHOOKS:
-        if literal in text:
-            for found in pattern.finditer(text):
-                yield Span(*found.span(1), "webhook", found[1], Rank.KEY)
+    for literal in present(text, _WEBHOOKS):
+        for found in matches(_WEBHOOKS[literal], text):
+            yield Span(*found.span(1), "webhook", found[1], Rank.KEY)
 
 
-_SHAPES = (
-    ("eyJ", _find_jwts),
-    (_PEM, _find_private_keys),
-    (":AA", _find_telegram),
-    ("Q~", _find_azure),
-    ("hook", _find_webhooks),
-)
+_SHAPES = {
+    "eyJ": _find_jwts,
+    _PEM: _find_private_keys,
+    ":AA": _find_telegram,
+    "Q~": _find_azure,
+    "hook": _find_webhooks,
+}
 
 
 def may_hold_keys(text: str) -> bool:
     """Whether `find_keys` may find anything: quicker, and right for the JSON of a value, too."""
-    if any(True for _ in _candidates(text)):
-        return True
-    return any(rule.literal in text for rule in _tables().literals) or any(literal in text for literal, _ in _SHAPES)
+    return any(True for _ in _candidates(text)) or bool(present(text, _by_literal()))

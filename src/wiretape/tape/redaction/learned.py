@@ -12,11 +12,13 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from threading import Lock
 from urllib.parse import quote, quote_plus
 
 from wiretape.tape.redaction.chunks import IS_TOKEN
 from wiretape.tape.redaction.spans import Rank, Span
+from wiretape.tape.redaction.windows import WINDOW, present
 
 WIDE = "\0"  # stands between the characters of an ASCII text in UTF-16
 _BLOCK = 8
@@ -142,8 +144,11 @@ class Learned:
         """Whether a block of a secret stands in the text."""
         blocks = self._blocks
         if len(self._forms) <= _FEW:
-            return any(form in text for form in tuple(self._forms))
-        return not blocks.keys().isdisjoint([text[at : at + _BLOCK] for at in range(0, len(text), _BLOCK)])
+            return bool(present(text, tuple(self._forms)))
+        return any(
+            not blocks.keys().isdisjoint([text[at : at + _BLOCK] for at in range(begin, begin + WINDOW, _BLOCK)])
+            for begin in range(0, len(text), WINDOW)
+        )
 
     def are_in(self, text: str, since: int = 0) -> bool:
         """Whether secrets stand in the text that were added after version `since`."""
@@ -151,5 +156,5 @@ class Learned:
             return False
         added = self._added[since:]
         if len(added) <= _FEW:
-            return any(form in text for forms in added for form in forms)
+            return bool(present(text, chain.from_iterable(added)))
         return any(True for _ in self.occurrences(text))

@@ -14,7 +14,9 @@ import re
 from threading import Lock
 
 # In the user information of a URL brackets are written %5B and %5D: bare ones are read as an IPv6 address.
-PLACEHOLDER = re.compile(r"(?:\[|%5[Bb])redacted(?:(?::|%3[Aa])([a-z0-9._-]+)(?:(?::|%3[Aa])(\d+))?)?(?:\]|%5[Dd])")
+PLACEHOLDER = re.compile(
+    r"(?:\[|%5[Bb])redacted(?:(?::|%3[Aa])([a-z0-9._-]{1,1024})(?:(?::|%3[Aa])(\d{1,32}))?)?(?:\]|%5[Dd])"
+)
 PLAIN = "[redacted]"
 
 

@@ -11,13 +11,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from wiretape.tape.redaction.assignments import find_assignments, find_grants, find_schemes, may_hold_assignments
+from wiretape.tape.redaction.assignments import (
+    GRANT_MARKS,
+    SCHEMES,
+    find_assignments,
+    find_grants,
+    find_schemes,
+    may_hold_assignments,
+)
 from wiretape.tape.redaction.keys import find_keys, may_hold_keys
 from wiretape.tape.redaction.learned import Learned
 from wiretape.tape.redaction.names import Member, member
 from wiretape.tape.redaction.placeholders import PLACEHOLDER
 from wiretape.tape.redaction.spans import Rank, Span, merged, moved
-from wiretape.tape.redaction.urls import find_fields, find_userinfo
+from wiretape.tape.redaction.urls import find_fields, find_userinfo, may_hold_userinfo
+from wiretape.tape.redaction.windows import consists_of, matches, present
 
 
 class Care(IntEnum):
@@ -30,7 +38,7 @@ class Care(IntEnum):
 
 
 _OPAQUE_FROM = 256
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]+=*\Z")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]*")
 _SHORTEST = 8  # characters: shorter texts are not searched, except for the user's patterns
 
 
@@ -38,7 +46,7 @@ def care_for(says: Member, text: str) -> Care:
     """How much may be replaced in the string value of a member."""
     if says is Member.OPAQUE:
         return Care.KNOWN
-    if len(text) >= _OPAQUE_FROM and (_is_data_url(text) or _BASE64.match(text)):
+    if len(text) >= _OPAQUE_FROM and (_is_data_url(text) or consists_of(text.rstrip("="), _BASE64)):
         return Care.KNOWN
     if says is Member.LINK and len(text) < _OPAQUE_FROM and not any(c.isspace() for c in text):
         return Care.KEYS
@@ -61,12 +69,10 @@ class Finder:
 FINDERS = (
     Finder(may_hold_keys, find_keys, Care.KEYS),
     Finder(may_hold_assignments, find_assignments, Care.ALL),
-    Finder(lambda text: "earer" in text or "asic " in text, find_schemes, Care.ALL),
-    Finder(lambda text: "@" in text and ("://" in text or "@tcp(" in text), find_userinfo, Care.ALL),
-    Finder(lambda text: "form-data;" in text, find_fields, Care.ALL),
-    Finder(
-        lambda text: any(mark in text for mark in ("grant_type=", "curl", "ig=", "ignature=")), find_grants, Care.ALL
-    ),
+    Finder(lambda text: bool(present(text, SCHEMES)), find_schemes, Care.ALL),
+    Finder(may_hold_userinfo, find_userinfo, Care.ALL),
+    Finder(lambda text: bool(present(text, ("form-data;",))), find_fields, Care.ALL),
+    Finder(lambda text: bool(present(text, GRANT_MARKS)), find_grants, Care.ALL),
 )
 
 
@@ -109,7 +115,7 @@ class Search:
             for finder in self._finders:
                 if finder.care <= care:
                     found += finder.find(text)
-        placeholders = [match.span() for match in PLACEHOLDER.finditer(text)] if "redacted" in text else []
+        placeholders = [match.span() for match in matches(PLACEHOLDER, text)] if present(text, ("redacted",)) else []
         if placeholders and found:
             found = [span for span in found if not _touches(span, placeholders)]
         if self._patterns and care >= Care.WRITTEN:
@@ -121,7 +127,7 @@ class Search:
         at = 0
         for start, end in [*placeholders, (len(text), len(text))]:
             for pattern in self._patterns:
-                yield from moved(_matches(pattern, text[at:start]), at)
+                yield from moved(_pattern_spans(pattern, text[at:start]), at)
             at = end
 
 
@@ -136,7 +142,7 @@ def is_kept(span: Span, written: Sequence[tuple[int, int]]) -> bool:
     return span.rank is Rank.NAMED and bool(written) and _touches(span, written)
 
 
-def _matches(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
+def _pattern_spans(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
     """A user's pattern: where it has a group, only what the first group matches is the secret."""
     group = 1 if pattern.groups else 0
     for match in pattern.finditer(text):

@@ -9,6 +9,7 @@ from wiretape.tape.redaction.assignments import kind_of
 from wiretape.tape.redaction.evidence import is_credential, is_dummy
 from wiretape.tape.redaction.names import Member, member, secret_parameter
 from wiretape.tape.redaction.spans import Rank, Span
+from wiretape.tape.redaction.windows import find, matches, present
 
 _USERINFO = re.compile(r"://([^\s/?#@\"'\\:<>${}]{0,256}+):([^\s/?#@\"'\\<>${}]{4,512}+)@")
 _GO_USERINFO = re.compile(r"([A-Za-z0-9_.-]{1,64}):([^\s:/@\"'\\()]{4,256})\Z")  # user:password@tcp(host:3306)/name
@@ -20,20 +21,25 @@ _LONGEST_HEAD = 512
 _LONGEST_VALUE = 8192
 
 
+def may_hold_userinfo(text: str) -> bool:
+    """Whether `find_userinfo` may find anything."""
+    return bool(present(text, ("@",)) and present(text, ("://", "@tcp(")))
+
+
 def find_userinfo(text: str) -> Iterator[Span]:
     """Passwords in URLs and connection strings."""
-    if "@" not in text:
+    if not present(text, "@"):
         return
-    for found in _USERINFO.finditer(text):
+    for found in matches(_USERINFO, text):
         if _is_password(found[1], found[2]):
             yield Span(*found.span(2), "url-password", found[2], Rank.NAMED)
-    at = text.find("@tcp(")
+    at = find(text, "@tcp(")
     while at >= 0:
         begin = max(0, at - 320)
         before = _GO_USERINFO.search(text[begin:at].rpartition("\n")[2].rpartition(" ")[2].rpartition('"')[2])
         if before and _is_password(before[1], before[2]):
             yield Span(at - len(before[2]), at, "url-password", before[2], Rank.NAMED)
-        at = text.find("@tcp(", at + 5)
+        at = find(text, "@tcp(", at + 5)
 
 
 def _is_password(user: str, password: str) -> bool:
@@ -42,13 +48,13 @@ def _is_password(user: str, password: str) -> bool:
 
 def find_fields(text: str) -> Iterator[Span]:
     """Credential-named fields of multipart forms."""
-    at = text.find(_BEGINS)
+    at = find(text, _BEGINS)
     while at >= 0:
         end = at + len(_BEGINS)
         if (span := _field(text, end)) is not None:
             yield span
             end = span.end
-        at = text.find(_BEGINS, end)
+        at = find(text, _BEGINS, end)
 
 
 def _field(text: str, at: int) -> Span | None:
