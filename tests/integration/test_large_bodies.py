@@ -28,7 +28,7 @@ from tests.support.taping import STARTED
 from wiretape.model.http import body_bytes
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 pytestmark = pytest.mark.proxy
 BODY = json.dumps(

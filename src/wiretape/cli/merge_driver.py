@@ -45,7 +45,7 @@ def _merge(base: Path, ours: Path, theirs: Path, name: str) -> None:
     """Write the merged tape to `ours`, or leave `ours` unchanged and exit with 1."""
     from wiretape.adapters.settings import load_settings
     from wiretape.tape.branches import BranchConflict, merge_branches
-    from wiretape.tape.redact import Redactor
+    from wiretape.tape.redaction import Redactor
 
     redactor = Redactor(load_settings(Path.cwd()).redact)
     with TemporaryDirectory(prefix="wiretape-") as directory:
