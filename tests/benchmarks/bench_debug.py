@@ -28,7 +28,7 @@ from wiretape.debug.session import Debugger
 from wiretape.model.http import Ended
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.views.debug_reply import reply_view
 
 OPEN_S, STEP_S = 1.0, 0.05

@@ -23,7 +23,7 @@ import orjson
 from wiretape.model.http import Ended, body_bytes
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 CALLS = 200
 WORDS = (

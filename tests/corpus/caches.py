@@ -30,7 +30,7 @@ from wiretape.analyze.cache import diagnose
 from wiretape.analyze.cache_report import CacheCall
 from wiretape.loop.run import build_run
 from wiretape.tape.reader import read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.wire.registry import decode
 
 FIGURES = Path(__file__).with_name("cache_figures.json")

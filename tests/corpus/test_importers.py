@@ -19,7 +19,7 @@ from wiretape.adapters.importing import Refused, Taken, import_data
 from wiretape.adapters.importing_tape import place, write_imported
 from wiretape.model.http import Body, Exchange, JsonBody, StreamBody, body_bytes
 from wiretape.tape.reader import read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 ARCHIVES = [
     "charmbracelet+fantasy",

@@ -124,11 +124,17 @@ def test_out_must_be_a_place_for_a_file(run: Run, tape: Path, tmp_path: Path) ->
     assert (code, err) == (2, "wiretape: cannot write no/where.tape: there is no directory no\n")
 
 
-def test_merge(run: Run, tape: Path) -> None:
-    code, out, err = run("merge", "a.tape", "a.tape", "-o", "all.tape")
-    assert (code, out, err) == (0, "", "wiretape: 8 exchanges of 2 tapes written to all.tape\n")
+def test_merge_keeps_an_exchange_of_both_tapes_once(run: Run, tape: Path) -> None:
+    assert run("cut", "a.tape", "--exchanges", "1-3", "-o", "part.tape")[0] == 0
+    code, out, err = run("merge", "part.tape", "a.tape", "-o", "all.tape")
+    assert (code, out, err) == (
+        0,
+        "",
+        "wiretape: 4 exchanges of 2 tapes written to all.tape\n"
+        "wiretape: 3 exchanges were on several tapes, and are kept once\n",
+    )
     merged = read_tape("all.tape")
-    assert [(e.number, e.at) for e in merged.exchanges] == [(n, (n + 1) // 2 * 1000) for n in range(1, 9)]
+    assert [(e.number, e.at) for e in merged.exchanges] == [(n, n * 1000) for n in range(1, 5)]
     assert run("merge", "a.tape", "-o", "one.tape")[2] == "wiretape: name two tapes or more to merge\n"
 
 

@@ -20,7 +20,7 @@ from wiretape.adapters.replaying import Replaying
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.replay.session import ReplaySession
 from wiretape.tape.reader import Tape, read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 
 def asked(exchange: Exchange) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from pathlib import Path
 from wiretape.model.http import Ended
 from wiretape.tape import binding
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 binding._REWRITE_FROM = int(sys.argv[2])
 started = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 r = Recorder(Path(sys.argv[1]), clock=lambda: 100.0, started=started, redactor=Redactor(), append=True)

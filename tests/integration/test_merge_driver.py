@@ -15,7 +15,7 @@ from wiretape.errors import TapeDamaged
 from wiretape.model.http import JsonBody
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 WIRETAPE = Path(sys.executable).with_name("wiretape")
 

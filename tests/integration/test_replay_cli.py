@@ -16,7 +16,7 @@ import pytest
 
 from wiretape.model.http import Ended
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 URL = "https://api.deepseek.com/chat/completions"
 QUIET = {name: value for name, value in os.environ.items() if not name.endswith(("_BASE_URL", "_API_KEY"))}

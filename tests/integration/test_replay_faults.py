@@ -35,7 +35,7 @@ from wiretape.replay.values import Outcome
 from wiretape.tape.documents import Header
 from wiretape.tape.reader import Tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
 anthropic = pytest.importorskip("anthropic", reason="the anthropic SDK is not installed")

@@ -36,7 +36,7 @@ from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.values import Answer, Miss, Outcome
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 pytestmark = pytest.mark.proxy
 

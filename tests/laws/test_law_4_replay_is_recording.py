@@ -26,7 +26,7 @@ from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, LiveRequest
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 URL = "https://api.example.com/v1/chat/completions"
 JSON = ("content-type", "application/json")

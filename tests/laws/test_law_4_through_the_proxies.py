@@ -32,7 +32,7 @@ from tests.support.sockets import create, events, message
 from wiretape.model.http import Ended, Exchange, body_bytes
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 

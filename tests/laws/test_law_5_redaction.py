@@ -23,8 +23,7 @@ from wiretape.model.http import Ended, Exchange, JsonBody, StreamBody, TextBody
 from wiretape.tape.edit import redact_tape
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
-from wiretape.tape.redaction import worth_learning
+from wiretape.tape.redaction import Redactor, worth_learning
 
 PLAIN = string.ascii_letters + string.digits
 TOKENS = st.text(PLAIN + "-_.", min_size=20, max_size=48).map(lambda t: f"k9{t}7z").filter(worth_learning)

@@ -19,7 +19,7 @@ from wiretape.model.http import Ended, body_bytes
 from wiretape.tape import storage
 from wiretape.tape.journal import Journal
 from wiretape.tape.reader import read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import TapeFile
 
 texts = st.text(max_size=8)

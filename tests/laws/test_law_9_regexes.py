@@ -86,7 +86,18 @@ def _seconds(work: Callable[[Any], object], text: Any) -> float:
     return best
 
 
-SIZES = (12, 16, 20, 24, 60, 240, 960, 3_840, 15_360, 61_440)  # small steps first: an exponential expression never ends at 60
+SIZES = (
+    12,
+    16,
+    20,
+    24,
+    60,
+    240,
+    960,
+    3_840,
+    15_360,
+    61_440,
+)  # small steps first: an exponential expression never ends at 60
 
 
 def slow_texts(pattern: re.Pattern[Any], anchored: bool) -> Iterator[str]:

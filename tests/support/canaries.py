@@ -14,7 +14,7 @@ from typing import Any
 
 from wiretape.model.http import Ended
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 HOST = "https://api.openai.com"
 VARIABLE = "SERVICE_API_KEY"  # of the environment, with a canary in it

@@ -19,7 +19,7 @@ from wiretape.model.http import Ended, body_bytes
 from wiretape.tape import binding
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.writer import write_tape
 
 STARTED = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

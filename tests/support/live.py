@@ -122,7 +122,7 @@ def recorded_stage(upstream: str, tape: Path, state: Path) -> Iterator[Stage]:
     from wiretape.adapters.mitm_holding import HoldingAddon
     from wiretape.adapters.mitm_recording import Recording
     from wiretape.tape.recorder import Recorder
-    from wiretape.tape.redact import Redactor
+    from wiretape.tape.redaction import Redactor
 
     environ = {"XDG_STATE_HOME": str(state), "OPENAI_BASE_URL": upstream}
     debugger = Debugger(build_run([]))

@@ -44,7 +44,7 @@ LOADED = (
     "wiretape.cli.settings_lines",
     "wiretape.tape.reader",
     "wiretape.tape.recorder",
-    "wiretape.tape.redact",
+    "wiretape.tape.redaction",
     "wiretape.wire.registry",
 )
 PATIENCE_S = 180.0  # a machine that others use, too, may be slow; only what hangs takes so long

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from wiretape.model.http import Ended, Exchange, Layout
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 STARTED = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 JSON_TYPE = [("content-type", "application/json")]

@@ -214,7 +214,7 @@ def check(campaign: Campaign, where: str, made: dict[str, str], written: bytes) 
 def record_in_process(campaign: Campaign, folder: Path, number: int, count: int) -> None:
     from wiretape.model.http import Ended
     from wiretape.tape.recorder import Recorder
-    from wiretape.tape.redact import Redactor
+    from wiretape.tape.redaction import Redactor
 
     path, source = folder / f"{number}.tape", campaign.source
     recorder = Recorder(path, clock=time.monotonic, started=datetime.now(UTC), redactor=Redactor())

@@ -16,7 +16,7 @@ MOST_REPLACED = 3  # of the 209: two are keys by their shape in the place of an 
 
 def main(argv: list[str]) -> int:
     campaign = start("false_positives", argv, 1000)
-    from wiretape.tape.redact import Redactor
+    from wiretape.tape.redaction import Redactor
 
     replaced = []
     for kind, value in values():

@@ -28,7 +28,7 @@ from tests.torture.campaign import Campaign, start
 from wiretape.model.http import Ended, body_bytes
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import journal_path
 
 KEY = "Bearer sk-proj-Ab12Cd34Ef56Gh78Ij90Kl"

@@ -16,7 +16,7 @@ from wiretape.replay.rerun_values import Row
 from wiretape.tape.client_versions import versions_of
 from wiretape.tape.edit import moved
 from wiretape.tape.reader import Tape, read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.splice import Entry, Fresh, Kept, write_spliced
 from wiretape.tape.storage import read_text
 

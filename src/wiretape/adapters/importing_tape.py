@@ -20,8 +20,7 @@ from wiretape.adapters.import_source import Taken
 from wiretape.model.http import Exchange
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.edit import moved, with_whole_messages
-from wiretape.tape.redact import Redactor
-from wiretape.tape.redact_placeholders import kinds_in
+from wiretape.tape.redaction import Redactor, kinds_in
 from wiretape.tape.writer import TapeWriter, document_text, header_document, replace_tape
 
 _MOST_NAMES = 50

@@ -20,7 +20,7 @@ from wiretape.tape.client_versions import versions_of
 from wiretape.tape.documents import Header
 from wiretape.tape.edit import moved
 from wiretape.tape.reader import Tape, read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.splice import Entry, Fresh, Kept, spliced, write_spliced
 from wiretape.tape.storage import journal_path, read_text
 

@@ -18,7 +18,7 @@ from wiretape.replay.values import Answer, LiveRequest
 from wiretape.tape.atomic import lock, put_in_place
 from wiretape.tape.edit import merge_tapes
 from wiretape.tape.reader import Tape, read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import journal_path
 
 # A recording that nobody writes any more, and that its test did not put in place within so many seconds: it was killed.

@@ -20,7 +20,7 @@ from wiretape.replay.rerun import Rerun
 from wiretape.replay.rerun_plan import Take
 from wiretape.replay.rerun_values import Row, Send
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 if TYPE_CHECKING:
     import httpx

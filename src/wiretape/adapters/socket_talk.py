@@ -13,7 +13,7 @@ from typing import Any
 from wiretape.adapters.ws_frames import PONG, FrameReader, WsEvent, accept, closing, frame, message
 from wiretape.model.http import Headers
 from wiretape.replay.sockets import SocketPlay, miss_message
-from wiretape.tape.redact_placeholders import PLACEHOLDER
+from wiretape.tape.redaction import PLACEHOLDER
 
 _POLICY = 1008  # the close code of a miss
 _BROKEN = 1002  # of a client that does not keep to the protocol

@@ -46,7 +46,7 @@ def _merge(base: Path, ours: Path, theirs: Path, name: str) -> None:
     from wiretape.adapters.settings import load_settings
     from wiretape.tape.atomic import rewrite
     from wiretape.tape.branches import BranchConflict, merge_branches
-    from wiretape.tape.redact import Redactor
+    from wiretape.tape.redaction import Redactor
 
     redactor = Redactor(load_settings(Path.cwd()).redact)
     with TemporaryDirectory(prefix="wiretape-") as directory:

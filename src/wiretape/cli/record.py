@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from wiretape.adapters.tagging import CallTags
     from wiretape.cli.record_report import LiveReport
     from wiretape.tape.recorder import Recorder
-    from wiretape.tape.redact import Redactor
+    from wiretape.tape.redaction import Redactor
 
 NOTHING_REPLACED = 1  # --force, and nothing was recorded: the old tape is still there
 INCOMPLETE = 4  # something that was to be recorded is not on the tape

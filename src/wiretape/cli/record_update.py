@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wiretape.replay.values import Answer
     from wiretape.tape.reader import Tape
     from wiretape.tape.recorder import RecorderSummary
-    from wiretape.tape.redact import Redactor
+    from wiretape.tape.redaction import Redactor
 
 
 @dataclass(frozen=True, slots=True)

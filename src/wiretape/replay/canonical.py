@@ -13,7 +13,7 @@ import orjson
 
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import rebuilt, spelled, strings
-from wiretape.tape.redact_placeholders import PLACEHOLDER, matches
+from wiretape.tape.redaction import PLACEHOLDER, matches
 
 UNKNOWN = -1  # the class of a live value that was not recorded
 

@@ -8,7 +8,7 @@ from itertools import takewhile
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
 from wiretape.replay.values import Absent, Difference
-from wiretape.tape.redact_placeholders import PLACEHOLDER
+from wiretape.tape.redaction import PLACEHOLDER
 
 RECORDED = "recorded  "  # what stands before the values where they are shown under each other
 LIVE = "live      "

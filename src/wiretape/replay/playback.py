@@ -15,7 +15,7 @@ from wiretape.model.http import BytesBody, Ended, Exchange, Headers, StreamBody,
 from wiretape.replay.faults import FOREVER_MS, marred, paced, slowed
 from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray
 from wiretape.tape.codings import kept_encoded
-from wiretape.tape.redact_placeholders import PLACEHOLDER
+from wiretape.tape.redaction import PLACEHOLDER
 
 # Headers of one connection, and those that described bytes which are sent in another way now.
 _NOT_SENT: Final = frozenset(

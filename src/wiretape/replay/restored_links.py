@@ -9,7 +9,7 @@ from itertools import islice
 from wiretape.model.header_links import LINK_HEADERS, joined, replace_links
 from wiretape.model.http import Exchange, Headers
 from wiretape.replay.recorded import Recorded
-from wiretape.tape.redact_placeholders import PLACEHOLDER, matches
+from wiretape.tape.redaction import PLACEHOLDER, matches
 
 _FOLLOWS_WITHIN = 100  # exchanges
 

@@ -14,7 +14,7 @@ from wiretape.tape.codings import MOST_DECODED, MOST_TIMES
 from wiretape.tape.draft import Draft
 from wiretape.tape.opening import Opened
 from wiretape.tape.recovery import request_bytes, request_head, response_of, write_message
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import free_name, journal_path
 from wiretape.tape.troubles import Troubles
 from wiretape.tape.writer import TapeWriter, document_text, header_document

@@ -16,7 +16,7 @@ from wiretape.tape.documents import Header
 from wiretape.tape.edit import Edited, merged_header, write_merged
 from wiretape.tape.identity import clock, identities
 from wiretape.tape.reader import Tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 
 class BranchConflict(WiretapeError):

@@ -18,7 +18,7 @@ from wiretape.tape.client_versions import united, versions_of
 from wiretape.tape.documents import VERSION, Header, IncompleteDocument, parse_document
 from wiretape.tape.identity import clock, identities
 from wiretape.tape.reader import Tape, read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.splitting import split_text
 from wiretape.tape.storage import TapeFile, journal_path, read_text, readable_text
 from wiretape.tape.writer import TapeWriter, document_text, header_document, replace_tape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 _MOST = 512  # headers that are remembered
 

@@ -17,7 +17,7 @@ from wiretape.tape.documents import Header
 from wiretape.tape.journal import Journal, Leftover, read_journal
 from wiretape.tape.reader import Assembly, parse_header
 from wiretape.tape.recovery import recovered
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.splitting import Piece, split_documents
 from wiretape.tape.storage import TapeFile, is_compressed, journal_path, read_text
 from wiretape.tape.writer import document_text, header_document

@@ -14,8 +14,7 @@ from wiretape.model.http import Headers
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import rebuilt
 from wiretape.tape.heads import clean_text
-from wiretape.tape.redact import Redactor, is_placeholder
-from wiretape.tape.redact_placeholders import PLACEHOLDER, fixed_parts
+from wiretape.tape.redaction import PLACEHOLDER, Redactor, fixed_parts, is_placeholder
 
 T = TypeVar("T", bound=Json)
 

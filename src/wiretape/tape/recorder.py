@@ -36,7 +36,7 @@ from wiretape.tape.journal import (
     response_payload,
 )
 from wiretape.tape.opening import open_tape, recorded_since
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.repeats import Repeats
 from wiretape.tape.storage import read_text
 from wiretape.tape.troubles import Troubles

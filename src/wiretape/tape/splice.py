@@ -17,7 +17,7 @@ from wiretape.tape.client_versions import united, versions_of
 from wiretape.tape.documents import Header
 from wiretape.tape.edit import moved
 from wiretape.tape.reader import Tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.writer import write_tape
 
 

@@ -36,7 +36,7 @@ from wiretape.model.http import (
 )
 from wiretape.tape.bodies import plain_body, response_body
 from wiretape.tape.reader import read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, 678000, UTC)
 STREAM = {"Content-Type": "text/event-stream"}

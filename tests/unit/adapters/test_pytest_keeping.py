@@ -16,7 +16,7 @@ from wiretape.model.http import JsonBody
 from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.edit import merge_tapes
 from wiretape.tape.reader import Tape, read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 
 def write(path: Path, *asked: str) -> None:

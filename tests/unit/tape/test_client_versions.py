@@ -11,7 +11,7 @@ from wiretape.tape.client_versions import ClientVersions, united, versions_of
 from wiretape.tape.documents import Header
 from wiretape.tape.edit import cut_tape, merge_tapes, redact_tape
 from wiretape.tape.reader import read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import journal_path
 
 SDK = [

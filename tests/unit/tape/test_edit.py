@@ -30,7 +30,7 @@ from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.edit import Edited, cut_tape, merge_tapes, moved, redact_tape
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import TapeFile
 from wiretape.tape.writer import TapeWriter, document_text, header_document, replace_tape, write_tape
 

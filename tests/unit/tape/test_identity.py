@@ -18,7 +18,7 @@ from wiretape.tape.documents import VERSION, Header
 from wiretape.tape.edit import cut_tape, merge_tapes, moved, redact_tape
 from wiretape.tape.identity import identities
 from wiretape.tape.reader import Tape, read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.writer import write_tape
 
 CAPTURES = sorted((Path(__file__).parents[3] / "captures").glob("*.tape"))

@@ -20,7 +20,7 @@ from wiretape.errors import NotATape, TapeUnwritable
 from wiretape.model.http import BytesBody, Close, Ended, Exchange, JsonBody, StreamBody, TextBody, WsMessage, body_bytes
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.splitting import split_documents
 
 KEY = "sk-proj-Zq8Lw3Xv9Rt5Yb2Nm7Kc4Hd6"
@@ -548,7 +548,7 @@ from pathlib import Path
 from wiretape.model.http import Ended
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 
 path, size = Path(sys.argv[1]), 32 << 20
 def peak():

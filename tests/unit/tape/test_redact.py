@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from wiretape.errors import UsageError
-from wiretape.tape.redact import Redactor, is_placeholder, matches
+from wiretape.tape.redaction import Redactor, is_placeholder, matches
 
 KEY = "sk-ant-api03-AbC9dEf8GhI7jKl6MnO5pQr4"
 TOKEN = "zX81-plain-Credential-77-without-shape"

@@ -15,7 +15,7 @@ from wiretape.model.framing import AwsFramer
 from wiretape.model.http import Ended, StreamBody
 from wiretape.tape.reader import read_tape
 from wiretape.tape.recorder import Recorder
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.redaction.aws import opened
 
 SECRET = "zX81-plain-Credential-77-without-shape"

@@ -9,7 +9,7 @@ from tests.support.taping import STARTED, Taping
 from wiretape.model.http import Ended, Exchange, Request, Response
 from wiretape.tape.documents import Header
 from wiretape.tape.reader import read_tape
-from wiretape.tape.redact import Redactor
+from wiretape.tape.redaction import Redactor
 from wiretape.tape.splice import Entry, Fresh, Kept, spliced, write_spliced
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from wiretape.errors import UsageError
-from wiretape.tape.redact_placeholders import PLACEHOLDER
+from wiretape.tape.redaction import PLACEHOLDER
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _WEEKDAY = r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?"
