@@ -372,7 +372,8 @@ def test_a_clients_timeout_is_told_of() -> None:
 def test_a_client_that_hangs_up_is_no_longer_waited_for() -> None:
     with stage(_chats("one")) as on:
         body = json.dumps(chat(user("one"))).encode()
-        head = f"POST /api.example.com/v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
+        path = "/api.example.com/v1/chat/completions"
+        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
         on.live.running = True
         on.type_in("break 1")
         port = int(on.url.rpartition(":")[2])

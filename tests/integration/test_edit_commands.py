@@ -131,7 +131,7 @@ def test_merge_keeps_an_exchange_of_both_tapes_once(run: Run, tape: Path) -> Non
         0,
         "",
         "wiretape: 4 exchanges of 2 tapes written to all.tape\n"
-        "wiretape: 3 exchanges were on several tapes, and are kept once\n",
+        + "wiretape: 3 exchanges were on several tapes, and are kept once\n",
     )
     merged = read_tape("all.tape")
     assert [(e.number, e.at) for e in merged.exchanges] == [(n, n * 1000) for n in range(1, 5)]

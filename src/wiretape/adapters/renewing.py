@@ -42,8 +42,7 @@ class Renewing:
                 what = f"{request.method} {urlsplit(request.url).path}"
                 told = f"{outcome.reference} would, but its recorder lost the answer"
                 missed = Miss(outcome.number, what, "not playable", told, outcome.reference)
-                self.session.withhold(outcome, missed)
-                self.called_live.append(missed)
+                self.called_live.append(self.session.withhold(outcome, missed))
                 return None
             if isinstance(outcome, Miss):
                 self.called_live.append(outcome)

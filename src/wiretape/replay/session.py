@@ -241,23 +241,29 @@ class ReplaySession:
         self._instead(missed, answer)
         return answer
 
-    def withhold(self, outcome: Outcome, instead: Outcome, again: bool = True) -> None:
-        """Something else was given in the place of an outcome. `again`: its answer is left for the next attempt."""
-        self._instead(outcome, instead)
+    def withhold(self, outcome: Outcome, instead: Kept, again: bool = True) -> Kept:
+        """Note that something else was given in the place of an outcome, and return it without secrets.
+
+        `again`: the recorded answer is left for the next attempt.
+        """
+        instead = self._instead(outcome, instead)
         reference = outcome.reference if isinstance(outcome, Answer) and again else None
         recorded = next((r for r in self._recorded if r.reference == reference), None)
         if recorded is not None:
             self._owed.add(recorded.order)
             self._played[recorded.order] = False
+        return instead
 
     def refusal(self, request: LiveRequest, status: int, message: str) -> tuple[Headers, bytes]:
         """An error in the shape of who is asked."""
         return provider_error(self._reader.probe(request), status, message, "wiretape_fault")
 
-    def _instead(self, outcome: Outcome, other: Outcome) -> None:
+    def _instead(self, outcome: Outcome, other: Kept) -> Kept:
+        other = without_secrets(other, self.output)
         place = next((place for place, one in enumerate(self._outcomes) if one is outcome), None)
         if place is not None:
-            self._outcomes[place] = without_secrets(other, self.output)
+            self._outcomes[place] = other
+        return other
 
     @property
     def misses(self) -> list[Miss]:
