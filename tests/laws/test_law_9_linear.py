@@ -19,7 +19,7 @@ FEW = 40
 FEW_EQUAL = 80  # of calls before which a fixed number of equal ones is looked at
 FEW_RESENDING = 12  # of what is sent again with every request
 # Each of these is run on all shapes, the first two also on long texts; the others on one shape.
-ON_ALL = ("show TAPE 1 --full", "diff TAPE OTHER --all", "lint TAPE --json", "rerun TAPE --json", "replay changed")
+ON_ALL = ("show TAPE 1 --full", "diff TAPE OTHER --all", "lint TAPE --json", "replay changed")
 LIKE_OTHERS = ("growing_calls", "turns", "subagents", "unfinished_calls")  # to a replay, and long
 PAIRS = [(shape, path) for shape in SHAPES for path in (ON_ALL[:2] if shape.startswith("text_") else ON_ALL)]
 PAIRS = [pair for pair in PAIRS if pair not in {(shape, "replay changed") for shape in LIKE_OTHERS}]
