@@ -94,6 +94,13 @@ def imported(tape: Path) -> None:
     run_wiretape(["import", str(archive), "-o", str(out), "--force"])
 
 
+def merged_by_git(tape: Path) -> None:
+    """Merge a branch on which all answers have changed."""
+    ours = tape.with_name("ours.tape")
+    ours.write_bytes(tape.read_bytes())
+    run_wiretape(["merge-driver", str(tape), str(ours), str(tape.with_name(f"other-{tape.name}")), tape.name])
+
+
 def replayed(tape: Path) -> None:
     """Send every request of the tape to a replay session of it, and print the summary."""
     _replay(tape, lambda request: request)
@@ -124,6 +131,7 @@ PATHS: dict[str, Run] = {
     **{f"{name} {template}": _command(name, template) for name, some in COMMANDS.items() for template in some},
     **{f"debug {lines}": _debugger(lines) for lines in DEBUGGER},
     "import": imported,
+    "merge-driver": merged_by_git,
     "replay": replayed,
     "replay changed": replayed_changed,
 }

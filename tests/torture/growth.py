@@ -1,7 +1,8 @@
-"""Run every command on tapes with n and 4n of each thing, and fail where time grows faster than the tape.
+"""Run commands on tapes with n and 4n of each thing, and fail where time grows faster than the tape.
 
-    python -m tests.torture.growth --count N [--only WORD]
+    python -m tests.torture.growth [--seed N] [--count N] [--only WORD]
 
+The seed draws `--count` pairs of a shape and a command from all of them, or from those that hold the word.
 Each run is a forked process with wiretape already loaded; its CPU time is measured, with a limit on time and memory.
 The exponent of a path is log(time of 4n / time of n) / log(growth of its input): 1 is linear, 2 is quadratic.
 """
@@ -23,7 +24,8 @@ from tests.torture.campaign import Campaign, start
 
 STEEPEST = 1.3
 FLOOR_S = 0.15  # shorter runs say nothing about growth
-LIMIT_S = 60
+LIMIT_S = 20
+N = 250
 MEMORY = 4_000_000_000
 
 
@@ -79,9 +81,10 @@ def _again(run: Callable[[Path], object], tape: Path) -> float:
 
 
 def main(argv: list[str]) -> int:
-    """`--count`: n. `--only WORD`: the shapes and paths whose names hold the word."""
     only = argv.pop(argv.index("--only") + 1) if "--only" in argv else ""
-    campaign = start("growth", [one for one in argv if one != "--only"], 250)
+    campaign = start("growth", [one for one in argv if one != "--only"], 150)
+    pairs = [(shape, path) for shape in SHAPES for path in PATHS if only in shape or only in path]
+    drawn = campaign.source.sample(pairs, min(campaign.count, len(pairs)))
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as made:
         os.chdir(made)  # no settings of this project
@@ -90,18 +93,16 @@ def main(argv: list[str]) -> int:
             for run in PATHS.values():
                 run(warm)
             for shape in SHAPES:
-                _shape(campaign, Path(made), shape, only)
+                if paths := [path for of, path in drawn if of == shape]:
+                    _shape(campaign, Path(made), shape, paths)
         finally:
             os.chdir(before)
     return campaign.finish()
 
 
-def _shape(campaign: Campaign, directory: Path, shape: str, only: str) -> None:
-    paths = [path for path in PATHS if only in shape or only in path]
-    if not paths:
-        return
-    few, many = (write_pair(directory / f"{shape}-{n}", shape, n) for n in (campaign.count, 4 * campaign.count))
-    print(f"{shape}: n = {campaign.count:,} and {4 * campaign.count:,}", flush=True)
+def _shape(campaign: Campaign, directory: Path, shape: str, paths: list[str]) -> None:
+    few, many = (write_pair(directory / f"{shape}-{n}", shape, n) for n in (N, 4 * N))
+    print(f"{shape}: n = {N:,} and {4 * N:,}", flush=True)
     for path in paths:
         compare(campaign, shape, path, few, many)
     for tape in (few, many):
