@@ -71,8 +71,10 @@ class Context(Inside):
             return  # it was left before
         leave(self)
         close_doors()
-        self._stop_children()
-        self.finish(error)
+        try:
+            self._stop_children()
+        finally:
+            self.finish(error)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()

@@ -90,7 +90,7 @@ class RecordingAddon:
     def stop(self) -> None:
         """Record nothing any more: what is still open ends as the recorder says. Traffic flows on."""
         self._stopped = True
-        self._worker.shutdown(cancel_futures=True)
+        self._worker.shutdown()  # what waits there returns at once now; cancelled, it would end the traffic behind it
 
     # connections
 
@@ -313,9 +313,10 @@ class RecordingAddon:
             await self._in_worker(record, x, data[start : start + _SLICE])
 
     def _in_worker(self, record: Callable[..., None], *values: Any) -> Awaitable[None]:
-        if self._stopped:
+        try:
+            return asyncio.get_running_loop().run_in_executor(self._worker, self._safely, record, *values)
+        except RuntimeError:  # the recording has stopped, and the worker with it
             return asyncio.sleep(0)
-        return asyncio.get_running_loop().run_in_executor(self._worker, self._safely, record, *values)
 
     def _safely(self, record: Callable[..., Any], *values: Any) -> Any:
         """Call the recorder; whatever goes wrong there, traffic flows on and the person is told."""
