@@ -20,7 +20,6 @@ from wiretape.tape.redaction.spans import Rank, Span
 
 LONGEST_NAME = 64
 _LONGEST_VALUE = 8192
-_LONGEST_BARE = 2048
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _SPACE = r"(?:\s|\\+[nrt])"
 _QUOTE = r"\\*[\"'`]"

@@ -90,6 +90,8 @@ class Placeholders:
 
     def resume(self, text: str) -> None:
         """Number on after the placeholders that a tape already holds."""
-        for kind, number in PLACEHOLDER.findall(text):
-            if kind:
-                self._last[kind] = max(self._last.get(kind, 0), int(number or 0))
+        found = PLACEHOLDER.findall(text)
+        with self._lock:
+            for kind, number in found:
+                if kind:
+                    self._last[kind] = max(self._last.get(kind, 0), int(number or 0))

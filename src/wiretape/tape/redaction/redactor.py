@@ -10,7 +10,7 @@ from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.redaction.arguments import Regions
 from wiretape.tape.redaction.assignments import basic_password, kind_of
-from wiretape.tape.redaction.chunks import LONGEST, unfinished
+from wiretape.tape.redaction.chunks import unfinished
 from wiretape.tape.redaction.evidence import has_space, looks_random, worth_learning
 from wiretape.tape.redaction.json_values import Place, Walk, redact_json
 from wiretape.tape.redaction.learned import WIDE, Learned
@@ -97,11 +97,6 @@ class Redactor:
         late = self.late
         text = written.decode("utf-8", "surrogateescape")
         return {span.kind for span in self._learned.occurrences(text) if span.secret in late}
-
-    @property
-    def longest_secret(self) -> int:
-        """How long a secret can be that is split over two chunks of raw bytes."""
-        return max(LONGEST, self._learned.longest)
 
     def unfinished(self, data: bytes) -> int:
         """How many bytes at the end of a chunk may begin a secret that goes on in the next: hold these back."""
@@ -236,17 +231,14 @@ class Redactor:
     def _redacted_chunk(self, text: str, search: Search, body: bytes | Regions) -> str:
         """The text without what the search finds in it as a part of a body, except where a model wrote it."""
         found = search.raw_spans(text)
-        if not found:
-            return text
-        if self.tool_arguments or all(span.rank is not Rank.NAMED for span in found):
-            return self._splice_all(text, found, search)
-        written = (Regions(body) if isinstance(body, bytes) else body).last()
-        kept = [span for span in found if is_kept(span, written)]
-        for span in kept:
-            self.note_written(span.kind, span.secret)
-        if not kept:
-            return self._splice_all(text, found, search)
-        return self._splice(text, [span for span in found if not is_kept(span, written)])
+        if not self.tool_arguments and any(span.rank is Rank.NAMED for span in found):
+            written = (Regions(body) if isinstance(body, bytes) else body).last()
+            kept = [span for span in found if is_kept(span, written)]
+            for span in kept:
+                self.note_written(span.kind, span.secret)
+            if kept:
+                return self._splice(text, [span for span in found if not is_kept(span, written)])
+        return self._splice_all(text, found, search)
 
     def _splice_all(self, text: str, spans: Sequence[Span], search: Search) -> str:
         for _ in range(_MOST_PASSES):
