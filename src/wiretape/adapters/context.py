@@ -5,11 +5,9 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import os
-import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
@@ -17,7 +15,6 @@ from wiretape.adapters.inside import Inside, enter, leave
 from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.adapters.unset_routes import only_set
 from wiretape.errors import UsageError
-from wiretape.tape.output_redactor import OutputRedactor
 
 if TYPE_CHECKING:
     from wiretape.adapters.context_children import Children
@@ -183,14 +180,3 @@ def as_http(url: str) -> str:
 def several(strings: str | Iterable[str]) -> tuple[str, ...]:
     """An argument that takes strings; one that is given alone is meant as a whole, not as its letters."""
     return (strings,) if isinstance(strings, str) else tuple(strings)
-
-
-def say(text: str) -> None:
-    """Print a notice on stderr, without secrets. A program whose stderr is closed goes on."""
-    with suppress(OSError, ValueError):
-        print(f"wiretape: {_output().text(text)}", file=sys.stderr)
-
-
-@functools.cache
-def _output() -> OutputRedactor:
-    return OutputRedactor((), os.environ)

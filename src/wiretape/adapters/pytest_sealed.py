@@ -17,8 +17,8 @@ import pytest
 
 from wiretape import __version__
 from wiretape.adapters.child import run_child
-from wiretape.adapters.context import say
 from wiretape.adapters.hosts import is_loopback, provider_within
+from wiretape.adapters.output import say
 from wiretape.adapters.pytest_options import SEALED
 from wiretape.adapters.replaying import Replaying
 from wiretape.adapters.sealing import Seal

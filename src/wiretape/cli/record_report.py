@@ -13,7 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from wiretape.cli.output import output, typed
+from wiretape.adapters.output import output, typed
 from wiretape.views.call_line import call_line
 from wiretape.views.printable import one_line
 from wiretape.views.terminal import make_console

@@ -1,7 +1,7 @@
 """The Recorder: the sans-IO front of every recording door (proxy, server, in-process transport).
 
 Its event methods never raise, and do little more than an append to the journal. Two threads may call them at the same
-time, but not for the same exchange: a proxy's event loop, and its worker for large chunks; `begin` belongs to the first.
+time, for different exchanges: a proxy's event loop, which also begins exchanges, and its worker for large chunks.
 Documents are built in a third thread (`binding`), when an exchange's request or response is over. If recording fails,
 traffic continues, the tape states that it is incomplete, and `on_trouble` gets one message for each kind of trouble.
 """
