@@ -133,10 +133,10 @@ class Context(Inside):
             return self._children
 
     def child_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        if self.is_copy and self._children is None and self.forks is not None:
-            variables: dict[str, str] = self.forks.call("context", "child_variables", dict(environ))
-            return variables
         try:
+            if self.is_copy and self._children is None and self.forks is not None:
+                asked: dict[str, str] = self.forks.call("context", "child_variables", dict(environ))
+                return asked
             children = self.children()
         except Exception as error:
             if self.on_unserved_children is None:

@@ -25,7 +25,7 @@ from wiretape.adapters.route_links import Route
 from wiretape.adapters.routes import route_url
 from wiretape.adapters.tool_reports import ToolReports
 from wiretape.adapters.unset_routes import doubt
-from wiretape.model.header_links import LINK_HEADERS
+from wiretape.model.header_links import LINK_HEADERS, without_query
 from wiretape.model.http import Ended, Headers, Sender, bracketed
 
 # A request up to this size is held until it is whole: if its upstream cannot be reached, its body is still on the
@@ -385,9 +385,8 @@ def _refusal(status: int, message: str) -> http.Response:
 
 
 def _led_off(url: str, target: str) -> str:
-    shown = target.partition("?")[0].partition("#")[0]
     return (
-        f"{urlsplit(url).netloc} sends its client to {shown}, which is left as it is: "
+        f"{urlsplit(url).netloc} sends its client to {without_query(target)}, which is left as it is: "
         "requests there are recorded only if they obey the proxy variables"
     )
 

@@ -51,6 +51,11 @@ def joined(url: str, reference: str) -> str | None:
         return None
 
 
+def without_query(url: str) -> str:
+    """A URL without query and fragment, for messages: they may hold secrets."""
+    return url.partition("?")[0].partition("#")[0]
+
+
 def is_signed(url: str) -> bool:
     """Whether a URL carries a signature, which holds for its spelling alone."""
     names = [name.lower() for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)]

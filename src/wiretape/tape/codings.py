@@ -266,8 +266,8 @@ def size_in_bytes(text: str) -> int:
     return int(found[1]) << (10 * " kmgt".index(found[2] or " "))
 
 
-def raise_limit(size: str | None) -> None:
-    """Let this process decode up to a size such as `4g`. Raises UsageError."""
+def allow_size(size: str | None) -> None:
+    """Let this process decode up to a size such as `4g`; None: the usual limit. Raises UsageError."""
     if size is not None:
         size_in_bytes(size)
         os.environ[MAX_SIZE] = size
