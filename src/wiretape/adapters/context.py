@@ -178,5 +178,5 @@ def as_http(url: str) -> str:
 
 
 def several(strings: str | Iterable[str]) -> tuple[str, ...]:
-    """An argument that takes strings; one that is given alone is meant as a whole, not as its letters."""
+    """The strings of an argument that takes several. A single string counts as one, not as its letters."""
     return (strings,) if isinstance(strings, str) else tuple(strings)

@@ -213,14 +213,14 @@ class RecordingAddon:
         if response is None:
             return
         if x is None:
-            self._keep_on_route(flow)
             response.stream = True
+            self._keep_on_route(flow)
             return
         self._safely(self._recorder.response, x, response.status_code, pairs_of(response.headers))
         if response.status_code in _NOT_WELCOME:
             self._doubt(flow, f"{flow.request.host} answered {response.status_code}")
-        self._keep_on_route(flow)
         response.stream = self._tee(self._recorder.response_data, x, flow)
+        self._keep_on_route(flow)
 
     def _keep_on_route(self, flow: http.HTTPFlow) -> None:
         """Rewrite the links in a recorded answer to a client on a base-URL route. The tape has them as they came."""

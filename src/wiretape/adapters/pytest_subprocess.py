@@ -1,4 +1,4 @@
-"""What records the child processes of a test: the recording proxy, with the test's tape in front of it or without."""
+"""Record the child processes of a test with the recording proxy, with or without answers from the test's tape."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 from wiretape.model.http import Response
 
 _WHOLE: Final = re.compile(r"\A(\s*)(\S.*?)(\s*)\Z", re.DOTALL)
-# What stands before a URL in a header, the URL, and what follows it.
+# The text before a URL in a header, the URL, and the text after it.
 _PATTERNS: Final = {
     "location": _WHOLE,
     "content-location": _WHOLE,

@@ -1,6 +1,6 @@
-"""Undoes content-encodings as the bytes arrive: gzip, deflate (with and without its zlib header), br, zstd.
+"""Decode content-encodings as the bytes arrive: gzip, deflate (with and without its zlib header), br, zstd.
 
-A body cut short keeps what decodes. An encoding that is not known, or whose library is missing, is left as it is.
+A body cut short keeps what decodes. An unknown encoding, or one whose library is missing, is left as it is.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ _DECODERS: dict[str, Callable[[], Decoder | None]] = {
 
 
 def decoder_for(content_encoding: str) -> Decoder | None:
-    """What undoes these encodings, or None if there is nothing to undo or nobody who can."""
+    """The decoder of these encodings; None if there are none, or if one of them is unknown here."""
     names = [name.strip().lower() for name in content_encoding.split(",")]
     decoders: list[Decoder] = []
     for name in reversed([name for name in names if name not in ("", "identity")]):

@@ -44,7 +44,7 @@ def spellings(secret: str, plain: bool = False) -> set[str]:
         return forms
     data = secret.encode("utf-8", "surrogatepass")
     forms |= {"".join(f"%{byte:{digits}}" for byte in data) for digits in ("02X", "02x")}
-    forms.add(WIDE.join(secret))  # big- and little-endian: they differ in what stands at the ends
+    forms.add(WIDE.join(secret))  # big- and little-endian: they differ at the ends
     return forms.union(_base64_cores(data))
 
 
