@@ -118,7 +118,7 @@ class Context(Inside):
     # child processes
 
     def children(self) -> Children | None:
-        """The server for child processes, started by the first of them; None: they use the network as ever.
+        """The server for child processes, started for the first of them; None: they use the network directly.
 
         Programs that the server itself starts on its way up are not sent to it.
         """
