@@ -92,7 +92,7 @@ def test_a_run_whose_child_goes_to_a_model_past_every_door_fails(project: Projec
     result = project.run_apart("-p", "no:xdist")
     result.assert_outcomes(passed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    said = "wiretape: the sealed run failed: a model was to be reached: connection to api.openai.com:4711"
+    said = "wiretape: the sealed run failed: it tried to reach a model: connection to api.openai.com:4711"
     result.stderr.fnmatch_lines([said])
 
 

@@ -150,7 +150,7 @@ def removed_authority(environ: Mapping[str, str]) -> list[str]:
         return [f"there is no certificate authority in {directory}"]
     lines = [
         f"removed the certificate authority in {directory} ({count} files)",
-        "the next recording makes a new one; what runs under a recorder now loses the certificates that it trusts",
+        "the next recording makes a new one; end the recorders and replays that still use the old one",
     ]
     if trusted is not None:
         lines.append(f"{trusted} still trusts it: remove it there")
@@ -242,7 +242,9 @@ def base_url_checks(environ: Mapping[str, str]) -> Iterator[Check]:
         said = f"{name} is not an http:// or https:// URL with a host: a recording leaves it as it is"
         yield Check(level="warn", what="base URL", said=said, next=f"unset {name}, or correct it")
     if not own and not unroutable:
-        yield Check(level="ok", what="base URL", said="no variable is set: the providers' defaults are led through")
+        yield Check(
+            level="ok", what="base URL", said="no variable is set: the providers' defaults are routed through wiretape"
+        )
 
 
 def _base_url_check(name: str, url: str) -> Check:
@@ -258,7 +260,7 @@ def _base_url_check(name: str, url: str) -> Check:
             + (", it is left over from a recorder or replay that has ended" if stale else " now"),
             next=f"unset {name}" if stale else "start that server before you record (a replay needs none)",
         )
-    return Check(level="ok", what="base URL", said=f"{name}={shown} is led through, {host} is recorded")
+    return Check(level="ok", what="base URL", said=f"{name}={shown} is routed through wiretape; {host} is recorded")
 
 
 def _listens(host: str, port: int) -> bool:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import os
-import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
@@ -17,7 +15,6 @@ from wiretape.adapters.inside import Inside, enter, leave
 from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.adapters.unset_routes import only_set
 from wiretape.errors import UsageError
-from wiretape.tape.output_redactor import OutputRedactor
 
 if TYPE_CHECKING:
     from wiretape.adapters.context_children import Children
@@ -71,8 +68,10 @@ class Context(Inside):
             return  # it was left before
         leave(self)
         close_doors()
-        self._stop_children()
-        self.finish(error)
+        try:
+            self._stop_children()
+        finally:
+            self.finish(error)
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -119,7 +118,7 @@ class Context(Inside):
     # child processes
 
     def children(self) -> Children | None:
-        """The server for child processes, started by the first of them; None: they use the network as ever.
+        """The server for child processes, started for the first of them; None: they use the network directly.
 
         Programs that the server itself starts on its way up are not sent to it.
         """
@@ -134,10 +133,10 @@ class Context(Inside):
             return self._children
 
     def child_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        if self.is_copy and self._children is None and self.forks is not None:
-            variables: dict[str, str] = self.forks.call("context", "child_variables", dict(environ))
-            return variables
         try:
+            if self.is_copy and self._children is None and self.forks is not None:
+                asked: dict[str, str] = self.forks.call("context", "child_variables", dict(environ))
+                return asked
             children = self.children()
         except Exception as error:
             if self.on_unserved_children is None:
@@ -179,16 +178,5 @@ def as_http(url: str) -> str:
 
 
 def several(strings: str | Iterable[str]) -> tuple[str, ...]:
-    """An argument that takes strings; one that is given alone is meant as a whole, not as its letters."""
+    """The strings of an argument that takes several. A single string counts as one, not as its letters."""
     return (strings,) if isinstance(strings, str) else tuple(strings)
-
-
-def say(text: str) -> None:
-    """Print a notice on stderr, without secrets. A program whose stderr is closed goes on."""
-    with suppress(OSError, ValueError):
-        print(f"wiretape: {_output().text(text)}", file=sys.stderr)
-
-
-@functools.cache
-def _output() -> OutputRedactor:
-    return OutputRedactor((), os.environ)

@@ -1,4 +1,4 @@
-"""What answers the child processes of a replay: a replay server on loopback ports that shares the replay's session."""
+"""The server for child processes of a replay: it listens on loopback ports and shares the replay's session."""
 
 from __future__ import annotations
 

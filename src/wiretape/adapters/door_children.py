@@ -32,7 +32,7 @@ def patches(module: ModuleType) -> list[Patch]:
 
 
 def environment(environ: Mapping[Any, Any] | None) -> dict[str, str] | None:
-    """What a child gets that is to be started with `environ` (None: with this process's). None: the same."""
+    """The environment for a child that is to be started with `environ` (None: this process's). None: unchanged."""
     own = dict(os.environ)
     given = own if environ is None else {os.fsdecode(name): os.fsdecode(value) for name, value in environ.items()}
     added = child_variables(given)

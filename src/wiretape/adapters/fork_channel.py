@@ -76,12 +76,11 @@ class ForkChannel:
 
     def _serve(self) -> None:
         assert self._listener is not None
-        from multiprocessing import ProcessError
-
         serves = True
         while serves:
-            with suppress(OSError, EOFError, ProcessError), self._listener.accept() as connection:
-                request = connection.recv()  # fails for a copy that was killed, and for other programs
+            # Fails for a copy that was killed, and for other programs. The next copy must still get its answer.
+            with suppress(Exception), self._listener.accept() as connection:
+                request = connection.recv()
                 serves = request is not _STOP
                 if serves:
                     self._answer(connection, *request)

@@ -25,7 +25,7 @@ from wiretape.adapters.route_links import Route
 from wiretape.adapters.routes import route_url
 from wiretape.adapters.tool_reports import ToolReports
 from wiretape.adapters.unset_routes import doubt
-from wiretape.model.header_links import LINK_HEADERS
+from wiretape.model.header_links import LINK_HEADERS, without_query
 from wiretape.model.http import Ended, Headers, Sender, bracketed
 
 # A request up to this size is held until it is whole: if its upstream cannot be reached, its body is still on the
@@ -90,7 +90,7 @@ class RecordingAddon:
     def stop(self) -> None:
         """Record nothing any more: what is still open ends as the recorder says. Traffic flows on."""
         self._stopped = True
-        self._worker.shutdown(cancel_futures=True)
+        self._worker.shutdown()  # what waits there returns at once now; cancelled, it would end the traffic behind it
 
     # connections
 
@@ -213,14 +213,14 @@ class RecordingAddon:
         if response is None:
             return
         if x is None:
-            self._keep_on_route(flow)
             response.stream = True
+            self._keep_on_route(flow)
             return
         self._safely(self._recorder.response, x, response.status_code, pairs_of(response.headers))
         if response.status_code in _NOT_WELCOME:
             self._doubt(flow, f"{flow.request.host} answered {response.status_code}")
-        self._keep_on_route(flow)
         response.stream = self._tee(self._recorder.response_data, x, flow)
+        self._keep_on_route(flow)
 
     def _keep_on_route(self, flow: http.HTTPFlow) -> None:
         """Rewrite the links in a recorded answer to a client on a base-URL route. The tape has them as they came."""
@@ -313,9 +313,10 @@ class RecordingAddon:
             await self._in_worker(record, x, data[start : start + _SLICE])
 
     def _in_worker(self, record: Callable[..., None], *values: Any) -> Awaitable[None]:
-        if self._stopped:
+        try:
+            return asyncio.get_running_loop().run_in_executor(self._worker, self._safely, record, *values)
+        except RuntimeError:  # the recording has stopped, and the worker with it
             return asyncio.sleep(0)
-        return asyncio.get_running_loop().run_in_executor(self._worker, self._safely, record, *values)
 
     def _safely(self, record: Callable[..., Any], *values: Any) -> Any:
         """Call the recorder; whatever goes wrong there, traffic flows on and the person is told."""
@@ -384,9 +385,8 @@ def _refusal(status: int, message: str) -> http.Response:
 
 
 def _led_off(url: str, target: str) -> str:
-    shown = target.partition("?")[0].partition("#")[0]
     return (
-        f"{urlsplit(url).netloc} sends its client to {shown}, which is left as it is: "
+        f"{urlsplit(url).netloc} sends its client to {without_query(target)}, which is left as it is: "
         "requests there are recorded only if they obey the proxy variables"
     )
 

@@ -63,7 +63,7 @@ def _renew(directory: Path, old: Validity, trusted: str | None, warn: Callable[[
     _make(directory, now)
     state = "expired" if old.expires <= now else "was to expire"
     warn(
-        f"{certificate} is renewed: the one before {state} on {day}"
+        f"{certificate} is renewed: the previous one {state} on {day}"
         + (f", and {trusted} has that one" if trusted is not None else "")
         + "\n  where you have added it to a trust store by hand, add the new one"
     )

@@ -43,7 +43,8 @@ def install() -> None:
     setattr(HttpStream, _INSTALLED, True)
     for name in _STATES:
         setattr(HttpStream, name, _waiting(getattr(HttpStream, name)))
-    server.ConnectionHandler.drain_writers = _with_backpressure(server.ConnectionHandler.drain_writers)
+    if hasattr(server.ConnectionHandler, "drain_writers"):
+        server.ConnectionHandler.drain_writers = _with_backpressure(server.ConnectionHandler.drain_writers)
 
 
 def _waiting(state: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
@@ -65,7 +66,7 @@ def _with_backpressure(drain: Callable[[Any], Awaitable[None]]) -> Callable[[Any
     async def drained(self: Any) -> None:
         await drain(self)
         while any(
-            stream.context.client is self.client and len(stream._paused_event_queue) > _MOST_QUEUED
+            stream.context.client is self.client and len(getattr(stream, "_paused_event_queue", ())) > _MOST_QUEUED
             for stream in tuple(_waiting_streams)
         ):
             await asyncio.sleep(_LOOK_S)

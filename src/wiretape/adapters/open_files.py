@@ -10,7 +10,7 @@ import functools
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 _MOST: Final = 65536
@@ -27,7 +27,8 @@ def raise_limit() -> int:
     usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     more = _MOST if most == resource.RLIM_INFINITY else min(_MOST, most)
     if more > usual != resource.RLIM_INFINITY:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (more, most))
+        with suppress(ValueError, OSError):  # the system has another limit, which it does not report
+            resource.setrlimit(resource.RLIMIT_NOFILE, (more, most))
     return usual
 
 

@@ -17,8 +17,8 @@ import pytest
 
 from wiretape import __version__
 from wiretape.adapters.child import run_child
-from wiretape.adapters.context import say
 from wiretape.adapters.hosts import is_loopback, provider_within
+from wiretape.adapters.output import say
 from wiretape.adapters.pytest_options import SEALED
 from wiretape.adapters.replaying import Replaying
 from wiretape.adapters.sealing import Seal
@@ -86,7 +86,7 @@ def _command(args: Sequence[str]) -> list[str]:
 
 def _refused(report: ReplayReport) -> list[str]:
     """Lines that name the connections that were refused."""
-    lines = [f"the sealed run failed: a model was to be reached: {missed.what}" for missed in report.missed]
+    lines = [f"the sealed run failed: it tried to reach a model: {missed.what}" for missed in report.missed]
     lines += [f"refused in the sealed network: {stray.what}" for stray in report.strayed]
     more = len(lines) - _MOST_TOLD
     return lines[:_MOST_TOLD] + ([f"and {more} more were refused"] if more > 0 else [])

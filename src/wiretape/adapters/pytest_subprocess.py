@@ -1,10 +1,9 @@
-"""What records the child processes of a test: the recording proxy, with the test's tape in front of it or without."""
+"""Record the child processes of a test with the recording proxy, with or without answers from the test's tape."""
 
 from __future__ import annotations
 
 import functools
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any, cast
 
 from wiretape.adapters.context_children import Children
 from wiretape.adapters.context_record import Record
+from wiretape.adapters.output import say
 from wiretape.adapters.renewing import Renewing
 from wiretape.errors import UsageError
 
@@ -55,9 +55,6 @@ def _recording(record: Record, hosts: Sequence[str], addon: Callable[..., Any]) 
     from wiretape.adapters.mitm_recording import Recording
 
     recorder = cast(Any, SharedRecorder(record))
-
-    def say(text: str) -> None:
-        print(f"wiretape: {text}", file=sys.stderr)
 
     with Recording(recorder, os.environ, say, hosts=hosts, addon=addon) as made:
         yield Children(lambda: (made.port,), lambda environ: made.variables(environ))

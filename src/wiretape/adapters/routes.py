@@ -129,7 +129,7 @@ def _ascii(authority: str) -> str:
 
 @lru_cache(256)  # and makes much the same requests
 def route_url(path_and_query: str, upstream: str | None = None) -> str | None:
-    """The URL that an origin-form request target stands for, or None where it names no host and no `upstream` is given.
+    """The URL that an origin-form request target means; None if it names no host and there is no `upstream`.
 
     A first segment that could be a file name (`/openapi.json`) is a host only if more path follows.
     """
@@ -176,7 +176,7 @@ def routed_places(environ: Mapping[str, str]) -> frozenset[tuple[str, int]]:
 
 
 def _led_base_urls(environ: Mapping[str, str], offline: bool) -> dict[str, str]:
-    """The base URLs that a program's variables stand for, before they are led through a port."""
+    """The base URLs that a program's variables hold, before they are routed through a port."""
     own = user_base_urls(environ)
     kept = {} if offline else unroutable_base_urls(environ)
     variables: dict[str, str] = {}
@@ -232,7 +232,7 @@ def is_listed(name: str) -> bool:
 
 
 def not_routed(name: str) -> str:
-    """What to say of a variable whose value stays as it is."""
+    """The message about a variable whose value cannot be routed."""
     return (
         f"{name} is left as it is, because its value is not an http:// or https:// URL with a host: "
         "requests there are recorded only if they obey the proxy variables"
@@ -257,7 +257,7 @@ def without_user(url: str) -> str:
 
 
 def base_url_problem(url: str) -> str | None:
-    """What is wrong with an upstream URL, in words that finish "URL …"; None if nothing is."""
+    """Why an upstream URL cannot be used, in words that follow the URL; None if it can."""
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.cli.output import typed, warn
+from wiretape.adapters.output import say, typed
 from wiretape.errors import MissError
 from wiretape.views.printable import one_line
 
@@ -74,14 +74,14 @@ def debug_replayed(tape: str, asked: Asked) -> int:
         f"{Path(asked.argv[0]).name} against {from_here(tape)}", "replay", link(tape, session.tapes[0]).run
     )
     opened, why_closed = replay.authority_of(None)
-    live_tape = LiveTape(Path(tape), load_settings(Path.cwd()).redact, warn)
+    live_tape = LiveTape(Path(tape), load_settings(Path.cwd()).redact, say)
     with Desk(debugger) as desk, closing(live_tape):
         desk.live.kept_in = str(live_tape.path)
         replaying = Replaying(
             session,
             authority=opened,
             why_closed=why_closed,
-            trouble=warn,
+            trouble=say,
             let_through=asked.let_through,
             interpose=ReplayHolding(desk, session, live_tape),
         )
@@ -104,8 +104,8 @@ def debug_recorded(asked: Asked) -> int:
     record.need_mitmproxy()
     from wiretape.adapters.live_desk import Desk
     from wiretape.adapters.mitm_holding import HoldingAddon
+    from wiretape.adapters.output import output
     from wiretape.cli.debugging import from_here
-    from wiretape.cli.output import output
     from wiretape.cli.record_report import LiveReport
 
     assert asked.output is not None
@@ -211,7 +211,7 @@ def _telling(desk: Desk, asked: Asked) -> Iterator[None]:
                         lines.append(f"call {one.number} ({one.agent}) is held now")
                     told.add(key)
             for line in lines:
-                warn(one_line(line))
+                say(one_line(line))
 
     teller = threading.Thread(target=tell, name="wiretape-teller", daemon=True)
     teller.start()

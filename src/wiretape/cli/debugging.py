@@ -164,7 +164,7 @@ class _Keeper:
 
 
 def _document(note: Note) -> NoteDocument:
-    from wiretape.cli.output import output
+    from wiretape.adapters.output import output
     from wiretape.tape.notes import NoteDocument
 
     assert note.stop.call is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.cli.output import output, typed
+from wiretape.adapters.output import output, typed
 
 if TYPE_CHECKING:
     from wiretape.views.doctor_view import DoctorReport

@@ -35,6 +35,7 @@ def command(tape: str, out: str, force: bool) -> None:
     from wiretape.adapters.har_export import har
     from wiretape.cli.editing import refuse_existing
     from wiretape.cli.tapes import read, write_bytes
+    from wiretape.views.printable import counted
 
     if out != "-":
         refuse_existing(Path(out), force)
@@ -47,8 +48,7 @@ def command(tape: str, out: str, force: bool) -> None:
             write_bytes(piece)
         return
     _write(Path(out), pieces)
-    count = len(whole.exchanges)
-    print(f"wiretape: {count} exchange{'' if count == 1 else 's'} written to {out}", file=sys.stderr)
+    print(f"wiretape: {counted(len(whole.exchanges), 'exchange')} written to {out}", file=sys.stderr)
 
 
 def _write(out: Path, pieces: Iterable[bytes]) -> None:

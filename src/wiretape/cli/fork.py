@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wiretape.adapters.output import say, typed
 from wiretape.cli.damaged import partial_option
 from wiretape.cli.fork_changes import Wish, change_of
-from wiretape.cli.output import typed, warn
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import TapeUnwritable, UsageError
 
@@ -188,7 +188,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
         note,
         redact=settings.redact,
         on_row=lambda row: console.print(fork_line(rerun_call(row), console.width), soft_wrap=True),
-        on_trouble=warn,
+        on_trouble=say,
     )
     where = onto.base_url or "the recorded endpoint"
     return Forked(opened.name, out, what, fork, f"{where}, model {onto.model}" if onto.model else where)

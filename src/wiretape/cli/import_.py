@@ -57,10 +57,10 @@ def command(
     from wiretape.adapters.importing_tape import write_imported
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.cli.editing import refuse_existing
-    from wiretape.tape.codings import raise_limit
+    from wiretape.tape.codings import allow_size
 
     refuse_existing(out, force)
-    raise_limit(max_size)
+    allow_size(max_size)
     paths = list(_files(files))
     taken: list[Taken] = []
     refused: list[Refused] = []
@@ -107,14 +107,14 @@ def _read(paths: list[Path], form: str) -> Iterator[Taken | Refused]:
 
 
 def _report(out: Path, files: int, taken: list[Taken], refused: list[Refused], as_json: bool) -> None:
-    from wiretape.views.printable import one_line
+    from wiretape.views.printable import counted, one_line
 
     if as_json:
         from wiretape.cli.tapes import print_json
 
         print_json(_as_json(out, files, taken, refused))
     where = f"written to {out}" if taken else "taken"
-    print(f"wiretape: {_count(len(taken), 'exchange')} of {_count(files, 'file')} {where}", file=sys.stderr)
+    print(f"wiretape: {counted(len(taken), 'exchange')} of {counted(files, 'file')} {where}", file=sys.stderr)
     if not refused:
         return
     print(f"wiretape: {len(refused)} could not be taken:", file=sys.stderr)
@@ -134,10 +134,6 @@ def _places(refused: list[Refused]) -> Iterator[str]:
         entries.setdefault(one.file, []).extend([] if one.entry is None else [str(one.entry)])
     for file, numbers in entries.items():
         yield f"{file} {'entry' if len(numbers) == 1 else 'entries'} {', '.join(numbers)}" if numbers else file
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _as_json(out: Path, files: int, taken: list[Taken], refused: list[Refused]) -> dict[str, object]:

@@ -172,7 +172,7 @@ def _failed(error: Exception) -> int:
 
 def _without_secrets(text: str) -> str:
     """What is wrong with a request, an option or a variable may be told with its value."""
-    from wiretape.cli.output import output
+    from wiretape.adapters.output import output
 
     return output().text(text)
 

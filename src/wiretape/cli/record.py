@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from wiretape.adapters.output import typed
 from wiretape.cli.damaged import partial_option
-from wiretape.cli.output import typed
 from wiretape.cli.record_tape import TapeInPlace, check_tape, new_tape
 from wiretape.cli.streams import ignore_stdout
 from wiretape.errors import UsageError

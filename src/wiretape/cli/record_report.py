@@ -13,9 +13,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from wiretape.cli.output import output, typed
+from wiretape.adapters.output import output, typed
 from wiretape.views.call_line import call_line
-from wiretape.views.printable import one_line
+from wiretape.views.printable import counted, one_line
 from wiretape.views.terminal import make_console
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import decode, default_registry
@@ -135,7 +135,7 @@ class LiveReport:
         """`kept`: nothing came to replace the old tape with."""
         self._tape = summary.path
         others = self._harmless_statistics() if self._counted and summary.exchanges else 0
-        exchanges = _count(summary.exchanges, "exchange")
+        exchanges = counted(summary.exchanges, "exchange")
         if kept:
             self.say(f"nothing was recorded: {self._tape} was not replaced, and is as it was", "bold yellow")
         elif summary.exchanges or (self._tape.exists() and not summary.incomplete):
@@ -152,7 +152,7 @@ class LiveReport:
         for request in lost[:_MOST_LOST]:
             self.say(f"answered 404: {request} names no host; --upstream URL says where such requests go", "yellow")
         if lost[_MOST_LOST:]:
-            self.say(f"answered 404, too: {_count(len(lost) - _MOST_LOST, 'other path')}", "yellow")
+            self.say(f"answered 404, too: {counted(len(lost) - _MOST_LOST, 'other path')}", "yellow")
         if self.calls == 0:
             self._no_calls(bypassed, summary.exchanges - self._tools, code)
             return
@@ -332,7 +332,3 @@ def _wrapped(line: str, width: int, hanging: str = "") -> list[str]:
         return [line]
     hanging = "  " if line.startswith("- ") else hanging
     return wrap(line, max(20, width), subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.adapters.output import output
 from wiretape.cli.damaged import read_whole
-from wiretape.cli.output import output
 from wiretape.errors import UsageError
 from wiretape.views.call_line import call_line
 from wiretape.views.replay_view import tier_mark

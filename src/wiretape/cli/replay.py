@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.adapters.output import output, say, typed
 from wiretape.cli.damaged import partial_option, read_whole
-from wiretape.cli.output import output, typed, warn
 from wiretape.cli.streams import ignore_stdout
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import MissError, UsageError
@@ -186,7 +186,7 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
             proxy_port=options.port if options.proxy else 0,
             authority=opened,
             why_closed=why_closed,
-            trouble=warn,
+            trouble=say,
             pace=options.pace,
             let_through=options.let_through,
             on_outcome=lines.show,

@@ -124,8 +124,8 @@ def tool_hook(path: str | None) -> ToolHook | None:
 
 def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact: tuple[str, ...]) -> None:
     """Send every request, and say so on stderr while it goes on."""
+    from wiretape.adapters.output import say
     from wiretape.adapters.rerunning import LiveModel, parent_of, play_live
-    from wiretape.cli.output import warn
     from wiretape.replay.rerun_report import rerun_call
     from wiretape.views.rerun_view import rerun_line
     from wiretape.views.terminal import make_console
@@ -138,7 +138,7 @@ def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact
 
     path = Path(output) if output is not None else None
     parent = parent_of(Path(tape), path) if path is not None and tape != "-" else None
-    with _replacing(path) as came, LiveModel(target, os.environ, path, parent, redact, warn) as model:
+    with _replacing(path) as came, LiveModel(target, os.environ, path, parent, redact, say) as model:
         play_live(rerun, model, show)
 
 

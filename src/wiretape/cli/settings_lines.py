@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.cli.output import output
+from wiretape.adapters.output import output, say
 
 if TYPE_CHECKING:
     from wiretape.adapters.preparing import Prepared
@@ -34,4 +34,4 @@ def say_what_goes_past(argv: Sequence[str], so: str) -> None:
     from wiretape.adapters.going_past import going_past
 
     for past in going_past(argv, os.environ):
-        click.echo(f"wiretape: {output().text(str(past))}, {so}", err=True)
+        say(f"{past}, {so}")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.adapters.output import typed
 from wiretape.cli.damaged import partial_option, read_whole
-from wiretape.cli.output import typed
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import UsageError
 

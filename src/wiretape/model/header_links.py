@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 from wiretape.model.http import Response
 
 _WHOLE: Final = re.compile(r"\A(\s*)(\S(?:.*\S)?)(\s*)\Z", re.DOTALL)
-# What stands before a URL in a header, the URL, and what follows it.
+# The text before a URL in a header, the URL, and the text after it.
 _PATTERNS: Final = {
     "location": _WHOLE,
     "content-location": _WHOLE,
@@ -49,6 +49,11 @@ def joined(url: str, reference: str) -> str | None:
         return urljoin(url, reference)
     except ValueError:
         return None
+
+
+def without_query(url: str) -> str:
+    """A URL without query and fragment, for messages: they may hold secrets."""
+    return url.partition("?")[0].partition("#")[0]
 
 
 def is_signed(url: str) -> bool:

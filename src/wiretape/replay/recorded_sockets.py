@@ -150,9 +150,6 @@ class Sockets:
         """Whether what was given may be given again: asked for by the person, or because a fault made it late."""
         return self.options.repeat or (call is not None and self.faults.delayed(call_key(recorded, call)))
 
-    def was_asked(self, recorded: Recorded, call: SocketCall) -> bool:
-        return recorded.reference_of(call) in self._asked
-
     # -- what came of it
 
     def refused(self, candidates: Sequence[Recorded], number: int) -> Injected | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from wiretape.model.header_links import redirect_target
+from wiretape.model.header_links import redirect_target, without_query
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.excerpt import excerpts
 from wiretape.replay.index import Probe
@@ -39,9 +39,8 @@ class Unanswered:
         target = redirect_target(recorded.exchange.request.url, response) if response is not None else None
         if target is not None:
             there = address("GET", target)
-            shown = target.partition("?")[0].partition("#")[0]
             self.redirects[there.host, there.path] = (
-                f"{recorded.reference} redirects to {shown}, which is not on the tape"
+                f"{recorded.reference} redirects to {without_query(target)}, which is not on the tape"
             )
 
     def followed(self, probe: Probe) -> str | None:

@@ -21,7 +21,8 @@ from typing import Any, Self
 PRIVATE = 0o600  # for what its user alone may read
 SHARED = 0o666  # less the umask
 _OPEN = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-_NOT_SUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+_NOT_SUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_NO_LOCKS = (errno.ENOLCK, *_NOT_SUPPORTED)
 _CHUNK = 256 * 1024  # bytes of one write
 _ABANDONED_S = 60  # from then on an unlocked file aside was left by a process that was killed
 _FAR = 1 << 40  # the byte that Windows locks: beyond the end of every file, so that readers are free to read
@@ -40,9 +41,13 @@ class Aside:
         _remove_abandoned(self.target)
         self.path, self.descriptor = _created(self.target, mode)
         self._placed = False
-        if old is not None and keep_mode:
-            _take_after(old, self.path)
-        lock(self.descriptor)
+        try:
+            if old is not None and keep_mode:
+                _take_after(old, self.path)
+            lock(self.descriptor)
+        except BaseException:
+            self.discard()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -161,7 +166,10 @@ def sync_directory(directory: Path) -> None:
 
 
 def lock(descriptor: int) -> bool:
-    """Take the lock of an open file; False if another process has it. It goes when the file is closed."""
+    """Lock an open file until it is closed; False if another process has locked it.
+
+    On a file system without locks, files are used without them.
+    """
     try:
         import fcntl
     except ImportError:
@@ -176,10 +184,15 @@ def lock(descriptor: int) -> bool:
         finally:
             os.lseek(descriptor, 0, os.SEEK_SET)
         return True
-    with contextlib.suppress(BlockingIOError, PermissionError):
+    try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return True
+        if not isinstance(error, BlockingIOError | PermissionError):
+            raise
+        return False
+    return True
 
 
 def write_all(descriptor: int, data: bytes) -> None:

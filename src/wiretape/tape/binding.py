@@ -225,12 +225,19 @@ class Binder:
         self._show_harmlessly(lambda: tell(exchange))
 
     def _rewrite_journal(self) -> None:
-        self._opened.file.check_in_place()  # the journal drops what the tape has: that must be there, and on the disk
+        """Drop from the journal what the tape has, unless too much of it is still needed."""
+        if self._in_flight() > _REWRITE_MOST:  # checked first: waiting for the disk after each exchange is slow
+            return
+        self._opened.file.check_in_place()  # what the journal drops must be on the tape, and the tape on the disk
         self._opened.file.sync()
         with self._journal.lock:
-            drafts = list(self._live.values())
-            if sum(draft.in_journal for draft in drafts) <= _REWRITE_MOST:
-                self._journal.rewrite(drafts)
+            if self._in_flight() <= _REWRITE_MOST:
+                self._journal.rewrite(list(self._live.values()))
+
+    def _in_flight(self) -> int:
+        """The bytes of the journal that open exchanges need."""
+        with self._journal.lock:
+            return sum(draft.in_journal for draft in self._live.values())
 
     # -- at the end --------------------------------------------------------------------------------------------------
 

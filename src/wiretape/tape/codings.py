@@ -1,6 +1,6 @@
-"""Undoes content-encodings as the bytes arrive: gzip, deflate (with and without its zlib header), br, zstd.
+"""Decode content-encodings as the bytes arrive: gzip, deflate (with and without its zlib header), br, zstd.
 
-A body cut short keeps what decodes. An encoding that is not known, or whose library is missing, is left as it is.
+A body cut short keeps what decodes. An unknown encoding, or one whose library is missing, is left as it is.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ _DECODERS: dict[str, Callable[[], Decoder | None]] = {
 
 
 def decoder_for(content_encoding: str) -> Decoder | None:
-    """What undoes these encodings, or None if there is nothing to undo or nobody who can."""
+    """The decoder of these encodings; None if there are none, or if one of them is unknown here."""
     names = [name.strip().lower() for name in content_encoding.split(",")]
     decoders: list[Decoder] = []
     for name in reversed([name for name in names if name not in ("", "identity")]):
@@ -266,8 +266,8 @@ def size_in_bytes(text: str) -> int:
     return int(found[1]) << (10 * " kmgt".index(found[2] or " "))
 
 
-def raise_limit(size: str | None) -> None:
-    """Let this process decode up to a size such as `4g`. Raises UsageError."""
+def allow_size(size: str | None) -> None:
+    """Let this process decode up to a size such as `4g`; None: the usual limit. Raises UsageError."""
     if size is not None:
         size_in_bytes(size)
         os.environ[MAX_SIZE] = size

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from wiretape.errors import TapeDamaged
 
-_SHOWN = 5  # pieces of damage that are listed
+_SHOWN = 5  # damaged parts that are listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def without_repeats(damage: Sequence[Damage]) -> tuple[Damage, ...]:
 
 
 def listed(damage: Sequence[Damage]) -> list[str]:
-    """The damage as warnings: the first pieces, and how many more there are."""
+    """The damage as warnings: the first parts, and how many more there are."""
     more = len(damage) - _SHOWN
     return [*map(str, damage[:_SHOWN]), *([f"{damage[0].path}: {more} more parts are damaged"] if more > 0 else [])]
 

@@ -30,7 +30,9 @@ _LARGE = 16_384  # bytes of a record from which on copying it counts
 _MOST_AT_ONCE = 4 * 1024 * 1024  # bytes of one read
 _GAP = 4096  # bytes of other exchanges that are read along rather than skipped
 _NUMBERS = re.compile(rb"\d{1,15} \d{1,15}")
-_TORN = re.compile(rb"[a-z-]{0,20}\Z|[a-z-]+ [\d.]*\Z|[a-z-]+ [\d.]+ \d*\Z|[a-z-]+ [\d.]+ \d{1,15} \d{0,15}(\n|\Z)")
+_TORN = re.compile(
+    rb"[a-z-]{0,20}\Z|[a-z-]+ [\d.]*\Z|[a-z-]+ [\d.]+ \d*\Z|[a-z-]+ [\d.]+ \d{1,15} (?:\d{1,15}\n|\d{0,15}\Z)"
+)
 
 
 class Journal:

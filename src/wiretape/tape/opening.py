@@ -1,4 +1,4 @@
-"""Opens a tape for recording: a new one, or one to be continued, folding in what an earlier recorder left behind."""
+"""Open a tape for recording: a new one, or one to be continued, with the journal that an earlier recorder left."""
 
 from __future__ import annotations
 

@@ -196,8 +196,9 @@ class TapeFile:
 
     def check_in_place(self) -> None:
         """Raise FileNotFoundError if the file was removed, or another one has its name."""
-        self._lost = not is_in_place(self._descriptor, self.path)
+        self._lost = True
         check_in_place(self._descriptor, self.path)
+        self._lost = False
 
     def sync(self) -> None:
         """Wait until everything is on the disk."""

@@ -12,6 +12,7 @@ from wiretape.replay.excerpt import LIVE, RECORDED
 from wiretape.replay.report import Drifted, Mishap, Missed, ReplayReport
 from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray, Tier
 from wiretape.views.named_calls import named_calls
+from wiretape.views.printable import counted
 from wiretape.views.prose import labelled, sentence
 from wiretape.views.replay_rows import Command, Compared, Row, Rows, Words
 
@@ -31,14 +32,14 @@ def replay_view(report: ReplayReport) -> RenderableType:
         note = f": {stray.note}" if stray.note else ""
         lines.append(_row("strayed" if not position else "", f"{stray.what}{times}{note}"))
     for position, (host, connections) in enumerate(report.passed.items()):
-        lines.append(_row("let through" if not position else "", f"{host} ({_count(connections, 'connection')})"))
+        lines.append(_row("let through" if not position else "", f"{host} ({counted(connections, 'connection')})"))
     for position, (host, connections) in enumerate(report.straight.items()):
-        went = f"{host} ({_count(connections, 'connection')}), past the variables; unsealed it is the real host"
+        went = f"{host} ({counted(connections, 'connection')}), past the variables; unsealed it is the real host"
         lines.append(_row("led here" if not position else "", went))
     if report.left_over:
         lines.append(_row("left over", f"{named_calls(report.left_over)} not asked for"))
     if report.sockets:
-        lines.append(_row("", f"{_count(report.sockets, 'recorded WebSocket')} not opened"))
+        lines.append(_row("", f"{counted(report.sockets, 'recorded WebSocket')} not opened"))
     return Group(Text(f"replayed {report.tapes}", "bold"), Rows(lines))
 
 
@@ -101,9 +102,9 @@ def _played(report: ReplayReport) -> str:
     others = len(report.played) - len(calls)
     tiers = Counter(played.tier for played in calls)
     told = ", ".join(f"{tiers[tier.word]} {tier.word}" for tier in Tier if tiers[tier.word])
-    line = _count(len(calls), "call") + (f" ({told})" if told else "")
+    line = counted(len(calls), "call") + (f" ({told})" if told else "")
     if others:
-        line += f", {_count(others, 'other answer')}"
+        line += f", {counted(others, 'other answer')}"
     repeated = sum(1 for played in report.played if played.repeated)
     return line + (f", {repeated} of them again" if repeated else "")
 
@@ -115,7 +116,7 @@ def _injected(report: ReplayReport) -> Iterator[Row]:
     label = "injected"
     for fault, mishaps in by_fault.items():
         named = list({(one.answer.tape, one.answer.exchange, one.answer.call): one.answer for one in mishaps}.values())
-        again = f" ({_count(len(mishaps), 'attempt')})" if len(mishaps) > len(named) else ""
+        again = f" ({counted(len(mishaps), 'attempt')})" if len(mishaps) > len(named) else ""
         yield _row(label, f"{fault} into {named_calls(named)}{again}")
         label = ""
     if report.not_injected:
@@ -135,7 +136,7 @@ def _minor(report: ReplayReport) -> Iterator[Row]:
         yield _row(label, f"{drift.where}, new in {named_calls(drift.calls)}: {values}")
         label = ""
     if len(minor) > _MOST_MINOR:
-        more = _count(len(minor) - _MOST_MINOR, "place")
+        more = counted(len(minor) - _MOST_MINOR, "place")
         yield _row("", f"{more} more where only an id, a spelling or a volatile setting differs (--report lists them)")
 
 
@@ -157,7 +158,3 @@ def _missed(missed: Missed) -> Iterator[Row]:
 
 def _row(label: str, text: str, style: str = "") -> Row:
     return label, Words(text, style)
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

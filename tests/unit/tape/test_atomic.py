@@ -221,3 +221,30 @@ def test_a_file_that_is_not_whole_is_removed(tmp_path: Path) -> None:
     with Aside(tmp_path / "f") as aside:
         aside.write([b"half"])
     assert os.listdir(tmp_path) == []
+
+
+@posix
+def test_a_file_system_without_locks_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    def refused(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    rewrite(tmp_path / "file", [b"new"])
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def test_a_file_whose_mode_cannot_be_set_is_removed_and_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, mode: int) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    (tmp_path / "file").write_bytes(b"old")
+    monkeypatch.setattr(os, "chmod", refused)
+    closed: list[int] = []
+    close = os.close
+    monkeypatch.setattr(os, "close", lambda descriptor: [closed.append(descriptor), close(descriptor)])
+    with pytest.raises(PermissionError):
+        rewrite(tmp_path / "file", [b"new"])
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert len(closed) == 1

@@ -125,3 +125,35 @@ def test_a_large_record_that_the_system_takes_in_parts_is_whole(
     assert len(left.damage) == 1  # records without a request: read up to here
     assert (tmp_path / "j").stat().st_size == journal.size
     journal.close()
+
+
+def test_a_large_open_exchange_does_not_make_every_exchange_wait_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binding, "_REWRITE_FROM", 2000)
+    monkeypatch.setattr(binding, "_REWRITE_MOST", 1000)
+    synced: list[int] = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: [synced.append(descriptor), fsync(descriptor)])
+    taping = Taping(tmp_path / "run.tape")
+    x = taping.recorder.begin("GET", "https://api.example.com/v1/stream", "1.1", [])
+    taping.recorder.request_end(x)
+    taping.recorder.response(x, 200, SSE_TYPE)
+    taping.recorder.response_data(x, b"data: word\n\n" * 1000)
+    for _ in range(20):
+        taping.call(b"{}", [b"{}"])
+    taping.recorder.end(x, Ended.COMPLETE)
+    taping.recorder.close()
+    assert len(read_tape(tmp_path / "run.tape").exchanges) == 21
+    assert len(synced) < 5
+
+
+@pytest.mark.parametrize("end", [b"request 1 5 \n", b"request 1 5 \nrest", b"from 1 5 \n{}"])
+def test_a_record_without_a_length_is_damage(tmp_path: Path, end: bytes) -> None:
+    journal = Journal(tmp_path / "j", {"wiretape": 1})
+    journal.close(keep=True)
+    with (tmp_path / "j").open("ab") as file:
+        file.write(end)
+    left = read_journal(tmp_path / "j")
+    assert left is not None
+    assert len(left.damage) == 1

@@ -1,4 +1,4 @@
-"""Secrets and their placeholders: what is taken out of a tape and its journal, and what stands there instead."""
+"""Redaction: find the secrets in tapes and journals, and replace each with a placeholder."""
 
 from wiretape.tape.redaction.arguments import Regions
 from wiretape.tape.redaction.evidence import worth_learning

@@ -21,7 +21,6 @@ from wiretape.tape.redaction.windows import find, lower, matches, present
 
 LONGEST_NAME = 64
 _LONGEST_VALUE = 8192
-_LONGEST_BARE = 2048
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _SPACE = r"(?:\s|\\{1,63}+[nrt])"
 _QUOTE = r"(?:\\{0,63}+[\"'`])"  # six levels of JSON in strings

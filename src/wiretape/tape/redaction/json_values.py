@@ -1,6 +1,6 @@
-"""Takes secrets out of a JSON value: by the names of its members, and by what its strings look like.
+"""Redact a JSON value: by the names of its members, and by the shape of its strings.
 
-What did not change is the very same object afterwards, so that what requests share stays shared.
+Unchanged parts are the same objects afterwards, so that requests still share them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WALKED = ('headers":{', '"value":')  # what makes a walk worth while though no 
 
 
 def redact_json(redactor: Redactor, value: Json) -> Json:
-    """The value without secrets; the very same object if there are none."""
+    """The value without secrets; the same object if it has none."""
     if isinstance(value, str):
         return redactor.text(value)
     if not isinstance(value, dict | list):
@@ -54,7 +54,7 @@ def redact_json(redactor: Redactor, value: Json) -> Json:
         narrowed = Search(search.learned, (), ())
     made = Walk(redactor, narrowed).of(value)
     if redactor.search() is not search and redactor.knows(orjson.dumps(made).decode()):
-        return _walked(redactor, made)  # what was found in one string stands in another
+        return _walked(redactor, made)  # a secret of one string is in another
     if made is value:
         redactor.remember_clean(spelled, "json", search)
     return made
@@ -202,7 +202,7 @@ class Walk:
         return self.of(part, place)
 
     def _schema(self, value: JsonObject, place: Place) -> JsonObject:
-        """Properties of a JSON Schema: their names say nothing about secrets, unless the value is no definition."""
+        """Properties of a JSON Schema: a name counts only if its value is a string, which is not a definition."""
         made = {
             key: self.of(
                 part,

@@ -2,7 +2,7 @@
 
 Most prefixes end with `-` or `_`. One regular expression finds all runs of characters that contain one of these marks;
 the word before the first mark is looked up in a table, and only then a rule is tried. Prefixes without a mark are
-searched as literals, which costs next to nothing. Each run is looked at once: what failed in it is not tried again.
+searched as literals, which costs next to nothing. Each run is read once, also if no rule matches it.
 """
 
 from __future__ import annotations

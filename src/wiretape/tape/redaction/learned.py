@@ -46,7 +46,7 @@ def spellings(secret: str, plain: bool = False) -> set[str]:
         return forms
     data = secret.encode("utf-8", "surrogatepass")
     forms |= {"".join(f"%{byte:{digits}}" for byte in data) for digits in ("02X", "02x")}
-    forms.add(WIDE.join(secret))  # big- and little-endian: they differ in what stands at the ends
+    forms.add(WIDE.join(secret))  # big- and little-endian: they differ at the ends
     return forms.union(_base64_cores(data))
 
 
@@ -78,7 +78,6 @@ class Learned:
         self._added: list[tuple[str, ...]] = []  # the spellings of each
         self._forms: dict[str, str] = {}  # spelling -> secret
         self._blocks: dict[str, tuple[tuple[int, int], ...]] = {}  # block -> (its offset in a spelling, the length)
-        self.longest = 0
         self.odd: tuple[bytes, ...] = ()  # spellings with other characters than tokens have
         self.held = 0  # bytes that each chunk must hold back, because there are too many of these to compare with
         self._longest_odd = 0
@@ -111,14 +110,16 @@ class Learned:
         """Note spellings that a run of token characters does not hold. Of very many only the greatest length counts."""
         if forms:
             self._longest_odd = max(self._longest_odd, *map(len, forms))
-            self.odd = () if self.held or len(self.odd) + len(forms) > _MOST_ODD else (*self.odd, *forms)
-            self.held = 0 if self.odd else self._longest_odd - 1
+            if self.held or len(self.odd) + len(forms) > _MOST_ODD:
+                self.held = self._longest_odd - 1  # first: another thread must find one of the two
+                self.odd = ()
+            else:
+                self.odd = (*self.odd, *forms)
 
     def _index(self, form: str, secret: str) -> None:
         if self._forms.setdefault(form, secret) is not secret:
             return
         length, blocks = len(form), self._blocks
-        self.longest = max(self.longest, length)
         for offset, place in _tail_places(length):
             block = form[offset : offset + _BLOCK]
             known = blocks.setdefault(block, place)

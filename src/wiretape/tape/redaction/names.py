@@ -16,7 +16,7 @@ class Keep(Enum):
 
     YES = "kept, known secrets in it replaced"
     URL = "kept as a URL without its query values"
-    CREDENTIAL = "a secret: replaced, and learnt"
+    CREDENTIAL = "a secret: replaced, and remembered"
     NO = "replaced"
 
 
@@ -132,7 +132,7 @@ _NO_TOKENS = tuple(
         """
     )
 )
-# What stands before `key` where that is a credential, beside the names above: `STRIPE_KEY` counts, too.
+# Words before `key` that make a credential, beside the names above; in capitals others do, too: `STRIPE_KEY`.
 _KEYS = _words(
     """
     auth client app admin deploy ssh gpg storage shared webhook license openai anthropic azure stripe gemini google groq
@@ -189,7 +189,7 @@ def _credential(folded: str, name: str) -> Member:
     return Member.PLAIN
 
 
-# Names under which a JSON Schema lists properties: what stands there is a definition, not a value.
+# Names under which a JSON Schema lists properties: their members are definitions, not values.
 SCHEMA_MEMBERS = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentRequired", "dependentSchemas", "dependencies"}
 )

@@ -1,11 +1,10 @@
-"""What stands in a tape where a secret was: placeholders, how they are numbered, and what they match on replay.
+"""Placeholders, which replace the secrets on a tape: their numbers, and the values that they match in a replay.
 
-`[redacted:KIND:N]`: the N-th secret of its kind. A number is all that a placeholder says: nothing in it is derived
-from the secret, so nothing can be guessed from it offline, and an equal run gives equal placeholders, which keeps a
-re-recorded tape's diff quiet. (A hash, keyed or not, would have to keep its key in the tape to stay the same when the
-tape is continued: then short passwords could be tried against it.) The price: a secret that comes back in a later
-process, appended to the same tape, gets a new number, because nobody can know that it is the same.
-`[redacted]` and `[redacted:KIND]` are values that change with every message, where a number would say nothing.
+`[redacted:KIND:N]` is the N-th secret of its kind. A number reveals nothing of the secret, and an equal run gives equal
+placeholders, so that the diff of a re-recorded tape stays small. (A hash would let people try short passwords against
+the tape; even a keyed one, because the key would have to be on the tape for later recordings.) The price: a secret that
+a later process appends to the same tape gets a new number, because that process cannot recognize it.
+`[redacted]` and `[redacted:KIND]` replace values that change with every message, where a number would mean nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def matches(recorded: str, live: str) -> bool:
 
 
 def fixed_parts(text: str) -> list[str]:
-    """What stands before, between and behind the placeholders of a text."""
+    """The parts of a text before, between and after its placeholders."""
     parts, at = [], 0
     for match in PLACEHOLDER.finditer(text):
         parts.append(text[at : match.start()])
@@ -92,6 +91,8 @@ class Placeholders:
 
     def resume(self, text: str) -> None:
         """Number on after the placeholders that a tape already holds."""
-        for kind, number in PLACEHOLDER.findall(text):
-            if kind:
-                self._last[kind] = max(self._last.get(kind, 0), int(number or 0))
+        found = PLACEHOLDER.findall(text)
+        with self._lock:
+            for kind, number in found:
+                if kind:
+                    self._last[kind] = max(self._last.get(kind, 0), int(number or 0))

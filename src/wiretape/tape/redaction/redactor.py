@@ -1,4 +1,4 @@
-"""The Redactor: takes secrets out of everything that is written to a tape or its journal."""
+"""The Redactor: replaces the secrets in everything that is written to a tape or its journal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.redaction.arguments import Regions
 from wiretape.tape.redaction.assignments import basic_password, kind_of
-from wiretape.tape.redaction.chunks import LONGEST, unfinished
+from wiretape.tape.redaction.chunks import unfinished
 from wiretape.tape.redaction.evidence import has_space, looks_random, worth_learning
 from wiretape.tape.redaction.json_values import Place, Walk, redact_json
 from wiretape.tape.redaction.learned import WIDE, Learned
@@ -44,7 +44,7 @@ def _compile(patterns: Sequence[str]) -> list[re.Pattern[str]]:
 
 
 class Redactor:
-    """Replaces secrets. One per tape; it remembers the credentials that it saw, and gives the same one the same name.
+    """Replaces secrets. One per tape: it remembers credentials, and the same one always gets the same placeholder.
 
     Every method may be called from several threads at the same time. What one thread learns, the others find in the
     texts that they search from then on. `tool_arguments`: also replace the credentials that a model wrote itself into
@@ -62,7 +62,7 @@ class Redactor:
         self._late: dict[str, str] = {}
         self._written: dict[str, str] = {}
 
-    # What was seen and done
+    # Counts and notes
 
     @property
     def kinds(self) -> set[str]:
@@ -75,7 +75,7 @@ class Redactor:
         return self._placeholders.counted()
 
     def forget_counts(self) -> None:
-        """Count anew, after a rehearsal."""
+        """Start the counts again from 0, after a rehearsal."""
         self._placeholders.forget_counts()
 
     @property
@@ -93,18 +93,13 @@ class Redactor:
         return self._late.copy()
 
     def leaks(self, written: bytes) -> set[str]:
-        """The kinds of late secrets that stand in bytes written before they were known."""
+        """The kinds of late secrets in bytes that were written before these were known."""
         late = self.late
         text = written.decode("utf-8", "surrogateescape")
         return {span.kind for span in self._learned.occurrences(text) if span.secret in late}
 
-    @property
-    def longest_secret(self) -> int:
-        """How long a secret can be that is split over two chunks of raw bytes."""
-        return max(LONGEST, self._learned.longest)
-
     def unfinished(self, data: bytes) -> int:
-        """How many bytes at the end of a chunk may begin a secret that goes on in the next: hold these back."""
+        """How many bytes at the end of a chunk may be the start of a secret that the next chunk continues."""
         learned = self._learned
         return unfinished(data, learned.odd, learned.held, learned.occurrences)
 
@@ -115,7 +110,7 @@ class Redactor:
     # Learning
 
     def learn(self, headers: Iterable[tuple[str, str]], url: str) -> None:
-        """Remember the credentials in a message's headers and URL, so as to find them wherever else they occur."""
+        """Remember the credentials in a message's headers and URL, to find them in other places, too."""
         for name, value in headers:
             name = name.lower()
             if keep_header(name) is Keep.CREDENTIAL:
@@ -126,17 +121,17 @@ class Redactor:
                 self.learn_value(secret, kind)
 
     def learn_value(self, secret: str, kind: str, passing: bool = False) -> None:
-        """Remember one credential, if it is long enough and no stand-in."""
+        """Remember one credential, if it is long enough and not a dummy value."""
         if worth_learning(secret) and self._learned.add(secret, kind, passing) and self._wrote and not passing:
             self._late[secret] = kind
 
     def learn_named(self, secret: str, kind: str) -> None:
-        """Remember what stood in a credential's place, if it looks random: elsewhere nothing tells what it is."""
+        """Remember the value of a credential's name, if it looks random. A common word would be replaced everywhere."""
         if "\\" not in secret and not has_space(secret) and (looks_random(secret) or _is_mixed(secret)):
             self.learn_value(secret, kind)
 
     def learn_found(self, span: Span) -> None:
-        """Remember what was found in a text by its shape or its name."""
+        """Remember a secret that was found in a text by its shape or its name."""
         if span.rank is Rank.KEY and not has_space(span.secret):
             self.learn_value(span.secret, span.kind)
         elif span.rank is Rank.NAMED:
@@ -147,7 +142,7 @@ class Redactor:
     # Redacting
 
     def headers(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Headers with only the values that are on the allow list; every name stays."""
+        """Headers with the values that are on the allow list; other values are replaced, and every name is kept."""
         self._wrote = True
         return [(name, self._header(name.lower(), value)) for name, value in pairs]
 
@@ -211,12 +206,12 @@ class Redactor:
         return match[0] if clean is plain else quote(clean, safe="[]:")
 
     def text(self, text: str) -> str:
-        """A text without secrets; the very same object if there are none."""
+        """A text without secrets; the same object if it has none."""
         self._wrote = True
         return self.redacted(text, self.search())
 
     def data(self, data: bytes, regions: Regions | None = None) -> bytes:
-        """Raw bytes without secrets; the very same object if there are none.
+        """Raw bytes without secrets; the same object if they have none.
 
         They may be any part of a JSON body. `regions`: of that body, with these bytes added last.
         """
@@ -238,17 +233,14 @@ class Redactor:
     def _redacted_chunk(self, text: str, search: Search, body: bytes | Regions) -> str:
         """The text without what the search finds in it as a part of a body, except where a model wrote it."""
         found = search.raw_spans(text)
-        if not found:
-            return text
-        if self.tool_arguments or all(span.rank is not Rank.NAMED for span in found):
-            return self._splice_all(text, found, search)
-        written = (Regions(body) if isinstance(body, bytes) else body).last()
-        kept = [span for span in found if is_kept(span, written)]
-        for span in kept:
-            self.note_written(span.kind, span.secret)
-        if not kept:
-            return self._splice_all(text, found, search)
-        return self._splice(text, [span for span in found if not is_kept(span, written)])
+        if not self.tool_arguments and any(span.rank is Rank.NAMED for span in found):
+            written = (Regions(body) if isinstance(body, bytes) else body).last()
+            kept = [span for span in found if is_kept(span, written)]
+            for span in kept:
+                self.note_written(span.kind, span.secret)
+            if kept:
+                return self._splice(text, [span for span in found if not is_kept(span, written)])
+        return self._splice_all(text, found, search)
 
     def _splice_all(self, text: str, spans: Sequence[Span], search: Search) -> str:
         for _ in range(_MOST_PASSES):
@@ -261,7 +253,7 @@ class Redactor:
     def _sliced(self, data: bytes) -> bytes:
         """The same for much data, a part at a time: as a text it takes up to four times the memory."""
         search, regions = self.search(), Regions()
-        pieces: list[bytes] = []  # what was changed, and what stands between
+        pieces: list[bytes] = []  # changed parts, and the bytes between them
         start = kept = 0
         while start < len(data):
             part = data[start : start + _SLICE]
@@ -281,7 +273,7 @@ class Redactor:
         return self._sliced(made) if again else made
 
     def value(self, value: Json) -> Json:
-        """A JSON value without secrets; the very same object if there are none.
+        """A JSON value without secrets; the same object if it has none.
 
         Parts may come alone: an element of a list, or the operations of a JSON patch, whose paths are looked at.
         """
@@ -296,13 +288,13 @@ class Redactor:
     # For the parts
 
     def search(self) -> Search:
-        """What is looked for now: another object when more is known."""
+        """The current search: another object as soon as more secrets are known."""
         if self._search.version != self._learned.version:
             self._search = Search(self._learned, self._patterns)
         return self._search
 
     def knows(self, text: str) -> bool:
-        """Whether something that was seen as a credential stands in a text."""
+        """Whether a text holds a known credential."""
         return self._learned.are_in(text)
 
     def places(self, value: Json, path: str = "") -> list[tuple[str, str]]:
@@ -313,11 +305,11 @@ class Redactor:
         return found
 
     def placeholder(self, secret: str, kind: str) -> str:
-        """The same for the same secret, wherever it stands: named for where it was first seen."""
+        """The placeholder of a secret: always the same, with the kind under which it was first seen."""
         return self._placeholders.of(secret, self._learned.kind(secret) or kind)
 
     def redacted(self, text: str, search: Search, care: Care = Care.ALL) -> str:
-        """The text without what the search finds; the very same object if that is nothing."""
+        """The text without the secrets that the search finds; the same object if it finds none."""
         if care is Care.WRITTEN:
             self.note_named(text, search)
         for _ in range(_MOST_PASSES):
@@ -325,7 +317,7 @@ class Redactor:
             if not spans:
                 break
             text = self._splice(text, spans)
-            care = min(care, Care.WRITTEN)  # names were read; what was learnt and what it touched may be new
+            care = min(care, Care.WRITTEN)  # a second pass finds known secrets and keys: names were read by the first
         return text
 
     def redacted_raw(self, text: str, search: Search) -> str:
@@ -340,7 +332,7 @@ class Redactor:
         return "".join([*pieces, text[at:]])
 
     def replacement(self, span: Span, text: str) -> str:
-        """What is written instead of a span, which is learnt."""
+        """The placeholder for a span, whose secret is remembered."""
         self.learn_found(span)
         placeholder = self.placeholder(span.secret, span.kind)
         if WIDE in text[span.start : span.end] and WIDE not in span.secret:
@@ -354,7 +346,7 @@ class Redactor:
                 self.note_written(span.kind, span.secret)
 
     def known_clean(self, data: bytes, what: str = "raw") -> bool:
-        """Whether nothing was found in these bytes before, and nothing that was learnt since stands in them.
+        """Whether these bytes were searched before without a find, and hold no credential that was learned since.
 
         A hash of 64 bits, keyed by the process, stands for the bytes.
         """

@@ -87,7 +87,7 @@ class _Stream:
         self._learn()
         search = self._redactor.search()
         self._redact_channels(search)
-        if search is not self._redactor.search():  # once more: what was found in one text may stand in another
+        if search is not self._redactor.search():  # again: a secret of one text may be in another
             search = self._redactor.search()
             self._redact_channels(search)
         made = [self._rewritten(i) if i in self._new and i in self._payloads else f for i, f in enumerate(self._frames)]
@@ -221,7 +221,7 @@ class _Stream:
         return (payload.text[: payload.start] + body + payload.text[payload.end :]).encode("utf-8", "surrogateescape")
 
     def _rest(self, i: int, frame: bytes, search: Search, known: bool) -> bytes:
-        """What is no string value of the frame's JSON: event names, comments, member names, or all of it.
+        """The rest of a frame beside the string values of its JSON: event names, comments, member names, or all of it.
 
         `known`: secrets that were seen as credentials stand in some frame still.
         """

@@ -1,15 +1,15 @@
-"""Redacted output of the commands: warnings, and command lines to copy."""
+"""What wiretape prints about a run, without secrets: notices on stderr, and command lines to copy."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from wiretape.errors import WiretapeError
 
@@ -25,13 +25,14 @@ def output() -> OutputRedactor:
 
     try:
         return OutputRedactor(load_settings(Path.cwd()).redact, os.environ)
-    except (WiretapeError, OSError):  # broken settings are reported by the command that needs them
+    except (WiretapeError, OSError):  # broken settings are reported by the code that needs them
         return OutputRedactor((), os.environ)
 
 
-def warn(text: str) -> None:
-    """Print a line about the run to stderr."""
-    click.echo(f"wiretape: {output().text(text)}", err=True)
+def say(text: str) -> None:
+    """Print a notice on stderr. If stderr is closed, the program continues."""
+    with suppress(OSError, ValueError):
+        print(f"wiretape: {output().text(text)}", file=sys.stderr)
 
 
 def typed(argv: Sequence[str]) -> str:
