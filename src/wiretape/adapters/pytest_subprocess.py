@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, cast
 
+from wiretape.adapters.context import say
 from wiretape.adapters.context_children import Children
 from wiretape.adapters.context_record import Record
 from wiretape.adapters.renewing import Renewing
@@ -55,9 +55,6 @@ def _recording(record: Record, hosts: Sequence[str], addon: Callable[..., Any]) 
     from wiretape.adapters.mitm_recording import Recording
 
     recorder = cast(Any, SharedRecorder(record))
-
-    def say(text: str) -> None:
-        print(f"wiretape: {text}", file=sys.stderr)
 
     with Recording(recorder, os.environ, say, hosts=hosts, addon=addon) as made:
         yield Children(lambda: (made.port,), lambda environ: made.variables(environ))

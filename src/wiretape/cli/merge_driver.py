@@ -44,6 +44,7 @@ def command(base: Path | None, ours: Path | None, theirs: Path | None, name: str
 def _merge(base: Path, ours: Path, theirs: Path, name: str) -> None:
     """Write the merged tape to `ours`, or leave `ours` unchanged and exit with 1."""
     from wiretape.adapters.settings import load_settings
+    from wiretape.tape.atomic import rewrite
     from wiretape.tape.branches import BranchConflict, merge_branches
     from wiretape.tape.redact import Redactor
 
@@ -65,7 +66,7 @@ def _merge(base: Path, ours: Path, theirs: Path, name: str) -> None:
             raise BranchConflict(f"{name}: {reason}\n{_choose(name)}") from None
         except BranchConflict as error:
             raise BranchConflict(f"{name}: {error}\n{_choose(name)}") from None
-        shutil.copyfile(copies[3], ours)
+        rewrite(ours, [copies[3].read_bytes()])
 
 
 def _tape(path: Path) -> Tape | None:

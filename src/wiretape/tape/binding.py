@@ -225,12 +225,18 @@ class Binder:
         self._show_harmlessly(lambda: tell(exchange))
 
     def _rewrite_journal(self) -> None:
+        if self._journal_needed() > _REWRITE_MOST:
+            return
         self._opened.file.check_in_place()  # the journal drops what the tape has: that must be there, and on the disk
         self._opened.file.sync()
         with self._journal.lock:
-            drafts = list(self._live.values())
-            if sum(draft.in_journal for draft in drafts) <= _REWRITE_MOST:
-                self._journal.rewrite(drafts)
+            if self._journal_needed() <= _REWRITE_MOST:
+                self._journal.rewrite(self._live.values())
+
+    def _journal_needed(self) -> int:
+        """Bytes of the journal that are not on the tape yet."""
+        with self._journal.lock:
+            return sum(draft.in_journal for draft in self._live.values())
 
     # -- at the end --------------------------------------------------------------------------------------------------
 
