@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -42,25 +42,23 @@ def converse(route: tuple[str, int, str], tag: str, seed: int, stop: threading.E
     pad = int(tag.split("-")[1])
     host, port, base = route
     source = random.Random(seed)
-    connection: http.client.HTTPConnection | None = None
-    for number in range(10_000):
-        if stop.is_set():
-            return
-        name, streamed = f"{tag}-{number}", source.random() < 0.5
-        body = json.dumps({"model": "m", "stream": streamed, "pad": source.randbytes(pad // 2).hex()})
-        path = f"{base}/{name}/chat/completions" if streamed else f"{base}/{name}/echo"
-        try:
-            connection = connection or http.client.HTTPConnection(host, port, timeout=60)
-            connection.request("POST", path, body, {"content-type": "application/json", "authorization": KEY})
-            answer = connection.getresponse()
-            data = answer.read()
-        except (OSError, http.client.HTTPException):
-            return
-        if answer.status == 200 and (data.endswith(CHAT_EVENTS[-1]) if streamed else name.encode() in data):
-            finished.append(name)
-        if source.random() < 0.2:
-            connection.close()
-            connection = None
+    with closing(http.client.HTTPConnection(host, port, timeout=60)) as connection:
+        for number in range(10_000):
+            if stop.is_set():
+                return
+            name, streamed = f"{tag}-{number}", source.random() < 0.5
+            body = json.dumps({"model": "m", "stream": streamed, "pad": source.randbytes(pad // 2).hex()})
+            path = f"{base}/{name}/chat/completions" if streamed else f"{base}/{name}/echo"
+            try:
+                connection.request("POST", path, body, {"content-type": "application/json", "authorization": KEY})
+                answer = connection.getresponse()
+                data = answer.read()
+            except (OSError, http.client.HTTPException):
+                return
+            if answer.status == 200 and (data.endswith(CHAT_EVENTS[-1]) if streamed else name.encode() in data):
+                finished.append(name)
+            if source.random() < 0.2:
+                connection.close()  # the next request opens it again
 
 
 def child(log: str, tag: str) -> int:

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from tests.support.upstream import Upstream
@@ -39,22 +39,20 @@ def request(number: int) -> bytes:
 
 
 def calls(port: int, base: str, numbers: Iterator[int], lock: threading.Lock, failed: list[str]) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-    while True:
-        with lock:
-            number = next(numbers, None)
-        if number is None:
-            return
-        try:
-            connection.request(
-                "POST", f"{base}/chat/completions", request(number), {"content-type": "application/json"}
-            )
-            answer = connection.getresponse()
-            if answer.read() and answer.status != 200:
-                failed.append(f"call {number}: {answer.status}")
-        except (OSError, http.client.HTTPException) as error:
-            failed.append(f"call {number}: {type(error).__name__}: {error}")
-            connection.close()
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as connection:
+        while True:
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                return
+            try:
+                connection.request("POST", f"{base}/chat/completions", request(number), JSON)
+                answer = connection.getresponse()
+                if answer.read() and answer.status != 200:
+                    failed.append(f"call {number}: {answer.status}")
+            except (OSError, http.client.HTTPException) as error:
+                failed.append(f"call {number}: {type(error).__name__}: {error}")
+                connection.close()
 
 
 def resident_mb(pid: int) -> float:

@@ -232,7 +232,7 @@ class Binder:
         self._opened.file.sync()
         with self._journal.lock:
             if self._in_flight() <= _REWRITE_MOST:
-                self._journal.rewrite(list(self._live.values()))
+                self._journal.rewrite(self._live.values())
 
     def _in_flight(self) -> int:
         """The bytes of the journal that open exchanges need."""

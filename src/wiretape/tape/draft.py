@@ -72,7 +72,6 @@ class BodyDraft:
         self.extents.clear()
         self.encoded.clear()
         self.began.clear()
-        self.regions = Regions()
 
 
 @dataclass(slots=True)

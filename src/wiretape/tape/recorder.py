@@ -37,7 +37,7 @@ from wiretape.tape.journal import (
     response_payload,
 )
 from wiretape.tape.opening import open_tape, recorded_since
-from wiretape.tape.redaction import Redactor
+from wiretape.tape.redaction import Redactor, Regions
 from wiretape.tape.repeats import Repeats
 from wiretape.tape.storage import read_text
 from wiretape.tape.troubles import Troubles
@@ -342,6 +342,7 @@ class Recorder:
         framer, body.framer = body.framer, None
         if framer is not None and not draft.lost:
             self._append(draft, body, kind, self._now(), self._whole_frames(framer.close()))
+        body.regions = Regions()  # it holds chunks, and the draft may wait long for the other thread
 
     def _note_whole(self, draft: Draft) -> None:
         """Note that a body has reached its length, before its client gets the last byte of it.

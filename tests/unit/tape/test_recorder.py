@@ -356,6 +356,60 @@ def test_a_long_websocket_does_not_pile_up_in_memory(tmp_path: Path) -> None:
     assert len(read_tape(tape_path(tmp_path)).exchanges[0].messages) == 120
 
 
+def test_exchanges_that_wait_for_the_other_thread_keep_no_bodies_in_memory(tmp_path: Path) -> None:
+    shown = threading.Event()
+
+    def show(exchange: Exchange) -> None:
+        shown.wait(60)
+
+    recorder = Recorder(
+        tape_path(tmp_path),
+        clock=Clock(),
+        started=STARTED,
+        redactor=Redactor(),
+        on_exchange=show,
+        on_trouble=pytest.fail,
+    )
+
+    def call(body: bytes) -> None:
+        x = recorder.begin("POST", "https://api.example.com/", "1.1", JSON_TYPE)
+        recorder.request_data(x, body)
+        recorder.request_end(x)
+        recorder.response(x, 200, JSON_TYPE)
+        recorder.response_data(x, body)
+        recorder.end(x, Ended.COMPLETE)
+
+    for _ in range(10):  # the kept texts of recent requests are there by now
+        call(orjson.dumps({"text": os.urandom(50_000).hex()}))
+    tracemalloc.start()
+    for _ in range(40):
+        call(orjson.dumps({"text": os.urandom(50_000).hex()}))
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    shown.set()
+    assert recorder.close().exchanges == 50
+    assert grown < 2_500_000, "40 exchanges have 8 MB of bodies"
+
+
+def test_a_long_journal_that_is_still_needed_is_not_synced_at_every_exchange(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr("wiretape.tape.storage.sync", synced.append)
+    taping = Taping(tape_path(tmp_path))
+    recorder = taping.recorder
+    x = recorder.begin("POST", "https://api.example.com/", "1.1", JSON_TYPE)
+    for _ in range(9):
+        recorder.request_data(x, os.urandom(500_000).hex().encode())
+    for _ in range(30):
+        taping.call(b'{"a":1}', [b"{}"])
+    recorder.request_end(x)
+    recorder.end(x, Ended.COMPLETE)
+    recorder.close()
+    assert len(read_tape(tape_path(tmp_path)).exchanges) == 31
+    assert len(synced) <= 3
+
+
 def test_concurrent_exchanges_keep_the_numbers_of_their_start(tmp_path: Path) -> None:
     taping = Taping(tape_path(tmp_path))
     recorder = taping.recorder
