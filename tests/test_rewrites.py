@@ -19,7 +19,6 @@ ALLOWED = {
     ("tape/storage.py", "os.ftruncate"): "takes back what a failed append has written",
     ("tape/journal.py", "os.ftruncate"): "takes back what a failed append has written",
     ("cli/tapes.py", "spool.write_bytes"): "a new file in a temporary directory",
-    ("cli/merge_driver.py", "shutil.copyfile"): "new files in a temporary directory",
     ("cli/streams.py", "_Sink(…, 'wb')"): "a standard stream",
     ("cli/merge_driver.py", "shutil.copyfile"): "new files in a temporary directory",
     ("adapters/sealing_inside.py", "open(…, 'wb')"): "a file of the kernel's in /proc",

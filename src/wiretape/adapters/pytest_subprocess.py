@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, cast
 
-from wiretape.adapters.context import say
 from wiretape.adapters.context_children import Children
 from wiretape.adapters.context_record import Record
 from wiretape.adapters.output import say
