@@ -6,6 +6,7 @@ Times are whole milliseconds since the tape's `started`, on a monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import ip_address
@@ -167,7 +168,8 @@ def dump_json(value: Json, layout: Layout = "compact", ascii: bool = False) -> b
     """Spell a JSON value as an encoder with this layout would."""
     option = _ORJSON_LAYOUT.get(layout)
     if option is not None and not ascii:
-        return orjson.dumps(value, option=option)
+        with suppress(orjson.JSONEncodeError):  # it stops at 254 levels and at 64 bits, the standard library later
+            return orjson.dumps(value, option=option)
     import json
 
     separators = (",", ":") if layout == "compact" else None
