@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import wiretape
 from wiretape import read_tape
 from wiretape.adapters.demo.upstream import serve
 from wiretape.cli.main import main
+from wiretape.tape import journal
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 ONE_TOOL = CAPTURES / "weather-one-tool.tape"
@@ -85,6 +88,31 @@ def test_the_same_model_live_gives_an_equal_run_and_a_tape_of_it(
     assert tape.header.parent is not None
     assert (made.parent / tape.header.parent).resolve() == (CAPTURES / f"{name}.tape").resolve()
     assert main(["rerun", str(made)]) == 0
+
+
+def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every journal fail once an answer has begun."""
+    written = journal._write_record
+
+    def write(descriptor: int, head: bytes, payload: bytes) -> None:
+        if head.startswith(b"from "):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written(descriptor, head, payload)
+
+    monkeypatch.setattr(journal, "_write_record", write)
+
+
+def test_a_new_tape_that_is_incomplete_gives_exit_code_4(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, fork = tmp_path / "new.tape", tmp_path / "fork.tape"
+    fill_disk(monkeypatch)
+    with serve() as upstream:
+        assert main(["rerun", str(TWO_TOOLS), "--base-url", upstream.url, "-o", str(made)]) == 4
+        assert f"{made} IS INCOMPLETE" in capsys.readouterr().err
+        assert main(["fork", str(TWO_TOOLS), "2", "--base-url", upstream.url, "-o", str(fork)]) == 4
+        assert f"{fork} IS INCOMPLETE" in capsys.readouterr().err
+        assert main(["rerun", str(TWO_TOOLS), "--base-url", upstream.url]) == 0
 
 
 def test_another_model_parts_and_the_table_says_where(scripted: Scripted, capsys: pytest.CaptureFixture[str]) -> None:

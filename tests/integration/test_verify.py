@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -90,6 +91,22 @@ def test_a_live_run_is_compared_with_the_tape_which_stays_as_it_was(
     assert "NO MODEL CALL WAS SEEN: nothing was compared" in idle.stderr
     assert tape.read_bytes() == before
     assert model.asked == ["one", "two"] * 2 + ["one", "zwei", "one"]
+
+
+@pytest.mark.proxy
+@pytest.mark.skipif(os.name != "posix", reason="removes a file that is open")
+def test_a_live_recording_that_is_incomplete_is_no_drift(tmp_path: Path, environ: dict[str, str]) -> None:
+    pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.12 or later)")
+    tape, live = tmp_path / "a.tape", tmp_path / "live.tape"
+    agent = f"{shlex.quote(sys.executable)} {shlex.quote(str(tmp_path / 'agent.py'))}"
+    assert wiretape(environ, "record", "-o", str(tape), "--", "sh", "-c", f"{agent} one two three").returncode == 0
+    words = ["verify", "--keep", str(live), str(tape), "--", "sh", "-c"]
+    done = wiretape(environ, *words, f"rm {live}; {agent} one two")
+    assert done.returncode == 4, done.stderr
+    assert f"{live} IS INCOMPLETE" in done.stderr
+    Path(f"{live}.journal").unlink()
+    done = wiretape(environ, *words, f"rm {live}; {agent} one two; exit 7")
+    assert done.returncode == 7, done.stderr
 
 
 @pytest.mark.proxy

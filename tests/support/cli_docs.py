@@ -27,7 +27,7 @@ Results go to stdout, progress and notices to stderr. In a pipe there is no colo
 | 2 | what was asked for cannot be done: wrong usage, a file that is not a tape, a port in use |
 | 2 | a tape is damaged, and `--partial` was not given |
 | 3 | `replay`: a live request was missed |
-| 4 | `record`: the tape is incomplete (the disk was full, the tape was removed) |
+| 4 | `record`, `verify`, `fork`, `rerun -o`, `debug`: the new tape is incomplete (disk full, tape removed) |
 | 70 | a fault of wiretape's own; `WIRETAPE_DEBUG=1` shows the traceback |
 | 130 | interrupted |
 | 141 | whoever read the output went away |

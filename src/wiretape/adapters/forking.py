@@ -32,11 +32,11 @@ def run_fork(
     redact: Sequence[str] = (),
     on_row: Callable[[Row], None] = lambda row: None,
     on_trouble: Callable[[str], None] = lambda text: None,
-) -> None:
+) -> bool:
     """Answer from the tape up to the fork, then live, and write all of it to `out`, all or nothing.
 
-    What the live part has been answered when it fails is written, too: it was paid for. Raises UsageError where the
-    endpoint cannot be reached, TapeError where the tape cannot be written.
+    Returns whether all of the live part was recorded. What it has been answered when it fails is written, too: it was
+    paid for. Raises UsageError where the endpoint cannot be reached, TapeError where the tape cannot be written.
     """
     with TemporaryDirectory(prefix="wiretape-") as directory:
         spool = Path(directory) / "live.tape"
@@ -49,6 +49,7 @@ def run_fork(
             live = read_tape(spool)
             if went_on or any(exchange.response is not None for exchange in live.exchanges):
                 write_fork(tape, fork, out, note, redact, live)
+    return not model.incomplete
 
 
 def play(fork: Fork, model: LiveModel, on_row: Callable[[Row], None]) -> None:

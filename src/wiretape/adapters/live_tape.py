@@ -18,11 +18,15 @@ from wiretape.tape.storage import read_text
 
 
 class LiveTape:
-    """Made with the first answer. `path`: where it is, or would be; `kept`: how many answers it has."""
+    """Made with the first answer. `path`: where it is, or would be; `kept`: how many answers it has.
+
+    `incomplete`: whether it lacks something; known when it is closed.
+    """
 
     def __init__(self, played: Path, redact: Sequence[str] = (), on_trouble: Callable[[str], None] = print) -> None:
         self.path = free_name(played, "live")
         self.kept = 0
+        self.incomplete = False
         self._played = played
         self._redact = tuple(redact)
         self._on_trouble = on_trouble
@@ -41,7 +45,7 @@ class LiveTape:
 
     def close(self) -> None:
         if self._recorder is not None:
-            self._recorder.close()
+            self.incomplete = self._recorder.close().incomplete
 
     def _open(self) -> Recorder:
         redactor = Redactor(self._redact)

@@ -54,6 +54,7 @@ class LiveModel(AbstractContextManager["LiveModel"]):
     ) -> None:
         self._target = target
         self._environ = environ
+        self.incomplete = False  # whether the new tape lacks something; known when it is closed
         self._recorder: Recorder | None = None
         if record is not None:
             self._recorder = Recorder(
@@ -78,7 +79,7 @@ class LiveModel(AbstractContextManager["LiveModel"]):
         if self._client is not None:
             self._client.close()
         if self._recorder is not None:
-            self._recorder.close()
+            self.incomplete = self._recorder.close().incomplete
 
     def request(self, send: Send, take: Take) -> Request:
         """The request as the endpoint gets it."""

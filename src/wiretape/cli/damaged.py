@@ -1,7 +1,7 @@
-"""What commands do about a damaged tape: the only place that decides it.
+"""What commands do about a damaged or incomplete tape: the only place that decides it.
 
 Commands that judge, write or replay fail (exit code 2), unless --partial accepts the rest of the tape. Commands that
-only look show the rest and exit with 1.
+only look show the rest and exit with 1. Commands that record exit with 4 if the new tape is incomplete.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 SEEN = 1  # the exit code of a command that showed a damaged tape
+INCOMPLETE = 4  # something that was to be recorded is not on the tape
 _PARTIAL = "wiretape.partial"
-_DAMAGED = "wiretape.damaged"
+_CODE = "wiretape.exit-code"
 
 
 def partial_option(command: F) -> F:
@@ -57,11 +58,21 @@ def read_to_show(path: str | Path) -> Tape:
 
 def note_damage() -> None:
     """Let the command that runs exit with 1 at least."""
+    _note(SEEN)
+
+
+def note_incomplete(tape: Path) -> None:
+    """Report that a new tape is incomplete, and let the command that runs exit with 4 if it would exit with 0."""
+    click.echo(f"wiretape: {tape} IS INCOMPLETE: see the warnings above", err=True)
+    _note(INCOMPLETE)
+
+
+def _note(code: int) -> None:
     ctx = click.get_current_context(silent=True)
     if ctx is not None:
-        ctx.meta[_DAMAGED] = True
+        ctx.meta[_CODE] = code
 
 
 def code_of(ctx: click.Context, result: Any) -> Any:
-    """The result of a command: 1 if it would be 0 and the command showed a damaged tape."""
-    return SEEN if ctx.meta.get(_DAMAGED) and result in (None, 0) else result
+    """The result of a command; the exit code that was noted, if the result would be 0."""
+    return ctx.meta.get(_CODE, result) if result in (None, 0) else result

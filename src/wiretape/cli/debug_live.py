@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wiretape.adapters.output import say, typed
+from wiretape.cli.damaged import note_incomplete
 from wiretape.errors import MissError
 from wiretape.views.printable import one_line
 
@@ -92,6 +93,8 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     if live_tape.kept:
         what = count(live_tape.kept, "call was", "calls were")
         click.echo(f"wiretape: {what} asked live: wiretape show {shlex.quote(str(live_tape.path))}", err=True)
+    if live_tape.incomplete:
+        note_incomplete(live_tape.path)
     return code or (MissError.exit_code if report.missed or replay.unplayed(report) else 0)
 
 

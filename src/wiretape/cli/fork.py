@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wiretape.adapters.output import say, typed
-from wiretape.cli.damaged import partial_option
+from wiretape.cli.damaged import note_incomplete, partial_option
 from wiretape.cli.fork_changes import Wish, change_of
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import TapeUnwritable, UsageError
@@ -180,7 +180,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
         f"fork of {opened.name} at call {call}: {what}; from call {fork.first_live} on it is LIVE", soft_wrap=True
     )
     note = f"fork of {Path(opened.name).name} at call {call}: {what}"
-    run_fork(
+    complete = run_fork(
         opened.tape,
         fork,
         Target(onto.model, onto.base_url, onto.key_env),
@@ -190,6 +190,8 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
         on_row=lambda row: console.print(fork_line(rerun_call(row), console.width), soft_wrap=True),
         on_trouble=say,
     )
+    if not complete:
+        note_incomplete(out)
     where = onto.base_url or "the recorded endpoint"
     return Forked(opened.name, out, what, fork, f"{where}, model {onto.model}" if onto.model else where)
 

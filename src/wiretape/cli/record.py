@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from wiretape.adapters.output import typed
-from wiretape.cli.damaged import partial_option
+from wiretape.cli.damaged import INCOMPLETE, partial_option
 from wiretape.cli.record_tape import TapeInPlace, check_tape, new_tape
 from wiretape.cli.streams import ignore_stdout
 from wiretape.errors import UsageError
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from wiretape.tape.redaction import Redactor
 
 NOTHING_REPLACED = 1  # --force, and nothing was recorded: the old tape is still there
-INCOMPLETE = 4  # something that was to be recorded is not on the tape
 _STDERR = 2
 _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wiretape.adapters.output import output
-from wiretape.cli.damaged import read_whole
+from wiretape.cli.damaged import INCOMPLETE, read_whole
 from wiretape.errors import UsageError
 from wiretape.views.call_line import call_line
 from wiretape.views.replay_view import tier_mark
@@ -152,8 +152,6 @@ def _settle(at_work: Update, report: LiveReport, summary: RecorderSummary, code:
 
 def _outcome(at_work: Update, summary: RecorderSummary, code: int) -> tuple[str, bool, int]:
     """What to say, whether the tape was written, and wiretape's own exit code."""
-    from wiretape.cli.record import INCOMPLETE
-
     options, kept = at_work.options, at_work.renewing.kept
     tape, elsewhere = options.tape, options.tape != options.update
     as_it_was = f"{options.update} is as it was"

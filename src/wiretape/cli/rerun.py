@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.cli.damaged import partial_option
+from wiretape.cli.damaged import note_incomplete, partial_option
 from wiretape.errors import TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact
     parent = parent_of(Path(tape), path) if path is not None and tape != "-" else None
     with _replacing(path) as came, LiveModel(target, os.environ, path, parent, redact, say) as model:
         play_live(rerun, model, show)
+    if path is not None and model.incomplete:
+        note_incomplete(path)
 
 
 @contextmanager

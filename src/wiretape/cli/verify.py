@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wiretape.adapters.output import typed
-from wiretape.cli.damaged import partial_option, read_whole
+from wiretape.cli.damaged import INCOMPLETE, partial_option, read_whole
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import UsageError
 
@@ -126,10 +126,13 @@ def _run(asked: Asked, how: tuple[tuple[str, ...], bool, str | None, bool], argv
             verbose=asked.verbose,
         )
         check_run(options, argv)
-        return _compare(asked, live, argv, _record(options, argv))
+        code, incomplete = _record(options, argv)
+        compared = _compare(asked, live, argv, code)
+        return _own(code) or INCOMPLETE if incomplete else compared  # what was not recorded looks like drift
 
 
-def _record(options: Options, argv: Sequence[str]) -> int:
+def _record(options: Options, argv: Sequence[str]) -> tuple[int, bool]:
+    """The program's exit code, and whether the recording is incomplete."""
     from wiretape.adapters.mitm_recording import Recording
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.adapters.surroundings import look_around
@@ -157,7 +160,7 @@ def _record(options: Options, argv: Sequence[str]) -> int:
         with held_signals():
             summary = recorder.close()
     report.troubles_again(summary)
-    return code
+    return code, summary.incomplete
 
 
 def _read(path: Path) -> Tape:
@@ -177,7 +180,7 @@ def _compare(asked: Asked, live: Path, argv: Sequence[str], code: int = 0) -> in
     mask = tuple(load_settings(Path.cwd()).mask)
     options = ReplayOptions(Tier[asked.tier.upper()], mask=mask)
     found = freshness(_read(asked.tape), _read(live), options, asked.tolerance)
-    own = UNDECIDED if code == DRIFTED else code
+    own = _own(code)
     if not asked.against and not any(call.live is not None for call in found.calls):
         return _nothing_compared(argv, code, own)
     found = found.cut_short() if code else found
@@ -190,6 +193,11 @@ def _compare(asked: Asked, live: Path, argv: Sequence[str], code: int = 0) -> in
         rest = f", and came to {count(missing, 'call')} of the tape no more" if missing else ""
         click.echo(f"wiretape {Path(argv[0]).name} exited with {code}{rest}", err=True)
     return DRIFTED if found.drifted else own or (UNDECIDED if found.unanswered else 0)
+
+
+def _own(code: int) -> int:
+    """The program's exit code as that of verify: 1 says that the tape has drifted."""
+    return UNDECIDED if code == DRIFTED else code
 
 
 def _nothing_compared(argv: Sequence[str], code: int, own: int) -> int:
