@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,7 +80,7 @@ _LONGEST_WORD = 24
 _ESCAPES = re.compile(r"%[0-9A-Fa-f]{2}|\\{1,16}+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[A-Za-z])|\[[0-9;]{0,12}m")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rule:
     """One kind of key: the fixed text that it begins with, and what follows."""
 
@@ -90,8 +90,14 @@ class Rule:
     unsure: bool  # words may begin so, too: what follows must look random
 
     def match(self, text: str, at: int) -> re.Match[str] | None:
-        found = _compiled(self.literal, self.rest).match(text, at)
+        found = self._pattern.match(text, at)
         return found if found and self._counts(found[0]) else None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """Compiled when it is first needed: a program meets few of these keys."""
+        tail = "" if self.rest.endswith((",}", "}={0,3}", "}={0,2}")) else "(?![A-Za-z0-9])"
+        return re.compile(re.escape(self.literal) + self.rest + tail)
 
     def _counts(self, key: str) -> bool:
         if looks_random(key):
@@ -99,13 +105,6 @@ class Rule:
         rest = key[len(self.literal) :]
         mixed = any(map(str.isdigit, rest)) or not (rest.islower() or rest.isupper())
         return mixed and not self.unsure and not is_dummy(key)
-
-
-@lru_cache(512)
-def _compiled(literal: str, rest: str) -> re.Pattern[str]:
-    """Compiled when it is first needed: a program meets few of these keys."""
-    tail = "" if rest.endswith((",}", "}={0,3}", "}={0,2}")) else "(?![A-Za-z0-9])"
-    return re.compile(re.escape(literal) + rest + tail)
 
 
 @cache

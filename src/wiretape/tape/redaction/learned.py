@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 from threading import Lock
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote
 
 from wiretape.tape.redaction.chunks import IS_TOKEN
 from wiretape.tape.redaction.spans import Rank, Span
@@ -27,6 +27,7 @@ _MOST_SPELLED = 256  # secrets whose every spelling is looked for; of later ones
 _MOST_ODD = 64  # spellings that are compared with the end of each chunk one by one
 _FEW = 48  # spellings, or new secrets: so many are looked for one by one
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
+_ESCAPED = re.compile(r"[^ !#-\[\]-~]").search  # what JSON may spell in another way
 
 
 def spellings(secret: str, plain: bool = False) -> set[str]:
@@ -36,18 +37,30 @@ def spellings(secret: str, plain: bool = False) -> set[str]:
     """
     forms = {secret}
     if not _PLAIN.fullmatch(secret):
-        forms |= {quote(secret, safe=""), quote(secret), quote_plus(secret)}
-        forms |= {re.sub("%..", lambda match: match[0].lower(), form) for form in forms if "%" in form}
-        level = {secret}
-        for _ in range(_LEVELS):
-            level = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in level for ascii_only in (False, True)}
-            forms |= level
+        forms |= _in_urls(secret)
+        if _ESCAPED(secret):
+            forms |= _in_json(secret)
     if plain:
         return forms
     data = secret.encode("utf-8", "surrogatepass")
     forms |= {"".join(f"%{byte:{digits}}" for byte in data) for digits in ("02X", "02x")}
     forms.add(WIDE.join(secret))  # big- and little-endian: they differ at the ends
     return forms.union(_base64_cores(data))
+
+
+def _in_urls(secret: str) -> set[str]:
+    upper = quote(secret, safe="")
+    forms = {upper, *(re.sub("%..", lambda match: match[0].lower(), form) for form in (upper, secret))}
+    forms |= {re.sub("(?i:%2f)", "/", form) for form in forms if "/" in secret}
+    return forms | {form.replace("%20", "+") for form in forms if " " in secret}
+
+
+def _in_json(secret: str) -> set[str]:
+    level, forms = {secret}, set()
+    for _ in range(_LEVELS):
+        level = {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in level for ascii_only in (False, True)}
+        forms |= level
+    return forms
 
 
 def _base64_cores(data: bytes) -> Iterator[str]:

@@ -24,7 +24,7 @@ from wiretape.tape.redaction.learned import Learned
 from wiretape.tape.redaction.names import Member, member
 from wiretape.tape.redaction.placeholders import PLACEHOLDER
 from wiretape.tape.redaction.spans import Rank, Span, merged, moved
-from wiretape.tape.redaction.urls import find_fields, find_userinfo, may_hold_userinfo
+from wiretape.tape.redaction.urls import find_fields, find_userinfo
 from wiretape.tape.redaction.windows import consists_of, matches, present
 
 
@@ -66,13 +66,28 @@ class Finder:
     care: Care  # the least that must be allowed
 
 
+_BY_MARK: dict[str, Callable[[str], Iterator[Span]]] = {
+    **dict.fromkeys(SCHEMES, find_schemes),
+    **dict.fromkeys(GRANT_MARKS, find_grants),
+    "@": find_userinfo,
+    "form-data;": find_fields,
+}
+
+
+def _may_hold_marks(text: str) -> bool:
+    return bool(present(text, _BY_MARK))
+
+
+def _find_by_mark(text: str) -> Iterator[Span]:
+    """What is found by rare marks: most texts have none of them."""
+    for find in dict.fromkeys([_BY_MARK[mark] for mark in present(text, _BY_MARK)]):
+        yield from find(text)
+
+
 FINDERS = (
     Finder(may_hold_keys, find_keys, Care.KEYS),
     Finder(may_hold_assignments, find_assignments, Care.ALL),
-    Finder(lambda text: bool(present(text, SCHEMES)), find_schemes, Care.ALL),
-    Finder(may_hold_userinfo, find_userinfo, Care.ALL),
-    Finder(lambda text: bool(present(text, ("form-data;",))), find_fields, Care.ALL),
-    Finder(lambda text: bool(present(text, GRANT_MARKS)), find_grants, Care.ALL),
+    Finder(_may_hold_marks, _find_by_mark, Care.ALL),
 )
 
 

@@ -9,7 +9,7 @@ from wiretape.tape.redaction.assignments import kind_of
 from wiretape.tape.redaction.evidence import is_credential, is_dummy
 from wiretape.tape.redaction.names import Member, member, secret_parameter
 from wiretape.tape.redaction.spans import Rank, Span
-from wiretape.tape.redaction.windows import find, matches, present
+from wiretape.tape.redaction.windows import find, matches
 
 _USERINFO = re.compile(r"://([^\s/?#@\"'\\:<>${}]{0,256}+):([^\s/?#@\"'\\<>${}]{4,512}+)@")
 _GO_USERINFO = re.compile(r"([A-Za-z0-9_.-]{1,64}):([^\s:/@\"'\\()]{4,256})\Z")  # user:password@tcp(host:3306)/name
@@ -21,15 +21,8 @@ _LONGEST_HEAD = 512
 _LONGEST_VALUE = 8192
 
 
-def may_hold_userinfo(text: str) -> bool:
-    """Whether `find_userinfo` may find anything."""
-    return bool(present(text, ("@",)) and present(text, ("://", "@tcp(")))
-
-
 def find_userinfo(text: str) -> Iterator[Span]:
     """Passwords in URLs and connection strings."""
-    if not present(text, "@"):
-        return
     for found in matches(_USERINFO, text):
         if _is_password(found[1], found[2]):
             yield Span(*found.span(2), "url-password", found[2], Rank.NAMED)
