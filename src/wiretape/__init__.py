@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wiretape._version import __version__ as __version__
     from wiretape.adapters.inprocess import record as record
     from wiretape.adapters.inprocess import replay as replay
     from wiretape.adapters.tool_tape import read_tape as read_tape
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from wiretape.errors import ToolError as ToolError
     from wiretape.errors import WiretapeError as WiretapeError
 
-__version__ = "0.1.0"
 __all__ = [
     "MissError",
     "MissInterrupt",
@@ -42,6 +42,7 @@ _HOMES = {
     "MissInterrupt": "wiretape.errors",
     "ToolError": "wiretape.errors",
     "WiretapeError": "wiretape.errors",
+    "__version__": "wiretape._version",
     "read_tape": "wiretape.adapters.tool_tape",
     "record": "wiretape.adapters.inprocess",
     "tool": "wiretape.adapters.tooling",

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 import orjson
 
-from wiretape import __version__
+from wiretape._version import __version__
 from wiretape.adapters.har import OURS
 from wiretape.adapters.vcr import UNKNOWN_URL
 from wiretape.model.http import (

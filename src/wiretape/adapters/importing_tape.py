@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from itertools import groupby
 from pathlib import Path
 
-from wiretape import __version__
+from wiretape._version import __version__
 from wiretape.adapters.import_source import Taken
 from wiretape.model.http import Exchange
 from wiretape.tape.documents import VERSION, Header

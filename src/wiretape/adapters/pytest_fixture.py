@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from wiretape import __version__
+from wiretape._version import __version__
 from wiretape.adapters.context_children import SharedSession
 from wiretape.adapters.context_record import Record
 from wiretape.adapters.context_replay import OnMiss, Replay, TierName

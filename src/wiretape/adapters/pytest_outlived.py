@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Final
 
-from wiretape import __version__
+from wiretape._version import __version__
 from wiretape.adapters import inside
 from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.inside import Inside

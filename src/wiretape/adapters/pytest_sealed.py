@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from wiretape import __version__
+from wiretape._version import __version__
 from wiretape.adapters.child import run_child
 from wiretape.adapters.hosts import is_loopback, provider_within
 from wiretape.adapters.output import say

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from wiretape import __version__
+from wiretape._version import __version__
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, LiveRequest

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import click
 
-from wiretape import __version__
+from wiretape._version import __version__
 from wiretape.adapters.open_files import raise_limit
 from wiretape.cli.damaged import code_of
 from wiretape.cli.streams import open_streams

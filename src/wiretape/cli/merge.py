@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from wiretape import __version__
+from wiretape._version import __version__
 from wiretape.cli.damaged import partial_option, read_whole
 from wiretape.cli.editing import OUT_IS_OUTPUT, refuse_existing, warn
 from wiretape.errors import UsageError

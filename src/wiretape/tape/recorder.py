@@ -18,7 +18,7 @@ from typing import Any, Concatenate, ParamSpec
 
 import orjson
 
-from wiretape import __version__
+from wiretape._version import __version__
 from wiretape.model.framing import Framer, framer_for
 from wiretape.model.http import Close, Ended, Exchange, Headers, Sender, WsMessage
 from wiretape.tape.binding import Binder
