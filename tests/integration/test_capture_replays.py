@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from tests.support.make_captures import CAPTURE_LIST, ROOT, Capture, environment
 
-from wiretape.adapters.demo.upstream import Upstream, serve
+from wiretape.demo.upstream import Upstream, serve
 
 BY_NAME = {capture.name: capture for capture in CAPTURE_LIST}
-SUBAGENTS = "wiretape.adapters.demo.subagents"
+SUBAGENTS = "wiretape.demo.subagents"
 BASE_URLS = ("DEEPSEEK_BASE_URL", "OPENAI_BASE_URL")
 
 
@@ -87,7 +87,7 @@ def test_program_with_the_recorded_clock_does_not_drift(capture: Capture, tmp_pa
 
 
 def test_moved_clock_of_the_system_prompt_is_drift_with_both_values(tmp_path: Path) -> None:
-    program = ["-m", "wiretape.adapters.demo.customer_service", "--clock", "2026-03-05T09:00:01"]
+    program = ["-m", "wiretape.demo.customer_service", "--clock", "2026-03-05T09:00:01"]
     later = replay(BY_NAME["weather-one-tool"].path, [*program, "--clock", "2026-03-05T09:10:00"], tmp_path)
     assert (later.code, later.calls) == (0, [1, 2, 3])
     first = later.report["drifted"][0]

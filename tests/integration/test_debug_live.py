@@ -28,7 +28,7 @@ from wiretape.tape.reader import read_tape
 from wiretape.wire.registry import decode
 
 TAPE = str(CAPTURES / "subagents.tape")
-AGENT = [sys.executable, "-m", "wiretape.adapters.demo.subagents"]
+AGENT = [sys.executable, "-m", "wiretape.demo.subagents"]
 LUNCH = {"title": "Lunch", "start_iso": "2025-06-11T12:00:00", "duration_minutes": 30}
 
 

@@ -65,7 +65,7 @@ def test_demo_stops_when_a_step_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(demo, "_can_record", lambda: False)
-    monkeypatch.setattr(demo, "AGENT", "wiretape.adapters.demo.introduction")  # not what the capture holds
+    monkeypatch.setattr(demo, "AGENT", "wiretape.demo.introduction")  # not what the capture holds
     assert main(["demo", "-o", str(tmp_path / "demo.tape")]) == 1
     said = capfd.readouterr()
     assert "`wiretape replay` ended with exit code" in said.err

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from wiretape.adapters.demo.upstream import Upstream, serve
+from wiretape.demo.upstream import Upstream, serve
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -51,7 +51,7 @@ def run(module: str, *arguments: str, url: str) -> subprocess.CompletedProcess[s
     ],
 )
 def test_agent_answers(module: str, arguments: list[str], last_line: str, upstream: Upstream) -> None:
-    done = run(f"wiretape.adapters.demo.{module}", *arguments, url=upstream.url)
+    done = run(f"wiretape.demo.{module}", *arguments, url=upstream.url)
     assert done.stderr == ""
     assert done.stdout.splitlines()[-1] == last_line
 
@@ -62,7 +62,7 @@ def test_agent_with_the_openai_sdk_answers(upstream: Upstream) -> None:
 
 
 def test_agent_that_is_refused_says_why(upstream: Upstream) -> None:
-    done = run("wiretape.adapters.demo.introduction", "写一首诗", url=upstream.url)
+    done = run("wiretape.demo.introduction", "写一首诗", url=upstream.url)
     assert done.returncode == 1
     assert done.stderr == (
         f"the model at {upstream.url} refused (400): "
@@ -73,7 +73,7 @@ def test_agent_that_is_refused_says_why(upstream: Upstream) -> None:
 def test_agent_without_upstream_says_where_it_looked() -> None:
     with serve() as gone:
         url = gone.url
-    done = run("wiretape.adapters.demo.subagents", url=url)
+    done = run("wiretape.demo.subagents", url=url)
     assert done.returncode == 1
     assert done.stderr.startswith(f"no answer from the model at {url}: ")
 

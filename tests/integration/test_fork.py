@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.demo.upstream import serve
 from wiretape.cli.main import main
+from wiretape.demo.upstream import serve
 from wiretape.loop.run import build_run
 from wiretape.loop.words import answer_text
 from wiretape.model.call import Text
@@ -255,7 +255,7 @@ def test_a_mistyped_fork_is_an_error_of_the_debugger(capsys: pytest.CaptureFixtu
 
 
 def agent() -> list[str]:
-    return [sys.executable, "-m", "wiretape.adapters.demo.subagents"]
+    return [sys.executable, "-m", "wiretape.demo.subagents"]
 
 
 @pytest.mark.proxy

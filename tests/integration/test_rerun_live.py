@@ -13,8 +13,8 @@ from tests.support.scripted import Scripted, asks, says, scripted_model
 
 import wiretape
 from wiretape import read_tape
-from wiretape.adapters.demo.upstream import serve
 from wiretape.cli.main import main
+from wiretape.demo.upstream import serve
 from wiretape.tape import journal
 
 CAPTURES = Path(__file__).parents[2] / "captures"

@@ -15,7 +15,6 @@ import pytest
 from tests.support.counting import CountingModel
 from tests.support.projects import Project
 
-import wiretape.adapters.demo
 import wiretape.adapters.pytest_outcome  # noqa: F401
 
 assert httpcore  # httpx loads it with its first client, and keeps its exceptions

@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
-from wiretape.adapters.demo.client import ModelClient, Refused
+from wiretape.demo.client import ModelClient, Refused
 
 Json = dict[str, Any]
 MODEL = "deepseek-chat"

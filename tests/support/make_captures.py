@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from wiretape.adapters.demo.upstream import Upstream, serve
+from wiretape.demo.upstream import Upstream, serve
 
 ROOT = Path(__file__).parent.parent.parent
 CAPTURES = ROOT / "captures"
@@ -46,13 +46,13 @@ class Capture:
 
 SESSIONS = "tests/support/subagent_control_sessions.json"
 _CONTROL = "tests.support.agents_subagent_control"
-_SERVICE = "wiretape.adapters.demo.customer_service"
+_SERVICE = "wiretape.demo.customer_service"
 _DEEPSEEK_GUIDE = "a published walk through DeepSeek's chat interface"
 
 CAPTURE_LIST = (
     Capture(
         "subagents",
-        "wiretape.adapters.demo.subagents",
+        "wiretape.demo.subagents",
         (),
         "Texts, ids and token counts from a published packet dump of a supervisor and its calendar agent. The dump "
         "shows calls 2 and 3 by their input alone and abridges repeated texts: calls 2 and 3's model, tools, limit, "
@@ -74,7 +74,7 @@ CAPTURE_LIST = (
     ),
     Capture(
         "route-two-tools",
-        "wiretape.adapters.demo.route",
+        "wiretape.demo.route",
         ("--clock", "2026-02-28T15:31:12"),
         "All of it is reconstruction: the published description of this run gives the user's question, the order of "
         "the tools and the final answer, and no packets. The system prompt, tools and dialect are those of "
@@ -82,7 +82,7 @@ CAPTURE_LIST = (
     ),
     Capture(
         "introduction",
-        "wiretape.adapters.demo.introduction",
+        "wiretape.demo.introduction",
         (),
         f"Question, answer and token counts from {_DEEPSEEK_GUIDE}; the request's `thinking` is as it describes it.",
     ),

@@ -25,7 +25,7 @@ from wiretape.errors import UsageError, WiretapeError
 if TYPE_CHECKING:
     from rich.console import Console
 
-AGENT = "wiretape.adapters.demo.subagents"
+AGENT = "wiretape.demo.subagents"
 CAPTURE = "subagents.tape"
 _DELAY = 0.15  # seconds that the scripted models take to think
 
@@ -66,7 +66,7 @@ class Demo:
         self._next()
 
     def _record(self) -> tuple[dict[str, str], str]:
-        from wiretape.adapters.demo.upstream import serve
+        from wiretape.demo.upstream import serve
 
         self._title("1  record", "An agent runs, and all that it says to its models goes onto a tape.")
         self._say("A user asks it for a meeting tomorrow at 3; it asks a calendar agent of its own.")

@@ -106,7 +106,7 @@ def test_both_streams_are_tagged_and_stay_apart(capfd: pytest.CaptureFixture[str
 def test_a_replayed_programs_lines_carry_the_calls_of_the_tape(capfd: pytest.CaptureFixture[str]) -> None:
     agent = (
         "import subprocess, sys; print('starts', flush=True); "
-        "subprocess.run([sys.executable, '-m', 'wiretape.adapters.demo.subagents'])"
+        "subprocess.run([sys.executable, '-m', 'wiretape.demo.subagents'])"
     )
     assert main(["replay", "--tag", str(CAPTURES / "subagents.tape"), "--", sys.executable, "-c", agent]) == 0
     first, second = capfd.readouterr().out.splitlines()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wiretape.adapters.demo.client import ModelClient
+from wiretape.demo.client import ModelClient
 
 QUESTION = "帮我约明天下午 3 点和张三开产品评审会，1 小时"
 MODEL = "deepseek-v4-flash-vision-exp"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from wiretape.adapters.demo.customer_service import clock, spell
+from wiretape.demo.customer_service import clock, spell
 
 
 def test_a_moment_is_spelled_in_full() -> None:

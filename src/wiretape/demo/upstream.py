@@ -1,6 +1,6 @@
 """The scripted upstream: a model provider on loopback that answers the demo's agents, and nobody else.
 
-`python -m wiretape.adapters.demo.upstream --port 8137` runs it until Ctrl-C; with `-- CMD` behind it, it is there for
+`python -m wiretape.demo.upstream --port 8137` runs it until Ctrl-C; with `-- CMD` behind it, it is there for
 as long as CMD runs, which finds it through its environment.
 """
 
@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from wiretape.adapters.demo.script import answer_for
-from wiretape.adapters.demo.streaming import sse
+from wiretape.demo.script import answer_for
+from wiretape.demo.streaming import sse
 
 _KEYS = {"OPENAI_API_KEY": "none", "DEEPSEEK_API_KEY": "none"}  # SDKs refuse to start without one
 _GAP = 0.004  # seconds between two events of a streamed answer

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from wiretape.adapters.demo import answers
-from wiretape.adapters.demo.control_answers import CONTROL_SCENES
+from wiretape.demo import answers
+from wiretape.demo.control_answers import CONTROL_SCENES
 
 Json = dict[str, Any]
 

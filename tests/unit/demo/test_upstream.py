@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.demo.upstream import main
+from wiretape.demo.upstream import main
 
 TELL = "import json, os, sys; json.dump(dict(os.environ), open(sys.argv[1], 'w'))"
 

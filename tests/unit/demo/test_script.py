@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wiretape.adapters.demo import answers
-from wiretape.adapters.demo.script import answer_for
+from wiretape.demo import answers
+from wiretape.demo.script import answer_for
 
 SUPERVISOR = [
     {"type": "message", "role": "system", "content": "你是个人助理主管。日程交给日历助手。"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from wiretape.adapters.demo.client import ModelClient
+from wiretape.demo.client import ModelClient
 
 QUESTION = "你好，请用一句话自我介绍。"
 MODEL = "deepseek-v4-pro"

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from wiretape.adapters.demo.client import ModelClient
-from wiretape.adapters.demo.places import TOOLS, use_tool
+from wiretape.demo.client import ModelClient
+from wiretape.demo.places import TOOLS, use_tool
 
 Json = dict[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from wiretape.adapters.demo import answers
-from wiretape.adapters.demo.streaming import sse
+from wiretape.demo import answers
+from wiretape.demo.streaming import sse
 
 
 def events(answer: dict[str, Any]) -> list[dict[str, Any]]:

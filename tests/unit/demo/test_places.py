@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from wiretape.adapters.demo.places import BICYCLE, DRIVING, WEATHER, use_tool
+from wiretape.demo.places import BICYCLE, DRIVING, WEATHER, use_tool
 
 
 def test_the_forecast_is_for_the_day_that_was_asked_for() -> None:
