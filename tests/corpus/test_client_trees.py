@@ -9,7 +9,7 @@ from tests.clients.trees import EXPECTED, differences
 from tests.support.trees import tree_of
 
 from wiretape.loop.run import build_run
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.tape.reader import read_tape
 from wiretape.wire.registry import decode
 

@@ -10,7 +10,7 @@ from tests.support.wire import REGISTRY
 from wiretape.loop.run import build_run
 from wiretape.model.call import ToolResult
 from wiretape.model.http import Exchange, Headers, body_bytes
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, LiveRequest
 from wiretape.wire.registry import decode

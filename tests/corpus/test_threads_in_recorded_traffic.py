@@ -18,7 +18,7 @@ from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall, Text
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.model.jsonvalue import Json
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.wire.registry import decode
 
 ARCHIVES = (

@@ -17,7 +17,7 @@ from wiretape.demo.upstream import serve
 from wiretape.loop.run import build_run
 from wiretape.loop.words import answer_text
 from wiretape.model.call import Text
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.replay.body_edit import written
 from wiretape.tape.reader import read_tape
 from wiretape.wire.registry import decode

@@ -14,7 +14,7 @@ from tests.support.make_captures import CAPTURE_LIST, ROOT
 
 from wiretape.cli.main import main
 from wiretape.loop.run import build_run
-from wiretape.model.loop import Link, Run
+from wiretape.model.run import Link, Run
 from wiretape.tape.reader import read_tape
 from wiretape.wire.registry import decode
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.worlds import Liberties, Played, Talk, liberties, play, talks
 
 from wiretape.loop.run import build_run
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 
 def groups(played: Played, key: Sequence[object]) -> set[frozenset[str]]:

@@ -24,7 +24,7 @@ from wiretape.model.call import (
     Usage,
 )
 from wiretape.model.http import Ended
-from wiretape.model.loop import Agent, Cause, Run, Step, Thread, ToolUse, Turn
+from wiretape.model.run import Agent, Cause, Run, Step, Thread, ToolUse, Turn
 from wiretape.views.debug_reply import reply_view
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"

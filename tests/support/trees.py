@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wiretape.loop.run import build_run
 from wiretape.model.http import Exchange
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.wire.registry import decode
 
 

@@ -34,7 +34,7 @@ from wiretape.model.call import (
 )
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
 from wiretape.model.jsonvalue import JsonObject
-from wiretape.model.loop import Agent, Cause, CauseKind, Run, Step, Thread, Turn
+from wiretape.model.run import Agent, Cause, CauseKind, Run, Step, Thread, Turn
 from wiretape.tape.documents import Header
 from wiretape.views.terminal import TapeConsole
 

@@ -42,7 +42,7 @@ from wiretape.wire.registry import decode
 if TYPE_CHECKING:
     from wiretape.adapters.renewing import Renewing
     from wiretape.analyze.lint.base import LintFinding
-    from wiretape.model.loop import Run
+    from wiretape.model.run import Run
     from wiretape.replay.session import ReplaySession
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from wiretape.model.http import Exchange
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.tape.reader import Tape
 from wiretape.views.doctor_view import Check
 

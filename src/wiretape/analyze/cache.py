@@ -28,7 +28,7 @@ from wiretape.analyze.prefix import breaks, is_held
 from wiretape.loop.speaker import common_prefix, same_prompt, system_of, tool_names
 from wiretape.loop.threads import failed
 from wiretape.model.call import ModelCall, Reasoning
-from wiretape.model.loop import Run, Step
+from wiretape.model.run import Run, Step
 
 _KINDS = ("inference", "prewarm", "completion")
 Scope = tuple[str, str | None, str | None]

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 
 from wiretape.analyze.cache_report import CacheCall, CacheReport
 from wiretape.analyze.report import CacheSum, Finding
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 _WORTH_MARKING = 1024  # tokens: every provider that wants markers caches some model's prompts of this size
 

@@ -13,7 +13,7 @@ from wiretape.analyze.report import Finding
 from wiretape.analyze.why import listed
 from wiretape.loop.threads import failed
 from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 
 def unanswered_tool_calls(run: Run) -> Iterable[Finding]:

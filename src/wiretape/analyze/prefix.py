@@ -12,7 +12,7 @@ from dataclasses import replace
 from wiretape.analyze.moved import Break, moved
 from wiretape.analyze.tools_changed import spelled, tools_break
 from wiretape.model.call import Block, CallRequest, Media, Message, ModelCall, Reasoning, Text, ToolCall, ToolResult
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 
 def consecutive(run: Run) -> Iterator[tuple[ModelCall, ModelCall]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from wiretape.loop.keys import canonical, spelled
-from wiretape.model.loop import Run, Step, ToolUse
+from wiretape.model.run import Run, Step, ToolUse
 
 ROUNDS = 3  # so many times the same: a loop that does not end by itself
 LONGEST_CYCLE = 4  # model calls that repeat as one

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from wiretape.model.loop import AgentOrigin, CauseKind, Certainty, LinkBasis, LinkKind
+from wiretape.model.run import AgentOrigin, CauseKind, Certainty, LinkBasis, LinkKind
 
 
 class Report(BaseModel):

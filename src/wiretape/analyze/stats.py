@@ -22,7 +22,7 @@ from wiretape.analyze.report import (
 from wiretape.analyze.sums import call_usage, hit_rate, usage_sum
 from wiretape.analyze.why import why
 from wiretape.model.call import ModelCall
-from wiretape.model.loop import Run, Step, Turn
+from wiretape.model.run import Run, Step, Turn
 
 
 def stats(run: Run, warnings: Sequence[str] = (), listed: PriceList | None = None) -> StatsReport:

@@ -19,7 +19,7 @@ from wiretape.analyze.prefix import breaks, is_held
 from wiretape.analyze.report import Report
 from wiretape.loop.threads import failed
 from wiretape.model.call import Message, ToolCall, ToolResult
-from wiretape.model.loop import Run, ToolUse
+from wiretape.model.run import Run, ToolUse
 
 Numbers = tuple[int, ...]
 

@@ -14,7 +14,7 @@ from wiretape.analyze.cost import Price, pricing
 from wiretape.analyze.report import CostSum, GroupReport, Report, UsageSum
 from wiretape.analyze.sums import FIELDS, usage_sum
 from wiretape.model.call import ModelCall
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 
 class TapeTotals(GroupReport):

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from wiretape.loop.threads import failed
 from wiretape.model.http import Ended
-from wiretape.model.loop import Agent, Cause, LinkBasis, LinkKind, Run, Step
+from wiretape.model.run import Agent, Cause, LinkBasis, LinkKind, Run, Step
 
 
 def why(step: Step, run: Run) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wiretape.debug.live import Live
     from wiretape.debug.session import Debugger
     from wiretape.model.http import Exchange
-    from wiretape.model.loop import Run
+    from wiretape.model.run import Run
 
 
 _LOOK_S = 0.5  # between two looks at who waits

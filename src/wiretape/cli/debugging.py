@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wiretape.analyze.lint.base import Subject
     from wiretape.cli.tapes import Opened
     from wiretape.debug.live import Live
-    from wiretape.model.loop import Run, Step
+    from wiretape.model.run import Run, Step
     from wiretape.tape.notes import NoteDocument, NotesFile
 
 

@@ -14,7 +14,7 @@ from wiretape.errors import UsageError
 if TYPE_CHECKING:
     from wiretape.cli.tapes import Opened
     from wiretape.model.http import Exchange
-    from wiretape.model.loop import Step
+    from wiretape.model.run import Step
 
 
 @click.command("show")

@@ -13,7 +13,7 @@ from wiretape.cli.damaged import read_to_show, read_whole
 from wiretape.errors import TapeError
 
 if TYPE_CHECKING:
-    from wiretape.model.loop import Run
+    from wiretape.model.run import Run
     from wiretape.tape.reader import Tape
 
 

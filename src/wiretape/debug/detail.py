@@ -11,7 +11,7 @@ from wiretape.debug.notes import Note
 from wiretape.debug.timeline import Stop
 from wiretape.debug.world import World
 from wiretape.model.call import Message, ModelCall, Usage
-from wiretape.model.loop import Agent, Step, ToolUse
+from wiretape.model.run import Agent, Step, ToolUse
 
 
 @dataclass(frozen=True, slots=True)

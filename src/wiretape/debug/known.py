@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Protocol
 
 from wiretape.model.http import Exchange
-from wiretape.model.loop import Run, Step
+from wiretape.model.run import Run, Step
 
 
 @dataclass(frozen=True, slots=True)

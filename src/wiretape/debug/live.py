@@ -22,7 +22,7 @@ from wiretape.errors import UsageError
 from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange, WsMessage
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry, numbered
 

@@ -11,7 +11,7 @@ from wiretape.debug.timeline import Timeline
 from wiretape.debug.values import block_text
 from wiretape.errors import UsageError
 from wiretape.model.call import ModelCall
-from wiretape.model.loop import Run, Step
+from wiretape.model.run import Run, Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from wiretape.debug.figures import first_line
 from wiretape.debug.notes import Note
 from wiretape.debug.timeline import Activation, Stop, Timeline
 from wiretape.debug.world import World
-from wiretape.model.loop import Step, ToolUse
+from wiretape.model.run import Step, ToolUse
 
 NodeKind: TypeAlias = Literal["turn", "agent", "call", "tool", "side"]
 Mark: TypeAlias = Literal["current", "breakpoint", "disabled", "note", "finding", "error"]

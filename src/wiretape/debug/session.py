@@ -25,7 +25,7 @@ from wiretape.debug.table import find
 from wiretape.debug.timeline import Stop, Timeline
 from wiretape.debug.world import World
 from wiretape.errors import UsageError, WiretapeError
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 if TYPE_CHECKING:
     from wiretape.debug.live import Live

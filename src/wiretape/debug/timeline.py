@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from wiretape.errors import UsageError
-from wiretape.model.loop import Run, Step, ToolUse
+from wiretape.model.run import Run, Step, ToolUse
 
 Phase: TypeAlias = Literal["start", "request", "answer", "tool", "end"]
 

@@ -11,7 +11,7 @@ from wiretape.debug.known import Remark
 from wiretape.debug.outline import Mark
 from wiretape.debug.replies import Column, Listing, Part, Row, Said
 from wiretape.debug.timeline import Frame
-from wiretape.model.loop import Step, ToolUse
+from wiretape.model.run import Step, ToolUse
 
 if TYPE_CHECKING:
     from wiretape.debug.session import Debugger

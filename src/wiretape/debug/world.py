@@ -9,7 +9,7 @@ from wiretape.debug.timeline import Stop, Timeline
 from wiretape.debug.values import messages_text
 from wiretape.errors import UsageError
 from wiretape.model.call import ModelCall
-from wiretape.model.loop import Agent, Run, Step
+from wiretape.model.run import Agent, Run, Step
 
 
 class World:

@@ -16,7 +16,7 @@ from wiretape.loop.toolnames import forks, hands_over, is_messenger, is_starter,
 from wiretape.loop.tools import Asked
 from wiretape.loop.words import after_answer, answer_text, user_words
 from wiretape.model.call import ModelCall, ToolCall
-from wiretape.model.loop import Agent, AgentOrigin, LinkBasis
+from wiretape.model.run import Agent, AgentOrigin, LinkBasis
 
 _ROOTS = 50  # root agents whose prompts are compared, where no prompt is equal
 _ANSWER = 8  # an answer must be so long to be recognised in a tool's result

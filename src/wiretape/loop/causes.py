@@ -13,7 +13,7 @@ from wiretape.loop.threads import Place
 from wiretape.loop.tools import Asked
 from wiretape.loop.words import after_answer, is_result_as_text, last_words, user_words
 from wiretape.model.call import Control, Message, ModelCall, Text, ToolResult
-from wiretape.model.loop import Cause, CauseKind, Link, LinkBasis
+from wiretape.model.run import Cause, CauseKind, Link, LinkBasis
 
 SUMMARY = "goes on from a summary of its history"
 MESSAGE = "a message from its parent"

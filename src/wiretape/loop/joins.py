@@ -12,7 +12,7 @@ from wiretape.loop.threads import Place
 from wiretape.loop.tools import answered_at
 from wiretape.loop.words import answer_text, text_of
 from wiretape.model.call import ModelCall
-from wiretape.model.loop import Link
+from wiretape.model.run import Link
 
 
 def joins(

@@ -19,7 +19,7 @@ from wiretape.loop.toolnames import is_messenger
 from wiretape.loop.tools import Asked, answered_at
 from wiretape.loop.words import after_answer, answer_text, text_of, words
 from wiretape.model.call import Message, ModelCall
-from wiretape.model.loop import Certainty, Link, LinkBasis, LinkKind
+from wiretape.model.run import Certainty, Link, LinkBasis, LinkKind
 
 _SAYING = 8  # what was said must be so long to be recognised as a part of something longer
 _WAITING = 1000  # sayings that nobody heard yet, latest kept

@@ -14,7 +14,7 @@ from wiretape.loop.toolnames import forks, is_lister, is_stopper
 from wiretape.loop.tools import Asked
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Ended
-from wiretape.model.loop import Certainty, Link, LinkBasis, LinkKind
+from wiretape.model.run import Certainty, Link, LinkBasis, LinkKind
 
 _CERTAINTY: dict[LinkBasis | None, Certainty] = {"header": "certain", "id": "certain", "data_flow": "likely"}
 

@@ -16,7 +16,7 @@ from wiretape.loop.threads import Place, Weaver
 from wiretape.loop.tools import Asked, pair
 from wiretape.loop.words import answer_text
 from wiretape.model.call import ModelCall, ServedToolCall
-from wiretape.model.loop import Agent, Link, Run, Step, Thread, ToolUse, Turn
+from wiretape.model.run import Agent, Link, Run, Step, Thread, ToolUse, Turn
 
 
 def build_run(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from wiretape.errors import UsageError
 from wiretape.model.faults import Cut, Reset, Stall
 from wiretape.model.http import StreamBody
-from wiretape.model.loop import Run, Step
+from wiretape.model.run import Run, Step
 from wiretape.replay.faults import AtAgent, AtCall, AtTool, Everywhere, Fault, FaultPlan, is_event
 from wiretape.replay.recorded import Recorded, SocketCall
 from wiretape.replay.values import Reference

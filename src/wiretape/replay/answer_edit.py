@@ -18,8 +18,8 @@ from wiretape.errors import UsageError
 from wiretape.model.call import Message, ModelCall, Reasoning, Text, ToolCall
 from wiretape.model.http import Body, BytesBody, Exchange, JsonBody, StreamBody, TextBody, body_bytes
 from wiretape.model.jsonvalue import Json
+from wiretape.model.stream_text import Channels
 from wiretape.replay.canonical import canonical
-from wiretape.replay.delta_channels import Channels
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry
 

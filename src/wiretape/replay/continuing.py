@@ -15,7 +15,7 @@ from typing import TypeAlias
 from wiretape.loop.evidence import identity
 from wiretape.model.call import CallRequest, ModelCall, ToolCall
 from wiretape.model.http import Headers
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.replay.index import Probe
 from wiretape.replay.recorded import Recorded
 from wiretape.wire.base import Memo

@@ -18,9 +18,9 @@ from typing import Final
 from wiretape.model.http import Body, Exchange, JsonBody, StreamBody, TextBody
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import rebuilt, strings
+from wiretape.model.stream_text import Channel, Channels
 from wiretape.replay.beginnings import Beginnings
 from wiretape.replay.compare import differences
-from wiretape.replay.delta_channels import Channel, Channels
 from wiretape.replay.loosen import loose
 from wiretape.replay.mask import ID_LIKE, TEMPORARY_PLACES
 from wiretape.replay.values import Difference

@@ -14,7 +14,7 @@ from wiretape.errors import UsageError
 from wiretape.model.call import ModelCall, Text, ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, Response
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.model.loop import ToolUse
+from wiretape.model.run import ToolUse
 from wiretape.replay.answer_edit import edited
 from wiretape.replay.body_edit import rewritten
 from wiretape.replay.canonical import canonical

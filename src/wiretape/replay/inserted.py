@@ -15,7 +15,7 @@ from typing import Final
 from wiretape.loop.dataflow import carried
 from wiretape.loop.words import answer_text, is_result_as_text, words
 from wiretape.model.call import CallRequest, Message, Text, ToolCall, ToolResult
-from wiretape.model.loop import Run, Step
+from wiretape.model.run import Run, Step
 from wiretape.replay.mask import ID_LIKE
 from wiretape.replay.pieces import Piece, Pieces
 from wiretape.replay.recorded import Recorded

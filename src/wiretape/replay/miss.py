@@ -12,7 +12,7 @@ import orjson
 
 from wiretape.model.http import Headers
 from wiretape.model.jsonvalue import Json
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.replay.canonical import same
 from wiretape.replay.compare import differences, differences_of_queries
 from wiretape.replay.excerpt import LIVE, RECORDED, excerpts

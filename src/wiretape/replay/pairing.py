@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange, body_bytes
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, LiveRequest, ReplayOptions, Tier
 from wiretape.wire.registry import decode

@@ -13,7 +13,7 @@ from typing import Final
 
 from wiretape.model.call import CallRequest, Message, Text
 from wiretape.model.jsonvalue import Json
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.replay.index import Probe
 from wiretape.replay.levels import Shapes
 from wiretape.replay.recorded import Recorded

@@ -17,7 +17,7 @@ from wiretape.loop.words import answer_text
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, JsonBody, Response
 from wiretape.model.jsonvalue import JsonObject
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.replay.canonical import canonical
 from wiretape.replay.growth import Grown, Growth, with_given
 from wiretape.replay.mask import Masker

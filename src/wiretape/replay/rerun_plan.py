@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from wiretape.model.call import ModelCall, ToolCall, ToolResult
 from wiretape.model.http import Body, Exchange, JsonBody, Request, Response, StreamBody, body_bytes
 from wiretape.model.jsonvalue import JsonObject
-from wiretape.model.loop import Run, Step, ToolUse
+from wiretape.model.run import Run, Step, ToolUse
 from wiretape.wire.base import WireFormat
 from wiretape.wire.growing import Grower, grower_of
 from wiretape.wire.lenient import body_json

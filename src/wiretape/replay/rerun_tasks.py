@@ -9,7 +9,7 @@ from wiretape.loop.agents import final_words
 from wiretape.model.call import ToolCall
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.jsonwalk import rebuilt, strings
-from wiretape.model.loop import Run, ToolUse
+from wiretape.model.run import Run, ToolUse
 from wiretape.replay.rerun_plan import Grounds, Take
 from wiretape.replay.tool_book import parsed_arguments
 from wiretape.wire.growing import replaced

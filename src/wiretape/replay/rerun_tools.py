@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from wiretape.model.call import ToolCall, ToolResult
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.replay.mask import Masker
 from wiretape.replay.rerun_plan import Take, results_in
 from wiretape.replay.rerun_tasks import passed_on

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from wiretape.loop.run import build_run
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.replay.index import CallIndex, ExactIndex, Index
 from wiretape.replay.inserted import Told, asks_for_nothing, told_threads
 from wiretape.replay.levels import Level, Shapes

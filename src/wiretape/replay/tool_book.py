@@ -16,7 +16,7 @@ import orjson
 
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
-from wiretape.model.loop import Run, ToolUse
+from wiretape.model.run import Run, ToolUse
 from wiretape.replay.canonical import canonical, has_placeholder, same
 from wiretape.replay.compare import differences
 from wiretape.replay.loosen import loose

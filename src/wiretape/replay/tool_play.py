@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.replay.echo import Echoes
 from wiretape.replay.excerpt import LIVE, RECORDED, excerpts
 from wiretape.replay.mask import Masker

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wiretape.analyze.report import LinkReport
-from wiretape.model.loop import Certainty, LinkBasis, LinkKind
+from wiretape.model.run import Certainty, LinkBasis, LinkKind
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import labelled
 

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.model.call import CallError, CallResponse, ModelCall, ToolSpec, Usage
-from wiretape.model.loop import Run, Step, ToolUse
+from wiretape.model.run import Run, Step, ToolUse
 from wiretape.views.block_view import message_view, tool_names
 from wiretape.views.call_line import ending
 from wiretape.views.figures import count, duration, tokens

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.model.http import Exchange
-from wiretape.model.loop import Run, Step
+from wiretape.model.run import Run, Step
 from wiretape.tape.documents import Header
 from wiretape.views.call_line import ending
 from wiretape.views.exchange_view import exchange_words

@@ -10,7 +10,7 @@ from wiretape.analyze.stats import stats
 from wiretape.analyze.totals import Totals
 from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall, Usage
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 HI = user("what is new?")
 NOON = datetime(2026, 2, 28, 12, tzinfo=UTC)

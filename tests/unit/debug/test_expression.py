@@ -17,7 +17,7 @@ from wiretape.debug.replies import Value
 from wiretape.debug.timeline import Stop
 from wiretape.debug.world import World
 from wiretape.errors import UsageError
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 WORLD = debugger().world
 LAST = Stop("answer", 4)  # 462 in, 256 cached, 31 out

@@ -11,7 +11,7 @@ from wiretape.debug import moves
 from wiretape.debug.session import Debugger
 from wiretape.debug.timeline import Stop, Timeline
 from wiretape.errors import UsageError
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 
 def at(debugger: Debugger, *lines: str) -> Stop:

@@ -16,7 +16,7 @@ from wiretape.debug.session import Debugger
 from wiretape.debug.table import commands
 from wiretape.debug.timeline import Stop
 from wiretape.errors import TapeUnwritable
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.views.debug_reply import reply_view
 
 CONDITIONS = (

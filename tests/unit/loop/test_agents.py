@@ -6,7 +6,7 @@ from tests.support.calls import asks, assistant, make_call, result, system, tool
 
 from wiretape.loop.run import build_run
 from wiretape.model.call import Message, ModelCall, ToolCall, ToolSpec
-from wiretape.model.loop import Agent, Run
+from wiretape.model.run import Agent, Run
 
 BOSS, WORKER = system("You lead the work and hand it out."), system("Worker: do as told, one sentence.")
 GO = user("plan my week, please")

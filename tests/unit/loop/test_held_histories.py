@@ -8,7 +8,7 @@ from tests.support.sockets import Said, calls_of, create, events, function_call,
 
 from wiretape.analyze.stats import stats
 from wiretape.loop.run import build_run
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 
 def built(*said: Said, **more: Any) -> Run:

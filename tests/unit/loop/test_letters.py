@@ -9,7 +9,7 @@ from tests.support.calls import asks, assistant, make_call, result, system, tool
 
 from wiretape.loop.run import build_run
 from wiretape.model.call import Message, ModelCall, Text, Unknown
-from wiretape.model.loop import Link, Run
+from wiretape.model.run import Link, Run
 
 BOSS, WORKER = system("You lead the work and hand it out."), system("Worker: do as told, one sentence.")
 OFFERS = tools("subagent", "send_message", "list_agents", "interrupt_agent")

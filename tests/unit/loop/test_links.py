@@ -9,7 +9,7 @@ from tests.support.calls import asks, assistant, make_call, result, system, tool
 from wiretape.loop.run import build_run
 from wiretape.model.call import Message, ModelCall
 from wiretape.model.http import Ended
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 BOSS, WORKER = system("You lead the work and hand it out."), system("Worker: do as told, one sentence.")
 OFFERS = tools("subagent", "list_agents", "interrupt_agent")

@@ -8,7 +8,7 @@ from tests.support.calls import asks, assistant, make_call, result, system, tool
 
 from wiretape.loop.run import build_run
 from wiretape.model.call import Message, Text, ToolResult
-from wiretape.model.loop import Cause, Run
+from wiretape.model.run import Cause, Run
 
 S, T = system("You are the weather's agent."), tools("weather")
 Q, ASK = user("how is the weather?"), assistant(asks("weather", '{"city": "成都"}'))

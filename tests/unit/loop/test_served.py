@@ -8,7 +8,7 @@ from tests.support.calls import asks, assistant, make_call, result, user
 from wiretape.loop.run import build_run
 from wiretape.loop.served import is_named
 from wiretape.model.call import ModelCall, ServedToolCall
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 
 @pytest.mark.parametrize(

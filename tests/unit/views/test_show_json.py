@@ -6,7 +6,7 @@ from tests.support.views import header, message, model_call, subagents_exchanges
 
 from wiretape.model.call import Media, Unknown
 from wiretape.model.http import BytesBody, Close, Exchange, Headers, Request, Response, StreamBody, TextBody, WsMessage
-from wiretape.model.loop import Agent, Cause, Run, Step, Thread
+from wiretape.model.run import Agent, Cause, Run, Step, Thread
 from wiretape.views.printable import json_text
 from wiretape.views.show_json import call_json, exchange_json, tape_json
 

@@ -6,7 +6,7 @@ from tests.support.views import message, model_call, shown, subagents_run
 
 from wiretape.model.call import CallError, ModelCall, Text, Usage
 from wiretape.model.http import Ended
-from wiretape.model.loop import Agent, Cause, Run, Step, Thread
+from wiretape.model.run import Agent, Cause, Run, Step, Thread
 from wiretape.views.show_view import call_view, error_words, usage_sentence
 
 

@@ -9,7 +9,7 @@ from tests.support.replaying import exchange, live, response, session
 
 from wiretape.loop.run import build_run
 from wiretape.model.http import Exchange
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 from wiretape.replay.values import Answer, Miss, Tier
 from wiretape.wire.registry import decode
 

@@ -12,7 +12,7 @@ from wiretape.analyze.comparing.aligning import aligned_turns
 from wiretape.analyze.comparing.settling import Settler
 from wiretape.analyze.cost import Price
 from wiretape.model.call import ModelCall
-from wiretape.model.loop import Run
+from wiretape.model.run import Run
 
 
 def against(

@@ -10,7 +10,7 @@ from wiretape.analyze.cost import Price
 from wiretape.analyze.lint.base import LintFinding
 from wiretape.analyze.stats import wall_ms
 from wiretape.model.call import ModelCall
-from wiretape.model.loop import Run, Turn
+from wiretape.model.run import Run, Turn
 
 NO_PRICES = "no price list: install wiretape[prices]"
 

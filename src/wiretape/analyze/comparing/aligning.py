@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TypeVar
 
-from wiretape.model.loop import Run, Step, Turn
+from wiretape.model.run import Run, Step, Turn
 
 T = TypeVar("T")
 

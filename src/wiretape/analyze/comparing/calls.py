@@ -28,7 +28,7 @@ from wiretape.model.call import (
     ToolResult,
 )
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.model.loop import Step
+from wiretape.model.run import Step
 from wiretape.wire.base import Volatile
 
 _NEVER = frozenset({"cache_control", "cachePoint", "signature", "thoughtSignature", "thought_signature"})

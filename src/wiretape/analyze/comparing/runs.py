@@ -13,7 +13,7 @@ from wiretape.analyze.cost import Price, cost_sum, pricing
 from wiretape.analyze.stats import wall_ms
 from wiretape.analyze.sums import hit_rate, usage_sum
 from wiretape.analyze.why import why
-from wiretape.model.loop import Run, Step, Turn
+from wiretape.model.run import Run, Step, Turn
 from wiretape.wire.base import Volatile
 from wiretape.wire.registry import default_registry
 

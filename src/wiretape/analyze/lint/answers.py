@@ -9,7 +9,7 @@ from wiretape.analyze.lint.base import LintFinding, Rule, Subject
 from wiretape.loop.threads import failed
 from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
 from wiretape.model.http import Ended
-from wiretape.model.loop import Step
+from wiretape.model.run import Step
 
 _LIMITS = ("max_output_tokens", "max_completion_tokens", "max_tokens", "num_predict")
 

@@ -15,7 +15,7 @@ from wiretape.analyze.cache_report import CacheReport
 from wiretape.analyze.repeats import Repeats
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange
-from wiretape.model.loop import Run, Step, Thread
+from wiretape.model.run import Run, Step, Thread
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")

@@ -8,7 +8,7 @@ from wiretape.analyze.lint.base import LintFinding, Rule, Subject, provider_hold
 from wiretape.analyze.why import listed
 from wiretape.loop.threads import failed
 from wiretape.model.call import Control, Message, ModelCall, ToolCall, ToolResult
-from wiretape.model.loop import ToolUse
+from wiretape.model.run import ToolUse
 
 
 class ToolCallWithoutResult(Rule):
