@@ -23,7 +23,7 @@ from tests.support.wire import (
 from wiretape.model.call import Media, Message, Reasoning, ToolResult
 from wiretape.model.http import Ended, Headers, Response
 from wiretape.wire.base import Memo
-from wiretape.wire.openai_responses import from_events, responses_request
+from wiretape.wire.openai.responses import from_events, responses_request
 from wiretape.wire.payload import Event, EventPayload
 
 USAGE = {

@@ -16,7 +16,7 @@ from wiretape.adapters.tool_tape import ToolTape
 from wiretape.cli.main import main
 from wiretape.loop.run import build_run
 from wiretape.tape.reader import read_tape
-from wiretape.wire.mcp import served_tool_calls
+from wiretape.wire.mcp.mcp import served_tool_calls
 from wiretape.wire.registry import decode
 
 ran: list[str] = []

@@ -12,7 +12,7 @@ pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.
 
 from wiretape.cli.main import main
 from wiretape.tape.reader import read_tape
-from wiretape.wire.tool_exchange import answered, called
+from wiretape.wire.mcp.tool_exchange import answered, called
 
 pytestmark = [pytest.mark.proxy, pytest.mark.filterwarnings("ignore::DeprecationWarning")]  # of mitmproxy's own
 AGENT = """

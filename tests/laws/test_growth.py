@@ -12,8 +12,8 @@ from tests.support.growing import FORMATS, Call, Format
 from wiretape.model.call import Block, Reasoning, Text, ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange
 from wiretape.wire.base import Memo
-from wiretape.wire.growing import Since
 from wiretape.wire.lenient import load
+from wiretape.wire.next_request import Since
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30).filter(
     lambda text: text == "" or (text.strip() == text and not text.startswith("<think>"))

@@ -13,7 +13,7 @@ from tests.support.wire import SSE, exchange, frame, stream
 
 from wiretape.loop.run import build_run
 from wiretape.model.http import Ended, Exchange, JsonBody
-from wiretape.wire.mcp import mcp_words, served_tool_calls
+from wiretape.wire.mcp.mcp import mcp_words, served_tool_calls
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

@@ -9,7 +9,7 @@ from typing import Any
 
 from wiretape.model.http import Headers, JsonBody, Request, Response
 from wiretape.wire.base import WireFormat
-from wiretape.wire.growing import Grower, grower_of
+from wiretape.wire.next_request import Grower, grower_of
 from wiretape.wire.registry import built_in
 
 Call = tuple[str, str, dict[str, Any]]  # id, name, arguments

@@ -25,7 +25,7 @@ from wiretape.model.jsonvalue import Json
 from wiretape.replay.values import address
 from wiretape.tape.recorder import Recorder, RecorderSummary
 from wiretape.tape.storage import journal_path
-from wiretape.wire.tool_exchange import HEADERS, call_body, tool_url
+from wiretape.wire.mcp.tool_exchange import HEADERS, call_body, tool_url
 
 
 class Record(Context):

@@ -33,7 +33,7 @@ from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Tier
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.tape.reader import Tape, read_tape
-from wiretape.wire.tool_exchange import ToolAnswer
+from wiretape.wire.mcp.tool_exchange import ToolAnswer
 
 if TYPE_CHECKING:
     from wiretape.adapters.context_children import Children

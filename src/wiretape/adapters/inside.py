@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wiretape.replay.playback import Playback
     from wiretape.replay.sockets import SocketPlay
     from wiretape.replay.values import LiveRequest
-    from wiretape.wire.tool_exchange import ToolAnswer
+    from wiretape.wire.mcp.tool_exchange import ToolAnswer
 
 
 class Inside:

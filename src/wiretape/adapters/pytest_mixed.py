@@ -23,7 +23,7 @@ from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.playback import Piece, Playback
 from wiretape.replay.values import LiveRequest, Miss
-from wiretape.wire.tool_exchange import ToolAnswer
+from wiretape.wire.mcp.tool_exchange import ToolAnswer
 
 _OF_THE_CONNECTION: Final = frozenset(
     ("connection", "content-length", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer")

@@ -17,7 +17,7 @@ from wiretape.replay.report import ReplayReport
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, Injected, LiveRequest, Miss
 from wiretape.tape.splice import Entry, Fresh, Kept
-from wiretape.wire.tool_exchange import ToolAnswer, answer_body
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, answer_body
 
 _LOST = (None, Ended.RECORDER_STOPPED)
 

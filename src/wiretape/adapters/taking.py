@@ -9,7 +9,7 @@ from typing import Any
 
 from wiretape.model.http import Ended, Sender
 from wiretape.tape.recorder import Recorder
-from wiretape.wire.tool_exchange import HEADERS
+from wiretape.wire.mcp.tool_exchange import HEADERS
 
 
 class Taker:

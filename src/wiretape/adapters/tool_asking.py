@@ -19,7 +19,7 @@ from wiretape.adapters.tool_route import ANSWERED, DONE, JSON, RUN, VARIABLE, to
 from wiretape.errors import MissError
 from wiretape.model.jsonvalue import Json
 from wiretape.wire.lenient import number, obj, string
-from wiretape.wire.tool_exchange import ToolAnswer, call_body, read_answer
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, call_body, read_answer
 
 _LONGEST: Final = 30  # seconds: it answers at once, or is stopped
 _HEADERS: Final = {"content-type": JSON}

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from wiretape.adapters.tool_route import ANSWERED, DONE, RUN, Reply, asked_for, refused
 from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
-from wiretape.wire.tool_exchange import HEADERS, tool_url
+from wiretape.wire.mcp.tool_exchange import HEADERS, tool_url
 
 FromTape: TypeAlias = "Callable[[str, Json], Json | None]"
 """MCP's result for a tool's call, from a tape; None: the tool is to run."""

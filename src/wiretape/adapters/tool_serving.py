@@ -11,7 +11,7 @@ from wiretape.adapters.tool_route import ANSWERED, JSON, Reply, asked_for, is_to
 from wiretape.replay.playback import Piece, Playback
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import LiveRequest, Miss, Outcome, Stray
-from wiretape.wire.tool_exchange import answer_body
+from wiretape.wire.mcp.tool_exchange import answer_body
 
 _MISSED = 400
 

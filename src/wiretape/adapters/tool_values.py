@@ -13,7 +13,7 @@ import orjson
 
 from wiretape.errors import ToolError
 from wiretape.model.jsonvalue import Json
-from wiretape.wire.tool_exchange import ToolAnswer
+from wiretape.wire.mcp.tool_exchange import ToolAnswer
 
 _PLAIN: Final = (dict, list, str, int, float, bool, type(None))
 _PLAIN_MODULES: Final = ("builtins", "datetime", "decimal", "uuid", "pathlib")

@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 
 from wiretape.loop.run import build_run
 from wiretape.model.http import Exchange
+from wiretape.wire.mcp.tool_exchange import is_tool_exchange
 from wiretape.wire.registry import decode
-from wiretape.wire.tool_exchange import is_tool_exchange
 
 
 def asked_within(exchanges: Sequence[Exchange], kept: Collection[int]) -> list[int]:

@@ -20,7 +20,7 @@ from wiretape.adapters.tool_outside import outside
 from wiretape.adapters.tool_values import NOTHING, arguments, given, raised, returned
 from wiretape.errors import MissError, UsageError
 from wiretape.model.jsonvalue import Json
-from wiretape.wire.tool_exchange import ToolAnswer, answer_body
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, answer_body
 
 if TYPE_CHECKING:
     from wiretape.tape.reader import Tape

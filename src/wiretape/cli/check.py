@@ -156,7 +156,7 @@ class _Checker:
         from wiretape.analyze.cost import pricing
         from wiretape.analyze.lint.base import Subject
         from wiretape.analyze.lint.rules import lint
-        from wiretape.wire.tool_exchange import is_tool_exchange
+        from wiretape.wire.mcp.tool_exchange import is_tool_exchange
 
         prices = price_list(tape.tape.header.started)
         errors = []

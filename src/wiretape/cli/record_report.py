@@ -18,8 +18,8 @@ from wiretape.views.call_line import call_line
 from wiretape.views.printable import counted, one_line
 from wiretape.views.terminal import make_console
 from wiretape.wire.base import Memo
+from wiretape.wire.mcp.tool_exchange import is_tool_exchange
 from wiretape.wire.registry import decode, default_registry
-from wiretape.wire.tool_exchange import is_tool_exchange
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -22,7 +22,7 @@ from wiretape.replay.mask import Masker
 from wiretape.replay.rerun_plan import Grounds
 from wiretape.replay.values import ABSENT, Difference, Tier
 from wiretape.wire.base import Memo, WireFormat
-from wiretape.wire.growing import Grower, named, replaced
+from wiretape.wire.next_request import Grower, named, replaced
 
 
 @dataclass(frozen=True, slots=True)

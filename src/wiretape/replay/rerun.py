@@ -30,7 +30,7 @@ from wiretape.replay.rerun_values import NOTHING_ANSWERS, BodyHook, Outcome, Row
 from wiretape.replay.tool_book import ToldResult
 from wiretape.replay.values import Difference, Tier
 from wiretape.wire.base import Memo
-from wiretape.wire.growing import Grower, Since, named
+from wiretape.wire.next_request import Grower, Since, named
 from wiretape.wire.registry import Registry, decode, default_registry
 
 _ASIDE = "beside the loop"

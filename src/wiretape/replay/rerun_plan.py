@@ -10,8 +10,8 @@ from wiretape.model.http import Body, Exchange, JsonBody, Request, Response, Str
 from wiretape.model.jsonvalue import JsonObject
 from wiretape.model.run import Run, Step, ToolUse
 from wiretape.wire.base import WireFormat
-from wiretape.wire.growing import Grower, grower_of
 from wiretape.wire.lenient import body_json
+from wiretape.wire.next_request import Grower, grower_of
 from wiretape.wire.registry import Registry
 
 

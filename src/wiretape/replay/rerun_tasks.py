@@ -12,7 +12,7 @@ from wiretape.model.jsonwalk import rebuilt, strings
 from wiretape.model.run import Run, ToolUse
 from wiretape.replay.rerun_plan import Grounds, Take
 from wiretape.replay.tool_book import parsed_arguments
-from wiretape.wire.growing import replaced
+from wiretape.wire.next_request import replaced
 
 _WHOLE = 8  # a text must be so long to be told apart from a word that happens to be the same
 

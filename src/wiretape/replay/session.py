@@ -59,8 +59,8 @@ from wiretape.replay.values import (
     address,
 )
 from wiretape.tape.output_redactor import OutputRedactor
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, is_tool_exchange
 from wiretape.wire.registry import Registry, default_registry
-from wiretape.wire.tool_exchange import ToolAnswer, is_tool_exchange
 
 if TYPE_CHECKING:
     from wiretape.tape.reader import Tape

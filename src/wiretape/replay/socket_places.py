@@ -22,7 +22,7 @@ from wiretape.replay.recorded import Recorded, SocketCall
 from wiretape.replay.recorded_sockets import Alike, Sockets
 from wiretape.replay.values import ABSENT, Difference, Tier
 from wiretape.wire.base import Memo
-from wiretape.wire.openai_responses_frames import NAMES_BEFORE, same_kind
+from wiretape.wire.openai.responses_frames import NAMES_BEFORE, same_kind
 
 
 class Unclear(Exception):

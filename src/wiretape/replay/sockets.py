@@ -19,7 +19,7 @@ from wiretape.replay.recorded_sockets import Alike, Sockets
 from wiretape.replay.socket_places import Places, Unclear, Waiting
 from wiretape.replay.socket_runs import Frame, Run, answer_of, turn_of
 from wiretape.replay.values import Miss, Outcome, Reference, Tier
-from wiretape.wire.openai_responses_frames import error_event, lane_of
+from wiretape.wire.openai.responses_frames import error_event, lane_of
 
 
 @dataclass(frozen=True, slots=True)

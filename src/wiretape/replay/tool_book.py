@@ -22,8 +22,8 @@ from wiretape.replay.compare import differences
 from wiretape.replay.loosen import loose
 from wiretape.replay.mask import Masker
 from wiretape.replay.values import Difference, Tier
-from wiretape.wire.mcp import served_tool_calls
-from wiretape.wire.tool_exchange import ToolAnswer, answered, called, is_tool_exchange
+from wiretape.wire.mcp.mcp import served_tool_calls
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, answered, called, is_tool_exchange
 
 
 @dataclass(frozen=True, slots=True, eq=False)

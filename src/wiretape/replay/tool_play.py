@@ -17,7 +17,7 @@ from wiretape.replay.shown_differences import shown_differences
 from wiretape.replay.tool_book import NotFound, ToldResult, ToolBook, told_by_servers, told_by_tools, told_on_the_wire
 from wiretape.replay.values import Answer, Difference, Miss, MissReason, Reference, ReplayOptions
 from wiretape.tape.output_redactor import OutputRedactor
-from wiretape.wire.tool_exchange import ToolAnswer, answered, called, is_tool_exchange, made_exchange
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, answered, called, is_tool_exchange, made_exchange
 
 _SHOWN = 3  # differences written out; the rest are counted
 

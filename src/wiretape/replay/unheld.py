@@ -13,9 +13,9 @@ from typing import Any, Final
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody, body_bytes
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.growing import grower_of
 from wiretape.wire.lenient import body_json, obj
-from wiretape.wire.openai_responses_frames import as_http_body, can_be_told
+from wiretape.wire.next_request import grower_of
+from wiretape.wire.openai.responses_frames import as_http_body, can_be_told
 from wiretape.wire.registry import Registry, decode
 
 _OF_SOCKETS: Final = ("sec-websocket-", "upgrade", "connection", "content-length", "content-type")

@@ -13,7 +13,7 @@ from wiretape.views.block_view import shortened
 from wiretape.views.figures import count, duration, size
 from wiretape.views.printable import clip, json_text, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
-from wiretape.wire.mcp import mcp_words
+from wiretape.wire.mcp.mcp import mcp_words
 
 
 def exchange_view(exchange: Exchange, *, calls: tuple[int, ...] = (), full: bool = False) -> RenderableType:

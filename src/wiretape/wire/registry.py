@@ -10,22 +10,22 @@ from typing import cast
 
 from wiretape.model.call import CallRequest, CallResponse, Message, ModelCall, Unknown
 from wiretape.model.http import Exchange, Request
-from wiretape.wire.anthropic_messages import AnthropicMessages
+from wiretape.wire.anthropic.messages import AnthropicMessages
 from wiretape.wire.base import Claim, Memo, SocketFormat, WireFormat
-from wiretape.wire.bedrock_converse import BedrockConverse
-from wiretape.wire.bedrock_invoke import BedrockInvoke
+from wiretape.wire.bedrock.converse import BedrockConverse
+from wiretape.wire.bedrock.invoke import BedrockInvoke
 from wiretape.wire.call_frame import frame_call, unreadable_request
-from wiretape.wire.cohere_chat import CohereChat
-from wiretape.wire.gemini_generate import GeminiGenerate
-from wiretape.wire.gemini_interactions import GeminiInteractions
-from wiretape.wire.mcp import is_jsonrpc
-from wiretape.wire.ollama_chat import OllamaChat, OllamaGenerate
-from wiretape.wire.openai_chat import OpenAIChat
-from wiretape.wire.openai_completions import OpenAICompletions
-from wiretape.wire.openai_responses import OpenAIResponses
-from wiretape.wire.openai_responses_held import with_histories
-from wiretape.wire.openai_responses_polls import settle
-from wiretape.wire.openai_responses_socket import ResponsesSocket
+from wiretape.wire.cohere.chat import CohereChat
+from wiretape.wire.gemini.generate import GeminiGenerate
+from wiretape.wire.gemini.interactions import GeminiInteractions
+from wiretape.wire.mcp.mcp import is_jsonrpc
+from wiretape.wire.ollama.chat import OllamaChat, OllamaGenerate
+from wiretape.wire.openai.chat import OpenAIChat
+from wiretape.wire.openai.completions import OpenAICompletions
+from wiretape.wire.openai.responses import OpenAIResponses
+from wiretape.wire.openai.responses_held import with_histories
+from wiretape.wire.openai.responses_polls import settle
+from wiretape.wire.openai.responses_socket import ResponsesSocket
 from wiretape.wire.side_calls import SIDE_CALLS
 
 GROUP = "wiretape.formats"

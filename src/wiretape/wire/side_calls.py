@@ -17,7 +17,7 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
 from wiretape.wire.answers import response_claim, text_response
 from wiretape.wire.base import Claim, Memo, Volatile
-from wiretape.wire.bedrock_usage import header_usage
+from wiretape.wire.bedrock.usage import header_usage
 from wiretape.wire.call_frame import (
     came_whole,
     frame_call,
@@ -26,9 +26,9 @@ from wiretape.wire.call_frame import (
     unreadable_request,
 )
 from wiretape.wire.failures import call_error, has_error
-from wiretape.wire.gemini_generate import gemini_error
+from wiretape.wire.gemini.generate import gemini_error
 from wiretape.wire.lenient import body_json, first, is_empty, items, number, obj, string
-from wiretape.wire.openai_chat import openai_error
+from wiretape.wire.openai.chat import openai_error
 from wiretape.wire.payload import JsonPayload, TextPayload, read_payload
 
 _GEMINI_PATH = re.compile(r"/([^/:]+):\w+$")

@@ -9,7 +9,7 @@ from tests.support.replaying import chat, exchange, reply, user
 
 from wiretape.adapters.tool_within import asked_within
 from wiretape.model.http import Exchange
-from wiretape.wire.tool_exchange import ToolAnswer, answer_body, call_body, tool_url
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, answer_body, call_body, tool_url
 
 OPENAI = "https://api.openai.com/v1/chat/completions"
 DONE = answer_body(ToolAnswer("done", "done"))

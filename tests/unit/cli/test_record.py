@@ -14,7 +14,7 @@ import wiretape.adapters.settings  # noqa: F401  pydantic does not import where 
 from wiretape.cli.main import main
 from wiretape.cli.record_report import LiveReport, _checklist, _clues, _keys, _Pace, _wrapped
 from wiretape.tape.recorder import RecorderSummary
-from wiretape.wire.tool_exchange import ToolAnswer, made_exchange
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, made_exchange
 
 
 def test_without_mitmproxy_it_says_what_to_install(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from wiretape.wire.openai_chat import OpenAIChat
+from wiretape.wire.openai.chat import OpenAIChat
 
 
 class Quiet(OpenAIChat):

@@ -1,0 +1,203 @@
+"""The wire format `anthropic.messages`: the Messages API, as Anthropic and its imitators speak it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import ClassVar
+
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Control, Message, ModelCall, ToolCall
+from wiretape.model.http import Exchange, Headers, Request, Response
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire import finish, recognition
+from wiretape.wire.answers import read_answer, response_claim, streamed
+from wiretape.wire.anthropic.blocks import add_block, add_blocks, request_message, system_block, tool_specs
+from wiretape.wire.anthropic.next_request import AnthropicGrower
+from wiretape.wire.anthropic.stream import AnthropicAssembly
+from wiretape.wire.base import Claim, Memo, Volatile
+from wiretape.wire.call_frame import (
+    came_whole,
+    frame_call,
+    json_error,
+    kept_answer,
+    settings_of,
+    unknown_message,
+    unreadable_request,
+)
+from wiretape.wire.content import MessageBuilder
+from wiretape.wire.failures import call_error, has_error
+from wiretape.wire.lenient import Unreadable, body_json, is_empty, items, obj, string
+from wiretape.wire.payload import EventPayload
+from wiretape.wire.usage import anthropic_usage
+
+_CARRIED = frozenset({"model", "system", "messages", "tools"})
+_SHOWS_MESSAGE = frozenset({"content", "stop_reason", "usage"})
+_MODEL_IN_PATH = re.compile(r"/models?/([^/]+?)(?::(?:rawPredict|streamRawPredict)|/invoke(?:-with-response-stream)?)$")
+_ERROR_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+
+
+class AnthropicMessages:
+    name: ClassVar[str] = "anthropic.messages"
+    volatile: ClassVar[Volatile] = Volatile(
+        settings=frozenset({"diagnostics", "cache_control", "fallback_credit_token"}),
+        nested=frozenset({("metadata", "user_id"), ("thread", "previous_message_id")}),
+    )
+    grower: ClassVar[AnthropicGrower] = AnthropicGrower()
+
+    def claims(self, request: Request) -> Claim:
+        if not recognition.is_post(request):
+            return Claim.NO
+        path = recognition.path_of(request.url)
+        if path.endswith(("/messages", "/messages/count_tokens")) and not recognition.is_other(request):
+            return _path_claim(body_json(request.body), path, request.headers)
+        return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
+
+    def claims_response(self, exchange: Exchange) -> Claim:
+        return response_claim(exchange, self.name)
+
+    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
+        request = self.decode_request(exchange.request, memo)
+        kind = _kind(exchange.request.url, request)
+        response = None
+        if exchange.response is not None:
+            response = decode_response(exchange.response, came_whole(exchange), counts=kind == "token_count")
+        return frame_call(exchange, self.name, request, response, kind)
+
+    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
+        body = body_json(request.body)
+        if not isinstance(body, dict):
+            return unreadable_request(request.body)
+        decoded = messages_request(body, memo)
+        named = _MODEL_IN_PATH.search(recognition.path_of(request.url)) if decoded.model is None else None
+        return replace(decoded, model=named[1]) if named else decoded
+
+    def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
+        kind = _ERROR_TYPES.get(status, "api_error")
+        error = {"type": kind, "message": message, "details": {"error_code": code}}
+        return json_error({"type": "error", "error": error, "request_id": None})
+
+
+def _path_claim(body: Json, path: str, headers: Headers) -> Claim:
+    """Many services have a `/messages`: the body has to agree where the path alone is not telling."""
+    telling = path.endswith(("/v1/messages", "/messages/count_tokens")) or "anthropic-version" in headers
+    if isinstance(body, Unreadable):
+        return Claim.PATH if telling else Claim.NO
+    if not isinstance(obj(body).get("messages"), list):
+        return Claim.PATH if telling and "jsonrpc" not in obj(body) else Claim.NO
+    return Claim.CERTAIN
+
+
+def _kind(url: str, request: CallRequest) -> CallKind:
+    path = recognition.path_of(url)
+    if path.endswith(("/messages/count_tokens", "/count-tokens:rawPredict")):
+        return "token_count"
+    return "prewarm" if request.settings.get("max_tokens") == 0 else "inference"
+
+
+def messages_request(body: JsonObject, memo: Memo) -> CallRequest:
+    messages: list[Message] = []
+    segments: list[tuple[int, str]] = []
+    scalars: frozenset[str] = frozenset()
+    system = body.get("system")
+    if isinstance(system, list):
+        segments.append((0, "system"))
+        messages += [
+            memo.of("anthropic.system", b, system_block) if isinstance(b, dict) else system_block(b) for b in system
+        ]
+    elif not is_empty(system):
+        segments.append((0, "system"))
+        scalars = frozenset({"system"})
+        messages.append(_system(system))
+    raw = body.get("messages")
+    segments.append((len(messages), "messages"))
+    if isinstance(raw, list):
+        messages += memo.each("anthropic.messages", raw, request_message)
+    elif raw is not None:
+        messages.append(unknown_message("messages", raw, "unknown"))
+    tools, thread = body.get("tools"), obj(body.get("thread"))
+    return CallRequest(
+        model=string(body.get("model")),
+        messages=tuple(messages),
+        tools=memo.of("anthropic.tools", tools, tool_specs) if isinstance(tools, list) else (),
+        settings=settings_of(body, _CARRIED),
+        stream=body.get("stream") is True,
+        segments=tuple(segments),
+        scalars=scalars,
+        previous_response_id=string(thread.get("previous_message_id")),
+    )
+
+
+def _system(value: Json) -> Message:
+    into = MessageBuilder()
+    add_block(into, value, "")
+    return into.build("system")
+
+
+def decode_response(response: Response, whole: bool, counts: bool = False) -> CallResponse:
+    """Whatever came as an answer. `whole`: the exchange ended as it should. `counts`: a token count was asked for."""
+    return read_answer(response, whole, _count if counts else decode_message, decode_stream)
+
+
+def _count(response: Response, value: Json) -> CallResponse:
+    """The count is the answer, not tokens that this call used."""
+    if response.status >= 400 or has_error(value):
+        return CallResponse(response.status, error=call_error(response.status, value, response.headers))
+    return CallResponse(response.status, messages=(kept_answer("token_count", value),))
+
+
+def decode_message(response: Response, value: Json, cut: bool = False) -> CallResponse:
+    """An answer that is one JSON value. `cut`: it is what came of a stream that ended early."""
+    body = obj(value)
+    content = body.get("content")
+    failed = response.status >= 400 or has_error(value)
+    error = call_error(response.status, value, response.headers) if failed else None
+    into = MessageBuilder()
+    if isinstance(content, str):
+        into.text(content, ".content")
+    else:
+        add_blocks(into, items(content), ".content", cut)
+    if not is_empty(body.get("abandoned")):
+        into.extra("abandoned", body["abandoned"])
+    role = string(body.get("role")) or "assistant"
+    messages = (into.build(role),) if content or "abandoned" in body else ()
+    if not failed and not cut and _SHOWS_MESSAGE.isdisjoint(body):
+        messages = (unknown_message("response", value),)
+    raw_finish = string(body.get("stop_reason"))
+    last = messages[-1].blocks[-1] if messages and messages[-1].blocks else None
+    ends_with_call = isinstance(last, ToolCall) and last.kind != "server"
+    return CallResponse(
+        status=response.status,
+        model=_final_model(messages) or string(body.get("model")),
+        id=string(body.get("id")),
+        messages=messages,
+        finish=finish.anthropic_finish(raw_finish, ends_with_call) if raw_finish or not cut else None,
+        raw_finish=raw_finish,
+        usage=anthropic_usage(body.get("usage")),
+        error=error,
+        diagnostics=body.get("diagnostics"),
+    )
+
+
+def _final_model(messages: tuple[Message, ...]) -> str | None:
+    """After a fallback block, another model answers: the last one named is the answer's."""
+    blocks = [b for m in messages for b in m.blocks if isinstance(b, Control) and b.kind == "fallback"]
+    return string(obj(obj(blocks[-1].raw).get("to")).get("model")) if blocks else None
+
+
+def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
+    """An answer that came as events, whatever they were wrapped in."""
+    assembly = AnthropicAssembly()
+    for event in payload.events:
+        assembly.add(event)
+    decoded = decode_message(response, assembly.value(), cut=not assembly.finished)
+    return streamed(decoded, response, payload, assembly, complete=assembly.finished)

@@ -1,0 +1,1 @@
+"""The wire formats of Amazon Bedrock: Converse, Invoke and the AWS event stream."""

@@ -1,0 +1,188 @@
+"""A Converse stream (Nova's on Invoke is alike), put together into the answer that an unstreamed call would have given.
+
+Text and reasoning begin with their first delta: only tool calls, their results and images are announced. The usage
+comes after the stop.
+"""
+
+from __future__ import annotations
+
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire import usage
+from wiretape.wire.bedrock.eventstream import AwsEvents, error_value
+from wiretape.wire.lenient import Unreadable, is_empty, items, load, number, obj, string
+from wiretape.wire.payload import Event
+
+EVENTS = frozenset(
+    {"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"}
+)
+_QUIET = ("contentBlockIndex", "p")  # `p` is filler of a random length
+
+
+def named_events(read: AwsEvents) -> list[Event]:
+    """Each event as `{name: what it says}`."""
+    return [
+        Event(name, {name: value}, ms) if kind == "event" else Event("error", error_value(name, value), ms)
+        for kind, name, value, ms in read.events
+    ]
+
+
+class PartPieces:
+    """One content part under way. A part is what its deltas are; one that is announced keeps what was said of it."""
+
+    __slots__ = ("announced", "citations", "pieces", "redacted", "results", "signature", "strange")
+
+    def __init__(self) -> None:
+        self.announced: JsonObject = {}
+        self.pieces: dict[str, list[str]] = {}
+        self.signature: Json = None
+        self.redacted: list[str] = []
+        self.citations: list[Json] = []
+        self.results: list[Json] = []
+        self.strange: list[JsonObject] = []
+
+    def value(self) -> list[JsonObject]:
+        """The part as an unstreamed answer spells it; what a faulty server mixed into one part is told apart."""
+        parts: list[JsonObject] = []
+        joined = {kind: "".join(pieces) for kind, pieces in self.pieces.items()}
+        if "reasoning" in joined or self.signature is not None:
+            said = {"text": joined.get("reasoning", ""), "signature": self.signature}
+            parts.append({"reasoningContent": {"reasoningText": said}})
+        if self.redacted:
+            parts.append({"reasoningContent": {"redactedContent": "".join(self.redacted)}})
+        if self.citations:
+            cited = {"content": [{"text": joined.get("text", "")}], "citations": self.citations}
+            parts.append({"citationsContent": cited})
+        elif joined.get("text"):
+            parts.append({"text": joined["text"]})
+        parts += [self._announced(key, value, joined) for key, value in self.announced.items()]
+        if "input" in joined and "toolUse" not in self.announced:
+            parts.append(self._announced("toolUse", {}, joined))
+        if self.results and "toolResult" not in self.announced:
+            parts.append({"toolResult": {"content": self.results}})
+        return parts + self.strange
+
+    def _announced(self, key: str, value: Json, joined: dict[str, str]) -> JsonObject:
+        if key == "toolUse" and joined.get("input"):
+            parsed = load(joined["input"])
+            return {key: {**obj(value), "input": joined["input"] if isinstance(parsed, Unreadable) else parsed}}
+        if key == "toolResult" and self.results:
+            return {key: {**obj(value), "content": [*items(obj(value).get("content")), *self.results]}}
+        return {key: value}
+
+
+class ConverseAssembly:
+    """Takes the events of one stream, each `{name: what it says}`; `value` is the answer so far."""
+
+    __slots__ = ("_parts", "_place", "_rest", "_role", "_stop", "error", "finished", "first_ms", "strange")
+
+    def __init__(self) -> None:
+        self._role = "assistant"
+        self._parts: list[PartPieces] = []
+        self._place: dict[int, PartPieces] = {}
+        self._stop: JsonObject = {}
+        self._rest: JsonObject = {}
+        self.error: Json = None
+        self.finished = False
+        self.first_ms: int | None = None
+        self.strange: list[Json] = []
+
+    def add(self, event: Event) -> None:
+        if not isinstance(event.value, dict):
+            self.strange.append(event.value)
+            return
+        if event.name == "error":
+            self.error = event.value
+            return
+        known = False
+        for name, value in event.value.items():
+            if name in EVENTS and isinstance(value, dict):
+                self._take(name, value, event.ms)
+                known = True
+            elif name.endswith("Exception"):
+                self.error = error_value(name, value)
+                known = True
+        if not known:
+            self.strange.append(event.value)
+
+    def _take(self, name: str, value: JsonObject, ms: int | None) -> None:
+        if name == "contentBlockDelta":
+            self._delta(self._part(value), value.get("delta"), ms)
+        elif name == "contentBlockStart":
+            self._start(value, ms)
+        elif name == "messageStart":
+            self._role = string(value.get("role")) or self._role
+        elif name == "messageStop":
+            self._stop = value
+            self.finished = True
+        elif name == "metadata":
+            self._rest = usage.merge(self._rest, value) or {}
+
+    def _part(self, value: JsonObject) -> PartPieces:
+        index = number(value.get("contentBlockIndex")) or 0
+        part = self._place.get(index)
+        if part is None:
+            part = self._place[index] = PartPieces()
+            self._parts.append(part)
+        return part
+
+    def _start(self, value: JsonObject, ms: int | None) -> None:
+        start = value.get("start")
+        if is_empty(start):
+            return
+        if not isinstance(start, dict):
+            self.strange.append({"contentBlockStart": value})
+            return
+        self._part(value).announced.update(start)
+        self._bears(ms)
+
+    def _bears(self, ms: int | None) -> None:
+        if self.first_ms is None:
+            self.first_ms = ms
+
+    def _delta(self, part: PartPieces, delta: Json, ms: int | None) -> None:
+        if not isinstance(delta, dict):
+            if not is_empty(delta):
+                part.strange.append({"delta": delta})
+            return
+        for key, value in delta.items():
+            if not is_empty(value) and self._grow(part, key, value):
+                self._bears(ms)
+
+    def _grow(self, part: PartPieces, key: str, value: Json) -> bool:
+        """Whether this delta bears content."""
+        if key == "text" and isinstance(value, str):
+            part.pieces.setdefault("text", []).append(value)
+        elif key == "toolUse" and isinstance(obj(value).get("input"), str):
+            if not value["input"]:
+                return False
+            part.pieces.setdefault("input", []).append(value["input"])
+        elif key == "reasoningContent" and isinstance(value, dict):
+            return self._reason(part, value)
+        elif key == "citation":
+            part.citations.append(value)
+        elif key == "toolResult" and isinstance(value, list):
+            part.results += value
+        elif key == "image" and isinstance(part.announced.get("image"), dict) and isinstance(value, dict):
+            part.announced["image"] = {**part.announced["image"], **value}
+        else:
+            part.strange.append({key: value})
+        return True
+
+    @staticmethod
+    def _reason(part: PartPieces, value: JsonObject) -> bool:
+        text, redacted = string(value.get("text")), string(value.get("redactedContent"))
+        if text:
+            part.pieces.setdefault("reasoning", []).append(text)
+        if redacted:
+            part.redacted.append(redacted)
+        if value.get("signature") is not None:
+            part.signature = value["signature"]
+        if not value.keys() & {"text", "redactedContent", "signature"}:
+            part.strange.append({"reasoningContent": value})
+        return bool(text or redacted)
+
+    def value(self) -> JsonObject:
+        content = [piece for part in self._parts for piece in part.value()]
+        stop = {key: value for key, value in self._stop.items() if key not in _QUIET}
+        rest = {key: value for key, value in self._rest.items() if key not in _QUIET}
+        return {"output": {"message": {"role": self._role, "content": content}}, **stop, **rest}

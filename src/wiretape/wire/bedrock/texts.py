@@ -1,0 +1,163 @@
+"""What the models of many vendors say to a plain prompt on Bedrock's Invoke: text, why it ended, tokens.
+
+Llama, Titan, Mistral, Cohere and AI21 each have a shape of their own, and stream the same shape piece by piece. It is
+all read here in one way: the places where they put their texts, reasons and counts are told in tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from wiretape.model.call import CallRequest, Media, Message, Text, Usage
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.bedrock.usage import METRICS
+from wiretape.wire.call_frame import settings_of, unknown_message
+from wiretape.wire.content import MessageBuilder
+from wiretape.wire.lenient import first, items, number, obj, string
+
+PROMPTS = ("prompt", "inputText", "message")
+_LISTS = ("results", "outputs", "generations", "completions", "choices")
+_TEXTS = ("generation", "outputText", "text", "completion")
+_REASONS = ("stop_reason", "completionReason", "finish_reason", "finishReason")
+_COHERE_EVENTS = ("stream-start", "text-generation", "stream-end")
+
+
+class Said(NamedTuple):
+    text: str
+    path: str
+    reason: str | None
+
+
+def is_text_answer(value: Json) -> bool:
+    """Whether one of these vendors speaks: its own members are there."""
+    body = obj(value)
+    if any(isinstance(body.get(name), str) for name in _TEXTS) or body.get("event_type") in _COHERE_EVENTS:
+        return True
+    return any(_said(obj(entry), "") for name in _LISTS for entry in items(body.get(name))[:1])
+
+
+def texts(body: JsonObject) -> Iterator[Said]:
+    """Every text of an answer or of an event, with where it stands and why it ended there."""
+    for name in _LISTS:
+        for n, entry in enumerate(items(body.get(name))):
+            said = _said(obj(entry), f".{name}[{n}]")
+            if said is not None:
+                yield said
+    if not any(body.get(name) for name in _LISTS):
+        said = _said(body, "")
+        if said is not None:
+            yield said
+
+
+def _said(entry: JsonObject, path: str) -> Said | None:
+    data = obj(entry.get("data"))  # AI21
+    holder, path = (data, f"{path}.data") if data else (entry, path)
+    name = next((n for n in _TEXTS if isinstance(holder.get(n), str)), None)
+    if name is None:
+        return None
+    return Said(holder[name], f"{path}.{name}", _reason(entry))
+
+
+def _reason(entry: JsonObject) -> str | None:
+    for name in _REASONS:
+        value = entry.get(name)
+        found = string(obj(value).get("reason")) if isinstance(value, dict) else string(value)
+        if found:
+            return found
+    return None
+
+
+def text_usage(body: JsonObject) -> Usage | None:
+    """The counts of Llama and Titan; the others tell theirs in headers and metrics only."""
+    results = [obj(r) for r in items(body.get("results"))]
+    counted = [n for n in (number(r.get("tokenCount")) for r in results) if n is not None]
+    output = first(
+        number(body.get("generation_token_count")),
+        number(body.get("totalOutputTextTokenCount")),
+        sum(counted) if counted else None,
+    )
+    prompt = first(number(body.get("prompt_token_count")), number(body.get("inputTextTokenCount")))
+    raw = {k: v for k, v in body.items() if k.lower().endswith(("token_count", "tokencount")) and v is not None}
+    usage = Usage(prompt, None, None, output, None, raw)
+    return usage if usage != Usage() else None
+
+
+@dataclass(slots=True)
+class TextAssembly:
+    """Takes the pieces of one streamed text; `value` is the answer that an unstreamed call would have given."""
+
+    pieces: list[str]
+    counts: JsonObject
+    reason: str | None = None
+    first_ms: int | None = None
+    finished: bool = False
+
+    def add(self, body: JsonObject, ms: int | None) -> None:
+        last = string(body.get("event_type")) == "stream-end"  # it repeats the whole text
+        for said in () if last else texts(body):
+            if said.text:
+                self.pieces.append(said.text)
+                self.first_ms = ms if self.first_ms is None else self.first_ms
+        reasons = [said.reason for said in texts(body)] + [_reason(body), _reason(obj(body.get("response")))]
+        self.reason = next((r for r in reasons if r), self.reason)
+        for name in (
+            "prompt_token_count",
+            "generation_token_count",
+            "inputTextTokenCount",
+            "totalOutputTextTokenCount",
+        ):
+            if number(body.get(name)) is not None:
+                self.counts[name] = body[name]
+        self.finished = self.finished or bool(self.reason) or METRICS in body or body.get("is_finished") is True
+
+    def value(self) -> JsonObject:
+        return {"text": "".join(self.pieces), "finish_reason": self.reason, **self.counts}
+
+
+def prompt_request(body: JsonObject) -> CallRequest:
+    """A request that is a prompt, with the conversation before it where the vendor has one (Cohere)."""
+    messages: list[Message] = []
+    segments: list[tuple[int, str]] = []
+    scalars: set[str] = set()
+    carried: set[str] = {"model"}
+    history = body.get("chat_history")
+    for name in ("preamble", "chat_history", *PROMPTS, "images"):
+        value = body.get(name)
+        if not value:
+            continue
+        carried.add(name)
+        segments.append((len(messages), name))
+        if name == "chat_history" and isinstance(history, list):
+            messages += [_turn(entry) for entry in history]
+        elif name == "images" and isinstance(value, list):
+            messages += [Message("user", (Media("image", {"image": image}),), ("",)) for image in value]
+        else:
+            scalars.add(name)
+            messages.append(_plain(value, name))
+    return CallRequest(
+        model=string(body.get("model")),
+        messages=tuple(messages),
+        settings=settings_of(body, frozenset(carried)),
+        segments=tuple(segments),
+        scalars=frozenset(scalars),
+    )
+
+
+def _plain(value: Json, name: str) -> Message:
+    role = "system" if name == "preamble" else "user"
+    if not isinstance(value, str):
+        return unknown_message(name, value, "user")
+    return Message(role, (Text(value),), ("",))
+
+
+def _turn(raw: Json) -> Message:
+    turn = obj(raw)
+    role = {"USER": "user", "CHATBOT": "assistant", "SYSTEM": "system"}.get(str(turn.get("role")))
+    if role is None or not isinstance(turn.get("message"), str):
+        return unknown_message("chat_history", raw, "unknown")
+    into = MessageBuilder()
+    into.text(turn["message"], ".message")
+    into.rest(turn, ("role", "message"))
+    return into.build(role)

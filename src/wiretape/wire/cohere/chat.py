@@ -1,0 +1,173 @@
+"""The wire format `cohere.chat`: Cohere's chat API, version 2."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from wiretape.model.call import (
+    CallRequest,
+    CallResponse,
+    Finish,
+    Message,
+    ModelCall,
+    Reasoning,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from wiretape.model.http import Exchange, Headers, Request, Response
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire import recognition
+from wiretape.wire.answers import read_answer, response_claim, streamed
+from wiretape.wire.base import Claim, Memo, Volatile
+from wiretape.wire.call_frame import (
+    came_whole,
+    frame_call,
+    json_error,
+    settings_of,
+    unknown_message,
+    unreadable_request,
+)
+from wiretape.wire.cohere.next_request import CohereGrower
+from wiretape.wire.cohere.stream import CohereAssembly
+from wiretape.wire.failures import call_error, has_error
+from wiretape.wire.lenient import body_json, dumps, first, number, obj, string
+from wiretape.wire.openai.chat_messages import chat_message, chat_tools
+from wiretape.wire.payload import EventPayload
+
+_CARRIED = frozenset({"model", "messages", "tools"})
+_SHOWS_ANSWER = frozenset({"message", "finish_reason", "usage"})
+_FINISH: dict[str, Finish] = {
+    "COMPLETE": "stop",
+    "STOP_SEQUENCE": "stop",
+    "MAX_TOKENS": "length",
+    "ERROR_LIMIT": "length",
+    "TOOL_CALL": "tool_calls",
+    "ERROR_TOXIC": "content_filter",
+    "ERROR": "error",
+    "TIMEOUT": "error",
+}
+
+
+class CohereChat:
+    name: ClassVar[str] = "cohere.chat"
+    volatile: ClassVar[Volatile] = Volatile()
+    grower: ClassVar[CohereGrower] = CohereGrower()
+
+    def claims(self, request: Request) -> Claim:
+        if not (recognition.is_post(request) and _is_ours(request)):
+            return Claim.NO
+        return Claim.CERTAIN if isinstance(obj(body_json(request.body)).get("messages"), list) else Claim.NO
+
+    def claims_response(self, exchange: Exchange) -> Claim:
+        return response_claim(exchange, self.name, ours=_is_ours(exchange.request))
+
+    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
+        request = self.decode_request(exchange.request, memo)
+        response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
+        return frame_call(exchange, self.name, request, response)
+
+    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
+        body = body_json(request.body)
+        return _chat_request(body, memo) if isinstance(body, dict) else unreadable_request(request.body)
+
+    def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
+        return json_error({"message": message, "code": code})
+
+
+def _is_ours(request: Request) -> bool:
+    return recognition.path_of(request.url).endswith("/v2/chat")
+
+
+def _chat_request(body: JsonObject, memo: Memo) -> CallRequest:
+    raw = body.get("messages")
+    if isinstance(raw, list):
+        messages = memo.each("cohere.chat", raw, _request_message)
+    else:
+        messages = () if raw is None else (unknown_message("messages", raw, "unknown"),)
+    tools = body.get("tools")
+    return CallRequest(
+        model=string(body.get("model")),
+        messages=messages,
+        tools=memo.of("openai.chat.tools", tools, chat_tools) if isinstance(tools, list) else (),
+        settings=settings_of(body, _CARRIED),
+        stream=body.get("stream") is True,
+        segments=((0, "messages"),),
+    )
+
+
+def _request_message(raw: Json) -> Message:
+    if not isinstance(raw, dict):
+        return unknown_message("message", raw, "unknown")
+    message = _message(raw)
+    if raw.get("role") != "tool" or not isinstance(raw.get("content"), list):
+        return message
+    blocks = tuple(_with_documents(b) if isinstance(b, ToolResult) else b for b in message.blocks)
+    return replace(message, blocks=blocks)
+
+
+def _with_documents(result: ToolResult) -> ToolResult:
+    """A tool's result may come as documents: their data is its text."""
+    said = [obj(obj(part).get("document")).get("data") for part in result.parts]
+    texts = [data if isinstance(data, str) else dumps(data) for data in said if data is not None]
+    others = tuple(part for part, data in zip(result.parts, said, strict=True) if data is None)
+    return replace(result, text="\n".join([*filter(None, [result.text]), *texts]), parts=others)
+
+
+def _message(raw: JsonObject, answer: bool = False, cut: bool = False) -> Message:
+    """A message as in Chat Completions, and the plan that goes before tool calls: a thought."""
+    plan = string(raw.get("tool_plan"))
+    message = chat_message({k: v for k, v in raw.items() if k != "tool_plan"}, history=not answer, cut=cut)
+    if plan is None:
+        return message
+    blocks, paths = (Reasoning(plan), *message.blocks), (".tool_plan", *message.block_paths)
+    return replace(message, blocks=blocks, block_paths=paths)
+
+
+def decode_response(response: Response, whole: bool) -> CallResponse:
+    """Whatever came as an answer. `whole`: the exchange ended as it should."""
+    return read_answer(response, whole, _answer, _stream)
+
+
+def _answer(response: Response, value: Json, cut: bool = False) -> CallResponse:
+    body = obj(value)
+    failed = response.status >= 400 or has_error(value)
+    error = call_error(response.status, value, response.headers) if failed else None
+    said = body.get("message")
+    message = _message(said, answer=True, cut=cut) if isinstance(said, dict) else None
+    messages = (message,) if message is not None and (message.blocks or message.extra) else ()
+    if not failed and not cut and _SHOWS_ANSWER.isdisjoint(body):
+        messages = (unknown_message("response", value),)
+    raw_finish = string(body.get("finish_reason"))
+    has_calls = any(isinstance(block, ToolCall) for m in messages for block in m.blocks)
+    finish = _FINISH.get(raw_finish or "")
+    return CallResponse(
+        status=response.status,
+        id=string(body.get("id")),
+        messages=messages,
+        finish="tool_calls" if has_calls and finish in (None, "stop") and not cut else finish,
+        raw_finish=raw_finish,
+        usage=cohere_usage(body.get("usage")),
+        error=error,
+    )
+
+
+def cohere_usage(raw: Json) -> Usage | None:
+    """What was counted, not what is billed. Cached tokens are inside the input, unless they are more."""
+    told = obj(raw)
+    counted, billed = obj(told.get("tokens")), obj(told.get("billed_units"))
+    prompt = first(number(counted.get("input_tokens")), number(billed.get("input_tokens")))
+    output = first(number(counted.get("output_tokens")), number(billed.get("output_tokens")))
+    cached = number(told.get("cached_tokens"))
+    whole = prompt + cached if prompt is not None and cached is not None and cached > prompt else prompt
+    usage = Usage(whole, cached, None, output, None, told)
+    return usage if usage != Usage() else None
+
+
+def _stream(response: Response, payload: EventPayload) -> CallResponse:
+    assembly = CohereAssembly()
+    for event in payload.events:
+        assembly.add(event)
+    decoded = _answer(response, assembly.value(), cut=not assembly.finished)
+    return streamed(decoded, response, payload, assembly, complete=assembly.finished)

@@ -1,0 +1,1 @@
+"""The wire formats of Google's Gemini: generateContent and Interactions."""

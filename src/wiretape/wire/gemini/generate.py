@@ -1,0 +1,259 @@
+"""The wire format `gemini.generate`: generateContent and streamGenerateContent, on Google's hosts and as imitated.
+
+The model stands in the path, and so does whether to stream. Code Assist wraps request and answer once more.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import ClassVar
+
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ModelCall, ToolCall
+from wiretape.model.http import Exchange, Headers, Request, Response
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire import recognition
+from wiretape.wire.answers import leftovers, response_claim, text_response, token_time
+from wiretape.wire.base import Claim, Memo, Volatile
+from wiretape.wire.call_frame import (
+    came_whole,
+    frame_call,
+    json_error,
+    kept_answer,
+    settings_of,
+    unknown_message,
+    unreadable_request,
+)
+from wiretape.wire.content import MessageBuilder
+from wiretape.wire.failures import Phase, call_error, has_error
+from wiretape.wire.gemini.keys import enum, get, spelled
+from wiretape.wire.gemini.next_request import GenerateGrower
+from wiretape.wire.gemini.parts import ROLES, add_content, refusal_message, request_content, system_content, tool_specs
+from wiretape.wire.gemini.payload import Chunks, read_chunks, unwrapped
+from wiretape.wire.gemini.stream import GenerateAssembly
+from wiretape.wire.gemini.usage import generate_finish, generate_usage
+from wiretape.wire.lenient import body_json, is_empty, items, number, obj, string
+from wiretape.wire.payload import JsonPayload, TextPayload
+
+_TAIL = re.compile(r"(?<![^/:])([^/:]++):(generateContent|streamGenerateContent|countTokens|computeTokens)$")
+_WRAPPERS = ("request", "generateContentRequest", "generate_content_request")
+_BARE_METHODS = ("v1internal",)  # no model stands before the colon
+_CARRIED = frozenset({"model", "contents", "systemInstruction", "system_instruction", "tools"})
+_SHOWS_ANSWER = ("candidates", "promptFeedback", "usageMetadata")
+_QUIET = frozenset(
+    {"content", "index", "finishReason", "finish_reason", "tokenCount", "token_count", "avgLogprobs", "avg_logprobs"}
+    | {"logprobsResult", "logprobs_result"}
+)
+_STATUS_NAMES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    408: "DEADLINE_EXCEEDED",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+
+
+class GeminiGenerate:
+    name: ClassVar[str] = "gemini.generate"
+    volatile: ClassVar[Volatile] = Volatile(
+        settings=frozenset({"labels", "project", "user_prompt_id", "session_id"}),
+        nested=frozenset({("request", "session_id"), ("request", "labels")}),
+    )
+    grower: ClassVar[GenerateGrower] = GenerateGrower()
+
+    def claims(self, request: Request) -> Claim:
+        if not recognition.is_post(request):
+            return Claim.NO
+        if _TAIL.search(recognition.path_of(request.url)):
+            return _path_claim(body_json(request.body))
+        return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
+
+    def claims_response(self, exchange: Exchange) -> Claim:
+        return response_claim(exchange, self.name)
+
+    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
+        request = self.decode_request(exchange.request, memo)
+        kind = _kind(exchange.request.url)
+        response = None
+        if exchange.response is not None:
+            response = decode_response(exchange.response, came_whole(exchange), counts=kind == "token_count")
+        return frame_call(exchange, self.name, request, response, kind)
+
+    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
+        body = body_json(request.body)
+        decoded = generate_request(body, memo) if isinstance(body, dict) else unreadable_request(request.body)
+        path = recognition.path_of(request.url)
+        tail = _TAIL.search(path)
+        if tail is None:
+            return decoded
+        named = None if tail[1] in _BARE_METHODS else tail[1]
+        return replace(decoded, model=named or decoded.model, stream=tail[2] == "streamGenerateContent")
+
+    def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
+        return gemini_error(status, message, code)
+
+
+def gemini_error(status: int, message: str, code: str) -> tuple[Headers, bytes]:
+    name = _STATUS_NAMES.get(status, "INTERNAL" if status >= 500 else "FAILED_PRECONDITION")
+    info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": code}
+    return json_error({"error": {"code": status, "message": message, "status": name, "details": [info]}})
+
+
+def _path_claim(body: Json) -> Claim:
+    if not isinstance(body, dict):
+        return Claim.PATH
+    return Claim.NO if "jsonrpc" in body else Claim.CERTAIN if "contents" in _inner(body)[1] else Claim.PATH
+
+
+def _kind(url: str) -> CallKind:
+    return "token_count" if recognition.path_of(url).endswith((":countTokens", ":computeTokens")) else "inference"
+
+
+def _inner(body: JsonObject) -> tuple[str, JsonObject]:
+    """The member that holds the request proper, and that request; "" for a request that is not wrapped."""
+    if "contents" not in body:
+        for name in _WRAPPERS:
+            if isinstance(body.get(name), dict):
+                return name, body[name]
+    return "", body
+
+
+def generate_request(body: JsonObject, memo: Memo) -> CallRequest:
+    wrapper, inner = _inner(body)
+    prefix = f"{wrapper}." if wrapper else ""
+    messages: list[Message] = []
+    segments: list[tuple[int, str]] = []
+    scalars: set[str] = set()
+    key = spelled(inner, "systemInstruction")
+    system = inner.get(key)
+    if not is_empty(system):
+        segments.append((0, prefix + key))
+        scalars.add(prefix + key)
+        make = system_content
+        messages.append(memo.of("gemini.system", system, make) if isinstance(system, dict) else make(system))
+    contents = inner.get("contents")
+    if contents is not None:
+        segments.append((len(messages), f"{prefix}contents"))
+        if not isinstance(contents, list):
+            scalars.add(f"{prefix}contents")
+        messages += [
+            memo.of("gemini.content", c, request_content) if isinstance(c, dict) else request_content(c)
+            for c in (contents if isinstance(contents, list) else [contents])
+        ]
+    tools = inner.get("tools")
+    settings = settings_of(inner, _CARRIED)
+    if wrapper:
+        outer = settings_of(body, frozenset({"model", wrapper}))
+        settings = {**outer, wrapper: settings} if settings else outer
+    return CallRequest(
+        model=_bare_model(string(body.get("model")) or string(inner.get("model"))),
+        messages=tuple(messages),
+        tools=memo.of("gemini.tools", tools, tool_specs) if isinstance(tools, list) else (),
+        settings=settings,
+        segments=tuple(segments),
+        scalars=frozenset(scalars),
+    )
+
+
+def _bare_model(name: str | None) -> str | None:
+    return name.rpartition("/")[2] or None if name else None
+
+
+def decode_response(response: Response, whole: bool, counts: bool = False) -> CallResponse:
+    """Whatever came as an answer. `whole`: the exchange ended as it should. `counts`: a token count was asked for."""
+    read = read_chunks(response)
+    match read:
+        case JsonPayload(value=value):
+            return _count(response, value) if counts else _plain(response, unwrapped(value), value)
+        case Chunks():
+            return _stream(response, read)
+        case TextPayload(text=text):
+            return text_response(response, text, whole)
+
+
+def _count(response: Response, value: Json) -> CallResponse:
+    """The count is the answer, not tokens that this call used."""
+    if response.status >= 400 or has_error(value):
+        return CallResponse(response.status, error=call_error(response.status, value, response.headers))
+    return CallResponse(response.status, messages=(kept_answer("token_count", value),))
+
+
+def _plain(response: Response, body: JsonObject, value: Json, cut: bool = False) -> CallResponse:
+    """An answer, without its wrapper in `body`. `cut`: its stream ended early."""
+    failed = response.status >= 400 or has_error(body)
+    error = call_error(response.status, body, response.headers) if failed else None
+    candidates = [c for c in items(body.get("candidates")) if isinstance(c, dict)]
+    messages = tuple(_candidate(candidate, n) for n, candidate in enumerate(candidates))
+    raw_finish = enum(get(candidates[0], "finishReason")) if candidates else None
+    has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages[:1] for b in m.blocks)
+    ended = None if cut and raw_finish is None else generate_finish(raw_finish, has_calls)
+    feedback = obj(get(body, "promptFeedback"))
+    blocked = enum(get(feedback, "blockReason"))
+    if blocked is not None and not candidates:
+        raw_finish, ended = blocked, "content_filter"
+        messages = (_blocked(feedback),)
+    elif ended == "content_filter" and not any(m.blocks for m in messages):
+        key = spelled(candidates[0], "finishMessage")
+        messages = (refusal_message(candidates[0].get(key), f".{key}", messages[0].extra),)
+    elif not failed and not cut and not any(get(body, name) is not None for name in _SHOWS_ANSWER):
+        messages = (unknown_message("response", value),)
+    return CallResponse(
+        status=response.status,
+        model=string(get(body, "modelVersion")),
+        id=string(get(body, "responseId")),
+        messages=tuple(m for m in messages if m.blocks or m.extra),
+        finish=ended,
+        raw_finish=raw_finish,
+        usage=generate_usage(get(body, "usageMetadata")),
+        error=error,
+    )
+
+
+def _blocked(feedback: JsonObject) -> Message:
+    key = spelled(feedback, "blockReasonMessage")
+    return refusal_message(feedback.get(key), f".{key}", (("promptFeedback", feedback),))
+
+
+def _candidate(raw: JsonObject, position: int) -> Message:
+    into = MessageBuilder()
+    content = raw.get("content")
+    role = "assistant"
+    if isinstance(content, dict):
+        add_content(into, content)
+        role = ROLES.get(string(content.get("role")) or "model", "assistant")
+    elif isinstance(content, str):
+        into.text(content, "")
+    elif not is_empty(content):
+        return unknown_message("content", content)
+    index = number(raw.get("index"))
+    if index or (index is None and position):
+        into.extra("choice", position if index is None else index)
+    into.rest(raw, _QUIET)
+    return into.build(role)
+
+
+def _stream(response: Response, chunks: Chunks) -> CallResponse:
+    assembly = GenerateAssembly()
+    for event in chunks.payload.events:
+        assembly.add(event)
+    finished = assembly.finished if chunks.ended is None else chunks.ended
+    failed = response.status >= 400
+    decoded = _plain(response, assembly.value(), None, cut=not finished)
+    error = decoded.error
+    if assembly.error is not None:
+        phase: Phase = "before_stream" if failed else "mid_stream"
+        error = call_error(response.status, assembly.error, response.headers, phase)
+        finished = failed
+    return replace(
+        decoded,
+        messages=tuple(decoded.messages) + leftovers(chunks.payload, assembly.strange),
+        error=error,
+        complete=finished,
+        streamed=not failed,
+        first_token_at=token_time(response, assembly.first_ms),
+    )

@@ -1,0 +1,166 @@
+"""The wire format `gemini.interactions`: Google's Interactions API, streamed and not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from wiretape.model.call import CallRequest, CallResponse, Message, ModelCall, Text, ToolCall
+from wiretape.model.http import Exchange, Headers, Request, Response
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire import recognition
+from wiretape.wire.answers import leftovers, response_claim, text_response, token_time
+from wiretape.wire.base import Claim, Memo, Volatile
+from wiretape.wire.call_frame import (
+    came_whole,
+    frame_call,
+    settings_of,
+    unknown_message,
+    unreadable_request,
+)
+from wiretape.wire.failures import Phase, call_error, has_error
+from wiretape.wire.gemini.generate import gemini_error
+from wiretape.wire.gemini.interactions_next_request import InteractionsGrower
+from wiretape.wire.gemini.interactions_stream import InteractionAssembly
+from wiretape.wire.gemini.parts import system_content
+from wiretape.wire.gemini.payload import Chunks, read_chunks
+from wiretape.wire.gemini.steps import input_step, output_step, tool_specs
+from wiretape.wire.gemini.usage import interaction_finish, interaction_usage
+from wiretape.wire.lenient import body_json, is_empty, items, obj, string
+from wiretape.wire.payload import JsonPayload, TextPayload
+
+_CARRIED = frozenset({"model", "input", "system_instruction", "tools", "previous_interaction_id"})
+_SHOWS_INTERACTION = frozenset({"steps", "outputs", "status", "object"})
+
+
+class GeminiInteractions:
+    name: ClassVar[str] = "gemini.interactions"
+    volatile: ClassVar[Volatile] = Volatile(settings=frozenset({"previous_interaction_id", "labels"}))
+    grower: ClassVar[InteractionsGrower] = InteractionsGrower()
+
+    def claims(self, request: Request) -> Claim:
+        if not recognition.is_post(request):
+            return Claim.NO
+        if recognition.path_of(request.url).endswith("/interactions"):
+            return _path_claim(body_json(request.body), request.url)
+        return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
+
+    def claims_response(self, exchange: Exchange) -> Claim:
+        return response_claim(exchange, self.name)
+
+    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
+        request = self.decode_request(exchange.request, memo)
+        response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
+        return frame_call(exchange, self.name, request, response)
+
+    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
+        body = body_json(request.body)
+        return interaction_request(body, memo) if isinstance(body, dict) else unreadable_request(request.body)
+
+    def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
+        return gemini_error(status, message, code)
+
+
+def _path_claim(body: Json, url: str) -> Claim:
+    """Other services have an `/interactions` too: the body, or else the path's version, has to agree."""
+    if isinstance(body, dict):
+        asks = "input" in body and ("model" in body or "agent" in body or "previous_interaction_id" in body)
+        return Claim.CERTAIN if asks else Claim.NO
+    return Claim.PATH if recognition.host_dialect(url) in ("gemini", "vertex") else Claim.NO
+
+
+def interaction_request(body: JsonObject, memo: Memo) -> CallRequest:
+    messages: list[Message] = []
+    segments: list[tuple[int, str]] = []
+    scalars: set[str] = set()
+    system, given = body.get("system_instruction"), body.get("input")
+    if not is_empty(system):
+        segments.append((0, "system_instruction"))
+        scalars.add("system_instruction")
+        messages.append(
+            Message("system", (Text(system),), ("",)) if isinstance(system, str) else system_content(system)
+        )
+    if given is not None:
+        segments.append((len(messages), "input"))
+        if isinstance(given, list):
+            messages += [
+                memo.of("gemini.step", step, input_step) if isinstance(step, dict) else input_step(step)
+                for step in given
+            ]
+        else:
+            scalars.add("input")
+            messages.append(input_step(given))
+    tools = body.get("tools")
+    return CallRequest(
+        model=string(body.get("model")) or string(body.get("agent")),
+        messages=tuple(messages),
+        tools=memo.of("gemini.interactions.tools", tools, tool_specs) if isinstance(tools, list) else (),
+        settings=settings_of(body, _CARRIED),
+        stream=body.get("stream") is True,
+        segments=tuple(segments),
+        scalars=frozenset(scalars),
+        previous_response_id=string(body.get("previous_interaction_id")),
+    )
+
+
+def decode_response(response: Response, whole: bool) -> CallResponse:
+    """Whatever came as an answer. `whole`: the exchange ended as it should."""
+    read = read_chunks(response)
+    match read:
+        case JsonPayload(value=value):
+            return _plain(response, value)
+        case Chunks():
+            return _stream(response, read)
+        case TextPayload(text=text):
+            return text_response(response, text, whole)
+
+
+def _plain(response: Response, value: Json, cut: bool = False, streamed: bool = False) -> CallResponse:
+    body = obj(value)
+    status = string(body.get("status"))
+    failed = response.status >= 400 or status == "failed" or has_error(body)
+    phase: Phase = "terminal_event" if streamed else "before_stream"
+    error = call_error(response.status, _failure(body), response.headers, phase) if failed else None
+    steps = items(body.get("steps") if body.get("steps") is not None else body.get("outputs"))
+    messages = tuple(output_step(step) for step in steps)
+    if not failed and not cut and _SHOWS_INTERACTION.isdisjoint(body):
+        messages = (unknown_message("response", value),)
+    has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages for b in m.blocks)
+    return CallResponse(
+        status=response.status,
+        model=string(body.get("model")) or string(body.get("agent")),
+        id=string(body.get("id")),
+        messages=tuple(m for m in messages if m.blocks or m.extra),
+        finish=None if cut else interaction_finish(status, has_calls),
+        raw_finish=None if cut else status,
+        usage=interaction_usage(body.get("usage")),
+        error=error,
+    )
+
+
+def _failure(body: JsonObject) -> Json:
+    """What went wrong in an interaction that failed: its errors, or the error of a step."""
+    if has_error(body) or not body.get("steps"):
+        listed = items(body.get("errors"))
+        return body if has_error(body) or not listed else {"error": listed[0]}
+    failures = [obj(step).get("error") for step in items(body["steps"])]
+    return {"error": next((f for f in failures if not is_empty(f)), {"message": "the interaction failed"})}
+
+
+def _stream(response: Response, chunks: Chunks) -> CallResponse:
+    assembly = InteractionAssembly()
+    for event in chunks.payload.events:
+        assembly.add(event)
+    decoded = _plain(response, assembly.value(), cut=not assembly.finished, streamed=True)
+    error = decoded.error
+    if assembly.error is not None:
+        phase: Phase = "before_stream" if response.status >= 400 else "mid_stream"
+        error = call_error(response.status, assembly.error, response.headers, phase)
+    return replace(
+        decoded,
+        messages=decoded.messages + leftovers(chunks.payload, assembly.strange),
+        error=error,
+        complete=assembly.finished,
+        streamed=True,
+        first_token_at=token_time(response, assembly.first_ms),
+    )

@@ -1,0 +1,1 @@
+"""MCP: tool calls as JSON-RPC exchanges, and wrapped tools as MCP spells them."""

@@ -1,0 +1,1 @@
+"""The wire formats of Ollama's own API."""

@@ -1,0 +1,1 @@
+"""The wire formats of OpenAI: Chat Completions, Completions and Responses."""

@@ -1,0 +1,158 @@
+"""The wire format `openai.chat`: Chat Completions, as OpenAI and everyone who imitates it speak it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import ClassVar
+
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ModelCall, ToolCall, Usage
+from wiretape.model.http import Exchange, Headers, Request, Response
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire import finish, recognition, usage
+from wiretape.wire.answers import read_answer, response_claim, streamed
+from wiretape.wire.base import Claim, Memo, Volatile
+from wiretape.wire.call_frame import (
+    came_whole,
+    frame_call,
+    json_error,
+    settings_of,
+    unknown_message,
+    unreadable_request,
+)
+from wiretape.wire.failures import call_error, has_error
+from wiretape.wire.lenient import body_json, items, number, obj, string
+from wiretape.wire.openai.chat_messages import chat_message, chat_tools, request_message
+from wiretape.wire.openai.chat_next_request import ChatGrower
+from wiretape.wire.openai.chat_stream import ChatAssembly
+from wiretape.wire.payload import EventPayload
+
+_MODEL_IN_PATH = re.compile(r"/(?:deployments|engines)/([^/]+)/chat/completions$")
+_CARRIED = frozenset({"model", "messages", "tools", "functions"})
+_SHOWS_COMPLETION = frozenset({"choices", "usage", "object"})
+
+
+class OpenAIChat:
+    name: ClassVar[str] = "openai.chat"
+    volatile: ClassVar[Volatile] = Volatile(
+        settings=frozenset(
+            {"user", "safety_identifier", "prompt_cache_key", "session_id", "client_metadata", "metadata", "labels"}
+        ),
+        nested=frozenset({("stream_options", "include_obfuscation"), ("extra_body", "user")}),
+    )
+    grower: ClassVar[ChatGrower] = ChatGrower()
+
+    def claims(self, request: Request) -> Claim:
+        if not recognition.is_post(request):
+            return Claim.NO
+        path = recognition.path_of(request.url)
+        if path.endswith(("/chat/completions", "/chat/completions/input_tokens")):
+            body = body_json(request.body)
+            return Claim.CERTAIN if isinstance(obj(body).get("messages"), list) else Claim.PATH
+        return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
+
+    def claims_response(self, exchange: Exchange) -> Claim:
+        return response_claim(exchange, self.name)
+
+    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
+        request = self.decode_request(exchange.request, memo)
+        response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
+        counts = recognition.path_of(exchange.request.url).endswith("/input_tokens")
+        kind: CallKind = "token_count" if counts else "inference"
+        dialect = "doubao" if "model_meta" in request.settings else None
+        return frame_call(exchange, self.name, request, response, kind, dialect)
+
+    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
+        body = body_json(request.body)
+        if not isinstance(body, dict):
+            return unreadable_request(request.body)
+        decoded = chat_request(body, memo)
+        named = _MODEL_IN_PATH.search(recognition.path_of(request.url)) if decoded.model is None else None
+        return replace(decoded, model=named[1]) if named else decoded
+
+    def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
+        return openai_error(status, message, code)
+
+
+def openai_error(status: int, message: str, code: str) -> tuple[Headers, bytes]:
+    kind = "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
+    return json_error({"error": {"message": message, "type": kind, "param": None, "code": code}})
+
+
+def chat_request(body: JsonObject, memo: Memo) -> CallRequest:
+    raw = body.get("messages")
+    if isinstance(raw, list):
+        messages = memo.each("openai.chat", raw, request_message)
+    else:
+        messages = () if raw is None else (unknown_message("messages", raw, "unknown"),)
+    tools = body.get("tools") or body.get("functions")
+    meta = obj(body.get("model_meta"))
+    return CallRequest(
+        model=_model(body, meta),
+        messages=messages,
+        tools=memo.of("openai.chat.tools", tools, chat_tools) if isinstance(tools, list) else (),
+        settings=settings_of(body, _CARRIED),
+        stream=body.get("stream") is True or meta.get("stream") is True,
+        segments=((0, "messages"),),
+    )
+
+
+def _model(body: JsonObject, meta: JsonObject) -> str | None:
+    named = (body.get("model"), meta.get("model_name"), meta.get("name"), meta.get("id"))
+    return next((name for name in named if isinstance(name, str) and name), None)
+
+
+def decode_response(response: Response, whole: bool) -> CallResponse:
+    """Whatever came as an answer. `whole`: the exchange ended as it should."""
+    return read_answer(response, whole, decode_completion, decode_stream)
+
+
+def decode_completion(response: Response, value: Json, cut: bool = False) -> CallResponse:
+    """An answer that is one JSON value. `cut`: it is what came of a stream that ended early."""
+    body = obj(value)
+    choices = [c for c in items(body.get("choices")) if isinstance(c, dict)]
+    failed = response.status >= 400 or has_error(value)
+    error = call_error(response.status, value, response.headers) if failed else None
+    messages = tuple(_choice_message(choice, n, cut) for n, choice in enumerate(choices))
+    if not failed and _SHOWS_COMPLETION.isdisjoint(body):
+        messages = (unknown_message("response", value),)
+    raw_finish = _raw_finish(choices[0]) if choices else None
+    has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages[:1] for b in m.blocks)
+    return CallResponse(
+        status=response.status,
+        model=string(body.get("model")),
+        id=string(body.get("id")),
+        messages=messages,
+        finish=finish.chat_finish(raw_finish, has_calls) if not cut or raw_finish else None,
+        raw_finish=raw_finish,
+        usage=_usage(body, choices),
+        error=error,
+    )
+
+
+def _choice_message(choice: JsonObject, position: int, cut: bool) -> Message:
+    index = number(choice.get("index"))
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        message = obj(choice.get("delta"))
+    return chat_message(message, cut=cut, choice=position if index is None else index)
+
+
+def _raw_finish(choice: JsonObject) -> str | None:
+    """`finish_reason`, else the `stop_reason` of dialects that call it so (vLLM's is a stop string beside it)."""
+    return string(choice.get("finish_reason")) or string(choice.get("stop_reason"))
+
+
+def _usage(body: JsonObject, choices: list[JsonObject]) -> Usage | None:
+    raw = body.get("usage") or obj(body.get("x_groq")).get("usage") or (choices[0].get("usage") if choices else None)
+    return usage.openai_usage(raw, body.get("timings"))
+
+
+def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
+    """An answer that came as events, whatever they were wrapped in."""
+    assembly = ChatAssembly()
+    for event in payload.events:
+        assembly.add(event)
+    complete = payload.done or assembly.finished
+    decoded = decode_completion(response, assembly.value(), cut=not complete)
+    return streamed(decoded, response, payload, assembly, complete=complete)

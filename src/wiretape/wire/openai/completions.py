@@ -1,0 +1,180 @@
+"""The wire format `openai.completions`: legacy completions of a prompt, and filling in the middle.
+
+They are no conversation: a call of this format is of kind `completion`, and never part of a turn.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from wiretape.model.call import CallRequest, CallResponse, Message, ModelCall, Text
+from wiretape.model.http import Exchange, Headers, Request, Response
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire import finish, recognition
+from wiretape.wire.answers import read_answer, response_claim, streamed
+from wiretape.wire.base import Claim, Memo, Volatile
+from wiretape.wire.call_frame import came_whole, frame_call, settings_of, unknown_message, unreadable_request
+from wiretape.wire.failures import call_error, has_error
+from wiretape.wire.lenient import body_json, is_empty, items, number, obj, string
+from wiretape.wire.openai import chat as openai_chat
+from wiretape.wire.payload import Event, EventPayload
+from wiretape.wire.usage import merge, openai_usage
+
+_TAIL = re.compile(r"(?<!/chat)/(?:completions?|complete|infill)$")
+_INPUTS = ("prompt", "suffix", "input_prefix", "input_suffix")
+_GROWING = frozenset({"choices", "usage", "content", "completion"})
+_NEEDED = ("prompt", "input_prefix")
+
+
+class OpenAICompletions:
+    name: ClassVar[str] = "openai.completions"
+    volatile: ClassVar[Volatile] = Volatile(settings=frozenset({"user", "metadata"}))
+
+    def claims(self, request: Request) -> Claim:
+        if not recognition.is_post(request) or not _TAIL.search(recognition.path_of(request.url)):
+            return Claim.NO
+        body = obj(body_json(request.body))
+        return Claim.CERTAIN if any(name in body for name in _NEEDED) and "messages" not in body else Claim.NO
+
+    def claims_response(self, exchange: Exchange) -> Claim:
+        return response_claim(exchange, self.name)
+
+    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
+        request = self.decode_request(exchange.request, memo)
+        response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
+        return frame_call(exchange, self.name, request, response, "completion")
+
+    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
+        body = body_json(request.body)
+        return _request(body) if isinstance(body, dict) else unreadable_request(request.body)
+
+    def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
+        return openai_chat.openai_error(status, message, code)
+
+
+def _request(body: JsonObject) -> CallRequest:
+    messages: list[Message] = []
+    segments: list[tuple[int, str]] = []
+    scalars: set[str] = set()
+    for name in _INPUTS:
+        value = body.get(name)
+        if is_empty(value):
+            continue
+        segments.append((len(messages), name))
+        if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+            messages += [Message("user", (Text(entry),), ("",)) for entry in value]
+        else:
+            scalars.add(name)
+            messages.append(_prompt(value))
+    return CallRequest(
+        model=string(body.get("model")),
+        messages=tuple(messages),
+        settings=settings_of(body, frozenset({"model", *_INPUTS})),
+        stream=body.get("stream") is True,
+        segments=tuple(segments),
+        scalars=frozenset(scalars),
+    )
+
+
+def _prompt(value: Json) -> Message:
+    """A prompt may be given as tokens: those are kept as they are."""
+    return (
+        Message("user", (Text(value),), ("",)) if isinstance(value, str) else unknown_message("prompt", value, "user")
+    )
+
+
+def decode_response(response: Response, whole: bool) -> CallResponse:
+    """Whatever came as an answer. `whole`: the exchange ended as it should."""
+    return read_answer(response, whole, _answer, _stream)
+
+
+def _answer(response: Response, value: Json) -> CallResponse:
+    body = obj(value)
+    if response.status >= 400 or has_error(value):
+        return CallResponse(response.status, error=call_error(response.status, value, response.headers))
+    choices = [obj(choice) for choice in items(body.get("choices"))]
+    if any("message" in choice for choice in choices):  # filling in the middle answers like a chat
+        return openai_chat.decode_completion(response, value)
+    said = [(string(c.get("text")), f".choices[{n}].text", number(c.get("index"))) for n, c in enumerate(choices)]
+    for name in ("content", "completion"):  # llama.cpp, Anthropic's first API
+        if isinstance(body.get(name), str):
+            said.append((body[name], f".{name}", None))
+    messages = tuple(
+        Message("assistant", (Text(text),), (path,), (("choice", index),) if index else ())
+        for text, path, index in said
+        if text
+    )
+    if not messages and not choices and "usage" not in body:
+        messages = (unknown_message("response", value),)
+    raw_finish = string((choices[0] if choices else body).get("finish_reason")) or string(body.get("stop_reason"))
+    return CallResponse(
+        status=response.status,
+        model=string(body.get("model")),
+        id=string(body.get("id")),
+        messages=messages,
+        finish=finish.chat_finish(raw_finish, False),
+        raw_finish=raw_finish,
+        usage=openai_usage(body.get("usage"), body.get("timings")),
+    )
+
+
+def _stream(response: Response, payload: EventPayload) -> CallResponse:
+    if any("delta" in obj(c) for e in payload.events for c in items(obj(e.value).get("choices"))):
+        return openai_chat.decode_stream(response, payload)
+    assembly = CompletionAssembly()
+    for event in payload.events:
+        assembly.add(event)
+    decoded = _answer(response, assembly.value())
+    return streamed(decoded, response, payload, assembly, complete=payload.done or assembly.finished)
+
+
+class CompletionAssembly:
+    """Takes the events of one stream; `value` is the answer so far, choice by choice."""
+
+    def __init__(self) -> None:
+        self._whole: JsonObject = {}
+        self._usage: JsonObject | None = None
+        self._pieces: dict[int, list[str]] = {}
+        self._reasons: dict[int, str] = {}
+        self.error: Json = None
+        self.first_ms: int | None = None
+        self.strange: list[Json] = []
+
+    @property
+    def finished(self) -> bool:
+        return bool(self._reasons)
+
+    def add(self, event: Event) -> None:
+        body = event.value
+        if not isinstance(body, dict):
+            self.strange.append(body)
+        elif has_error(body):
+            self.error = body
+        elif _GROWING.isdisjoint(body):
+            if event.name != "ping":
+                self.strange.append(body)
+        else:
+            self._whole.update(
+                {k: v for k, v in body.items() if k not in ("choices", "usage", "content", "completion")}
+            )
+            self._usage = merge(self._usage, body.get("usage"))
+            for choice in [obj(c) for c in items(body.get("choices"))] or [body]:
+                self._choice(choice, event.ms)
+
+    def _choice(self, choice: JsonObject, ms: int | None) -> None:
+        index = number(choice.get("index")) or 0
+        text = next((choice[k] for k in ("text", "content", "completion") if isinstance(choice.get(k), str)), "")
+        self._pieces.setdefault(index, []).append(text)
+        if text and self.first_ms is None:
+            self.first_ms = ms
+        reason = string(choice.get("finish_reason")) or string(choice.get("stop_reason"))
+        if reason or choice.get("stop") is True:
+            self._reasons[index] = reason or "stop"
+
+    def value(self) -> JsonObject:
+        choices = [
+            {"index": index, "text": "".join(pieces), "finish_reason": self._reasons.get(index)}
+            for index, pieces in sorted(self._pieces.items())
+        ]
+        return {**self._whole, "choices": choices, "usage": self._usage or {}}

@@ -1,0 +1,182 @@
+"""The wire format `openai.responses`: the Responses API over HTTP, as OpenAI and its imitators speak it.
+
+`responses_request` and `from_events` decode parsed JSON: a WebSocket carries the same events, one to a message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ModelCall, Text, ToolCall
+from wiretape.model.http import Exchange, Headers, Request, Response
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire import finish, recognition
+from wiretape.wire.answers import leftovers, read_answer, response_claim, token_time
+from wiretape.wire.base import Claim, Memo, Volatile
+from wiretape.wire.call_frame import (
+    came_whole,
+    frame_call,
+    kept_answer,
+    settings_of,
+    unknown_message,
+    unreadable_request,
+)
+from wiretape.wire.failures import Phase, call_error, has_error
+from wiretape.wire.lenient import body_json, is_empty, items, obj, string
+from wiretape.wire.openai.chat import openai_error
+from wiretape.wire.openai.responses_items import input_item, output_messages, response_tools
+from wiretape.wire.openai.responses_next_request import ResponsesGrower
+from wiretape.wire.openai.responses_stream import ResponseAssembly
+from wiretape.wire.payload import EventPayload
+from wiretape.wire.usage import openai_usage
+
+_CARRIED = frozenset({"model", "instructions", "input", "tools", "previous_response_id", "type"})
+_TAILS = ("/responses", "/responses/compact", "/responses/input_tokens")
+_SHOWS_RESPONSE = frozenset({"output", "status", "usage", "object"})
+
+
+class OpenAIResponses:
+    name: ClassVar[str] = "openai.responses"
+    volatile: ClassVar[Volatile] = Volatile(
+        settings=frozenset(
+            {"user", "safety_identifier", "prompt_cache_key", "client_metadata", "metadata", "conversation"}
+            | {"previous_response_id", "create_time", "stream_id"}
+        ),
+        nested=frozenset(
+            {("stream_options", "include_obfuscation"), ("prompt_cache_options", "comparison_response_id")}
+        ),
+    )
+    grower: ClassVar[ResponsesGrower] = ResponsesGrower()
+
+    def claims(self, request: Request) -> Claim:
+        if not recognition.is_post(request):
+            return Claim.NO
+        path = recognition.path_of(request.url)
+        if path.endswith(_TAILS):
+            return _path_claim(body_json(request.body), path)
+        return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
+
+    def claims_response(self, exchange: Exchange) -> Claim:
+        return response_claim(exchange, self.name)
+
+    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
+        request = self.decode_request(exchange.request, memo)
+        response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
+        return frame_call(exchange, self.name, request, response, call_kind(exchange.request.url, request))
+
+    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
+        body = body_json(request.body)
+        return responses_request(body, memo) if isinstance(body, dict) else unreadable_request(request.body)
+
+    def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
+        return openai_error(status, message, code)
+
+
+def _path_claim(body: Json, path: str) -> Claim:
+    """Other services have a `/responses` too: a body that shows something else speaks against it."""
+    if not isinstance(body, dict):
+        return Claim.PATH if "/v1/" in path else Claim.NO
+    if "input" in body or "previous_response_id" in body or "conversation" in body or "prompt" in body:
+        return Claim.CERTAIN
+    return Claim.PATH if "model" in body else Claim.NO
+
+
+def call_kind(url: str, request: CallRequest) -> CallKind:
+    if recognition.path_of(url).endswith("/input_tokens"):
+        return "token_count"
+    options = obj(request.settings.get("prompt_cache_options"))
+    return "prewarm" if request.settings.get("generate") is False or options.get("prewarm") is True else "inference"
+
+
+def responses_request(body: JsonObject, memo: Memo) -> CallRequest:
+    """A request body (or the JSON of a `response.create` message)."""
+    messages: list[Message] = []
+    segments: list[tuple[int, str]] = []
+    scalars: set[str] = set()
+    instructions, given = body.get("instructions"), body.get("input")
+    if not is_empty(instructions):
+        messages.append(_instructions(instructions))
+        segments.append((0, "instructions"))
+        scalars.add("instructions")
+    if isinstance(given, list):
+        segments.append((len(messages), "input"))
+        messages += memo.each("openai.responses", given, input_item)
+    elif given is not None:
+        segments.append((len(messages), "input"))
+        scalars.add("input")
+        messages.append(input_item(given))
+    tools = body.get("tools")
+    return CallRequest(
+        model=string(body.get("model")),
+        messages=tuple(messages),
+        tools=memo.of("openai.responses.tools", tools, response_tools) if isinstance(tools, list) else (),
+        settings=settings_of(body, _CARRIED),
+        stream=body.get("stream") is True,
+        segments=tuple(segments),
+        scalars=frozenset(scalars),
+        previous_response_id=string(body.get("previous_response_id")),
+    )
+
+
+def _instructions(value: Json) -> Message:
+    if isinstance(value, str):
+        return Message("system", (Text(value),), ("",))
+    return unknown_message("instructions", value, "system")
+
+
+def decode_response(response: Response, whole: bool) -> CallResponse:
+    """Whatever came as an answer. `whole`: the exchange ended as it should."""
+    return read_answer(response, whole, _plain, from_events)
+
+
+def from_events(response: Response, payload: EventPayload) -> CallResponse:
+    """The response that these events describe: a stream's, or a WebSocket's messages of one response."""
+    assembly = ResponseAssembly()
+    for event in payload.events:
+        assembly.add(event)
+    decoded = _plain(response, assembly.value(), cut=not assembly.finished, streamed=True)
+    error = decoded.error
+    if assembly.error is not None and not assembly.terminal_error:
+        error = call_error(response.status, assembly.error, _headers_in(assembly.error, response), "mid_stream")
+    return replace(
+        decoded,
+        messages=decoded.messages + leftovers(payload, assembly.strange),
+        error=error,
+        finish="error" if error is not None and decoded.finish in (None, "pause") else decoded.finish,
+        complete=assembly.finished,
+        first_token_at=token_time(response, assembly.first_ms),
+    )
+
+
+def _headers_in(event: Json, response: Response) -> Headers:
+    """An error event may carry the headers that an HTTP error would have had."""
+    told = obj(obj(obj(event).get("error")).get("headers")) or obj(obj(event).get("headers"))
+    return Headers([*response.headers.pairs(), *((k, str(v)) for k, v in told.items())])
+
+
+def _plain(response: Response, value: Json, cut: bool = False, streamed: bool = False) -> CallResponse:
+    body = obj(value)
+    failed = response.status >= 400 or body.get("status") == "failed" or has_error(value)
+    phase: Phase = "terminal_event" if streamed else "before_stream"
+    error = call_error(response.status, value, response.headers, phase) if failed else None
+    messages = output_messages(items(body.get("output")), body.get("tools"), cut)
+    counts = body.get("object") == "response.input_tokens"
+    if counts:
+        messages = (kept_answer("token_count", value),)
+    elif not failed and not cut and _SHOWS_RESPONSE.isdisjoint(body):
+        messages = (unknown_message("response", value),)
+    has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages for b in m.blocks)
+    ended, raw_finish = finish.responses_finish(body, has_calls and not cut)
+    return CallResponse(
+        status=response.status,
+        model=string(body.get("model")),
+        id=string(body.get("id")),
+        messages=messages,
+        finish=None if cut else ended,
+        raw_finish=None if cut else raw_finish,
+        usage=None if counts else openai_usage(body.get("usage")),
+        error=error,
+        streamed=streamed,
+        diagnostics=body.get("prompt_cache_diagnostics"),
+    )
