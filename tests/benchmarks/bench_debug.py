@@ -26,8 +26,8 @@ from rich.console import Console
 from wiretape.cli.debugging import open_debugger
 from wiretape.debug.session import Debugger
 from wiretape.model.http import Ended
-from wiretape.tape.reader import read_tape
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 from wiretape.views.debug_reply import reply_view
 

@@ -22,8 +22,8 @@ import orjson
 
 import wiretape
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 
 URL = "https://api.openai.com/v1/chat/completions"
 ANSWER = {"id": "c", "object": "chat.completion", "model": "m", "choices": [

@@ -30,8 +30,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from tests.benchmarks.bench_replay import URL, BenchTape, clock, recorded, spelled
 
 import wiretape
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 
 NOON, LATER = "2026-02-28 15:05:30", "2027-03-01 09:23:47"
 ANSWER = orjson.dumps({"choices": [{"message": {"role": "assistant", "content": "ok"}}]})

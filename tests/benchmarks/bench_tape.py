@@ -21,8 +21,8 @@ from typing import Any
 import orjson
 
 from wiretape.model.http import Ended, body_bytes
-from wiretape.tape.reader import read_tape
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 
 CALLS = 200

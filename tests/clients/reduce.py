@@ -22,9 +22,9 @@ import orjson
 from wiretape.loop.sidecalls import purpose
 from wiretape.model.http import Body, Exchange, Headers, JsonBody, Request, WsMessage, body_bytes
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import read_tape
-from wiretape.tape.writer import write_tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.writing.writer import write_tape
 from wiretape.wire.registry import decode
 
 _HEADERS = re.compile(

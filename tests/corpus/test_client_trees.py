@@ -10,7 +10,7 @@ from tests.support.trees import tree_of
 
 from wiretape.loop.run import build_run
 from wiretape.model.run import Run
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
 FOLDER = Path(__file__).parent / "clients"

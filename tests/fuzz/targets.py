@@ -23,7 +23,7 @@ from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall
 from wiretape.model.framing import AwsFramer, Framer, LineFramer, ListFramer, SseFramer
 from wiretape.model.http import Body, BytesBody, Exchange, JsonBody, Response, StreamBody, TextBody, WsMessage
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.base import Memo, WireFormat
 from wiretape.wire.lenient import body_json, raw_bytes
 from wiretape.wire.registry import Registry, built_in, decode

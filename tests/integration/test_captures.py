@@ -9,7 +9,7 @@ import pytest
 from tests.support.make_captures import CAPTURE_LIST, KEY, ROOT, Capture
 
 from wiretape.cli.main import main
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 BY_NAME = {capture.name: capture for capture in CAPTURE_LIST}
 

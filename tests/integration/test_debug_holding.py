@@ -24,7 +24,7 @@ from tests.support.sockets import events, function_call, message
 from wiretape.adapters import live_desk, sending
 from wiretape.adapters.sending import COMMENT
 from wiretape.model.http import Ended, Exchange, body_bytes
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
 pytestmark = pytest.mark.proxy

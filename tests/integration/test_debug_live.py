@@ -24,7 +24,7 @@ from wiretape.adapters.live_tape import LiveTape
 from wiretape.cli.main import main
 from wiretape.debug.table import commands
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, body_bytes
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
 TAPE = str(CAPTURES / "subagents.tape")

@@ -17,7 +17,7 @@ pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.
 from tests.support.counting import CountingModel
 
 from wiretape.model.http import body_bytes
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.registry import decode
 
 pytestmark = pytest.mark.proxy

@@ -11,9 +11,9 @@ import pytest
 
 from wiretape.cli.main import main
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
-from wiretape.tape.documents import VERSION, Header
-from wiretape.tape.reader import read_tape
-from wiretape.tape.writer import write_tape
+from wiretape.tape.format.documents import VERSION, Header
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.writing.writer import write_tape
 
 SECRET = "zX81-plain-Credential-77-without-shape"
 Run = Callable[..., tuple[int, str, str]]

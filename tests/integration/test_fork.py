@@ -19,7 +19,7 @@ from wiretape.loop.words import answer_text
 from wiretape.model.call import Text
 from wiretape.model.run import Run
 from wiretape.replay.body_edit import written
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
 CAPTURES = Path(__file__).parents[2] / "captures"

@@ -12,7 +12,7 @@ from tests.support.importing import har_entry, har_file
 from wiretape.adapters.importing import FORMATS
 from wiretape.cli import import_
 from wiretape.model.http import JsonBody
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 CASSETTE = """\
 interactions:

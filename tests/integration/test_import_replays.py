@@ -19,7 +19,7 @@ from wiretape.adapters.importing_tape import write_imported
 from wiretape.adapters.replaying import Replaying
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.replay.session import ReplaySession
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.tape.redaction import Redactor
 
 

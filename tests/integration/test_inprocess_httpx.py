@@ -13,7 +13,7 @@ from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream
 
 import wiretape
 from wiretape.model.http import Ended, body_bytes
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 
 @pytest.fixture(params=["httpx", "httpx2"])

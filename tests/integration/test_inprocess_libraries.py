@@ -21,7 +21,7 @@ import wiretape
 from wiretape.adapters.replaying import Replaying
 from wiretape.model.http import Ended
 from wiretape.replay.session import ReplaySession
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 httpx = pytest.importorskip("httpx")
 httpx2 = pytest.importorskip("httpx2", reason="httpx2 is not installed")

@@ -26,8 +26,8 @@ from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream
 import wiretape
 from wiretape.errors import MissError, MissInterrupt, TapeTooOld, UsageError
 from wiretape.model.http import Ended, Exchange
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape, read_tape
 
 httpx = pytest.importorskip("httpx")
 httpx2 = pytest.importorskip("httpx2", reason="httpx2 is not installed")
@@ -502,7 +502,7 @@ def test_a_key_is_there_while_a_replay_is_open_and_only_then(monkeypatch: pytest
 
 
 def test_recording_never_harms_the_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wiretape.tape.recorder import Recorder
+    from wiretape.tape.recording.recorder import Recorder
 
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("recorder is broken")

@@ -11,7 +11,7 @@ from tests.support.upstream import Upstream
 import wiretape
 from wiretape.model.http import body_bytes
 from wiretape.replay.multipart import parts_of
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 SOUND = b"RIFF\x00\x01\xff\xfe" * 100
 

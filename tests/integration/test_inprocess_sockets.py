@@ -27,8 +27,8 @@ from wiretape.model.http import (
     WsMessage,
     body_bytes,
 )
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 
 httpx2 = pytest.importorskip("httpx2", reason="httpx2 is not installed")
 pytest.importorskip("httpx2.websockets", reason="httpx2 has no WebSockets here")

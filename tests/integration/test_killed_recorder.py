@@ -14,7 +14,7 @@ import pytest
 from tests.support.taping import Taping
 
 from wiretape.model.http import Ended, Exchange, body_bytes
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 ROOT = Path(__file__).parent.parent.parent
 # Records calls as fast as it can, several open at a time, and says the number of each that has ended.
@@ -23,8 +23,8 @@ import itertools, os, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from wiretape.model.http import Ended
-from wiretape.tape import binding
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.recording import writer_thread as binding
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 binding._REWRITE_FROM = int(sys.argv[2])
 started = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

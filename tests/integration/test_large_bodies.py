@@ -26,8 +26,8 @@ from tests.support.proxying import PATIENCE_S, recording
 from tests.support.taping import STARTED
 
 from wiretape.model.http import body_bytes
-from wiretape.tape.reader import read_tape
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor, Regions
 
 pytestmark = pytest.mark.proxy

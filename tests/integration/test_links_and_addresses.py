@@ -20,7 +20,7 @@ from tests.support.scripted_server import CHAT, Headers, Scripted, scripted_serv
 
 import wiretape
 from wiretape.errors import MissError
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 pytestmark = pytest.mark.proxy
 QUIET = {name: value for name, value in os.environ.items() if not name.endswith(("_BASE_URL", "_API_KEY"))}

@@ -13,8 +13,8 @@ from tests.support.taping import STARTED, Clock
 
 from wiretape.errors import TapeDamaged
 from wiretape.model.http import JsonBody
-from wiretape.tape.reader import read_tape
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 
 WIRETAPE = Path(sys.executable).with_name("wiretape")

@@ -11,7 +11,7 @@ import pytest
 from wiretape.model.http import Exchange, JsonBody
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, LiveRequest, ReplayOptions, Tier
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 CAPTURES = sorted((Path(__file__).parent.parent.parent / "captures").glob("*.tape"))
 

@@ -17,7 +17,7 @@ pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.
 
 from tests.support.upstream import Upstream
 
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 pytestmark = pytest.mark.proxy
 ASK = """

@@ -23,7 +23,7 @@ from tests.support import starting
 from tests.support.upstream import CHAT_EVENTS, Upstream
 
 from wiretape.model.http import Ended, Exchange, StreamBody, body_bytes
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
 pytestmark = pytest.mark.proxy

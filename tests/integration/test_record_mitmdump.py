@@ -23,7 +23,7 @@ from tests.support.certificates import make_authority
 from tests.support.upstream import CHAT_EVENTS, Upstream
 
 from wiretape.model.http import Ended, body_bytes
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 pytestmark = pytest.mark.proxy
 MITMDUMP = [sys.executable, "-c", "from mitmproxy.tools.main import mitmdump; mitmdump()"]

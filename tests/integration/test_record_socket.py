@@ -20,7 +20,7 @@ from tests.support.socket_upstream import socket_upstream
 from tests.support.sockets import events, function_call, message
 
 from wiretape.model.http import Ended
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
 pytestmark = pytest.mark.proxy

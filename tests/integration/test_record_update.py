@@ -20,7 +20,7 @@ from tests.support.upstream import Upstream
 
 from wiretape.model.call import Text
 from wiretape.model.http import Exchange, body_bytes
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
 pytestmark = pytest.mark.proxy

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from wiretape.model.http import Ended
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 
 URL = "https://api.deepseek.com/chat/completions"

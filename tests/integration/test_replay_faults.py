@@ -32,9 +32,9 @@ from wiretape.model.http import Ended, Exchange
 from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Outcome
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 
 openai = pytest.importorskip("openai", reason="the openai SDK is not installed")

@@ -16,7 +16,7 @@ from tests.support.taping import Taping
 from wiretape.adapters.replaying import Replaying
 from wiretape.model.http import Exchange, StreamBody
 from wiretape.replay.session import ReplaySession
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 genai = pytest.importorskip("google.genai", reason="the google-genai SDK is not installed")
 

@@ -34,8 +34,8 @@ from tests.support.upstream import CHAT_ANSWER, Upstream
 from wiretape.model.http import Ended
 from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.values import Answer, Miss, Outcome
-from wiretape.tape.reader import read_tape
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 
 pytestmark = pytest.mark.proxy

@@ -23,8 +23,8 @@ from wiretape.model.http import Close, Ended, Exchange
 from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, Injected, LiveRequest, Miss, Outcome, Tier
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 
 websockets = pytest.importorskip("websockets", reason="websockets is not installed")
 openai = pytest.importorskip("openai", reason="the openai SDK is not installed")

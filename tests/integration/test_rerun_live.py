@@ -15,7 +15,7 @@ import wiretape
 from wiretape import read_tape
 from wiretape.cli.main import main
 from wiretape.demo.upstream import serve
-from wiretape.tape import journal
+from wiretape.tape.journal import journal
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 ONE_TOOL = CAPTURES / "weather-one-tool.tape"

@@ -15,7 +15,7 @@ from tests.support.make_captures import CAPTURE_LIST, ROOT
 from wiretape.cli.main import main
 from wiretape.loop.run import build_run
 from wiretape.model.run import Link, Run
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
 BY_NAME = {capture.name: capture for capture in CAPTURE_LIST}

@@ -15,7 +15,7 @@ import wiretape
 from wiretape.adapters.tool_tape import ToolTape
 from wiretape.cli.main import main
 from wiretape.loop.run import build_run
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.mcp.mcp import served_tool_calls
 from wiretape.wire.registry import decode
 
@@ -98,7 +98,7 @@ def test_a_tool_of_an_mcp_server_is_answered_by_its_own_name() -> None:
     from datetime import UTC, datetime
 
     from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
-    from wiretape.tape.documents import Header
+    from wiretape.tape.format.documents import Header
 
     call = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "seats", "arguments": {"row": 1}}}
     result = {"jsonrpc": "2.0", "id": 3, "result": {"content": [{"type": "text", "text": '{"free": 4}'}]}}

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.12 or later)")
 
 from wiretape.cli.main import main
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.mcp.tool_exchange import answered, called
 
 pytestmark = [pytest.mark.proxy, pytest.mark.filterwarnings("ignore::DeprecationWarning")]  # of mitmproxy's own

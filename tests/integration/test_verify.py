@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from tests.support.counting import CountingModel
 
-from wiretape.tape.reader import read_tape
-from wiretape.tape.writer import write_tape
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.writing.writer import write_tape
 
 WIRETAPE = [sys.executable, "-m", "wiretape"]
 CAPTURES = Path(__file__).parent.parent.parent / "captures"

@@ -26,13 +26,13 @@ from wiretape.model.http import (
     WsMessage,
     body_bytes,
 )
-from wiretape.tape import patch
-from wiretape.tape.bodies import Base, body_of, plain_body, response_body, shape_of
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import read_tape
-from wiretape.tape.sharing import BodyParser
-from wiretape.tape.spelling import NotCarried
-from wiretape.tape.writer import write_tape
+from wiretape.tape.format import patch
+from wiretape.tape.format.bodies import Base, body_of, plain_body, response_body, shape_of
+from wiretape.tape.format.documents import Header
+from wiretape.tape.format.json_layout import NotCarried
+from wiretape.tape.format.sharing import BodyParser
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.writing.writer import write_tape
 
 
 def no_base(name: str) -> Base:

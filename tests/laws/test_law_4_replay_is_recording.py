@@ -24,8 +24,8 @@ from wiretape.model.http import Ended, Exchange, Headers, body_bytes
 from wiretape.replay.playback import playback
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, LiveRequest
-from wiretape.tape.reader import read_tape
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 
 URL = "https://api.example.com/v1/chat/completions"

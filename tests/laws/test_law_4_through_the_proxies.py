@@ -30,8 +30,8 @@ from tests.support.proxying import recording
 from tests.support.sockets import create, events, message
 
 from wiretape.model.http import Ended, Exchange, body_bytes
-from wiretape.tape.reader import read_tape
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 
 pytestmark = [pytest.mark.proxy, pytest.mark.slow]

@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from wiretape.model.http import Ended, Exchange, JsonBody, StreamBody, TextBody
-from wiretape.tape.edit import redact_tape
-from wiretape.tape.reader import read_tape
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.editing.edit import redact_tape
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor, worth_learning
 
 PLAIN = string.ascii_letters + string.digits

@@ -17,8 +17,8 @@ from tests.support.taping import Taping
 
 from wiretape.model.http import Ended, body_bytes
 from wiretape.tape import storage
-from wiretape.tape.journal import Journal
-from wiretape.tape.reader import read_tape
+from wiretape.tape.journal.journal import Journal
+from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import TapeFile
 
@@ -200,7 +200,7 @@ def test_a_listener_that_breaks_loses_nothing(tmp_path: Path) -> None:
 
     from tests.support.taping import STARTED, Clock
 
-    from wiretape.tape.recorder import Recorder
+    from wiretape.tape.recording.recorder import Recorder
 
     path = tmp_path / "told.tape"
     recorder = Recorder(

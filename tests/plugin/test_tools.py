@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.counting import CountingModel
 from tests.support.projects import Project
 
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.mcp.mcp import served_tool_calls
 
 HEAD = """

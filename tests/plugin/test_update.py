@@ -6,7 +6,7 @@ import pytest
 from tests.support.counting import CountingModel
 from tests.support.projects import Project
 
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 UPDATE = "--wiretape-mode=update"
 

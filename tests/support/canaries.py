@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wiretape.model.http import Ended
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 
 HOST = "https://api.openai.com"

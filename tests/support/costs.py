@@ -16,7 +16,7 @@ from wiretape.cli.main import main
 from wiretape.model.http import Headers, body_bytes
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import LiveRequest
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.views.replay_view import replay_view
 from wiretape.views.terminal import make_console
 

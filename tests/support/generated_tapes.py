@@ -13,8 +13,8 @@ from typing import Any
 from tests.fuzz.seeds import hand_made
 from tests.support.taping import SSE_TYPE, Taping
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody
-from wiretape.tape.documents import VERSION, Header
-from wiretape.tape.writer import write_tape
+from wiretape.tape.format.documents import VERSION, Header
+from wiretape.tape.writing.writer import write_tape
 
 URLS = {
     "chat": "https://api.example.com/v1/chat/completions",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from wiretape.model.http import Exchange, StreamBody, body_bytes
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 
 def ask(text: str, **more: Any) -> dict[str, Any]:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from wiretape.model.http import Ended, body_bytes
-from wiretape.tape import binding
-from wiretape.tape.reader import read_tape
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.recording import writer_thread
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
-from wiretape.tape.writer import write_tape
+from wiretape.tape.writing.writer import write_tape
 
 STARTED = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 OPERATIONS = ("open", "write", "writev", "fsync", "replace", "rename", "unlink", "ftruncate", "chmod", "chown", "mkdir")
@@ -165,9 +165,9 @@ def lost(path: Path, expected: set[str]) -> str | None:
 
 
 def main(scenario: str, suffix: str, directory: str) -> int:
-    binding._GATHER_S = 0.0
+    writer_thread._GATHER_S = 0.0
     if scenario == "record":
-        binding._REWRITE_FROM = 1500  # the journal is rewritten, too
+        writer_thread._REWRITE_FROM = 1500  # the journal is rewritten, too
     prepare, work = SCENARIOS[scenario]
     path = Path(directory, "work", f"t{suffix}")
     path.parent.mkdir()

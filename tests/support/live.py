@@ -26,7 +26,7 @@ from wiretape.debug.live import Live
 from wiretape.debug.session import Debugger
 from wiretape.loop.run import build_run
 from wiretape.replay.session import ReplaySession
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.views.debug_reply import reply_view
 from wiretape.wire.registry import decode
 
@@ -121,7 +121,7 @@ def recorded_stage(upstream: str, tape: Path, state: Path) -> Iterator[Stage]:
 
     from wiretape.adapters.mitm_holding import HoldingAddon
     from wiretape.adapters.mitm_recording import Recording
-    from wiretape.tape.recorder import Recorder
+    from wiretape.tape.recording.recorder import Recorder
     from wiretape.tape.redaction import Redactor
 
     environ = {"XDG_STATE_HOME": str(state), "OPENAI_BASE_URL": upstream}

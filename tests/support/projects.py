@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from wiretape.model.call import Text
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
 _HEAD = '''

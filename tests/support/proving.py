@@ -19,7 +19,7 @@ from wiretape.adapters.importing import Taken, import_files
 from wiretape.adapters.importing_tape import write_imported
 from wiretape.model.call import Message, ModelCall, Reasoning, Text, ToolCall, Unknown
 from wiretape.model.http import Exchange
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.redaction import Redactor
 from wiretape.wire.lenient import raw_bytes
 from wiretape.wire.registry import Registry, built_in, decode

@@ -42,8 +42,8 @@ LOADED = (
     "wiretape.cli.record_report",
     "wiretape.cli.record_update",
     "wiretape.cli.settings_lines",
-    "wiretape.tape.reader",
-    "wiretape.tape.recorder",
+    "wiretape.tape.reading.reader",
+    "wiretape.tape.recording.recorder",
     "wiretape.tape.redaction",
     "wiretape.wire.registry",
 )

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from wiretape.model.http import Ended, Exchange, Layout
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 
 STARTED = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -35,7 +35,7 @@ from wiretape.model.call import (
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
 from wiretape.model.jsonvalue import JsonObject
 from wiretape.model.run import Agent, Cause, CauseKind, Run, Step, Thread, Turn
-from wiretape.tape.documents import Header
+from wiretape.tape.format.documents import Header
 from wiretape.views.terminal import TapeConsole
 
 UNSAID = UsageSum(unknown_calls=1, unknown=dict.fromkeys(("input", "cached", "cache_write", "output", "reasoning"), 1))

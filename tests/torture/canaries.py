@@ -213,7 +213,7 @@ def check(campaign: Campaign, where: str, made: dict[str, str], written: bytes) 
 
 def record_in_process(campaign: Campaign, folder: Path, number: int, count: int) -> None:
     from wiretape.model.http import Ended
-    from wiretape.tape.recorder import Recorder
+    from wiretape.tape.recording.recorder import Recorder
     from wiretape.tape.redaction import Redactor
 
     path, source = folder / f"{number}.tape", campaign.source

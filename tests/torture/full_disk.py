@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.support.upstream import CHAT_EVENTS, Upstream
 from tests.torture.campaign import WIRETAPE, Campaign, start
 from wiretape.model.http import Ended, body_bytes
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.storage import journal_path
 
 CALLS = 12

@@ -26,8 +26,8 @@ from tests.support import starting
 from tests.support.upstream import CHAT_EVENTS, Upstream
 from tests.torture.campaign import Campaign, start
 from wiretape.model.http import Ended, body_bytes
-from wiretape.tape.reader import read_tape
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import journal_path
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tests.support.upstream import Upstream
 from tests.torture.campaign import WIRETAPE, Campaign, start
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 ALLOWED_MB = 15.0
 SETTLED = 1_000  # calls, before memory is measured for the first time

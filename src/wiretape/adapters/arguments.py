@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from wiretape.errors import UsageError
-from wiretape.tape.reader import Tape
+from wiretape.tape.reading.reader import Tape
 
 T = TypeVar("T")
 _LONGEST: Final = 60  # characters of a value that a message repeats

@@ -23,7 +23,7 @@ from wiretape.errors import TapeUnwritable, UsageError
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.values import address
-from wiretape.tape.recorder import Recorder, RecorderSummary
+from wiretape.tape.recording.recorder import Recorder, RecorderSummary
 from wiretape.tape.storage import journal_path
 from wiretape.wire.mcp.tool_exchange import HEADERS, call_body, tool_url
 

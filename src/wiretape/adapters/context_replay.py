@@ -32,7 +32,7 @@ from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Tier
 from wiretape.tape.output_redactor import OutputRedactor
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.mcp.tool_exchange import ToolAnswer
 
 if TYPE_CHECKING:

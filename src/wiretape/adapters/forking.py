@@ -14,10 +14,10 @@ from wiretape.model.http import Exchange
 from wiretape.replay.forking import Fork
 from wiretape.replay.rerun_values import Row
 from wiretape.tape.client_versions import versions_of
-from wiretape.tape.edit import moved
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.editing.edit import moved
+from wiretape.tape.editing.splice import Entry, Fresh, Kept, write_spliced
+from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.tape.redaction import Redactor
-from wiretape.tape.splice import Entry, Fresh, Kept, write_spliced
 from wiretape.tape.storage import read_text
 
 

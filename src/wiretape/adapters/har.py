@@ -36,7 +36,7 @@ from wiretape.model.http import (
     WsMessage,
 )
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.tape.bodies import plain_body
+from wiretape.tape.format.bodies import plain_body
 
 NAME = "har"
 TITLE = "HAR"

@@ -29,7 +29,7 @@ from wiretape.model.http import (
     body_bytes,
 )
 from wiretape.model.jsonvalue import JsonObject
-from wiretape.tape.frames import to_base64
+from wiretape.tape.format.frames import to_base64
 
 _VERSIONS = {"1.0": "HTTP/1.0", "1.1": "HTTP/1.1", "2": "HTTP/2", "3": "HTTP/3"}
 # Without a charset these are read as UTF-8; other text as Latin-1 by some readers.

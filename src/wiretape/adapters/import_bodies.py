@@ -16,9 +16,9 @@ from wiretape.adapters.import_source import CannotTake
 from wiretape.model.framing import AwsFramer
 from wiretape.model.http import Body, Headers, JsonBody
 from wiretape.model.jsonvalue import Json
-from wiretape.tape.bodies import plain_body, response_body
-from wiretape.tape.codings import GZIP, CodingError, TooLarge, decode, decoder_for
-from wiretape.tape.spelling import NotCarried, loads
+from wiretape.tape.format.bodies import plain_body, response_body
+from wiretape.tape.format.codings import GZIP, CodingError, TooLarge, decode, decoder_for
+from wiretape.tape.format.json_layout import NotCarried, loads
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _EVENT_STREAM = "application/vnd.amazon.eventstream"

@@ -12,7 +12,7 @@ from typing import Any
 
 from wiretape.adapters.import_source import CannotTake
 from wiretape.model.jsonvalue import Json
-from wiretape.tape.codings import most_decoded, too_large
+from wiretape.tape.format.codings import most_decoded, too_large
 
 _EACH = 50  # bytes that a value takes in memory, beside its text
 _ENDLESS = 1 << 62

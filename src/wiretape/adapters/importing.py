@@ -17,7 +17,7 @@ from wiretape.adapters.import_source import CannotTake, Refused, Source, Taken, 
 from wiretape.model.http import Exchange, JsonBody, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
-from wiretape.tape.codings import most_decoded, too_large
+from wiretape.tape.format.codings import most_decoded, too_large
 
 __all__ = ["FORMATS", "Refused", "Taken", "import_data", "import_files"]
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from wiretape._version import __version__
 from wiretape.adapters.import_source import Taken
 from wiretape.model.http import Exchange
-from wiretape.tape.documents import VERSION, Header
-from wiretape.tape.edit import moved, with_whole_messages
+from wiretape.tape.editing.edit import moved, with_whole_messages
+from wiretape.tape.format.documents import VERSION, Header
 from wiretape.tape.redaction import Redactor, kinds_in
-from wiretape.tape.writer import TapeWriter, document_text, header_document, replace_tape
+from wiretape.tape.writing.writer import TapeWriter, document_text, header_document, replace_tape
 
 _MOST_NAMES = 50
 

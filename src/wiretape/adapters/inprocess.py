@@ -9,7 +9,7 @@ from wiretape.adapters.context_record import Record
 from wiretape.adapters.context_replay import Name, OnMiss, Replay, TierName
 from wiretape.model.http import Exchange
 from wiretape.replay.age import AgeAction, MaxAge
-from wiretape.tape.reader import Tape
+from wiretape.tape.reading.reader import Tape
 
 
 def replay(

@@ -8,9 +8,9 @@ from dataclasses import replace
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody, TextBody
 from wiretape.replay.live import plain_bytes
 from wiretape.replay.values import Answer, Difference, Injected, LiveRequest, Miss, Outcome
+from wiretape.tape.format.json_layout import NotCarried
+from wiretape.tape.format.sharing import BodyParser
 from wiretape.tape.output_redactor import OutputRedactor
-from wiretape.tape.sharing import BodyParser
-from wiretape.tape.spelling import NotCarried
 
 # Headers in which SDKs tell how many seconds they wait.
 _PATIENCE = ("x-stainless-timeout", "x-server-timeout")

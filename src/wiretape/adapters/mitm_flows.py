@@ -8,7 +8,7 @@ from typing import Any
 from wiretape.adapters.import_bodies import clean, cut_short, http_version, received_body, sent_body
 from wiretape.adapters.import_source import CannotTake, Recorded, Refused, Source, Taken, one
 from wiretape.model.http import Body, BytesBody, Close, Ended, Exchange, Headers, Request, Response, TextBody, WsMessage
-from wiretape.tape.bodies import plain_body
+from wiretape.tape.format.bodies import plain_body
 
 NAME = "mitm"
 TITLE = "mitmproxy"

@@ -23,7 +23,7 @@ from wiretape.adapters.mitm_addon import RecordingAddon
 from wiretape.adapters.mitm_mend import bracket_ipv6
 from wiretape.adapters.settings import load_settings, redactor_of
 from wiretape.errors import UsageError, WiretapeError
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.recording.recorder import Recorder
 
 _log = logging.getLogger(__name__)
 

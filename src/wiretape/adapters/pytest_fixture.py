@@ -35,8 +35,8 @@ from wiretape.model.http import Exchange
 from wiretape.replay.age import AgeAction
 from wiretape.replay.report import ReplayReport, build_report
 from wiretape.replay.values import Miss, MissReason
-from wiretape.tape.documents import VERSION, Header
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.format.documents import VERSION, Header
+from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.registry import decode
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from wiretape.adapters.rerecording import Rerecording, there_is, unasked
 from wiretape.adapters.settings import load_settings
 from wiretape.errors import WiretapeError
 from wiretape.tape.atomic import lock, private
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.reading.reader import Tape, read_tape
 
 _PATIENCE = 30  # seconds; a tape is put in place within a fraction of one
 

@@ -25,8 +25,8 @@ from wiretape.replay.playback import Playback, playback
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import LiveRequest, Miss
-from wiretape.tape.documents import VERSION, Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import VERSION, Header
+from wiretape.tape.reading.reader import Tape
 
 _NOWHERE: Final = 9  # a port on which nothing listens: "discard", of which no system has a server any more
 

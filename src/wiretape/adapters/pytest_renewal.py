@@ -17,11 +17,11 @@ from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.rerecording import unanswered
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.tape.client_versions import versions_of
-from wiretape.tape.documents import Header
-from wiretape.tape.edit import moved
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.editing.edit import moved
+from wiretape.tape.editing.splice import Entry, Fresh, Kept, spliced, write_spliced
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.tape.redaction import Redactor
-from wiretape.tape.splice import Entry, Fresh, Kept, spliced, write_spliced
 from wiretape.tape.storage import journal_path, read_text
 
 

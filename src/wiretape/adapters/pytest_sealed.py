@@ -25,8 +25,8 @@ from wiretape.adapters.sealing import Seal
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.replay.report import ReplayReport
 from wiretape.replay.session import ReplaySession
-from wiretape.tape.documents import VERSION, Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import VERSION, Header
+from wiretape.tape.reading.reader import Tape
 
 _MOST_TOLD: Final = 10
 

@@ -22,7 +22,7 @@ from wiretape.errors import UsageError, WiretapeError
 if TYPE_CHECKING:
     from wiretape.adapters.pytest_updates import Updated
     from wiretape.adapters.pytest_users import Users
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 _WORKER = "wiretape"  # the key of what a worker of xdist is given, and hands over
 
@@ -235,7 +235,7 @@ class Summary:
         if tape not in self._left:
             return 0
         from wiretape.adapters.pytest_keeping import left_of
-        from wiretape.tape.reader import read_tape
+        from wiretape.tape.reading.reader import read_tape
 
         try:
             still = left_of(self._left[tape], read_tape(tape))

@@ -150,6 +150,6 @@ def _drop(tape: Path, stale: Counter[str], patterns: Sequence[str]) -> int:
 
 
 def _on(tape: Path) -> int:
-    from wiretape.tape.reader import read_tape
+    from wiretape.tape.reading.reader import read_tape
 
     return len(read_tape(tape).exchanges)

@@ -16,7 +16,7 @@ from wiretape.model.jsonvalue import Json
 from wiretape.replay.report import ReplayReport
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, Injected, LiveRequest, Miss
-from wiretape.tape.splice import Entry, Fresh, Kept
+from wiretape.tape.editing.splice import Entry, Fresh, Kept
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, answer_body
 
 _LOST = (None, Ended.RECORDER_STOPPED)

@@ -16,8 +16,8 @@ from wiretape.model.http import Exchange, body_bytes
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, LiveRequest
 from wiretape.tape.atomic import lock, put_in_place
-from wiretape.tape.edit import merge_tapes
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.editing.edit import merge_tapes
+from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import journal_path
 

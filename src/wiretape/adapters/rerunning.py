@@ -19,7 +19,7 @@ from wiretape.model.http import BytesBody, Ended, Headers, Request, Response, bo
 from wiretape.replay.rerun import Rerun
 from wiretape.replay.rerun_plan import Take
 from wiretape.replay.rerun_values import Row, Send
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from wiretape.model.http import Ended, Sender
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.wire.mcp.tool_exchange import HEADERS
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run
-from wiretape.tape.reader import Tape
+from wiretape.tape.reading.reader import Tape
 from wiretape.views.doctor_view import Check
 
 _MOST_SHOWN = 10

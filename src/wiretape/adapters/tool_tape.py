@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wiretape.adapters import arguments
-from wiretape.tape import reader
+from wiretape.tape.reading import reader
 
 
 class ToolTape(reader.Tape):

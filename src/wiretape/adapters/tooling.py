@@ -23,7 +23,7 @@ from wiretape.model.jsonvalue import Json
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, answer_body
 
 if TYPE_CHECKING:
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 F = TypeVar("F", bound=Callable[..., Any])
 

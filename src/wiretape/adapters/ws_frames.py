@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from wiretape.tape.codings import most_decoded
+from wiretape.tape.format.codings import most_decoded
 
 TEXT: Final = 1
 BINARY: Final = 2

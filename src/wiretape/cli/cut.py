@@ -15,7 +15,7 @@ from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
     from wiretape.model.http import Exchange
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 
 @click.command("cut", context_settings=OUT_IS_OUTPUT)
@@ -42,7 +42,7 @@ def command(
     select by themselves. Exchanges keep their numbers and times.
     """
     from wiretape.adapters.settings import load_settings, redactor_of
-    from wiretape.tape.edit import cut_tape
+    from wiretape.tape.editing.edit import cut_tape
 
     if not (exchanges or calls or since or until):
         raise UsageError("say what to keep: --exchanges 1-5,8, --calls 1-3, --from 1m or --to 2m30s")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 F = TypeVar("F", bound=Callable[..., Any])
 SEEN = 1  # the exit code of a command that showed a damaged tape
@@ -41,14 +41,14 @@ def partial_wanted() -> bool:
 
 def read_whole(path: str | Path) -> Tape:
     """A tape to judge, write or replay. Raises TapeDamaged, unless --partial is given."""
-    from wiretape.tape.reader import read_tape
+    from wiretape.tape.reading.reader import read_tape
 
     return read_tape(path, partial_wanted())
 
 
 def read_to_show(path: str | Path) -> Tape:
     """A tape to look at: if it is damaged, the rest of it, and the command will exit with 1."""
-    from wiretape.tape.reader import read_tape
+    from wiretape.tape.reading.reader import read_tape
 
     tape = read_tape(path, partial=True)
     if tape.damage:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretape.tape.edit import Edited
+    from wiretape.tape.editing.edit import Edited
 
 # Its name of old is understood, too, and not shown.
 OUT_IS_OUTPUT = {"token_normalize_func": lambda name: "output" if name == "out" else name}

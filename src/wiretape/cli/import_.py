@@ -57,7 +57,7 @@ def command(
     from wiretape.adapters.importing_tape import write_imported
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.cli.editing import refuse_existing
-    from wiretape.tape.codings import allow_size
+    from wiretape.tape.format.codings import allow_size
 
     refuse_existing(out, force)
     allow_size(max_size)

@@ -25,7 +25,7 @@ def command(tapes: tuple[Path, ...], out: Path, force: bool) -> None:
     several tapes have is kept once.
     """
     from wiretape.adapters.settings import load_settings, redactor_of
-    from wiretape.tape.edit import merge_tapes
+    from wiretape.tape.editing.edit import merge_tapes
 
     if len(tapes) < 2:
         raise UsageError("name two tapes or more to merge")

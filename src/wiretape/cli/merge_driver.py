@@ -15,7 +15,7 @@ import click
 from wiretape.errors import TapeError, UsageError
 
 if TYPE_CHECKING:
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 ATTRIBUTES = ("*.tape merge=wiretape -text", "*.tape.zst merge=wiretape -text")
 
@@ -45,7 +45,7 @@ def _merge(base: Path, ours: Path, theirs: Path, name: str) -> None:
     """Write the merged tape to `ours`, or leave `ours` unchanged and exit with 1."""
     from wiretape.adapters.settings import load_settings
     from wiretape.tape.atomic import rewrite
-    from wiretape.tape.branches import BranchConflict, merge_branches
+    from wiretape.tape.editing.branches import BranchConflict, merge_branches
     from wiretape.tape.redaction import Redactor
 
     redactor = Redactor(load_settings(Path.cwd()).redact)
@@ -71,7 +71,7 @@ def _merge(base: Path, ours: Path, theirs: Path, name: str) -> None:
 
 def _tape(path: Path) -> Tape | None:
     """The tape in a file; None for an empty file, which stands for an ancestor that does not exist."""
-    from wiretape.tape.reader import read_tape
+    from wiretape.tape.reading.reader import read_tape
 
     return read_tape(path) if path.stat().st_size else None
 

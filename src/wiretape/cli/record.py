@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wiretape.adapters.surroundings import Surroundings
     from wiretape.adapters.tagging import CallTags
     from wiretape.cli.record_report import LiveReport
-    from wiretape.tape.recorder import Recorder
+    from wiretape.tape.recording.recorder import Recorder
     from wiretape.tape.redaction import Redactor
 
 NOTHING_REPLACED = 1  # --force, and nothing was recorded: the old tape is still there
@@ -326,7 +326,7 @@ def check_run(options: Options, argv: Sequence[str]) -> None:
 
 
 def recorder_of(options: Options, redactor: Redactor, report: LiveReport) -> Recorder:
-    from wiretape.tape.recorder import Recorder
+    from wiretape.tape.recording.recorder import Recorder
 
     return Recorder(
         options.tape,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from wiretape.model.call import ModelCall
     from wiretape.model.http import Exchange, WsMessage
-    from wiretape.tape.recorder import RecorderSummary
+    from wiretape.tape.recording.recorder import RecorderSummary
     from wiretape.wire.base import SocketFollower
 
 _PREFIX = "wiretape "

@@ -10,7 +10,7 @@ from wiretape.errors import TapeError, TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
     from wiretape.cli.record import Options
-    from wiretape.tape.recorder import Recorder, RecorderSummary
+    from wiretape.tape.recording.recorder import Recorder, RecorderSummary
 
 
 def new_tape(argv: Sequence[str]) -> Path:
@@ -44,7 +44,7 @@ def check_tape(options: Options) -> None:
 
 def _holds_nothing(tape: Path) -> bool:
     """Whether a tape has no exchange on it, and none in its journal: then there is nothing to lose."""
-    from wiretape.tape.reader import read_tape
+    from wiretape.tape.reading.reader import read_tape
 
     try:
         return not read_tape(tape).exchanges

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from wiretape.cli.record_report import LiveReport
     from wiretape.replay.session import ReplaySession
     from wiretape.replay.values import Answer
-    from wiretape.tape.reader import Tape
-    from wiretape.tape.recorder import RecorderSummary
+    from wiretape.tape.reading.reader import Tape
+    from wiretape.tape.recording.recorder import RecorderSummary
     from wiretape.tape.redaction import Redactor
 
 
@@ -172,7 +172,7 @@ def _outcome(at_work: Update, summary: RecorderSummary, code: int) -> tuple[str,
 def _refused(at_work: Update) -> str:
     """Which fresh calls have no answer that would serve on a tape: `x2 (error 429 rate_limit)`."""
     from wiretape.replay.pairing import unanswered
-    from wiretape.tape.reader import read_tape
+    from wiretape.tape.reading.reader import read_tape
     from wiretape.views.call_line import ending
 
     calls = unanswered(read_tape(at_work.rerecording.fresh)) if at_work.rerecording.fresh.exists() else []
@@ -187,8 +187,8 @@ def _drifted(at_work: Update, summary: RecorderSummary) -> bool:
 
 
 def _write(at_work: Update, summary: RecorderSummary) -> None:
-    from wiretape.tape.reader import read_tape
-    from wiretape.tape.splice import write_spliced
+    from wiretape.tape.editing.splice import write_spliced
+    from wiretape.tape.reading.reader import read_tape
     from wiretape.tape.storage import journal_path
 
     tape, fresh = at_work.options.tape, read_tape(at_work.rerecording.fresh)

@@ -46,7 +46,7 @@ def command(
     """
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.cli.editing import refuse_existing, warn
-    from wiretape.tape.edit import redact_tape
+    from wiretape.tape.editing.edit import redact_tape
 
     redactor = redactor_of(load_settings(Path.cwd()), patterns, arguments)
     if only_check:
@@ -70,8 +70,8 @@ def command(
 
 def _check(tape: Path, redactor: Redactor) -> int:
     """Print the places at which something would be replaced, without the values; 1 if there are any."""
-    from wiretape.tape.edit import learn_all
-    from wiretape.tape.secrets import secrets_in
+    from wiretape.tape.editing.edit import learn_all
+    from wiretape.tape.editing.secrets import secrets_in
 
     read = read_whole(tape)
     for warning in read.warnings:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wiretape.replay.report import ReplayReport
     from wiretape.replay.session import ReplaySession
     from wiretape.replay.values import LiveRequest, Outcome
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 _SEAL_IT = "\n  --sealed leads it to the tape" if sys.platform == "linux" else ""
 _TAPES = (".tape", ".tape.zst")

@@ -14,6 +14,6 @@ def command() -> None:
     """
     import orjson
 
-    from wiretape.tape.documents import json_schema
+    from wiretape.tape.format.documents import json_schema
 
     click.echo(orjson.dumps(json_schema(), option=orjson.OPT_INDENT_2).decode())

@@ -14,7 +14,7 @@ from wiretape.errors import TapeError
 
 if TYPE_CHECKING:
     from wiretape.model.run import Run
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from wiretape.errors import UsageError
 if TYPE_CHECKING:
     from wiretape.cli.record import Options
     from wiretape.replay.freshness import Freshness
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 DRIFTED = 1
 UNDECIDED = 2

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from wiretape.errors import TapeTooOld, UsageError
 
 if TYPE_CHECKING:
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 AgeAction: TypeAlias = Literal["warn", "fail"]
 MaxAge: TypeAlias = str | int | float

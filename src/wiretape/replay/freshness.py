@@ -28,7 +28,7 @@ from wiretape.tape.client_versions import versions_of
 from wiretape.wire.registry import Registry, default_registry
 
 if TYPE_CHECKING:
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 TOLERANCE = 0.25  # of usage
 Side = Literal["request", "answer", "usage", "model"]

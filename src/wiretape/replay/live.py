@@ -14,9 +14,9 @@ from wiretape.replay.echo import Echoes
 from wiretape.replay.index import Probe
 from wiretape.replay.recorded import plain
 from wiretape.replay.values import LiveRequest, address
-from wiretape.tape.codings import CodingError, decode, decoder_for
-from wiretape.tape.sharing import BodyParser
-from wiretape.tape.spelling import NotCarried
+from wiretape.tape.format.codings import CodingError, decode, decoder_for
+from wiretape.tape.format.json_layout import NotCarried
+from wiretape.tape.format.sharing import BodyParser
 from wiretape.wire.registry import Registry
 
 _SHARED: Final = 2048  # bytes from which on it is worth looking for what a body has in common with earlier ones

@@ -16,7 +16,7 @@ from wiretape.replay.values import Answer, LiveRequest, ReplayOptions, Tier
 from wiretape.wire.registry import decode
 
 if TYPE_CHECKING:
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 
 _Kind: TypeAlias = tuple[str, Literal["side", "root", "subagent"]]  # of a thread: its wire format, and whose it is

@@ -14,7 +14,7 @@ from wiretape.model.header_links import LINK_HEADERS
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, StreamBody, body_bytes
 from wiretape.replay.faults import FOREVER_MS, marred, paced, slowed
 from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray
-from wiretape.tape.codings import kept_encoded
+from wiretape.tape.format.codings import kept_encoded
 from wiretape.tape.redaction import PLACEHOLDER
 
 # Headers of one connection, and those that described bytes which are sent in another way now.

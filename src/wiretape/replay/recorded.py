@@ -18,7 +18,7 @@ from wiretape.wire.base import Memo, WireFormat
 from wiretape.wire.registry import Registry, decode
 
 if TYPE_CHECKING:
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry
 
 if TYPE_CHECKING:
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 
 @dataclass(eq=False)

@@ -63,7 +63,7 @@ from wiretape.wire.mcp.tool_exchange import ToolAnswer, is_tool_exchange
 from wiretape.wire.registry import Registry, default_registry
 
 if TYPE_CHECKING:
-    from wiretape.tape.reader import Tape
+    from wiretape.tape.reading.reader import Tape
 
 Kept = TypeVar("Kept", Outcome, Miss, Stray)
 

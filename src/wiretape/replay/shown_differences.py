@@ -18,8 +18,8 @@ from wiretape.replay.excerpt import covered, spelled
 from wiretape.replay.json_paths import steps
 from wiretape.replay.multipart import FORM
 from wiretape.replay.values import ABSENT, Absent, Difference, Miss, Stray
-from wiretape.tape.heads import clean_text
 from wiretape.tape.output_redactor import OutputRedactor
+from wiretape.tape.recording.header_cache import clean_text
 
 T = TypeVar("T")
 

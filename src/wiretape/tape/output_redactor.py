@@ -13,7 +13,7 @@ from typing import TypeVar
 from wiretape.model.http import Headers
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import rebuilt
-from wiretape.tape.heads import clean_text
+from wiretape.tape.recording.header_cache import clean_text
 from wiretape.tape.redaction import PLACEHOLDER, Redactor, fixed_parts, is_placeholder
 
 T = TypeVar("T", bound=Json)

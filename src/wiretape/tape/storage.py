@@ -14,8 +14,8 @@ from typing import Any
 
 from wiretape.errors import TapeError, TapeUnwritable
 from wiretape.tape.atomic import SHARED, Aside, check_in_place, is_in_place, lock, sync, write_all
-from wiretape.tape.codings import most_decoded, too_large, zstd_library
 from wiretape.tape.damage import Damage, refuse
+from wiretape.tape.format.codings import most_decoded, too_large, zstd_library
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _CHUNK = 1024 * 1024  # bytes of one read

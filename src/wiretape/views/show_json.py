@@ -23,7 +23,7 @@ from wiretape.model.call import (
 from wiretape.model.http import Body, BytesBody, Exchange, Headers, JsonBody, StreamBody, TextBody, body_bytes
 from wiretape.model.jsonvalue import JsonObject
 from wiretape.model.run import Run, Step
-from wiretape.tape.documents import Header
+from wiretape.tape.format.documents import Header
 
 _TYPE = {
     Text: "text",

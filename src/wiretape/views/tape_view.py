@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run, Step
-from wiretape.tape.documents import Header
+from wiretape.tape.format.documents import Header
 from wiretape.views.call_line import ending
 from wiretape.views.exchange_view import exchange_words
 from wiretape.views.figures import UNKNOWN, count, duration, tokens

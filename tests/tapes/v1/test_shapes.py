@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from wiretape.model.http import Close, Ended, JsonBody, StreamBody, body_bytes
-from wiretape.tape.reader import read_tape
-from wiretape.tape.writer import write_tape
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.writing.writer import write_tape
 
 TAPE = Path(__file__).parent / "shapes.tape"
 SYSTEM = (

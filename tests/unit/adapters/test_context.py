@@ -15,8 +15,8 @@ from tests.support.replaying import chat, exchange, reply, user
 
 import wiretape
 from wiretape.errors import MissError, UsageError
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 
 httpx = pytest.importorskip("httpx")
 

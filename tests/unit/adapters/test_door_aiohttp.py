@@ -15,8 +15,8 @@ import wiretape
 from wiretape.adapters.door_sockets import WATCH
 from wiretape.errors import NetworkRefused
 from wiretape.model.http import Ended
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 
 aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 OPENAI = "https://api.openai.com/v1/chat/completions"

@@ -21,8 +21,8 @@ from tests.support.upstream import Upstream
 import wiretape
 from wiretape.errors import MissInterrupt
 from wiretape.model.http import Ended, body_bytes
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape, read_tape
 
 HOST = "models.example"
 URL = f"https://{HOST}/v1/chat/completions"

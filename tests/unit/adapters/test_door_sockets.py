@@ -23,8 +23,8 @@ from wiretape.adapters.door_native import _place
 from wiretape.adapters.door_sockets import WATCH
 from wiretape.adapters.network_guard import is_own_address
 from wiretape.errors import MissError, MissInterrupt, NetworkRefused
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape, read_tape
 
 OPENAI = "https://api.openai.com/v1/chat/completions"
 HEADER = Header(wiretape=1, started=datetime(2026, 1, 1, tzinfo=UTC), recorder="wiretape test")

@@ -15,8 +15,8 @@ import pytest
 
 import wiretape
 from wiretape.adapters.inside import Inside, innermost
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 
 HEADER = Header(wiretape=1, started=datetime(2026, 1, 1, tzinfo=UTC), recorder="wiretape test")
 Run = Callable[..., Any]

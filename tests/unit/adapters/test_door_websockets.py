@@ -14,8 +14,8 @@ import pytest
 
 import wiretape
 from wiretape.adapters.patching import DOORS, close_doors, open_doors
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 
 pytest.importorskip("websockets")
 

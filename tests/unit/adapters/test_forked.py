@@ -17,8 +17,8 @@ from tests.support.replaying import chat, exchange, reply, user
 import wiretape
 from wiretape.model.http import Ended, Headers
 from wiretape.replay.values import LiveRequest
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape, read_tape
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 OPENAI = "https://api.openai.com/v1/chat/completions"

@@ -34,8 +34,8 @@ from wiretape.model.http import (
     WsMessage,
     body_bytes,
 )
-from wiretape.tape.bodies import plain_body, response_body
-from wiretape.tape.reader import read_tape
+from wiretape.tape.format.bodies import plain_body, response_body
+from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.redaction import Redactor
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, 678000, UTC)

@@ -8,7 +8,7 @@ from pathlib import Path
 from wiretape.adapters.import_source import Taken
 from wiretape.adapters.importing_tape import place, provenance, write_imported
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.redaction import Redactor
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

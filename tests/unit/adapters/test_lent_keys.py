@@ -10,7 +10,7 @@ from tests.support.replaying import chat, exchange, user
 from wiretape.adapters.lent_keys import LentKeys
 from wiretape.adapters.replaying import DUMMY_KEY
 from wiretape.replay.session import ReplaySession
-from wiretape.tape.reader import Tape
+from wiretape.tape.reading.reader import Tape
 
 BEDROCK = "https://bedrock-runtime.eu-west-1.amazonaws.com/model/m/converse"
 SAID = {"messages": [{"role": "user", "content": [{"text": "hi"}]}]}

@@ -13,9 +13,9 @@ from wiretape.adapters.pytest_keeping import Keeping, left_of
 from wiretape.adapters.pytest_options import Mode
 from wiretape.adapters.rerecording import Rerecording
 from wiretape.model.http import JsonBody
-from wiretape.tape.documents import VERSION, Header
-from wiretape.tape.edit import merge_tapes
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.editing.edit import merge_tapes
+from wiretape.tape.format.documents import VERSION, Header
+from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.tape.redaction import Redactor
 
 

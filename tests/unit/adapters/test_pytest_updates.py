@@ -18,10 +18,10 @@ from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.rerecording import Rerecording
 from wiretape.model.http import Exchange, JsonBody
 from wiretape.replay.session import ReplaySession
-from wiretape.tape.documents import VERSION, Header
-from wiretape.tape.edit import moved
-from wiretape.tape.reader import Tape, read_tape
-from wiretape.tape.writer import write_tape
+from wiretape.tape.editing.edit import moved
+from wiretape.tape.format.documents import VERSION, Header
+from wiretape.tape.reading.reader import Tape, read_tape
+from wiretape.tape.writing.writer import write_tape
 
 HEADER = Header(wiretape=VERSION, started=datetime(2026, 1, 1, tzinfo=UTC), recorder="wiretape 0")
 DAY = 86_400_000

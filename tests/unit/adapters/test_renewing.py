@@ -14,7 +14,7 @@ from wiretape.adapters.renewing import Renewing
 from wiretape.model.http import Ended
 from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.values import Answer
-from wiretape.tape.splice import Fresh, Kept
+from wiretape.tape.editing.splice import Fresh, Kept
 from wiretape.views.update_view import Updated, update_view
 
 

@@ -14,8 +14,8 @@ import pytest
 
 import wiretape
 from wiretape.adapters.network_guard import NetworkGuard
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 
 TAPE = Tape(
     Path("hand.tape"), Header(wiretape=1, started=datetime(2026, 1, 1, tzinfo=UTC), recorder="test"), (), (), False

@@ -23,7 +23,7 @@ from wiretape.adapters.tool_reports import ToolReports
 from wiretape.adapters.tool_route import PATH, VARIABLE
 from wiretape.model.http import Ended
 from wiretape.replay.session import ReplaySession
-from wiretape.tape.reader import Tape, read_tape
+from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.mcp.tool_exchange import answered, called
 
 ran: list[Any] = []

@@ -17,7 +17,7 @@ from wiretape.analyze.cache_report import CacheCall
 from wiretape.analyze.cost import Cost
 from wiretape.loop.run import build_run
 from wiretape.model.call import Control, Message, ModelCall, Reasoning, Text, Usage
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
 LOOK, BOOK = tool("look"), tool("book", "books a room")

@@ -12,7 +12,7 @@ from tests.support.views import header, wire_exchanges
 
 from wiretape.cli.main import main
 from wiretape.model.http import Exchange, Headers, JsonBody, Request, Response
-from wiretape.tape.writer import write_tape
+from wiretape.tape.writing.writer import write_tape
 
 OTHER = Exchange(
     1,

@@ -17,7 +17,7 @@ from wiretape.cli.gathering import gathered, one_by_one
 from wiretape.cli.main import main
 from wiretape.errors import UsageError
 from wiretape.model.call import ModelCall
-from wiretape.tape.writer import write_tape
+from wiretape.tape.writing.writer import write_tape
 
 
 @pytest.fixture(autouse=True)

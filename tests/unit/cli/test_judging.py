@@ -16,7 +16,7 @@ from tests.support.views import header, wire_exchanges
 
 from wiretape.cli.main import main
 from wiretape.model.http import Exchange, JsonBody
-from wiretape.tape.writer import write_tape
+from wiretape.tape.writing.writer import write_tape
 
 Tapes = tuple[str, str]
 

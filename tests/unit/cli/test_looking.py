@@ -17,7 +17,7 @@ from tests.support.views import ANSWERED, ASKED, header, wire_exchanges
 from wiretape.analyze.report import StatsReport
 from wiretape.cli.main import main
 from wiretape.model.http import BytesBody, Response, body_bytes
-from wiretape.tape.writer import write_tape
+from wiretape.tape.writing.writer import write_tape
 
 
 @pytest.fixture(autouse=True)

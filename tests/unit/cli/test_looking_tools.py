@@ -13,7 +13,7 @@ from tests.support.wire import CHAT, SSE, exchange, frame, stream
 
 from wiretape.cli.main import main
 from wiretape.model.http import Exchange, JsonBody
-from wiretape.tape.writer import write_tape
+from wiretape.tape.writing.writer import write_tape
 
 MCP = "http://127.0.0.1:8000/mcp"
 ASKED = {"id": "c1", "type": "function", "function": {"name": "mcp__city__weather", "arguments": '{"city": "Oslo"}'}}

@@ -13,7 +13,7 @@ from rich.console import Console
 import wiretape.adapters.settings  # noqa: F401  pydantic does not import where a test changes sys.version_info
 from wiretape.cli.main import main
 from wiretape.cli.record_report import LiveReport, _checklist, _clues, _keys, _Pace, _wrapped
-from wiretape.tape.recorder import RecorderSummary
+from wiretape.tape.recording.recorder import RecorderSummary
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, made_exchange
 
 

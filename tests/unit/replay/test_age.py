@@ -7,8 +7,8 @@ import pytest
 
 from wiretape.errors import TapeTooOld, UsageError
 from wiretape.replay.age import age_limit, parse_max_age, spell
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 
 STARTED = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TAPE = Tape(Path("a.tape"), Header(started=STARTED, recorder="w"), ())

@@ -23,9 +23,9 @@ from wiretape.model.http import (
 )
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, LiveRequest, Miss, Tier
-from wiretape.tape.reader import read_tape
-from wiretape.tape.sharing import BodyParser
-from wiretape.tape.spelling import NotCarried
+from wiretape.tape.format.json_layout import NotCarried
+from wiretape.tape.format.sharing import BodyParser
+from wiretape.tape.reading.reader import read_tape
 
 URL = "https://api.example.com/v1/chat/completions"
 JSON = Headers([("content-type", "application/json")])

@@ -17,8 +17,8 @@ from wiretape.replay.answer_shape import usage_differences
 from wiretape.replay.freshness import CallFreshness, Freshness, freshness
 from wiretape.replay.pairing import unanswered
 from wiretape.replay.values import ReplayOptions, Tier
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 PROMPT = "You are careful. " * 20

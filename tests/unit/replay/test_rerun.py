@@ -18,7 +18,7 @@ from wiretape.replay.rerun_report import build_rerun_report
 from wiretape.replay.rerun_values import Send
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, LiveRequest
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 CAPTURES = sorted((Path(__file__).parents[3] / "captures").glob("*.tape"))
 URL = "https://api.openai.com/v1/chat/completions"

@@ -8,9 +8,9 @@ from tests.support.taping import STARTED, Taping
 
 from wiretape.model.http import Exchange, Headers, Request
 from wiretape.tape.client_versions import ClientVersions, united, versions_of
-from wiretape.tape.documents import Header
-from wiretape.tape.edit import cut_tape, merge_tapes, redact_tape
-from wiretape.tape.reader import read_tape
+from wiretape.tape.editing.edit import cut_tape, merge_tapes, redact_tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import journal_path
 

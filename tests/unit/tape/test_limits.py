@@ -18,9 +18,9 @@ from wiretape.adapters.ws_frames import FrameReader
 from wiretape.cli.main import main
 from wiretape.errors import TapeDamaged, TapeError
 from wiretape.replay.live import plain_bytes
-from wiretape.tape import codings
-from wiretape.tape.codings import TooLarge, decode, decoder_for, most_decoded, size_in_bytes
-from wiretape.tape.reader import read_tape
+from wiretape.tape.format import codings
+from wiretape.tape.format.codings import TooLarge, decode, decoder_for, most_decoded, size_in_bytes
+from wiretape.tape.reading.reader import read_tape
 
 HEADER = b'{"wiretape": 1, "started": "2026-03-01T12:00:00Z", "recorder": "w"}\n\n'
 LIMIT = 4 * 1024 * 1024

@@ -13,8 +13,8 @@ import pytest
 
 from wiretape.model.framing import AwsFramer
 from wiretape.model.http import Ended, StreamBody
-from wiretape.tape.reader import read_tape
-from wiretape.tape.recorder import Recorder
+from wiretape.tape.reading.reader import read_tape
+from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 from wiretape.tape.redaction.aws import opened
 

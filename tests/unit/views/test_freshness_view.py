@@ -10,8 +10,8 @@ from tests.support.taping import STARTED
 
 from wiretape.model.http import Exchange
 from wiretape.replay.freshness import Freshness, Version, freshness
-from wiretape.tape.documents import Header
-from wiretape.tape.reader import Tape
+from wiretape.tape.format.documents import Header
+from wiretape.tape.reading.reader import Tape
 from wiretape.views.freshness_view import freshness_view
 from wiretape.views.tape_view import client_words
 

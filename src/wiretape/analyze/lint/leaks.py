@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wiretape.analyze.lint.base import LintFinding, Rule, Severity, Subject
+from wiretape.tape.editing.secrets import secrets_in
 from wiretape.tape.redaction import Redactor
-from wiretape.tape.secrets import secrets_in
 
 _ACCOUNTS = {"openai-organization", "openai-project", "chatgpt-account-id", "anthropic-organization-id"}
 

@@ -12,7 +12,7 @@ from wiretape.analyze.lint.rules import lint
 from wiretape.loop.run import build_run
 from wiretape.model.call import CallError, Message, ModelCall, Reasoning, Usage
 from wiretape.model.http import Ended
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
 HI = user("what time is it in Beijing?")

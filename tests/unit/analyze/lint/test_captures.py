@@ -9,7 +9,7 @@ import pytest
 from wiretape.analyze.lint.base import Subject
 from wiretape.analyze.lint.rules import lint
 from wiretape.cli.tapes import link
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 CAPTURES = sorted((Path(__file__).parents[4] / "captures").glob("*.tape"))
 

@@ -8,7 +8,7 @@ from wiretape.analyze.lint.base import LintFinding, Subject
 from wiretape.analyze.lint.rules import lint, named
 from wiretape.loop.run import build_run
 from wiretape.model.http import Exchange, Headers, JsonBody, Request, Response, StreamBody, TextBody
-from wiretape.tape.reader import read_tape
+from wiretape.tape.reading.reader import read_tape
 
 KEY = "sk-proj-" + "Zq7Rw2Lx9Kt4Vb8N" * 2
 CAPTURES = sorted((Path(__file__).parents[4] / "captures").glob("*.tape"))

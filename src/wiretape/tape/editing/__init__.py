@@ -1,0 +1,1 @@
+"""Makes a tape of other tapes: cut, merge, redact, replace exchanges."""

@@ -1,0 +1,1 @@
+"""The tape format: documents, body shapes, frames and patches."""

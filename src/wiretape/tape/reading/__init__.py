@@ -1,0 +1,1 @@
+"""Reads a tape: documents to exchanges."""

@@ -1,0 +1,1 @@
+"""The Recorder: writes exchanges to a tape while they happen."""

@@ -1,0 +1,1 @@
+"""Writes a tape: exchanges to documents that share bodies."""
