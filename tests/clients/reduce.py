@@ -19,9 +19,9 @@ from pathlib import Path
 
 import orjson
 
-from wiretape.loop.sidecalls import purpose
 from wiretape.model.http import Body, Exchange, Headers, JsonBody, Request, WsMessage, body_bytes
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.runs.sidecalls import purpose
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.writing.writer import write_tape

@@ -10,7 +10,7 @@ from tests.support.caching import asked, history, tokens
 
 from wiretape.analyze.cache import diagnose
 from wiretape.analyze.cache_report import CacheCall
-from wiretape.loop.run import build_run
+from wiretape.runs.run import build_run
 
 
 def calls(cached: int | None) -> list[CacheCall]:

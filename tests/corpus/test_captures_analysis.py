@@ -8,7 +8,7 @@ import pytest
 
 from wiretape.analyze.report import StatsReport
 from wiretape.analyze.stats import stats
-from wiretape.loop.run import build_run
+from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 

@@ -8,8 +8,8 @@ import pytest
 from tests.clients.trees import EXPECTED, differences
 from tests.support.trees import tree_of
 
-from wiretape.loop.run import build_run
 from wiretape.model.run import Run
+from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 

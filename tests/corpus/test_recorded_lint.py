@@ -12,7 +12,7 @@ from tests.support.corpora import cassettes
 
 from wiretape.analyze.lint.base import LintFinding, Subject
 from wiretape.analyze.lint.rules import lint, named
-from wiretape.loop.run import build_run
+from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 
 ARCHIVES = {

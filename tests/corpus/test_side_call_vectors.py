@@ -20,9 +20,9 @@ from tests.support.wire import (
 )
 from tests.support.wire_binary import ASKED, COMPLETIONS, COMPLETIONS_FRAMES
 
-from wiretape.loop.run import build_run
 from wiretape.model.call import Media, Unknown
 from wiretape.model.http import Ended, JsonBody
+from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode as decode_all
 
 HOST = "https://api.example.com"

@@ -14,11 +14,11 @@ import pytest
 from tests.support import corpora
 
 from wiretape.analyze.stats import stats
-from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall, Text
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.model.run import Run
+from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 
 ARCHIVES = (

@@ -9,9 +9,9 @@ from tests.support.views import header, shown
 
 from wiretape.analyze.stats import stats
 from wiretape.analyze.why import why
-from wiretape.loop.run import build_run
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run
+from wiretape.runs.run import build_run
 from wiretape.views.call_line import call_line
 from wiretape.views.exchange_view import exchange_view
 from wiretape.views.printable import json_text, visible

@@ -19,10 +19,10 @@ from tests.support.wire_binary import message
 from wiretape.adapters.importing import Refused, Taken, import_data
 from wiretape.analyze.stats import stats
 from wiretape.errors import TapeError
-from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall
 from wiretape.model.framing import AwsFramer, Framer, LineFramer, ListFramer, SseFramer
 from wiretape.model.http import Body, BytesBody, Exchange, JsonBody, Response, StreamBody, TextBody, WsMessage
+from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.base import Memo, WireFormat
 from wiretape.wire.lenient import body_json, raw_bytes

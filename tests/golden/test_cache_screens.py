@@ -11,7 +11,7 @@ from tests.support.views import shown
 
 from wiretape.analyze.cache import diagnose
 from wiretape.analyze.cache_report import CacheReport
-from wiretape.loop.run import build_run
+from wiretape.runs.run import build_run
 from wiretape.views.cache_view import cache_call_view, cache_view
 
 WIDTHS = pytest.mark.parametrize("width", [50, 80, 120])

@@ -14,11 +14,11 @@ import pytest
 
 from wiretape.cli.main import main
 from wiretape.demo.upstream import serve
-from wiretape.loop.run import build_run
-from wiretape.loop.words import answer_text
 from wiretape.model.call import Text
 from wiretape.model.run import Run
 from wiretape.replay.body_edit import written
+from wiretape.runs.run import build_run
+from wiretape.runs.words import answer_text
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 

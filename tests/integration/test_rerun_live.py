@@ -199,7 +199,7 @@ def test_a_stub_answers_what_the_models_were_told_on_a_tape_that_knows_no_tools(
 
 
 def _tool_calls(path: Path) -> list[tuple[str, str, str]]:
-    from wiretape.loop.run import build_run
+    from wiretape.runs.run import build_run
     from wiretape.wire.registry import decode
 
     run = build_run(decode(read_tape(path).exchanges))

@@ -13,8 +13,8 @@ import pytest
 from tests.support.make_captures import CAPTURE_LIST, ROOT
 
 from wiretape.cli.main import main
-from wiretape.loop.run import build_run
 from wiretape.model.run import Link, Run
+from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 

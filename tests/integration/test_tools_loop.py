@@ -14,7 +14,7 @@ from tests.support.scripted import asks, says, scripted_model
 import wiretape
 from wiretape.adapters.tool_tape import ToolTape
 from wiretape.cli.main import main
-from wiretape.loop.run import build_run
+from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.mcp.mcp import served_tool_calls
 from wiretape.wire.registry import decode

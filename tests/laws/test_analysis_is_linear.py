@@ -12,8 +12,8 @@ import pytest
 from tests.support.calls import asks, assistant, make_call, result, system, tools, user
 from tests.support.costs import calls as work
 
-from wiretape.loop.run import build_run
 from wiretape.model.call import Message, ModelCall
+from wiretape.runs.run import build_run
 
 OFFERS = tools("look", "subagent", "send_message")
 FEW, MANY = 400, 1200

@@ -13,7 +13,6 @@ from wiretape.analyze.cache_report import CacheReport
 from wiretape.analyze.report import StatsReport
 from wiretape.analyze.stats import stats
 from wiretape.analyze.tool_costs import tool_costs
-from wiretape.loop.run import build_run
 from wiretape.model.call import (
     Block,
     Control,
@@ -27,6 +26,7 @@ from wiretape.model.call import (
     Unknown,
     Usage,
 )
+from wiretape.runs.run import build_run
 
 # Few values, so that calls collide in every way: equal texts, ids, tools, sessions.
 texts = st.sampled_from(

@@ -10,8 +10,8 @@ from tests.support.caching import ANTHROPIC, OPENAI, PROMPT, asked, history, mar
 from tests.support.calls import result, system, user
 
 from wiretape.analyze.cache import diagnose
-from wiretape.loop.run import build_run
 from wiretape.model.call import Message, ModelCall
+from wiretape.runs.run import build_run
 
 DEEPSEEK, NOBODY = "https://api.deepseek.com/chat/completions", "https://nobody.test/v1/chat/completions"
 hosts = st.sampled_from([OPENAI, ANTHROPIC, DEEPSEEK, NOBODY])

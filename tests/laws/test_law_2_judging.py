@@ -17,8 +17,8 @@ from wiretape.analyze.cost import pricing
 from wiretape.analyze.lint.base import Subject
 from wiretape.analyze.lint.rules import lint
 from wiretape.analyze.totals import Totals
-from wiretape.loop.run import build_run
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
+from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 
 PAIRS = st.lists(st.tuples(OBJECTS, OBJECTS), min_size=1, max_size=3)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.support.sockets import REGISTRY, Said, calls_of, create, events, function_call, message, socket
 from tests.support.wire import SSE, exchange, frame, stream
 
-from wiretape.loop.run import build_run
 from wiretape.model.http import Ended, Exchange, JsonBody
+from wiretape.runs.run import build_run
 from wiretape.wire.mcp.mcp import mcp_words, served_tool_calls
 
 JSON = st.recursive(

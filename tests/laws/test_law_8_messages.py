@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.calls import asks, assistant, make_call, result, system, tools, user
 
-from wiretape.loop.run import build_run
 from wiretape.model.call import Message, ModelCall
+from wiretape.runs.run import build_run
 
 OFFERS = tools("subagent", "send_message")
 

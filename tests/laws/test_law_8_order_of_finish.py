@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.worlds import Liberties, Played, Talk, liberties, play, talks
 
-from wiretape.loop.run import build_run
 from wiretape.model.run import Run
+from wiretape.runs.run import build_run
 
 
 def groups(played: Played, key: Sequence[object]) -> set[frozenset[str]]:

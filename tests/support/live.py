@@ -24,8 +24,8 @@ from wiretape.adapters.replaying import Replaying
 from wiretape.cli.debugging import known_of_live
 from wiretape.debug.live import Live
 from wiretape.debug.session import Debugger
-from wiretape.loop.run import build_run
 from wiretape.replay.session import ReplaySession
+from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
 from wiretape.views.debug_reply import reply_view
 from wiretape.wire.registry import decode

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wiretape.loop.run import build_run
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run
+from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 
 

@@ -30,11 +30,11 @@ from wiretape.adapters.rerecording import Rerecording, there_is
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.analyze.stats import stats
 from wiretape.errors import MissError, UsageError
-from wiretape.loop.run import build_run
 from wiretape.model.http import Exchange
 from wiretape.replay.age import AgeAction
 from wiretape.replay.report import ReplayReport, build_report
 from wiretape.replay.values import Miss, MissReason
+from wiretape.runs.run import build_run
 from wiretape.tape.format.documents import VERSION, Header
 from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.registry import decode

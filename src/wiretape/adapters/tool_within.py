@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from wiretape.loop.run import build_run
 from wiretape.model.http import Exchange
+from wiretape.runs.run import build_run
 from wiretape.wire.mcp.tool_exchange import is_tool_exchange
 from wiretape.wire.registry import decode
 

@@ -25,10 +25,10 @@ from wiretape.analyze.cache_verdicts import Ruling, judge, why_not_served
 from wiretape.analyze.cost import PriceList, cost_of_uncached
 from wiretape.analyze.moved import Break
 from wiretape.analyze.prefix import breaks, is_held
-from wiretape.loop.speaker import common_prefix, same_prompt, system_of, tool_names
-from wiretape.loop.threads import failed
 from wiretape.model.call import ModelCall, Reasoning
 from wiretape.model.run import Run, Step
+from wiretape.runs.agent_identity import common_prefix, same_prompt, system_of, tool_names
+from wiretape.runs.threads import failed
 
 _KINDS = ("inference", "prewarm", "completion")
 Scope = tuple[str, str | None, str | None]

@@ -11,9 +11,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from wiretape.analyze.tools_changed import spelled, without_markers
-from wiretape.loop.keys import Atom
-from wiretape.loop.speaker import common_prefix
 from wiretape.model.call import Block, Message, ModelCall, Reasoning, Text, ToolCall, ToolResult, ToolSpec
+from wiretape.runs.agent_identity import common_prefix
+from wiretape.runs.keys import Atom
 
 Numbers = tuple[int, ...]
 

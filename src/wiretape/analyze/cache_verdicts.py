@@ -13,8 +13,8 @@ from wiretape.analyze.cache_situation import Situation, compared, kinds, last_se
 from wiretape.analyze.cache_tokens import whole_tokens
 from wiretape.analyze.moved import Break
 from wiretape.analyze.tools_changed import spelled
-from wiretape.loop.threads import failed
 from wiretape.model.call import CallRequest, ModelCall
+from wiretape.runs.threads import failed
 
 _BEYOND = 1.25  # times what stands before a break: the break did not matter
 

@@ -11,9 +11,9 @@ from wiretape.analyze.prefix import consecutive
 from wiretape.analyze.repeats import Repeats
 from wiretape.analyze.report import Finding
 from wiretape.analyze.why import listed
-from wiretape.loop.threads import failed
 from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
 from wiretape.model.run import Run
+from wiretape.runs.threads import failed
 
 
 def unanswered_tool_calls(run: Run) -> Iterable[Finding]:

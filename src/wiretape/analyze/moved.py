@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wiretape.loop.speaker import common_prefix
+from wiretape.runs.agent_identity import common_prefix
 
 _NEAR = 120  # characters around a difference in which the thing that changed is looked for
 _SHOWN = 40

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from wiretape.loop.keys import canonical, spelled
 from wiretape.model.run import Run, Step, ToolUse
+from wiretape.runs.keys import canonical, spelled
 
 ROUNDS = 3  # so many times the same: a loop that does not end by itself
 LONGEST_CYCLE = 4  # model calls that repeat as one

@@ -17,9 +17,9 @@ from wiretape.analyze.cache_prefix import Elements, Sent
 from wiretape.analyze.cache_tokens import whole_tokens
 from wiretape.analyze.prefix import breaks, is_held
 from wiretape.analyze.report import Report
-from wiretape.loop.threads import failed
 from wiretape.model.call import Message, ToolCall, ToolResult
 from wiretape.model.run import Run, ToolUse
+from wiretape.runs.threads import failed
 
 Numbers = tuple[int, ...]
 

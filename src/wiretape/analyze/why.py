@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
 
-from wiretape.loop.threads import failed
 from wiretape.model.http import Ended
 from wiretape.model.run import Agent, Cause, LinkBasis, LinkKind, Run, Step
+from wiretape.runs.threads import failed
 
 
 def why(step: Step, run: Run) -> str:

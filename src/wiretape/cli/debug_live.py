@@ -145,7 +145,7 @@ def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
     from wiretape.cli.debugging import known_of_live
     from wiretape.debug.live import Live
     from wiretape.debug.session import Debugger
-    from wiretape.loop.run import build_run
+    from wiretape.runs.run import build_run
 
     debugger = Debugger(build_run([]))
     live = Live(debugger, mode, time.monotonic, EditMeans(recording=mode == "record"), expected=expected)

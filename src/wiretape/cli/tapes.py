@@ -69,7 +69,7 @@ def _read_stdin(reads: Callable[[Path], Tape]) -> Tape:
 
 def link(name: str, tape: Tape) -> Opened:
     """Decode a tape's exchanges and say which call continues which."""
-    from wiretape.loop.run import build_run
+    from wiretape.runs.run import build_run
     from wiretape.wire.mcp.mcp import served_tool_calls
     from wiretape.wire.registry import decode
 

@@ -19,10 +19,10 @@ from wiretape.debug.expression import names_in
 from wiretape.debug.held import MOST_OUTPUT, WARN_AFTER, Held, Line, Means, Mode, Release, Stepping
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
-from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange, WsMessage
 from wiretape.model.run import Run
+from wiretape.runs.run import build_run
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry, numbered
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from wiretape.loop.evidence import identity
 from wiretape.model.call import CallRequest, ModelCall, ToolCall
 from wiretape.model.http import Headers
 from wiretape.model.run import Run
 from wiretape.replay.index import Probe
 from wiretape.replay.recorded import Recorded
+from wiretape.runs.evidence import identity
 from wiretape.wire.base import Memo
 from wiretape.wire.call_frame import linking_headers
 

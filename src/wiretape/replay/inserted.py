@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from wiretape.loop.dataflow import carried
-from wiretape.loop.words import answer_text, is_result_as_text, words
 from wiretape.model.call import CallRequest, Message, Text, ToolCall, ToolResult
 from wiretape.model.run import Run, Step
 from wiretape.replay.mask import ID_LIKE
 from wiretape.replay.pieces import Piece, Pieces
 from wiretape.replay.recorded import Recorded
+from wiretape.runs.dataflow import carried
+from wiretape.runs.words import answer_text, is_result_as_text, words
 from wiretape.wire.base import Memo
 
 _SAYING: Final = 8  # what an agent says must be so long to be recognised in a message to another

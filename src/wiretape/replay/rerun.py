@@ -12,8 +12,6 @@ from dataclasses import replace
 from functools import cached_property
 from heapq import heapify, heappop, heapreplace
 
-from wiretape.loop.run import build_run
-from wiretape.loop.words import answer_text
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, JsonBody, Response
 from wiretape.model.jsonvalue import JsonObject
@@ -29,6 +27,8 @@ from wiretape.replay.rerun_tools import Tools
 from wiretape.replay.rerun_values import NOTHING_ANSWERS, BodyHook, Outcome, Row, Send, Stopped, ToolHook
 from wiretape.replay.tool_book import ToldResult
 from wiretape.replay.values import Difference, Tier
+from wiretape.runs.run import build_run
+from wiretape.runs.words import answer_text
 from wiretape.wire.base import Memo
 from wiretape.wire.next_request import Grower, Since, named
 from wiretape.wire.registry import Registry, decode, default_registry

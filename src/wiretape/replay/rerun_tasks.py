@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from wiretape.loop.agents import final_words
 from wiretape.model.call import ToolCall
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.jsonwalk import rebuilt, strings
 from wiretape.model.run import Run, ToolUse
 from wiretape.replay.rerun_plan import Grounds, Take
 from wiretape.replay.tool_book import parsed_arguments
+from wiretape.runs.agents.assigner import final_words
 from wiretape.wire.next_request import replaced
 
 _WHOLE = 8  # a text must be so long to be told apart from a word that happens to be the same

@@ -14,8 +14,8 @@ from wiretape.adapters.live_means import EditMeans
 from wiretape.debug.held import AT_NEXT_CALL
 from wiretape.debug.live import Live
 from wiretape.debug.session import Debugger
-from wiretape.loop.run import build_run
 from wiretape.model.http import Ended
+from wiretape.runs.run import build_run
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.registry import decode
 

@@ -17,8 +17,8 @@ from wiretape.adapters.screen.keys import GROUPS
 from wiretape.debug.known import Known
 from wiretape.debug.session import Debugger
 from wiretape.debug.table import commands, find
-from wiretape.loop.run import build_run
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody
+from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 
 CAPTURES = Path(__file__).parents[3] / "captures"

@@ -13,8 +13,8 @@ from wiretape.analyze.budgets.spelling import count, share
 from wiretape.analyze.cost import Cost
 from wiretape.analyze.lint.base import LintFinding
 from wiretape.errors import UsageError
-from wiretape.loop.run import build_run
 from wiretape.model.call import Message, ModelCall, Usage
+from wiretape.runs.run import build_run
 
 HI, MORE = user("what is new?"), user("and in Paris?")
 

@@ -15,8 +15,8 @@ from wiretape.analyze.cache import diagnose
 from wiretape.analyze.cache_prefix import Elements
 from wiretape.analyze.cache_report import CacheCall
 from wiretape.analyze.cost import Cost
-from wiretape.loop.run import build_run
 from wiretape.model.call import Control, Message, ModelCall, Reasoning, Text, Usage
+from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 

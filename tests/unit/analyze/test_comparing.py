@@ -10,8 +10,8 @@ from wiretape.analyze.comparing.report import Comparison, Difference
 from wiretape.analyze.comparing.runs import compare_runs
 from wiretape.analyze.comparing.settling import Settler
 from wiretape.errors import UsageError
-from wiretape.loop.run import build_run
 from wiretape.model.call import Message, ModelCall, Usage
+from wiretape.runs.run import build_run
 
 HI, MORE = user("what is the weather in Paris?"), user("and in Rome?")
 PROMPT = "You are an assistant. Today is {}."

@@ -7,8 +7,8 @@ from tests.support.calls import make_call, user
 
 from wiretape.analyze.cost import Cost, cost_of_uncached, cost_sum, pricing, told
 from wiretape.analyze.stats import stats
-from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall, Usage
+from wiretape.runs.run import build_run
 
 
 class Dollar:

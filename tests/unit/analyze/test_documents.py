@@ -7,8 +7,8 @@ from typing import Any
 
 from wiretape.analyze.report import StatsReport
 from wiretape.analyze.stats import stats
-from wiretape.loop.run import build_run
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
+from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 
 JSON = Headers([("content-type", "application/json")])

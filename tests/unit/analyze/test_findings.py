@@ -8,8 +8,8 @@ from tests.support.calls import asks, assistant, make_call, result, system, thin
 from wiretape.analyze.findings import findings
 from wiretape.analyze.lint.base import Subject
 from wiretape.analyze.lint.rules import lint
-from wiretape.loop.run import build_run
 from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
+from wiretape.runs.run import build_run
 
 HI = user("what time is it in Beijing?")
 CLOCK = asks("getCurrentTime", '{"timezone": "Asia/Shanghai"}', "call_00")

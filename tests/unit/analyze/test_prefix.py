@@ -7,8 +7,8 @@ from tests.support.calls import asks, assistant, make_call, result, system, thin
 
 from wiretape.analyze.findings import findings
 from wiretape.analyze.prefix import breaks
-from wiretape.loop.run import build_run
 from wiretape.model.call import CallRequest, Message, Text, ToolSpec
+from wiretape.runs.run import build_run
 
 MEND = "to mend it: say the time in the last user message, or not at all"
 S, HI, MORE = system("be kind"), user("hi"), user("more")

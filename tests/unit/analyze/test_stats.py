@@ -6,8 +6,8 @@ from tests.support.calls import asks, assistant, make_call, result, system, tool
 
 from wiretape.analyze.stats import first_token_ms, stats, wall_ms
 from wiretape.analyze.sums import call_usage, hit_rate, usage_sum
-from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall, Usage
+from wiretape.runs.run import build_run
 
 HI = user("hi")
 

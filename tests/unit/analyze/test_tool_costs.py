@@ -6,8 +6,8 @@ from tests.support.caching import tool
 from tests.support.calls import asks, assistant, make_call, result, system, user
 
 from wiretape.analyze.tool_costs import ToolCost, tool_costs
-from wiretape.loop.run import build_run
 from wiretape.model.call import Message, ModelCall, ToolCall, Usage
+from wiretape.runs.run import build_run
 
 LOOK, BOOK, SING = tool("look"), tool("book", "books a room, for as long as is asked for"), tool("sing")
 S, HI = system("be kind"), user("which room?")

@@ -8,9 +8,9 @@ from tests.support.calls import asks, assistant, make_call, result, user
 from wiretape.analyze.cost import Cost
 from wiretape.analyze.stats import stats
 from wiretape.analyze.totals import Totals
-from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall, Usage
 from wiretape.model.run import Run
+from wiretape.runs.run import build_run
 
 HI = user("what is new?")
 NOON = datetime(2026, 2, 28, 12, tzinfo=UTC)

@@ -3,8 +3,8 @@ from __future__ import annotations
 from tests.support.calls import asks, assistant, make_call, result, system, tools, user
 
 from wiretape.analyze.why import why
-from wiretape.loop.run import build_run
 from wiretape.model.call import ModelCall
+from wiretape.runs.run import build_run
 
 BOSS, WORKER = system("你是个人助理主管。遇到日程类请求时交给日历助手。"), system("Calendar: creates what it is told.")
 ASKED, TASK = user("book a review tomorrow at 3"), "a review with 张三, tomorrow at 15:00, one hour"

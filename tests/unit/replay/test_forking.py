@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.support.sockets import create, events, function_call, message, socket
 
-from wiretape.loop.words import answer_text
 from wiretape.model.http import Exchange, Headers, JsonBody, Response
 from wiretape.replay.forking import Answers, Change, Fork, Onwards, Results
 from wiretape.replay.unheld import unheld
+from wiretape.runs.words import answer_text
 from wiretape.wire.registry import decode, default_registry
 
 ASKED = {"role": "user", "content": "How is the weather?"}

@@ -15,7 +15,6 @@ import orjson
 from wiretape.analyze.comparing.settling import Settler
 from wiretape.analyze.moved import moved
 from wiretape.analyze.tools_changed import spelled, value_break
-from wiretape.loop.speaker import common_prefix, system_of
 from wiretape.model.call import (
     Block,
     CallRequest,
@@ -29,6 +28,7 @@ from wiretape.model.call import (
 )
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.run import Step
+from wiretape.runs.agent_identity import common_prefix, system_of
 from wiretape.wire.base import Volatile
 
 _NEVER = frozenset({"cache_control", "cachePoint", "signature", "thoughtSignature", "thought_signature"})

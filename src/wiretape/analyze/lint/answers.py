@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from wiretape.analyze.lint.base import LintFinding, Rule, Subject
-from wiretape.loop.threads import failed
 from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
 from wiretape.model.http import Ended
 from wiretape.model.run import Step
+from wiretape.runs.threads import failed
 
 _LIMITS = ("max_output_tokens", "max_completion_tokens", "max_tokens", "num_predict")
 

@@ -8,9 +8,9 @@ import orjson
 
 from wiretape.analyze.lint.base import LintFinding, Rule, Subject, asked_path, provider_holds_history
 from wiretape.analyze.lint.schemas import Misfit, Schemas
-from wiretape.loop.threads import failed
 from wiretape.model.call import Control, ModelCall, ToolCall, ToolSpec
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.runs.threads import failed
 
 _EXPANDERS = frozenset({"multi_tool_use.parallel", "parallel"})  # a wrapper that models make up for several calls
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wiretape.analyze.lint.base import LintFinding, Rule, Subject, provider_holds_history
 from wiretape.analyze.why import listed
-from wiretape.loop.threads import failed
 from wiretape.model.call import Control, Message, ModelCall, ToolCall, ToolResult
 from wiretape.model.run import ToolUse
+from wiretape.runs.threads import failed
 
 
 class ToolCallWithoutResult(Rule):

@@ -9,9 +9,9 @@ from tests.support.linting import found
 
 from wiretape.analyze.lint.base import Subject
 from wiretape.analyze.lint.rules import lint
-from wiretape.loop.run import build_run
 from wiretape.model.call import CallError, Message, ModelCall, Reasoning, Usage
 from wiretape.model.http import Ended
+from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 

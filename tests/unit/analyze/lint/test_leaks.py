@@ -6,8 +6,8 @@ import pytest
 
 from wiretape.analyze.lint.base import LintFinding, Subject
 from wiretape.analyze.lint.rules import lint, named
-from wiretape.loop.run import build_run
 from wiretape.model.http import Exchange, Headers, JsonBody, Request, Response, StreamBody, TextBody
+from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
 
 KEY = "sk-proj-" + "Zq7Rw2Lx9Kt4Vb8N" * 2

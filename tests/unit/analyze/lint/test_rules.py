@@ -8,7 +8,7 @@ from tests.support.calls import asks, assistant, make_call, tools, user
 from wiretape.analyze.lint.base import SEVERITIES, Subject
 from wiretape.analyze.lint.rules import RULES, chosen, lint, named
 from wiretape.errors import UsageError
-from wiretape.loop.run import build_run
+from wiretape.runs.run import build_run
 
 
 def test_every_rule_has_an_id_of_its_own_and_documents_itself() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.support.replaying import exchange, live, response, session
 
-from wiretape.loop.run import build_run
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run
 from wiretape.replay.values import Answer, Miss, Tier
+from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 
 URL = "https://generativelanguage.googleapis.com/v1beta/models/gemini-9:generateContent"

@@ -1,0 +1,1 @@
+"""Finds the agents of a run and what they send to one another."""

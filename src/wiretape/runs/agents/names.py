@@ -1,0 +1,103 @@
+"""Which agent a text or a tool's argument means: the ids and names that clients give their agents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+import orjson
+
+from wiretape.model.jsonvalue import Json
+from wiretape.runs.agents.assigner import Speaker
+from wiretape.runs.dataflow import TOKEN, parsed, strings
+from wiretape.runs.evidence import Identity
+
+# An id as tools give it out: `started subagent 5b1c…`, `agentId: a93c…`, `"task_name": "/root/survey"`.
+_GIVEN = re.compile(r"(?:id|name|agent|task|session|thread)\b[\"'\s:=>]*([\w./#-]*[\d/][\w./#-]*)", re.IGNORECASE)
+_LONG = 6  # a shorter name, or a plain word, is one only where it stands alone
+_NAMING = frozenset({"name", "task_name", "agent_name", "id", "agent_id", "subagent_id", "session_id"})
+
+
+class Names:
+    """Agents by name. A name that two agents have is nobody's."""
+
+    def __init__(self, speakers: Iterable[Speaker], identities: Mapping[int, Identity]) -> None:
+        self._whole: dict[str, Speaker | None] = {}
+        for speaker in speakers:
+            for name in dict.fromkeys(_names_of(speaker, identities[speaker.first_call.number])):
+                self._whole[name] = speaker if self._whole.get(name, speaker) is speaker else None
+
+    def called(self, name: str) -> Speaker | None:
+        """The agent that has this name."""
+        return self._whole.get(name.strip())
+
+    def addressed(self, arguments: str) -> Speaker | None:
+        """The agent that a tool's arguments name, in a value of its own."""
+        return next((found for value in strings(parsed(arguments)) if (found := self._whole.get(value))), None)
+
+    def named_in(self, text: str) -> list[Speaker]:
+        """The agents whose ids stand in a text, in the order of their first mention."""
+        if not self._whole:
+            return []
+        tokens = (token.strip("./-#") for token in TOKEN.findall(text))
+        ids = (token for token in tokens if len(token) >= _LONG and not token.isalpha())
+        found = (self._whole.get(token) or self._whole.get(f"/{token}") for token in ids)
+        return list(dict.fromkeys(speaker for speaker in found if speaker is not None))
+
+
+def _names_of(speaker: Speaker, who: Identity) -> Iterator[str]:
+    """What a client calls an agent: in its headers, and in what the tool that started it was told and answered."""
+    if who.name is not None:
+        yield who.name
+        yield who.name.rpartition("/")[2]
+    yield from (own for own in (who.agent or who.session,) if own is not None)
+    use = speaker.use
+    if use is None:
+        return
+    if use.call.id is not None and use.agent == speaker.number:
+        yield use.call.id
+    yield from named_by(use.call.arguments)
+    if use.result is not None:
+        yield from (name for name in _GIVEN.findall(use.result.text) if len(name) >= _LONG)
+
+
+def named_by(arguments: str) -> Iterator[str]:
+    """Names that a tool call gives the agent that it starts."""
+    value: Json = parsed(arguments)
+    if isinstance(value, dict):
+        yield from (name for key, name in value.items() if key in _NAMING and isinstance(name, str) and name)
+
+
+def rows(text: str) -> Iterator[tuple[str, str]]:
+    """The agents that a list names: (id, what it says of its state). JSON, or lines such as `ID [running] — label`."""
+    try:
+        value: Json = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        yield from ((found[1], found[2].strip()) for found in _LINE.finditer(text))
+        return
+    yield from _objects(value)
+
+
+_LINE = re.compile(r"^[^\S\n]*+(?:[-*]\s++)?(\S++)\s++\[([^\]\n]+)\]", re.MULTILINE)
+_IDS = ("agent_id", "subagent_id", "task_id", "id", "session_id", "agent_name", "name")
+_STATES = ("agent_status", "status", "state")
+
+
+def _objects(value: Json) -> Iterator[tuple[str, str]]:
+    left = [value]  # a list may be nested deeper than Python recurses
+    while left:
+        one = left.pop()
+        if isinstance(one, list):
+            left += reversed(one)
+        if not isinstance(one, dict):
+            continue
+        name = next((one[key] for key in _IDS if isinstance(one.get(key), str)), None)
+        state = next((one[key] for key in _STATES if one.get(key)), None)
+        if name is not None and state is not None:
+            yield name, _state(state)
+        else:
+            left += reversed(one.values())
+
+
+def _state(state: Json) -> str:
+    return state if isinstance(state, str) else next(iter(state), "") if isinstance(state, dict) else str(state)

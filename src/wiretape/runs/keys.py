@@ -1,0 +1,142 @@
+"""What counts as the same content when two histories are compared.
+
+Clients resend history with small liberties: ids, cache markers, reasoning left out, arguments spelled anew, a string
+where a list of one part was. A message is reduced to *atoms* that survive all of it; equal atoms get equal numbers.
+System text is left out: it holds clocks, and is compared by `agent_identity`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import orjson
+
+from wiretape.model import jsonwalk
+from wiretape.model.call import Block, Control, Media, Message, Reasoning, Text, ToolCall, ToolResult, Unknown
+from wiretape.model.jsonvalue import Json
+from wiretape.runs.words import words
+
+Atom: TypeAlias = tuple[str, ...]
+_CALLS_AS_TEXT = "Calling tools:\n"
+_MOVING = frozenset({"cachecontrol", "thoughtsignature"})
+
+
+def canonical(arguments: str) -> str:
+    """Tool arguments, spelled one way: compared as JSON where they are JSON."""
+    try:
+        return spelled(orjson.loads(arguments)) if arguments else "{}"
+    except orjson.JSONDecodeError:
+        return arguments.strip()
+
+
+def spelled(value: Json) -> str:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except (TypeError, orjson.JSONEncodeError):  # integers beyond 64 bits, or nested too deeply
+        return "".join(jsonwalk.spelled(value, ordered=True))
+
+
+class Keys:
+    """Numbers for what messages say; each message object is read once."""
+
+    __slots__ = ("_atoms", "_equal", "_seen")
+
+    def __init__(self) -> None:
+        self._atoms: dict[Atom, int] = {}
+        self._seen: dict[int, tuple[Message, tuple[int, ...]]] = {}
+        self._equal: dict[tuple[str, tuple[Block, ...]], tuple[int, ...]] = {}
+
+    def of(self, message: Message) -> tuple[int, ...]:
+        """The numbers of a message's atoms; none for what is not compared."""
+        found = self._seen.get(id(message))
+        if found is None:
+            found = self._seen[id(message)] = (message, self._read(message))
+        return found[1]
+
+    def _read(self, message: Message) -> tuple[int, ...]:
+        """A message's numbers. Another object that says the very same is only looked up."""
+        key = (message.role, message.blocks)
+        try:
+            known = self._equal.get(key)
+        except TypeError:  # a block that holds raw JSON
+            return tuple(self._number(atom) for atom in atoms(message))
+        if known is None:
+            known = self._equal[key] = tuple(self._number(atom) for atom in atoms(message))
+        return known
+
+    def of_all(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
+        return tuple(number for message in messages for number in self.of(message))
+
+    def _number(self, atom: Atom) -> int:
+        return self._atoms.setdefault(atom, len(self._atoms))
+
+
+def atoms(message: Message) -> Iterator[Atom]:
+    """The parts of a message that must be equal for two histories to be the same; neighbouring texts are one."""
+    if message.role == "system":
+        return
+    texts: list[str] = []
+    for block in message.blocks:
+        if isinstance(block, Text):
+            texts.append(block.text)
+            continue
+        atom = _atom(block)
+        if atom is not None:
+            yield from _text(message.role, texts)
+            texts = []
+            yield atom
+    yield from _text(message.role, texts)
+
+
+def _text(role: str, texts: list[str]) -> Iterator[Atom]:
+    said = "".join(texts).strip() if role == "assistant" else words("\n".join(texts))
+    told: tuple[Atom, ...] = ()
+    if role == "assistant" and _CALLS_AS_TEXT in said:
+        said, told = _calls_as_text(said)
+    if said:
+        yield ("text", role, said)
+    yield from told
+
+
+def _calls_as_text(said: str) -> tuple[str, tuple[Atom, ...]]:
+    """Tool calls that a framework sends back as plain text, spelled as Python: what was said before, and the calls."""
+    before, _, after = said.rpartition(_CALLS_AS_TEXT)
+    try:
+        calls = ast.literal_eval(after.strip())
+        functions = [call["function"] for call in calls]
+        told = tuple(("call", str(f["name"]), _respelled(f["arguments"])) for f in functions)
+    except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
+        return said, ()
+    return before.strip(), told
+
+
+def _respelled(arguments: Json) -> str:
+    return canonical(arguments) if isinstance(arguments, str) else spelled(arguments)
+
+
+def _atom(block: Block) -> Atom | None:
+    match block:
+        case ToolCall(kind="server") | ToolResult(kind="server"):  # clients may leave out what the provider ran
+            return None
+        case ToolCall():
+            return ("call", block.name, canonical(block.arguments))
+        case ToolResult():
+            return ("result", block.text.strip(), *(spelled(part) for part in block.parts))
+        case Media():
+            return ("media", block.kind, spelled(_plain(block.raw)))
+        case Control():
+            return ("control", block.kind)
+        case Unknown():
+            return ("unknown", block.type)
+        case Reasoning() | Text():
+            return None
+
+
+def _plain(value: Json, depth: int = 4) -> Json:
+    """A wire's own block without what comes and goes, its members' names in one spelling (Gemini has two)."""
+    if not isinstance(value, dict) or not depth:
+        return value
+    named = {key.replace("_", "").lower(): member for key, member in value.items()}
+    return {key: _plain(member, depth - 1) for key, member in named.items() if key not in _MOVING}

@@ -1,0 +1,114 @@
+"""Calls outside the loop: titles, summaries, routers, token counts. When unsure, a call is not one of them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wiretape.model.call import ModelCall
+from wiretape.runs.agent_identity import same_system, system_text
+from wiretape.runs.evidence import Identity
+from wiretape.runs.threads import Place, Strand, failed
+from wiretape.runs.words import beside, last_words, user_words
+
+_BESIDE = 8  # a side call starts so close (in calls) to the call it stands beside
+_PURPOSES = (
+    ("title", re.compile(r"\btitles?\b|标题|\btopic\b", re.IGNORECASE)),
+    ("summary", re.compile(r"\bsummar(?:y|i[sz]e|i[sz]ing)\b|总结|摘要", re.IGNORECASE)),
+    ("router", re.compile(r"\brout(?:e|er|ing)\b|\bclassif(?:y|ier)\b|complexity", re.IGNORECASE)),
+    ("suggestion", re.compile(r"\bsuggest(?:ion|ions)?\b|\bfollow-?ups?\b", re.IGNORECASE)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A side call: the call it stands beside, and what it seems to be for. `plain`: it says so itself."""
+
+    beside: int | None
+    detail: str
+    plain: bool = False
+
+
+def purpose(call: ModelCall) -> str | None:
+    """What a call without tools seems to be for, by its own words."""
+    said = system_text(call.request)[:2000] or "\n".join(user_words(m) for m in call.request.messages)[:2000]
+    return next((name for name, pattern in _PURPOSES if pattern.search(said)), None)
+
+
+def asides(
+    calls: Sequence[ModelCall],
+    links: Mapping[int, Place],
+    identities: Mapping[int, Identity],
+    strands: Sequence[Strand],
+) -> dict[int, Aside]:
+    """Call number -> what makes it a side call. Calls of other kinds are always aside."""
+    found = _others(calls, identities)
+    place = {call.number: index for index, call in enumerate(calls)}
+    for strand in strands:
+        index = place[strand.calls[0]]
+        call = calls[index]
+        alone = len(strand.calls) == 1 and links[call.number].relation in ("first", "fork")
+        asked = beside(call.request.messages)
+        if alone and asked is not None:
+            found[call.number] = Aside(strand.from_call, asked, True)
+        elif not alone or call.request.tools or call.tool_calls:
+            continue
+        elif (main := _main(call, calls[max(0, index - _BESIDE) : index + _BESIDE + 1], identities)) is not None:
+            named = purpose(call)
+            detail = named if named is not None else "one request without tools"
+            found[call.number] = Aside(main.number, detail, named == "title")
+    return found
+
+
+def _main(call: ModelCall, near: Sequence[ModelCall], identities: Mapping[int, Identity]) -> ModelCall | None:
+    """The nearest call of an agent that a lone call without tools accompanies."""
+    able = [other for other in near if other.request.tools and other.kind == "inference"]
+    return next((other for other in _closest(able, call) if _stands_beside(call, other, identities)), None)
+
+
+_KINDS = {
+    "token_count": "token count",
+    "embedding": "embedding",
+    "rerank": "rerank",
+    "moderation": "moderation",
+    "prewarm": "prewarm",
+    "completion": "completion",
+    "decision": "decision",
+}
+
+
+def _closest(near: Sequence[ModelCall], call: ModelCall) -> list[ModelCall]:
+    return sorted(near, key=lambda other: abs(other.number - call.number))
+
+
+def _others(calls: Sequence[ModelCall], identities: Mapping[int, Identity]) -> dict[int, Aside]:
+    """Calls that are no inferences. Each belongs to the inference before it by the same client, else to the next."""
+    inferences: dict[object, list[int]] = {}
+    for call in calls:
+        if call.kind == "inference":
+            inferences.setdefault(identities[call.number].key, []).append(call.number)
+    found: dict[int, Aside] = {}
+    for call in calls:
+        if call.kind != "inference":
+            akin = inferences.get(identities[call.number].key, [])
+            place = bisect_left(akin, call.number)
+            beside = akin[max(place - 1, 0)] if akin else None
+            found[call.number] = Aside(beside, _KINDS[call.kind], True)
+    return found
+
+
+def _stands_beside(call: ModelCall, main: ModelCall, identities: Mapping[int, Identity]) -> bool:
+    """Whether a lone call without tools accompanies a call of an agent that has some."""
+    if same_system(call.request, main.request) and system_text(call.request):
+        return False
+    ours, theirs = identities[call.number].key, identities[main.number].key
+    if ours is not None and ours == theirs:
+        return True
+    if ours is not None and theirs is not None:
+        return False
+    asked = last_words(main.request.messages)
+    if not asked or purpose(call) is None or failed(call):
+        return False  # another agent, for all one can see
+    return any(asked in user_words(message) for message in call.request.messages)

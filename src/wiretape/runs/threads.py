@@ -1,0 +1,354 @@
+"""Which call continues which. Calls are taken in the order of their starts; when they ended does not count.
+
+Evidence, best first: ids (`previous_response_id` and its like), the same history, ids of tool results, the same last
+answer (a history that was trimmed), a request whose answer was edited. What continues a call that was continued
+before is a fork: a new thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from wiretape.model.call import Control, Message, ModelCall, ToolResult
+from wiretape.runs.agent_identity import common_prefix, same_speaker, same_system, system_text, tool_names
+from wiretape.runs.evidence import Identity, identity, retry_count
+from wiretape.runs.histories import Histories, Path
+from wiretape.runs.keys import Keys
+from wiretape.runs.toolnames import hands_over
+from wiretape.runs.words import after_answer, answer_text, beside, user_words
+
+Relation: TypeAlias = Literal["first", "continues", "retry", "fork", "compaction", "handoff"]
+_SUMMARY = 40  # characters that an answer must have to be recognised inside a later first message
+_LATEST = 100  # threads whose last answer is looked for there
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How a call stands to the calls before it. `parent` is a call number; `twin` asked the very same before."""
+
+    relation: Relation
+    parent: int | None = None
+    new_from: int = 0
+    thread: int = 0
+    by_id: bool = False
+    twin: int | None = None
+    detail: str | None = None
+
+
+@dataclass(slots=True)
+class Strand:
+    """A thread while it is being put together."""
+
+    number: int
+    calls: list[int] = field(default_factory=list)
+    from_call: int | None = None
+
+
+def failed(call: ModelCall) -> bool:
+    """Whether a call gave no whole answer: an error, a cut, nothing at all."""
+    response = call.response
+    return response is None or response.error is not None or response.status >= 400 or not response.complete
+
+
+def conversation(call: ModelCall) -> str | None:
+    """The id of the conversation whose history the provider holds, if the request names one."""
+    held = call.request.settings.get("conversation")
+    found = held.get("id") if isinstance(held, dict) else held
+    return found if isinstance(found, str) and found else None
+
+
+def _answer_before(messages: tuple[Message, ...], end: int) -> tuple[Message, ...]:
+    """The neighbouring assistant messages that end just before index `end`."""
+    start = end
+    while start and messages[start - 1].role == "assistant":
+        start -= 1
+    return messages[start:end]
+
+
+def _summaries(messages: Sequence[Message]) -> Iterator[str]:
+    """What stands for a history that the provider summed up: the opaque item itself."""
+    for message in messages:
+        for block in message.blocks:
+            if isinstance(block, Control) and block.kind == "compaction":
+                found = block.raw.get("encrypted_content") or block.raw.get("content")
+                if isinstance(found, str) and found:
+                    yield found
+
+
+class Weaver:
+    """Takes model calls in order of start and lays them into threads."""
+
+    def __init__(self, calls: Iterable[ModelCall] = ()) -> None:
+        self.links: dict[int, Place] = {}
+        self.strands: list[Strand] = []
+        self.identities: dict[int, Identity] = {}
+        self._calls: dict[int, ModelCall] = {}
+        self._keys = Keys()
+        self._histories = Histories(self._keys)
+        self._next: dict[int, int] = {}  # call -> the call that continues or retries it in its thread
+        self._ends: dict[int, int] = {}  # call -> node after its answer
+        self._by_response: dict[str, int] = {}
+        self._by_conversation: dict[str, int] = {}
+        self._by_tool_id: dict[str, int] = {}
+        self._by_summary: dict[str, int] = {}
+        self._words: dict[int, str] = {}
+        self._by_answer: dict[tuple[int, ...], int] = {}
+        for call in calls:
+            self.add(call)
+
+    def add(self, call: ModelCall) -> Place | None:
+        """Place one call. Calls that are no inferences stand outside of threads."""
+        self._calls[call.number] = call
+        self.identities[call.number] = identity(call)
+        if call.kind != "inference":
+            self._remember_id(call)
+            if call.kind == "prewarm":
+                self._ends[call.number] = self._histories.walk(call).end
+            return None
+        previous = self._previous(call)
+        whole = previous is None or call.request.held  # else only the provider has what came before
+        path = self._histories.walk(call, 0 if whole or previous is None else self._ends.get(previous, 0))
+        link = self._place(call, path, previous)
+        if self._handed_over(link, call):
+            link = replace(link, relation="handoff", detail=None)
+        elif link.relation == "continues" and beside(call.request.messages):
+            link = replace(link, relation="fork")  # what comes next goes on from the call before
+        self._commit(call, link, path)
+        return self.links[call.number]
+
+    # -- finding the call before ---------------------------------------------------------------------------------
+
+    def _place(self, call: ModelCall, path: Path, previous: int | None) -> Place:
+        by_id = previous is not None and previous in self.links
+        if previous is not None and by_id and previous not in self._next:
+            return self._continue(previous, call.request.held, by_id=True)
+        retried = self._retried(call, path)
+        if previous is not None and by_id and retried is None:
+            return self._continue(previous, call.request.held, by_id=True)
+        if retried is not None:
+            return Place("retry", retried, self.links[retried].new_from)
+        return (
+            self._by_history(call, path)
+            or self._by_tool_results(call, path)
+            or self._sealed(call)
+            or self._by_last_answer(call, path)
+            or self._by_request(call, path)
+            or self._forked(call, path)
+            or self._compacted(call)
+            or Place("first")
+        )
+
+    def _previous(self, call: ModelCall) -> int | None:
+        """The call that a request names as the one it goes on from: by its id, or by their conversation's."""
+        thread = call.request.settings.get("thread")
+        named = thread.get("previous_message_id") if isinstance(thread, dict) else None
+        wanted = call.request.previous_response_id or named
+        if isinstance(wanted, str) and wanted in self._by_response:
+            return self._by_response[wanted]
+        held = conversation(call)
+        return self._by_conversation.get(held) if held is not None else None
+
+    def _continue(self, parent: int, new_from: int, *, by_id: bool = False, detail: str | None = None) -> Place:
+        relation: Relation = "fork" if parent in self._next else "continues"
+        return Place(relation, parent, new_from, by_id=by_id, detail=detail)
+
+    def _akin(self, number: int, call: ModelCall) -> bool:
+        """Whether the client's own ids allow both calls to be of one thread."""
+        return self.identities[number].key == self.identities[call.number].key
+
+    def _retried(self, call: ModelCall, path: Path) -> int | None:
+        same = [
+            number
+            for number in self._histories.requests_at(path.end)
+            if number not in self._next and self._akin(number, call) and self._is_same_request(number, call)
+        ]
+        # A call that started before the other had failed is its sibling, not its retry.
+        lost = [n for n in same if failed(self._calls[n]) and (self._calls[n].ended_at or 0) <= call.at]
+        if lost:
+            return lost[0]
+        return same[-1] if same and retry_count(call) else None
+
+    def _is_same_request(self, number: int, call: ModelCall) -> bool:
+        earlier = self._calls[number]
+        if not failed(earlier) and not retry_count(call):
+            return False
+        same_length = len(earlier.request.messages) == len(call.request.messages)
+        return same_length and same_system(earlier.request, call.request)
+
+    def _by_history(self, call: ModelCall, path: Path) -> Place | None:
+        """The deepest earlier answer on the request's path, by the same speaker."""
+        for mark in path.marks():
+            answers = self._histories.answers_at(mark.node)
+            fits = [n for n in answers if self._akin(n, call) and same_speaker(self._calls[n], call)]
+            if fits:
+                return self._continue(self._best(fits, call), mark.index)
+        return None
+
+    def _best(self, numbers: Sequence[int], call: ModelCall) -> int:
+        """Among calls with equal histories: the very same prompt, then not yet continued, then a like prompt."""
+        prompt = system_text(call.request)
+
+        def rank(number: int) -> tuple[bool, bool, bool, int]:
+            earlier, used = self._calls[number], number in self._next
+            exact = system_text(earlier.request) == prompt
+            alike = exact or same_system(earlier.request, call.request)
+            return (not exact, used, not alike, -number if used else number)
+
+        return min(numbers, key=rank)
+
+    def _by_tool_results(self, call: ModelCall, path: Path) -> Place | None:
+        """History was rewritten, but the results answer an open call's tools by id."""
+        messages = call.request.messages
+        start = after_answer(messages)
+        for message in messages[start:]:
+            for block in message.blocks:
+                asked = self._by_tool_id.get(block.id or "") if isinstance(block, ToolResult) else None
+                if asked is not None and asked not in self._next and self._akin(asked, call):
+                    return Place(
+                        "continues", asked, start, by_id=True, detail=self._changed(asked, path, messages[:start])
+                    )
+        return None
+
+    def _handed_over(self, place: Place, call: ModelCall) -> bool:
+        """Whether another agent goes on: another prompt, other tools, and a tool call that says so."""
+        if place.relation != "continues" or place.parent is None or self.identities[call.number].key is not None:
+            return False
+        before = self._calls[place.parent]
+        handing = any(hands_over(tool.name) for tool in before.tool_calls)
+        return handing and not same_speaker(before, call)
+
+    def _by_last_answer(self, call: ModelCall, path: Path) -> Place | None:
+        """History was trimmed, but its last answer is one that the same speaker got."""
+        start = after_answer(call.request.messages)
+        answer = self._keys.of_all(_answer_before(call.request.messages, start))
+        found = self._by_answer.get(answer) if answer else None
+        if found is None or found in self._next or not self._akin(found, call):
+            return None
+        if not same_system(self._calls[found].request, call.request):
+            return None
+        return Place("continues", found, start, detail=self._changed(found, path, call.request.messages[:start]))
+
+    def _changed(self, number: int, path: Path, kept: tuple[Message, ...]) -> str:
+        """What became of a call's history and answer in the request that goes on from them, which keeps some of it."""
+        marks = list(path.marks())
+        if any(number in self._histories.answers_at(mark.node) for mark in marks):
+            return "with another system prompt and other tools"
+        if any(number in self._histories.requests_at(mark.node) for mark in marks):
+            return "its answer was changed"
+        earlier = self._calls[number]
+        whole = self._keys.of_all(earlier.request.messages)
+        whole += self._keys.of_all(earlier.response.messages) if earlier.response is not None else ()
+        left = self._keys.of_all(kept)
+        start, end = common_prefix(left, whole), common_prefix(left[::-1], whole[::-1])
+        if len(left) < len(whole) and start + end >= len(left):
+            return "messages were left out of its history" if start else "the beginning of its history was left out"
+        return "its history was rewritten"
+
+    def _by_request(self, call: ModelCall, path: Path) -> Place | None:
+        """An earlier request is the start of this one, but what follows is not the answer that was recorded."""
+        for mark in path.marks():
+            for number in reversed(self._histories.requests_at(mark.node)):
+                if self._went_on(number, mark.index, call):
+                    lost = failed(self._calls[number])
+                    return Place("continues", number, mark.index, detail=None if lost else "its answer was changed")
+        return None
+
+    def _went_on(self, number: int, index: int, call: ModelCall) -> bool:
+        messages = call.request.messages
+        if number in self._next or not self._akin(number, call) or not same_speaker(self._calls[number], call):
+            return False
+        if index >= len(messages):
+            return False
+        return messages[index].role == "assistant" or failed(self._calls[number])
+
+    def _forked(self, call: ModelCall, path: Path) -> Place | None:
+        origin = self._histories.recorded_at(path.known)
+        return Place("fork", origin, path.known_index) if origin is not None else None
+
+    def _sealed(self, call: ModelCall) -> Place | None:
+        """A history that the provider summed up: the item that stands for it is one that it gave."""
+        known = (self._by_summary.get(key) for key in _summaries(call.request.messages))
+        found = next((number for number in known if number is not None and self._akin(number, call)), None)
+        return Place("compaction", found, by_id=True) if found is not None else None
+
+    def _compacted(self, call: ModelCall) -> Place | None:
+        """The first message holds the last answer of a thread of the same speaker: its history was summed up."""
+        opening = "\n".join(user_words(message) for message in call.request.messages)
+        for strand in reversed(self.strands[-_LATEST:]):
+            earlier = self._calls[strand.calls[-1]]
+            summary = self._said(earlier)
+            if len(summary) < _SUMMARY or summary not in opening or not self._akin(earlier.number, call):
+                continue
+            if self._speaks_for(earlier, call):
+                return Place("compaction", earlier.number)
+        return None
+
+    def _said(self, call: ModelCall) -> str:
+        """The words of a call's answer; looked for once."""
+        found = self._words.get(call.number)
+        if found is None:
+            said = answer_text(call.response.messages) if call.response is not None else None
+            found = self._words[call.number] = (said or "").strip()
+        return found
+
+    def _speaks_for(self, earlier: ModelCall, call: ModelCall) -> bool:
+        """Whether a summary was made by the same speaker, or by another one out of its history."""
+        origin = self.links[earlier.number].parent
+        return same_speaker(earlier, call) or (origin is not None and same_speaker(self._calls[origin], call))
+
+    # -- remembering -----------------------------------------------------------------------------------------------
+
+    def _commit(self, call: ModelCall, link: Place, path: Path) -> None:
+        twin = self._twin(call, path) if link.relation in ("first", "fork") else None
+        strand = self._strand(call, link)
+        strand.calls.append(call.number)
+        self.links[call.number] = Place(
+            link.relation,
+            link.parent,
+            link.new_from,
+            strand.number,
+            link.by_id,
+            twin,
+            link.detail,
+        )
+        self._ends[call.number] = self._histories.record(call.number, call, path)
+        self._remember_id(call)
+        self._remember_answer(call)
+
+    def _twin(self, call: ModelCall, path: Path) -> int | None:
+        """The last earlier call whose request was the very same."""
+        prompt, offered = system_text(call.request), tool_names(call.request)
+        for number in reversed(self._histories.requests_at(path.end)):
+            earlier = self._calls[number].request
+            if self._akin(number, call) and system_text(earlier) == prompt and tool_names(earlier) == offered:
+                return number
+        return None
+
+    def _strand(self, call: ModelCall, link: Place) -> Strand:
+        if link.parent is not None and link.relation in ("continues", "retry"):
+            self._next[link.parent] = call.number
+            return self.strands[self.links[link.parent].thread]
+        strand = Strand(len(self.strands), from_call=link.parent)
+        self.strands.append(strand)
+        return strand
+
+    def _remember_id(self, call: ModelCall) -> None:
+        if call.response is not None and call.response.id:
+            self._by_response[call.response.id] = call.number
+        held = conversation(call)
+        if held is not None:
+            self._by_conversation[held] = call.number
+
+    def _remember_answer(self, call: ModelCall) -> None:
+        if call.response is None:
+            return
+        for tool in call.tool_calls:
+            if tool.id:
+                self._by_tool_id[tool.id] = call.number
+        for summary in _summaries(call.response.messages):
+            self._by_summary[summary] = call.number
+        answer = self._keys.of_all(call.response.messages)
+        if answer and not failed(call):
+            self._by_answer[answer] = call.number
