@@ -82,7 +82,7 @@ from wiretape import replay, record
 assert type(wiretape.replay("x.tape")).__name__ == type(replay("x.tape")).__name__ == "Replay"
 assert type(record("x.tape")).__name__ == "Record"
 import wiretape.replay.values
-assert wiretape.replay.values.Tier.EXACT.word == "exact"
+assert wiretape.compare.difference.Tier.EXACT.word == "exact"
 from wiretape.replay import session
 assert wiretape.replay("x.tape").tapes == ("x.tape",)
 """

@@ -36,7 +36,7 @@ from tests.clients.changed import changed_command, verdict_of_changed  # noqa: E
 from tests.clients.page import PAGE, with_rows  # noqa: E402
 from tests.clients.trees import differences  # noqa: E402
 from tests.support.trees import tree_of  # noqa: E402
-from wiretape.replay.mask import Masker  # noqa: E402
+from wiretape.compare.mask import Masker  # noqa: E402
 from wiretape.tape.reading.reader import read_tape  # noqa: E402
 
 PATIENCE_S = 150

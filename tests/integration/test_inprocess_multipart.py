@@ -9,8 +9,8 @@ import pytest
 from tests.support.upstream import Upstream
 
 import wiretape
+from wiretape.compare.multipart import parts_of
 from wiretape.model.http import body_bytes
-from wiretape.replay.multipart import parts_of
 from wiretape.tape.reading.reader import read_tape
 
 SOUND = b"RIFF\x00\x01\xff\xfe" * 100

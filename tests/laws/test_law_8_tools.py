@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.replay.mask import Masker
-from wiretape.replay.tool_book import Found, NotFound, ToldResult, ToolBook
+from wiretape.compare.mask import Masker
+from wiretape.compare.tool_book import Found, NotFound, ToldResult, ToolBook
 
 ASKED = st.tuples(st.sampled_from(["search", "weather"]), st.dictionaries(st.sampled_from("ab"), st.integers(0, 2)))
 

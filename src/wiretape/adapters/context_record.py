@@ -19,10 +19,10 @@ from wiretape.adapters.old_tape import OldTape
 from wiretape.adapters.output import say
 from wiretape.adapters.settings import load_settings, redactor_of
 from wiretape.adapters.taking import Taken, TakenTool, Taker
+from wiretape.compare.address import address
 from wiretape.errors import TapeUnwritable, UsageError
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.values import address
 from wiretape.tape.recording.recorder import Recorder, RecorderSummary
 from wiretape.tape.storage import journal_path
 from wiretape.wire.mcp.tool_exchange import HEADERS, call_body, tool_url

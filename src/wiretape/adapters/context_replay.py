@@ -21,6 +21,7 @@ from wiretape.adapters.output import say
 from wiretape.adapters.settings import Settings, load_settings
 from wiretape.adapters.tool_values import NOTHING
 from wiretape.adapters.tooling import stub
+from wiretape.compare.difference import Tier
 from wiretape.errors import MissError, MissInterrupt, TapeError, UsageError
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.age import AgeAction, MaxAge, age_limit
@@ -30,7 +31,7 @@ from wiretape.replay.playback import Playback, playback, timed_out
 from wiretape.replay.report import ReplayReport
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Tier
+from wiretape.replay.values import Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.mcp.tool_exchange import ToolAnswer

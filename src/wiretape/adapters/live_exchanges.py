@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from wiretape.compare.difference import Difference
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody, TextBody
 from wiretape.replay.live import plain_bytes
-from wiretape.replay.values import Answer, Difference, Injected, LiveRequest, Miss, Outcome
+from wiretape.replay.values import Answer, Injected, LiveRequest, Miss, Outcome
 from wiretape.tape.format.json_layout import NotCarried
 from wiretape.tape.format.sharing import BodyParser
 from wiretape.tape.output_redactor import OutputRedactor
@@ -91,7 +92,7 @@ def patience(headers: Headers) -> float | None:
 
 def words(difference: Difference) -> str:
     """A drift in one line."""
-    from wiretape.replay.excerpt import excerpts
+    from wiretape.compare.excerpt import excerpts
 
     recorded, live = excerpts(difference, 60)
     return f"{difference.where}: recorded {recorded}, live {live}"

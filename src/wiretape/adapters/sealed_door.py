@@ -20,9 +20,9 @@ from wiretape.adapters.sealed_names import LOOPBACK, Names, search_domains, serv
 from wiretape.adapters.sealed_refusals import Refusal, Refusals
 from wiretape.adapters.sealing import Seal
 from wiretape.adapters.sending import reset
+from wiretape.compare.address import address
 from wiretape.model.http import bracketed
 from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import address
 
 WEB = (80, 443)
 _RESOLVER = Path("/etc/resolv.conf")

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from wiretape.compare.tool_book import parsed_arguments
 from wiretape.errors import UsageError
 from wiretape.model.call import ToolCall, ToolResult
-from wiretape.replay.tool_book import parsed_arguments
 
 __all__ = ["ToolFile", "spelled"]
 

@@ -81,8 +81,9 @@ def _old_tape(options: Options) -> Tape:
 def _prepared(options: Options, tape: Tape, rerecording: Rerecording) -> Update:
     from wiretape.adapters.renewing import Renewing
     from wiretape.adapters.settings import load_settings, redactor_of
+    from wiretape.compare.difference import Tier
     from wiretape.replay.session import ReplaySession
-    from wiretape.replay.values import ReplayOptions, Tier
+    from wiretape.replay.values import ReplayOptions
     from wiretape.tape.storage import read_text
 
     settings = load_settings(Path.cwd())

@@ -287,10 +287,11 @@ def _renewal(tape: Tape, argv: Sequence[str]) -> str:
 
 def session_of(options: Options, argv: Sequence[str]) -> ReplaySession:
     from wiretape.adapters.settings import load_settings
+    from wiretape.compare.difference import Tier
     from wiretape.replay.age import age_limit
     from wiretape.replay.fault_specs import parse_fault
     from wiretape.replay.session import ReplaySession
-    from wiretape.replay.values import ReplayOptions, Tier
+    from wiretape.replay.values import ReplayOptions
 
     faults = tuple(parse_fault(spec) for spec in options.faults)
     settings = load_settings(Path.cwd())

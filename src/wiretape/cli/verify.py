@@ -173,8 +173,9 @@ def _read(path: Path) -> Tape:
 def _compare(asked: Asked, live: Path, argv: Sequence[str], code: int = 0) -> int:
     """`code`: how the program ended. What it did until then is compared."""
     from wiretape.adapters.settings import load_settings
+    from wiretape.compare.difference import Tier
     from wiretape.replay.freshness import freshness
-    from wiretape.replay.values import ReplayOptions, Tier
+    from wiretape.replay.values import ReplayOptions
     from wiretape.views.figures import count
 
     mask = tuple(load_settings(Path.cwd()).mask)

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from wiretape.compare.common_prefix import common_run
+from wiretape.compare.difference import ABSENT, Difference
+from wiretape.compare.json import Differences
 from wiretape.model.call import CallRequest
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
-from wiretape.replay.beginnings import common_run
-from wiretape.replay.compare import Differences
 from wiretape.replay.course import Course, Stood
 from wiretape.replay.index import Probe
 from wiretape.replay.moved import Found, Thread
 from wiretape.replay.pieces import Piece, at_path, without_members
-from wiretape.replay.values import ABSENT, Difference
 from wiretape.wire.base import Memo
 
 NOT_YET = "not yet"

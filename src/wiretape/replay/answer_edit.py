@@ -14,12 +14,12 @@ from typing import Any
 
 import orjson
 
+from wiretape.compare.canonical import canonical
 from wiretape.errors import UsageError
 from wiretape.model.call import Message, ModelCall, Reasoning, Text, ToolCall
 from wiretape.model.http import Body, BytesBody, Exchange, JsonBody, StreamBody, TextBody, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.model.stream_text import Channels
-from wiretape.replay.canonical import canonical
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry
 

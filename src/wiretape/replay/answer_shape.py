@@ -8,6 +8,7 @@ from itertools import groupby
 
 import orjson
 
+from wiretape.compare.difference import Difference
 from wiretape.model.call import (
     Block,
     CallResponse,
@@ -21,7 +22,6 @@ from wiretape.model.call import (
     ToolResult,
     Usage,
 )
-from wiretape.replay.values import Difference
 
 _FLOOR = 50  # tokens: a smaller difference is none, however small the number
 _COUNTED = ("input", "output", "reasoning")  # what is cached depends on what was asked before, and when

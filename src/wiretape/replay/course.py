@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from wiretape.compare.common_prefix import common_run
 from wiretape.model.call import Message
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.beginnings import common_run
 from wiretape.replay.pieces import Piece, Pieces
 from wiretape.replay.trie import NOWHERE
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from wiretape.replay.values import Answer, Difference, Reference, Tier
+from wiretape.compare.difference import Difference, Tier
+from wiretape.replay.values import Answer, Reference
 
 
 @dataclass(slots=True)

@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from wiretape.compare.canonical import canonical
+from wiretape.compare.json_paths import with_value
+from wiretape.compare.tool_book import parsed_arguments
 from wiretape.errors import UsageError
 from wiretape.model.call import ModelCall, Text, ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, Response
@@ -17,12 +20,9 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.run import ToolUse
 from wiretape.replay.answer_edit import edited
 from wiretape.replay.body_edit import rewritten
-from wiretape.replay.canonical import canonical
-from wiretape.replay.json_paths import with_value
 from wiretape.replay.rerun import Rerun
 from wiretape.replay.rerun_plan import Take, client_calls
 from wiretape.replay.rerun_values import Row, Send, ToolHook
-from wiretape.replay.tool_book import parsed_arguments
 from wiretape.replay.unheld import unheld
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry

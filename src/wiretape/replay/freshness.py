@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from wiretape.compare.address import address
+from wiretape.compare.canonical import canonical
+from wiretape.compare.difference import ABSENT, Absent, Difference
+from wiretape.compare.excerpt import excerpts
+from wiretape.compare.json import differences
+from wiretape.compare.mask import Masker
+from wiretape.compare.normalize import message_shape, settings_template, tool_definition
 from wiretape.model.call import CallRequest, Message, ModelCall, ToolResult
 from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.answer_shape import answer_differences, message_differences, usage_differences
-from wiretape.replay.canonical import canonical
-from wiretape.replay.compare import differences
-from wiretape.replay.excerpt import excerpts
-from wiretape.replay.loosen import message_shape, settings_template, tool_definition
-from wiretape.replay.mask import Masker
 from wiretape.replay.pairing import Paired, failed_in_passing, paired, tried_again
-from wiretape.replay.values import ABSENT, Absent, Difference, ReplayOptions, address
+from wiretape.replay.values import ReplayOptions
 from wiretape.tape.client_versions import versions_of
 from wiretape.wire.registry import Registry, default_registry
 

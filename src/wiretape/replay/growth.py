@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from wiretape.compare.common_prefix import common_start
+from wiretape.compare.difference import ABSENT, Difference, Tier
+from wiretape.compare.json import differences
+from wiretape.compare.mask import Masker
+from wiretape.compare.normalize import message_shape, settings_template, tool_template
 from wiretape.model.call import CallRequest, Message
 from wiretape.model.http import JsonBody, Request
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.replay.beginnings import common_start
-from wiretape.replay.compare import differences
 from wiretape.replay.growth_items import Item
 from wiretape.replay.growth_walk import Given, Walk
-from wiretape.replay.loosen import message_shape, settings_template, tool_template
-from wiretape.replay.mask import Masker
 from wiretape.replay.rerun_plan import Grounds
-from wiretape.replay.values import ABSENT, Difference, Tier
 from wiretape.wire.base import Memo, WireFormat
 from wiretape.wire.next_request import Grower, named, replaced
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wiretape.compare.normalize import message_shape
 from wiretape.model.call import Message, Reasoning
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.jsonwalk import rebuilt
-from wiretape.replay.loosen import message_shape
 
 
 class Item:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from wiretape.compare.canonical import canonical
+from wiretape.compare.difference import ABSENT, Difference, Tier
+from wiretape.compare.json import differences
+from wiretape.compare.mask import Masker
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.canonical import canonical
-from wiretape.replay.compare import differences
 from wiretape.replay.growth_items import Item, joined, part_of, run_of, spoken
-from wiretape.replay.mask import Masker
-from wiretape.replay.values import ABSENT, Difference, Tier
 
 GivenKind: TypeAlias = Literal[
     "message",  # a whole item: the user's words, a reminder

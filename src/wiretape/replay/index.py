@@ -6,16 +6,16 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from wiretape.compare.address import Address
+from wiretape.compare.canonical import Classes
+from wiretape.compare.common_prefix import Beginnings, common_run
+from wiretape.compare.normalize import loose, settings_template
 from wiretape.model.call import CallRequest, Message, ToolSpec
 from wiretape.model.http import Request
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.beginnings import Beginnings, common_run
-from wiretape.replay.canonical import Classes
 from wiretape.replay.levels import Level, Shapes
-from wiretape.replay.loosen import loose, settings_template
 from wiretape.replay.shelf import Shelf
 from wiretape.replay.trie import NOWHERE, Trie, Way
-from wiretape.replay.values import Address
 from wiretape.wire.base import Memo, WireFormat
 
 

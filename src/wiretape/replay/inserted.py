@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from wiretape.compare.mask import ID_LIKE
 from wiretape.model.call import CallRequest, Message, Text, ToolCall, ToolResult
 from wiretape.model.run import Run, Step
-from wiretape.replay.mask import ID_LIKE
 from wiretape.replay.pieces import Piece, Pieces
 from wiretape.replay.recorded import Recorded
 from wiretape.runs.dataflow import carried

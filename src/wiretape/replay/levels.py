@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from wiretape.compare.canonical import UNKNOWN, Classes
+from wiretape.compare.normalize import Shape, message_shape, tool_template
 from wiretape.model.call import Message, ToolSpec
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.canonical import UNKNOWN, Classes
-from wiretape.replay.loosen import Shape, message_shape, tool_template
 
 
 class Shapes:

@@ -7,13 +7,14 @@ from typing import Final
 
 import orjson
 
+from wiretape.compare.address import address
+from wiretape.compare.common_prefix import Beginnings
 from wiretape.model.http import BytesBody, JsonBody, Request
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.beginnings import Beginnings
 from wiretape.replay.echo import Echoes
 from wiretape.replay.index import Probe
 from wiretape.replay.recorded import plain
-from wiretape.replay.values import LiveRequest, address
+from wiretape.replay.values import LiveRequest
 from wiretape.tape.format.codings import CodingError, decode, decoder_for
 from wiretape.tape.format.json_layout import NotCarried
 from wiretape.tape.format.sharing import BodyParser

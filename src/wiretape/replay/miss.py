@@ -10,19 +10,20 @@ from operator import not_
 
 import orjson
 
+from wiretape.compare.canonical import same
+from wiretape.compare.difference import ABSENT, Difference
+from wiretape.compare.excerpt import LIVE, RECORDED, excerpts
+from wiretape.compare.json import differences, differences_of_queries
+from wiretape.compare.mask import Masker
+from wiretape.compare.normalize import counts, loose
 from wiretape.model.http import Headers
 from wiretape.model.jsonvalue import Json
 from wiretape.model.run import Run
-from wiretape.replay.canonical import same
-from wiretape.replay.compare import differences, differences_of_queries
-from wiretape.replay.excerpt import LIVE, RECORDED, excerpts
 from wiretape.replay.index import CallIndex, Place, Probe
-from wiretape.replay.loosen import counts, loose
-from wiretape.replay.mask import Masker
 from wiretape.replay.recorded import Recorded
 from wiretape.replay.recording import Recording
 from wiretape.replay.tools_apart import differences_of_bodies
-from wiretape.replay.values import ABSENT, Difference, Miss, MissReason
+from wiretape.replay.values import Miss, MissReason
 
 _SHOWN = 3  # differences written out; the rest are counted
 _RANKED = 500  # candidates of which the likeliest are looked for

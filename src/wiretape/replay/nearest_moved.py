@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
+from wiretape.compare.difference import ABSENT, Difference
+from wiretape.compare.json import differences
+from wiretape.compare.mask import Masker
 from wiretape.replay.aligned import Side, members_of_messages
-from wiretape.replay.compare import differences
 from wiretape.replay.course import Stood
 from wiretape.replay.index import Probe
-from wiretape.replay.mask import Masker
 from wiretape.replay.miss import Nearest, is_masked, is_minor
 from wiretape.replay.moved import MovedIndex
 from wiretape.replay.pieces import without_members
-from wiretape.replay.values import ABSENT, Difference
 from wiretape.runs.words import words
 from wiretape.wire.base import Memo
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from wiretape.compare.difference import Tier
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.model.run import Run
 from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, LiveRequest, ReplayOptions, Tier
+from wiretape.replay.values import Answer, LiveRequest, ReplayOptions
 from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 

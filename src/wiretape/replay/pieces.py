@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wiretape.compare.normalize import block_template, extra_template, is_opaque
 from wiretape.model.call import Block, Message, Text, ToolCall, ToolResult
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.replay.loosen import block_template, extra_template, is_opaque
 from wiretape.runs.words import taken_apart
 
 

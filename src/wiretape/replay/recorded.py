@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from wiretape.compare.address import address
+from wiretape.compare.multipart import parts_of
 from wiretape.model.call import CallRequest
 from wiretape.model.http import Body, Ended, Exchange, JsonBody, StreamBody, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.index import Probe
-from wiretape.replay.multipart import parts_of
-from wiretape.replay.values import Reference, address
+from wiretape.replay.values import Reference
 from wiretape.wire.base import Memo, WireFormat
 from wiretape.wire.registry import Registry, decode
 

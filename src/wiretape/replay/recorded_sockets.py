@@ -12,33 +12,24 @@ from typing import Final
 
 import orjson
 
+from wiretape.compare.canonical import has_placeholder
+from wiretape.compare.difference import Difference, Tier
+from wiretape.compare.json import differences
+from wiretape.compare.mask import Masker
+from wiretape.compare.normalize import loose
 from wiretape.model.faults import Refusal
 from wiretape.model.http import BytesBody, Headers, Response, StreamBody, WsMessage, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import call_key, handshake_key
-from wiretape.replay.canonical import has_placeholder
-from wiretape.replay.compare import differences
 from wiretape.replay.drift import Drifts
 from wiretape.replay.echo import Echoes
 from wiretape.replay.faults import Fault, FaultPlan
-from wiretape.replay.loosen import loose
-from wiretape.replay.mask import Masker
 from wiretape.replay.miss import Nearest, fault, is_minor
 from wiretape.replay.recorded import Recorded, SocketCall
 from wiretape.replay.shown_differences import shown_differences, without_secrets
 from wiretape.replay.socket_cores import core
 from wiretape.replay.socket_runs import Due, Frame, Run, answer_of
-from wiretape.replay.values import (
-    Answer,
-    Difference,
-    Injected,
-    Miss,
-    MissReason,
-    Outcome,
-    Reference,
-    ReplayOptions,
-    Tier,
-)
+from wiretape.replay.values import Answer, Injected, Miss, MissReason, Outcome, Reference, ReplayOptions
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.base import Volatile
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from wiretape.replay.beginnings import Beginnings
-from wiretape.replay.mask import Masker
+from wiretape.compare.common_prefix import Beginnings
+from wiretape.compare.mask import Masker
 from wiretape.replay.recorded import Recorded, recorded_exchanges
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry

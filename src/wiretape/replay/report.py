@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
+from wiretape.compare.difference import Tier
+from wiretape.compare.excerpt import excerpts, spelled
 from wiretape.replay.drift import Drift
-from wiretape.replay.excerpt import excerpts, spelled
 from wiretape.replay.faults import Fault
-from wiretape.replay.values import Answer, Injected, Miss, Outcome, Reference, Stray, Tier
+from wiretape.replay.values import Answer, Injected, Miss, Outcome, Reference, Stray
 
 
 class _Model(BaseModel):

@@ -12,21 +12,21 @@ from dataclasses import replace
 from functools import cached_property
 from heapq import heapify, heappop, heapreplace
 
+from wiretape.compare.canonical import canonical
+from wiretape.compare.difference import Difference, Tier
+from wiretape.compare.mask import Masker
+from wiretape.compare.tool_book import ToldResult
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, JsonBody, Response
 from wiretape.model.jsonvalue import JsonObject
 from wiretape.model.run import Run
-from wiretape.replay.canonical import canonical
 from wiretape.replay.growth import Grown, Growth, with_given
-from wiretape.replay.mask import Masker
 from wiretape.replay.rerun_parting import Parting
 from wiretape.replay.rerun_plan import Grounds, Take, client_calls, plan
 from wiretape.replay.rerun_tasks import Task, task_of, with_task
 from wiretape.replay.rerun_threads import Thread, Waiting
 from wiretape.replay.rerun_tools import Tools
 from wiretape.replay.rerun_values import NOTHING_ANSWERS, BodyHook, Outcome, Row, Send, Stopped, ToolHook
-from wiretape.replay.tool_book import ToldResult
-from wiretape.replay.values import Difference, Tier
 from wiretape.runs.run import build_run
 from wiretape.runs.words import answer_text
 from wiretape.wire.base import Memo

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from wiretape.compare.mask import Masker
+from wiretape.compare.normalize import loose
+from wiretape.compare.tool_book import parsed_arguments
 from wiretape.model.call import ToolCall
-from wiretape.replay.loosen import loose
-from wiretape.replay.mask import Masker
 from wiretape.replay.rerun_plan import Take, client_calls
-from wiretape.replay.tool_book import parsed_arguments
 
 
 class Parting:

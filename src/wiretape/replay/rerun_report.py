@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict
 
+from wiretape.compare.difference import ABSENT, Difference
+from wiretape.compare.excerpt import excerpts, spelled
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.excerpt import excerpts, spelled
 from wiretape.replay.rerun_values import NOTHING_ANSWERS, Row, Stopped
-from wiretape.replay.values import ABSENT, Difference
 
 
 class _Model(BaseModel):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from wiretape.compare.tool_book import parsed_arguments
 from wiretape.model.call import ToolCall
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.jsonwalk import rebuilt, strings
 from wiretape.model.run import Run, ToolUse
 from wiretape.replay.rerun_plan import Grounds, Take
-from wiretape.replay.tool_book import parsed_arguments
 from wiretape.runs.agents.assigner import final_words
 from wiretape.wire.next_request import replaced
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from wiretape.compare.difference import Difference, Tier
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Request
 from wiretape.model.jsonvalue import JsonObject
 from wiretape.replay.growth_walk import Given
-from wiretape.replay.values import Difference, Tier
 
 Outcome: TypeAlias = Literal[
     "equal",  # what the format makes of the call before it

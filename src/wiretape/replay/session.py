@@ -10,20 +10,22 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from wiretape.compare.address import address
+from wiretape.compare.difference import Difference, Tier
+from wiretape.compare.json import Differences, differences_of_addresses
+from wiretape.compare.mask import Masker
 from wiretape.model.call import ModelCall
 from wiretape.model.faults import Refusal
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response, bracketed
 from wiretape.model.jsonvalue import Json
 from wiretape.replay.aiming import aim
 from wiretape.replay.aligned import Alignment
-from wiretape.replay.compare import Differences, differences_of_addresses
 from wiretape.replay.continuing import Continuity
 from wiretape.replay.drift import Drifts
 from wiretape.replay.echo import Echoes
 from wiretape.replay.faults import Fault
 from wiretape.replay.index import Probe
 from wiretape.replay.live import LiveReader
-from wiretape.replay.mask import Masker
 from wiretape.replay.miss import (
     Mending,
     Nearest,
@@ -45,19 +47,7 @@ from wiretape.replay.sockets import SocketPlay
 from wiretape.replay.tiers import Tiers
 from wiretape.replay.tool_play import ToolPlay, ToolPlayed
 from wiretape.replay.unanswered import Unanswered
-from wiretape.replay.values import (
-    Answer,
-    Difference,
-    Injected,
-    LiveRequest,
-    Miss,
-    MissReason,
-    Outcome,
-    ReplayOptions,
-    Stray,
-    Tier,
-    address,
-)
+from wiretape.replay.values import Answer, Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Stray
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, is_tool_exchange
 from wiretape.wire.registry import Registry, default_registry

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from wiretape.compare.common_prefix import Beginnings
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange
-from wiretape.replay.beginnings import Beginnings
 from wiretape.replay.recorded import Recorded
 from wiretape.replay.values import Answer
 from wiretape.wire.base import Memo

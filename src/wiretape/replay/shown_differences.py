@@ -12,12 +12,13 @@ from dataclasses import replace
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
+from wiretape.compare.difference import ABSENT, Absent, Difference
+from wiretape.compare.excerpt import covered, spelled
+from wiretape.compare.json_paths import steps
+from wiretape.compare.multipart import FORM
 from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.excerpt import covered, spelled
-from wiretape.replay.json_paths import steps
-from wiretape.replay.multipart import FORM
-from wiretape.replay.values import ABSENT, Absent, Difference, Miss, Stray
+from wiretape.replay.values import Miss, Stray
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.tape.recording.header_cache import clean_text
 

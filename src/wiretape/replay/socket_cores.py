@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import blake2b
 
+from wiretape.compare.canonical import canonical
+from wiretape.compare.mask import Masker
+from wiretape.compare.normalize import LEFT_OUT, loose
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.jsonwalk import rebuilt
-from wiretape.replay.canonical import canonical
-from wiretape.replay.loosen import LEFT_OUT, loose
-from wiretape.replay.mask import Masker
 from wiretape.wire.base import Volatile
 
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from wiretape.compare.canonical import same
+from wiretape.compare.difference import ABSENT, Difference, Tier
+from wiretape.compare.json import differences
+from wiretape.compare.normalize import settings_template
 from wiretape.model.call import CallRequest, Message
 from wiretape.model.http import JsonBody
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.canonical import same
-from wiretape.replay.compare import differences
 from wiretape.replay.levels import Shapes
-from wiretape.replay.loosen import settings_template
 from wiretape.replay.position import ENOUGH, traits
 from wiretape.replay.recorded import Recorded, SocketCall
 from wiretape.replay.recorded_sockets import Alike, Sockets
-from wiretape.replay.values import ABSENT, Difference, Tier
 from wiretape.wire.base import Memo
 from wiretape.wire.openai.responses_frames import NAMES_BEFORE, same_kind
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from wiretape.compare.canonical import same
+from wiretape.compare.difference import Tier
 from wiretape.model.faults import Cut, Effect, Refusal, Reset, Stall
 from wiretape.model.http import Close, Ended
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.canonical import same
 from wiretape.replay.faults import Fault
 from wiretape.replay.recorded import Recorded, SocketCall
 from wiretape.replay.recorded_sockets import Alike, Sockets
 from wiretape.replay.socket_places import Places, Unclear, Waiting
 from wiretape.replay.socket_runs import Frame, Run, answer_of, turn_of
-from wiretape.replay.values import Miss, Outcome, Reference, Tier
+from wiretape.replay.values import Miss, Outcome, Reference
 from wiretape.wire.openai.responses_frames import error_event, lane_of
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from wiretape.compare.difference import Tier
 from wiretape.model.run import Run
 from wiretape.replay.index import CallIndex, ExactIndex, Index
 from wiretape.replay.inserted import Told, asks_for_nothing, told_threads
@@ -16,7 +17,6 @@ from wiretape.replay.pieces import Pieces
 from wiretape.replay.position import Positions
 from wiretape.replay.recorded import Recorded
 from wiretape.replay.recording import Recording
-from wiretape.replay.values import Tier
 from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from wiretape.compare.difference import Difference
+from wiretape.compare.excerpt import LIVE, RECORDED, excerpts
+from wiretape.compare.mask import Masker
+from wiretape.compare.tool_book import NotFound, ToldResult, ToolBook, told_by_servers, told_by_tools, told_on_the_wire
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
 from wiretape.model.run import Run
 from wiretape.replay.echo import Echoes
-from wiretape.replay.excerpt import LIVE, RECORDED, excerpts
-from wiretape.replay.mask import Masker
 from wiretape.replay.recorded import Recorded
 from wiretape.replay.shown_differences import shown_differences
-from wiretape.replay.tool_book import NotFound, ToldResult, ToolBook, told_by_servers, told_by_tools, told_on_the_wire
-from wiretape.replay.values import Answer, Difference, Miss, MissReason, Reference, ReplayOptions
+from wiretape.replay.values import Answer, Miss, MissReason, Reference, ReplayOptions
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, answered, called, is_tool_exchange, made_exchange
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import dropwhile
 
+from wiretape.compare.difference import ABSENT, Difference
+from wiretape.compare.json import differences
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.compare import differences
 from wiretape.replay.index import Probe
-from wiretape.replay.values import ABSENT, Difference
 from wiretape.wire.tool_lists import TOOLS, tools_by_name, without_tools
 
 

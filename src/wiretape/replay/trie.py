@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
-from wiretape.replay.beginnings import common_run, common_start
+from wiretape.compare.common_prefix import common_run, common_start
 
 NOWHERE: Final = -1
 _RECENT: Final = 8  # conversations whose way is remembered: as many agents may take turns

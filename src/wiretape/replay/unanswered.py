@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from wiretape.compare.address import address
+from wiretape.compare.difference import Tier
+from wiretape.compare.excerpt import excerpts
 from wiretape.model.header_links import redirect_target, without_query
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.excerpt import excerpts
 from wiretape.replay.index import Probe
 from wiretape.replay.miss import Mending, Nearest, miss, nearest_at_address, nearest_call
 from wiretape.replay.nearest_moved import nearest_moved
@@ -16,7 +18,7 @@ from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.recording import Recording
 from wiretape.replay.shown_differences import shown_differences
 from wiretape.replay.tiers import Tiers
-from wiretape.replay.values import Miss, MissReason, Stray, Tier, address
+from wiretape.replay.values import Miss, MissReason, Stray
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.recognition import is_media_inference
 

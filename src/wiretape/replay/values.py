@@ -3,48 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
-from functools import lru_cache
-from typing import Final, Literal, TypeAlias
-from urllib.parse import urlsplit
+from typing import Literal, TypeAlias
 
-from wiretape.model.http import Exchange, Headers, bracketed, bracketed_url
-from wiretape.model.jsonvalue import Json
+from wiretape.compare.difference import Difference, Tier
+from wiretape.model.http import Exchange, Headers
 from wiretape.replay.faults import Fault
-
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
-
-
-class Tier(IntEnum):
-    """How alike a live request and a recorded one are, strictest first."""
-
-    EXACT = 0
-    NORMALIZED = 1
-    MASKED = 2
-    POSITION = 3  # alike in their place only
-
-    @property
-    def word(self) -> str:
-        return self.name.lower()
-
-
-class Absent:
-    """Stands for a value that is not there, in a difference."""
-
-    def __repr__(self) -> str:
-        return "(nothing)"
-
-
-ABSENT: Final = Absent()
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Where two requests differ, and what stands there in each. ABSENT: nothing does."""
-
-    where: str
-    recorded: Json
-    live: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,48 +102,3 @@ class Stray:
 
 
 Outcome: TypeAlias = Answer | Injected | Miss | Stray
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A request's method and URL, taken apart."""
-
-    method: str
-    host: str  # with its port; empty when not known
-    path: str
-    query: str
-
-    @property
-    def hostname(self) -> str:
-        """The host without its port and brackets."""
-        name, bracket, _ = self.host.partition("]")
-        return name.removeprefix("[") if bracket else self.host.partition(":")[0]
-
-    @property
-    def tail(self) -> str:
-        """The path's last segment: what is asked for, whatever prefix a gateway puts before it."""
-        return self.path.rstrip("/").rpartition("/")[2]
-
-    @property
-    def what(self) -> str:
-        return f"{self.method} {self.path}"
-
-    @property
-    def what_and_where(self) -> str:
-        return f"{self.method} {self.host}{self.path}"
-
-
-@lru_cache(1024)
-def address(method: str, url: str) -> Address:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        if (spelled := bracketed_url(url)) != url:
-            return address(method, spelled)
-        path, _, query = url.partition("?")  # not a URL: its path is all there is to compare
-        return Address(method.upper(), "", path, query)
-    host = bracketed(parts.hostname or "")
-    if port is not None and port != _DEFAULT_PORTS.get(parts.scheme):
-        host = f"{host}:{port}"
-    return Address(method.upper(), host, parts.path or "/", parts.query)

@@ -11,7 +11,7 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from wiretape.replay.excerpt import LIVE, RECORDED
+from wiretape.compare.excerpt import LIVE, RECORDED
 from wiretape.views.printable import graphemes, visible
 
 _LABEL = 11

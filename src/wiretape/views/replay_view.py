@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.replay.excerpt import LIVE, RECORDED
+from wiretape.compare.difference import Tier
+from wiretape.compare.excerpt import LIVE, RECORDED
 from wiretape.replay.report import Drifted, Mishap, Missed, ReplayReport
-from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray, Tier
+from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray
 from wiretape.views.named_calls import named_calls
 from wiretape.views.printable import counted
 from wiretape.views.prose import labelled, sentence

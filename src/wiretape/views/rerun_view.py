@@ -9,7 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from wiretape.replay.excerpt import LIVE
+from wiretape.compare.excerpt import LIVE
 from wiretape.replay.rerun_report import RerunCall, RerunGiven, RerunReport
 from wiretape.views.printable import clip, name, one_line, visible
 from wiretape.views.prose import sentence

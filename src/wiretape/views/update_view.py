@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from wiretape.replay.excerpt import excerpts
+from wiretape.compare.difference import Difference, Tier
+from wiretape.compare.excerpt import excerpts
 from wiretape.replay.report import ReplayReport
-from wiretape.replay.values import Difference, Miss, Tier
+from wiretape.replay.values import Miss
 from wiretape.views.figures import count
 from wiretape.views.named_calls import named_calls
 from wiretape.views.replay_rows import Compared, Row, Rows, Words

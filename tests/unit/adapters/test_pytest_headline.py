@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from wiretape.adapters.pytest_headline import headline
-from wiretape.replay.values import Difference, Miss, MissReason, Reference
+from wiretape.compare.difference import Difference
+from wiretape.replay.values import Miss, MissReason, Reference
 
 CALL = Reference("greet.tape", 1, 1, "POST /v1/chat/completions")
 NEAREST = (

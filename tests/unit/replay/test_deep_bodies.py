@@ -9,6 +9,7 @@ import pytest
 from tests.support.replaying import session
 from tests.support.taping import Taping
 
+from wiretape.compare.difference import Tier
 from wiretape.model.http import (
     Body,
     Ended,
@@ -22,7 +23,7 @@ from wiretape.model.http import (
     body_bytes,
 )
 from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, LiveRequest, Miss, Tier
+from wiretape.replay.values import Answer, LiveRequest, Miss
 from wiretape.tape.format.json_layout import NotCarried
 from wiretape.tape.format.sharing import BodyParser
 from wiretape.tape.reading.reader import read_tape

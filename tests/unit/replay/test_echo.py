@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from tests.support.replaying import calls, chat, exchange, live, reply, result, said, session, stream, user
 
+from wiretape.compare.difference import Difference, Tier
 from wiretape.model.http import Exchange, JsonBody, Request, Response, StreamBody, TextBody, WsMessage, body_bytes
 from wiretape.replay.echo import Echoes, apart
-from wiretape.replay.values import Answer, Difference, Tier
+from wiretape.replay.values import Answer
 
 WAS, NOW = "3f2b8c1e-1111-4abc-9def-0123456789ab", "aaaaaaaa-2222-4abc-9def-0123456789cd"
 OTHER_WAS, OTHER_NOW = "3f2b8c1e-3333-4abc-9def-0123456789ab", "bbbbbbbb-4444-4abc-9def-0123456789cd"

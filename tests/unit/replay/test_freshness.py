@@ -11,12 +11,13 @@ import pytest
 from tests.support.replaying import CHAT, calls, chat, exchange, reply, response, result, system, user
 from tests.support.taping import STARTED
 
+from wiretape.compare.difference import Tier
 from wiretape.model.call import Usage
 from wiretape.model.http import Ended, Exchange, Headers
 from wiretape.replay.answer_shape import usage_differences
 from wiretape.replay.freshness import CallFreshness, Freshness, freshness
 from wiretape.replay.pairing import unanswered
-from wiretape.replay.values import ReplayOptions, Tier
+from wiretape.replay.values import ReplayOptions
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import Tape
 

@@ -210,7 +210,7 @@ def test_what_a_person_says_is_no_message_that_came_of_itself() -> None:
 
 
 def test_only_the_tier_masked_looks_for_moved_messages() -> None:
-    from wiretape.replay.values import Tier
+    from wiretape.compare.difference import Tier
 
     replay = told_at_the_end()
     strict = ReplaySession(replay.tapes, type(replay.options)(tier=Tier.NORMALIZED))

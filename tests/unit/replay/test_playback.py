@@ -7,9 +7,10 @@ import gzip
 import pytest
 from tests.support.replaying import chat, exchange, live, response, session, stream, user
 
+from wiretape.compare.difference import Tier
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
 from wiretape.replay.playback import Playback, lost_body, playback
-from wiretape.replay.values import Answer, Reference, Tier
+from wiretape.replay.values import Answer, Reference
 
 FRAMES = ('data: {"a": 1}\n\n', 'data: {"b": 2}\n\n', "data: [DONE]\n\n")
 

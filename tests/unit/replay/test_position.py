@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from tests.support.replaying import calls, chat, exchange, live, reply, response, result, said, session, system, user
 
+from wiretape.compare.difference import Tier
+from wiretape.compare.mask import Masker
 from wiretape.model.faults import Refusal
 from wiretape.model.http import Exchange
 from wiretape.replay.faults import AtCall, Fault
-from wiretape.replay.mask import Masker
 from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, Miss, Outcome, Tier
+from wiretape.replay.values import Answer, Miss, Outcome
 
 RESPONSES = "https://api.openai.com/v1/responses"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.support.replaying import chat, exchange, live, response, said, session, user
 
+from wiretape.compare.address import address
 from wiretape.model.http import bracketed, bracketed_url
-from wiretape.replay.values import Answer, Miss, Stray, address
+from wiretape.replay.values import Answer, Miss, Stray
 
 URL = "https://api.example.com/v1/chat/completions"
 

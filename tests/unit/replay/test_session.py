@@ -23,8 +23,9 @@ from tests.support.replaying import (
     user,
 )
 
+from wiretape.compare.difference import Tier
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, TextBody, WsMessage
-from wiretape.replay.values import Answer, Miss, Stray, Tier
+from wiretape.replay.values import Answer, Miss, Stray
 
 CLOCK = "今天是 2026年02月28日 15时05分30秒 星期六"
 LATER = "今天是 2027年03月01日 09时23分47秒 星期一"

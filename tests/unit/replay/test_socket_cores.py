@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from tests.support.replaying import session
 from tests.support.sockets import create, events, message, socket, text
 
+from wiretape.compare.difference import Tier
 from wiretape.model.http import Headers
 from wiretape.replay.recorded_sockets import Sockets
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import LiveRequest, Tier
+from wiretape.replay.values import LiveRequest
 from wiretape.wire.registry import Registry
 
 URL = "https://api.example.com/v1/responses"

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from tests.support.replaying import chat, exchange, session, user
 from tests.support.sockets import Said, create, events, function_call, message, socket, text
 
+from wiretape.compare.difference import Tier
 from wiretape.errors import UsageError
 from wiretape.model.http import Close, Ended, Exchange, Headers
 from wiretape.replay.fault_specs import parse_fault
 from wiretape.replay.playback import playback
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import Injected, LiveRequest, Miss, Outcome, Tier
+from wiretape.replay.values import Injected, LiveRequest, Miss, Outcome
 
 URL = "https://api.example.com/v1/responses"
 SHAKE = Headers([("upgrade", "websocket")])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.replay.values import ABSENT, Reference, address
+from wiretape.compare.address import address
+from wiretape.compare.difference import ABSENT
+from wiretape.replay.values import Reference
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from tests.support.replaying import exchange, live, response, session
 
+from wiretape.compare.difference import Tier
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run
-from wiretape.replay.values import Answer, Miss, Tier
+from wiretape.replay.values import Answer, Miss
 from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 

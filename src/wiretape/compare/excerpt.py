@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
+from wiretape.compare.difference import Absent, Difference
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
-from wiretape.replay.values import Absent, Difference
 from wiretape.tape.redaction import PLACEHOLDER
 
 RECORDED = "recorded  "  # what stands before the values where they are shown under each other

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from wiretape.compare.mask import Masker, masked
 from wiretape.errors import UsageError
-from wiretape.replay.mask import Masker, masked
 
 
 @pytest.mark.parametrize(

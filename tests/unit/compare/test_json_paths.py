@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from wiretape.compare.json_paths import steps, with_value
 from wiretape.errors import UsageError
-from wiretape.replay.json_paths import steps, with_value
 
 BODY = {"model": "m", "messages": [{"role": "system", "content": "Be kind."}, {"content": [{"text": "Hi"}]}], "a.b": 1}
 

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.replaying import exchange, session
 
+from wiretape.compare.difference import Tier
+from wiretape.compare.multipart import parts_of
 from wiretape.model.http import BytesBody, Headers
-from wiretape.replay.multipart import parts_of
 from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, LiveRequest, Miss, Outcome, Stray, Tier
+from wiretape.replay.values import Answer, LiveRequest, Miss, Outcome, Stray
 
 AUDIO = b"RIFF\x00\x01\xff\xfe" * 40
 SPEECH = "https://api.openai.com/v1/audio/transcriptions"

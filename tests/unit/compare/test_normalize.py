@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from wiretape.compare.normalize import counts, loose, message_shape, settings_template, text_template, tool_template
 from wiretape.model.call import CallRequest, Media, Message, Reasoning, Text, ToolCall, ToolResult, ToolSpec, Unknown
-from wiretape.replay.loosen import counts, loose, message_shape, settings_template, text_template, tool_template
 from wiretape.wire.base import Volatile
 
 VOLATILE = Volatile(frozenset({"user"}), frozenset({("metadata", "user_id")}))

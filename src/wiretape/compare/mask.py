@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from wiretape.compare.canonical import canonical
 from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import rebuilt
-from wiretape.replay.canonical import canonical
 
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?"
 _ZONE = r"(?:Z\b|\s?[+-]\d\d:?\d\d(?!\d)|\s?(?:UTC|GMT)(?:[+-]\d{1,4}(?::\d\d)?)?)"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.replay.canonical import UNKNOWN, Classes, canonical, same
+from wiretape.compare.canonical import UNKNOWN, Classes, canonical, same
 
 json_values = st.recursive(
     st.none()

@@ -14,14 +14,14 @@ from heapq import merge
 
 import orjson
 
+from wiretape.compare.canonical import canonical, has_placeholder, same
+from wiretape.compare.difference import Difference, Tier
+from wiretape.compare.json import differences
+from wiretape.compare.mask import Masker
+from wiretape.compare.normalize import loose
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 from wiretape.model.run import Run, ToolUse
-from wiretape.replay.canonical import canonical, has_placeholder, same
-from wiretape.replay.compare import differences
-from wiretape.replay.loosen import loose
-from wiretape.replay.mask import Masker
-from wiretape.replay.values import Difference, Tier
 from wiretape.wire.mcp.mcp import served_tool_calls
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, answered, called, is_tool_exchange
 

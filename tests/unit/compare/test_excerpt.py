@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.replay.excerpt import covered, excerpts
-from wiretape.replay.values import Difference
+from wiretape.compare.difference import Difference
+from wiretape.compare.excerpt import covered, excerpts
 
 KEY = "sk-live-8fJ2kQ9sLmX0aZ7tRwEv"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.replay import tool_book
-from wiretape.replay.mask import Masker
-from wiretape.replay.tool_book import Found, ToldResult, ToolBook
-from wiretape.replay.values import Tier
+from wiretape.compare import tool_book
+from wiretape.compare.difference import Tier
+from wiretape.compare.mask import Masker
+from wiretape.compare.tool_book import Found, ToldResult, ToolBook
 
 
 @pytest.mark.parametrize(("clock", "tier"), [("12:30", Tier.EXACT), ("13:45", Tier.MASKED)])

@@ -8,10 +8,11 @@ from itertools import chain, zip_longest
 from typing import Final
 from urllib.parse import parse_qs
 
+from wiretape.compare.address import Address
+from wiretape.compare.canonical import same
+from wiretape.compare.common_prefix import Beginnings, common_start
+from wiretape.compare.difference import ABSENT, Difference
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.beginnings import Beginnings, common_start
-from wiretape.replay.canonical import same
-from wiretape.replay.values import ABSENT, Address, Difference
 
 _RECENT: Final = 8  # histories whose pairs are remembered in their order
 

@@ -1,0 +1,1 @@
+"""States differences between JSON values, requests and tool calls."""
