@@ -8,7 +8,7 @@ import pytest
 from tests.support.corpora import cassettes
 from tests.support.wire import REGISTRY
 
-from wiretape.replay.rerun import Rerun
+from wiretape.rerun.scheduler import Rerun
 
 # Clients that hand back something else than they got, each looked at by hand: thoughts cut or joined anew, a history
 # edited on purpose, an answer made up, tools searched for in the client.

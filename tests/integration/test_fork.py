@@ -16,7 +16,7 @@ from wiretape.cli.main import main
 from wiretape.demo.upstream import serve
 from wiretape.model.call import Text
 from wiretape.model.run import Run
-from wiretape.replay.body_edit import written
+from wiretape.rerun.fork.body_edit import written
 from wiretape.runs.run import build_run
 from wiretape.runs.words import answer_text
 from wiretape.tape.reading.reader import read_tape

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from wiretape.adapters.rerunning import LiveModel, Target, parent_of
 from wiretape.errors import TapeUnwritable
 from wiretape.model.http import Exchange
-from wiretape.replay.forking import Fork
-from wiretape.replay.rerun_values import Row
+from wiretape.rerun.fork.fork import Fork
+from wiretape.rerun.values import Row
 from wiretape.tape.client_versions import versions_of
 from wiretape.tape.editing.edit import moved
 from wiretape.tape.editing.splice import Entry, Fresh, Kept, write_spliced

@@ -8,9 +8,9 @@ from typing import Any
 from wiretape.errors import UsageError
 from wiretape.model.faults import Effect, Refusal, Reset
 from wiretape.model.http import Exchange
-from wiretape.replay.answer_edit import edited, said
-from wiretape.replay.body_edit import rewritten, written
 from wiretape.replay.fault_specs import parse_fault
+from wiretape.rerun.fork.answer_edit import edited, said
+from wiretape.rerun.fork.body_edit import rewritten, written
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry
 

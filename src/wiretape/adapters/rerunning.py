@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from wiretape.adapters.rerun_places import Place, place_of
 from wiretape.errors import UsageError
 from wiretape.model.http import BytesBody, Ended, Headers, Request, Response, body_bytes
-from wiretape.replay.rerun import Rerun
-from wiretape.replay.rerun_plan import Take
-from wiretape.replay.rerun_values import Row, Send
+from wiretape.rerun.plan import Take
+from wiretape.rerun.scheduler import Rerun
+from wiretape.rerun.values import Row, Send
 from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 

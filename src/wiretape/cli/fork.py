@@ -20,8 +20,8 @@ from wiretape.errors import TapeUnwritable, UsageError
 if TYPE_CHECKING:
     from wiretape.cli.tapes import Opened
     from wiretape.model.call import ToolCall, ToolResult
-    from wiretape.replay.forking import Fork
-    from wiretape.replay.rerun_values import ToolHook
+    from wiretape.rerun.fork.fork import Fork
+    from wiretape.rerun.values import ToolHook
 
 
 class _MayHaveProgram(WithProgram):
@@ -165,8 +165,8 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
     from wiretape.adapters.routes import base_url_problem, without_user
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.rerun import tool_hook
-    from wiretape.replay.forking import Fork
-    from wiretape.replay.rerun_report import rerun_call
+    from wiretape.rerun.fork.fork import Fork
+    from wiretape.rerun.report import rerun_call
     from wiretape.views.fork_view import fork_line
     from wiretape.views.terminal import make_console
 
@@ -218,7 +218,7 @@ def _asking(known: ToolHook | None) -> ToolHook | None:
 def _tell(forked: Forked, as_json: bool) -> int:
     """What became of it; the exit code is 1 where the run could not go on to its end."""
     from wiretape.cli.tapes import print_json
-    from wiretape.replay.rerun_report import build_rerun_report
+    from wiretape.rerun.report import build_rerun_report
     from wiretape.views.fork_view import fork_view
     from wiretape.views.terminal import make_console
 
@@ -242,7 +242,7 @@ def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, 
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.record import Options, need_mitmproxy
     from wiretape.cli.record_update import update
-    from wiretape.replay.forking import Answers, Fork, Onwards
+    from wiretape.rerun.fork.fork import Answers, Fork, Onwards
 
     if onto != Onto():
         raise UsageError(

@@ -12,7 +12,7 @@ from wiretape.errors import UsageError
 if TYPE_CHECKING:
     from wiretape.cli.tapes import Opened
     from wiretape.model.call import ModelCall
-    from wiretape.replay.forking import Change
+    from wiretape.rerun.fork.fork import Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Wish:
 
 def change_of(opened: Opened, call: int, wish: Wish) -> tuple[Change, str]:
     """The change that was asked for, and how it is told of."""
-    from wiretape.replay.forking import Answers, Asks, Onwards, Results, with_prompt, with_values
+    from wiretape.rerun.fork.fork import Answers, Asks, Onwards, Results, with_prompt, with_values
 
     given = [name for name in ("answer", "body", "say", "result", "prompt", "values", "edit") if getattr(wish, name)]
     given += ["say"] if wish.say == "" else []
@@ -79,7 +79,7 @@ def _call(opened: Opened, number: int) -> ModelCall:
 
 def _saying(call: ModelCall, text: str) -> tuple[Any, ...]:
     """What the answer says, with its last text changed."""
-    from wiretape.replay.answer_edit import said
+    from wiretape.rerun.fork.answer_edit import said
 
     spoken = said(call.response.messages) if call.response is not None else []
     place = next((n for n in range(len(spoken) - 1, -1, -1) if "text" in spoken[n]), None)
@@ -137,7 +137,7 @@ def _assigned(text: str) -> tuple[str, Any]:
 
 
 def _edited_answer(call: ModelCall) -> tuple[Any, ...]:
-    from wiretape.replay.answer_edit import said
+    from wiretape.rerun.fork.answer_edit import said
     from wiretape.views.printable import json_text
 
     spoken = said(call.response.messages) if call.response is not None else []
@@ -154,7 +154,7 @@ def _text(path: str) -> str:
 
 
 def _edited_body(opened: Opened, call: ModelCall) -> str:
-    from wiretape.replay.body_edit import written
+    from wiretape.rerun.fork.body_edit import written
 
     return in_editor(written(next(one for one in opened.tape.exchanges if one.number == call.exchange)))
 
@@ -162,7 +162,7 @@ def _edited_body(opened: Opened, call: ModelCall) -> str:
 def _edited_request(opened: Opened, call: ModelCall) -> tuple[Change, str]:
     import json
 
-    from wiretape.replay.forking import Asks
+    from wiretape.rerun.fork.fork import Asks
     from wiretape.views.printable import json_text
     from wiretape.wire.lenient import body_json
 

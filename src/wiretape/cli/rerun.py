@@ -16,8 +16,8 @@ from wiretape.errors import TapeUnwritable, UsageError
 if TYPE_CHECKING:
     from wiretape.adapters.rerunning import Target
     from wiretape.model.call import ToolCall, ToolResult
-    from wiretape.replay.rerun import Rerun
-    from wiretape.replay.rerun_values import Row, ToolHook
+    from wiretape.rerun.scheduler import Rerun
+    from wiretape.rerun.values import Row, ToolHook
 
 
 @click.command("rerun")
@@ -59,8 +59,8 @@ def command(
     from wiretape.adapters.rerunning import Target, play_tape
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.tapes import open_tape, print_json
-    from wiretape.replay.rerun import Rerun
-    from wiretape.replay.rerun_report import build_rerun_report
+    from wiretape.rerun.report import build_rerun_report
+    from wiretape.rerun.scheduler import Rerun
     from wiretape.views.rerun_view import RerunView
     from wiretape.views.terminal import make_console
 
@@ -126,7 +126,7 @@ def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact
     """Send every request, and say so on stderr while it goes on."""
     from wiretape.adapters.output import say
     from wiretape.adapters.rerunning import LiveModel, parent_of, play_live
-    from wiretape.replay.rerun_report import rerun_call
+    from wiretape.rerun.report import rerun_call
     from wiretape.views.rerun_view import rerun_line
     from wiretape.views.terminal import make_console
 

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.replay.rerun_report import RerunCall, RerunReport
+from wiretape.rerun.report import RerunCall, RerunReport
 from wiretape.views.figures import count
 from wiretape.views.printable import clip, name, one_line, visible
 from wiretape.views.prose import Indented, labelled, sentence

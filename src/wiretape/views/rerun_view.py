@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from wiretape.compare.excerpt import LIVE
-from wiretape.replay.rerun_report import RerunCall, RerunGiven, RerunReport
+from wiretape.rerun.report import RerunCall, RerunGiven, RerunReport
 from wiretape.views.printable import clip, name, one_line, visible
 from wiretape.views.prose import sentence
 from wiretape.views.replay_rows import Compared

@@ -14,7 +14,7 @@ from wiretape.adapters.aws_signing import region_of, signature
 from wiretape.adapters.rerunning import LiveModel, Target
 from wiretape.errors import UsageError
 from wiretape.model.http import Ended, Exchange, body_bytes
-from wiretape.replay.rerun import Rerun
+from wiretape.rerun.scheduler import Rerun
 
 URL = "https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude-3%3A0/invoke"
 KEY = ("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")

@@ -6,9 +6,9 @@ import io
 
 from wiretape.compare.difference import Difference, Tier
 from wiretape.model.call import ToolCall
-from wiretape.replay.growth_walk import Given
-from wiretape.replay.rerun_report import RerunReport, build_rerun_report, rerun_call
-from wiretape.replay.rerun_values import Row, Stopped
+from wiretape.rerun.growth_walk import Given
+from wiretape.rerun.report import RerunReport, build_rerun_report, rerun_call
+from wiretape.rerun.values import Row, Stopped
 from wiretape.views.rerun_view import RerunView, rerun_line
 from wiretape.views.terminal import make_console
 

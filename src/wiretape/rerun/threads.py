@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from wiretape.model.call import ModelCall
 from wiretape.model.jsonvalue import JsonObject
-from wiretape.replay.rerun_plan import Take
-from wiretape.replay.rerun_values import Row, Send
+from wiretape.rerun.plan import Take
+from wiretape.rerun.values import Row, Send
 
 
 @dataclass(slots=True, eq=False)

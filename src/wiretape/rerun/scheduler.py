@@ -20,13 +20,13 @@ from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, JsonBody, Response
 from wiretape.model.jsonvalue import JsonObject
 from wiretape.model.run import Run
-from wiretape.replay.growth import Grown, Growth, with_given
-from wiretape.replay.rerun_parting import Parting
-from wiretape.replay.rerun_plan import Grounds, Take, client_calls, plan
-from wiretape.replay.rerun_tasks import Task, task_of, with_task
-from wiretape.replay.rerun_threads import Thread, Waiting
-from wiretape.replay.rerun_tools import Tools
-from wiretape.replay.rerun_values import NOTHING_ANSWERS, BodyHook, Outcome, Row, Send, Stopped, ToolHook
+from wiretape.rerun.growth import Grown, Growth, with_given
+from wiretape.rerun.parting import Parting
+from wiretape.rerun.plan import Grounds, Take, client_calls, plan
+from wiretape.rerun.tasks import Task, task_of, with_task
+from wiretape.rerun.threads import Thread, Waiting
+from wiretape.rerun.tools import Tools
+from wiretape.rerun.values import NOTHING_ANSWERS, BodyHook, Outcome, Row, Send, Stopped, ToolHook
 from wiretape.runs.run import build_run
 from wiretape.runs.words import answer_text
 from wiretape.wire.base import Memo

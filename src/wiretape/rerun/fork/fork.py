@@ -18,12 +18,12 @@ from wiretape.model.call import ModelCall, Text, ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.run import ToolUse
-from wiretape.replay.answer_edit import edited
-from wiretape.replay.body_edit import rewritten
-from wiretape.replay.rerun import Rerun
-from wiretape.replay.rerun_plan import Take, client_calls
-from wiretape.replay.rerun_values import Row, Send, ToolHook
-from wiretape.replay.unheld import unheld
+from wiretape.rerun.fork.answer_edit import edited
+from wiretape.rerun.fork.body_edit import rewritten
+from wiretape.rerun.fork.sockets_as_http import unheld
+from wiretape.rerun.plan import Take, client_calls
+from wiretape.rerun.scheduler import Rerun
+from wiretape.rerun.values import Row, Send, ToolHook
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry
 

@@ -18,9 +18,9 @@ from wiretape.compare.normalize import message_shape, settings_template, tool_te
 from wiretape.model.call import CallRequest, Message
 from wiretape.model.http import JsonBody, Request
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.replay.growth_items import Item
-from wiretape.replay.growth_walk import Given, Walk
-from wiretape.replay.rerun_plan import Grounds
+from wiretape.rerun.growth_items import Item
+from wiretape.rerun.growth_walk import Given, Walk
+from wiretape.rerun.plan import Grounds
 from wiretape.wire.base import Memo, WireFormat
 from wiretape.wire.next_request import Grower, named, replaced
 

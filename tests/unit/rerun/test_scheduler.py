@@ -13,11 +13,11 @@ import pytest
 
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, body_bytes
-from wiretape.replay.rerun import Rerun
-from wiretape.replay.rerun_report import build_rerun_report
-from wiretape.replay.rerun_values import Send
 from wiretape.replay.session import ReplaySession
 from wiretape.replay.values import Answer, LiveRequest
+from wiretape.rerun.report import build_rerun_report
+from wiretape.rerun.scheduler import Rerun
+from wiretape.rerun.values import Send
 from wiretape.tape.reading.reader import read_tape
 
 CAPTURES = sorted((Path(__file__).parents[3] / "captures").glob("*.tape"))

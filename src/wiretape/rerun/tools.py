@@ -10,9 +10,9 @@ from wiretape.compare.mask import Masker
 from wiretape.compare.tool_book import Found, ToldResult, ToolBook, parsed_arguments, told_on_the_wire
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.run import Run
-from wiretape.replay.rerun_plan import Take, results_in
-from wiretape.replay.rerun_tasks import passed_on
-from wiretape.replay.rerun_values import ToolHook
+from wiretape.rerun.plan import Take, results_in
+from wiretape.rerun.tasks import passed_on
+from wiretape.rerun.values import ToolHook
 
 
 class Tools:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from wiretape.compare.difference import ABSENT, Difference
 from wiretape.compare.excerpt import excerpts, spelled
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.rerun_values import NOTHING_ANSWERS, Row, Stopped
+from wiretape.rerun.values import NOTHING_ANSWERS, Row, Stopped
 
 
 class _Model(BaseModel):

@@ -10,8 +10,8 @@ from tests.support.wire import CHAT, DONE, chunk, exchange, stream
 
 from wiretape.errors import UsageError
 from wiretape.model.http import BytesBody, Exchange, JsonBody, StreamBody
-from wiretape.replay.answer_edit import edited, said
-from wiretape.replay.body_edit import rewritten, written
+from wiretape.rerun.fork.answer_edit import edited, said
+from wiretape.rerun.fork.body_edit import rewritten, written
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import default_registry
 

@@ -10,7 +10,7 @@ from wiretape.model.call import ToolCall
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.jsonwalk import rebuilt, strings
 from wiretape.model.run import Run, ToolUse
-from wiretape.replay.rerun_plan import Grounds, Take
+from wiretape.rerun.plan import Grounds, Take
 from wiretape.runs.agents.assigner import final_words
 from wiretape.wire.next_request import replaced
 

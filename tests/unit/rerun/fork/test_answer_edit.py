@@ -12,7 +12,7 @@ from tests.support.wire import CHAT, DONE, GEMINI, MESSAGES, RESPONSES, chunk, e
 
 from wiretape.errors import UsageError
 from wiretape.model.http import Exchange, JsonBody, StreamBody, body_bytes
-from wiretape.replay.answer_edit import edited, said
+from wiretape.rerun.fork.answer_edit import edited, said
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import default_registry
 

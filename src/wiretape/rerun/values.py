@@ -10,7 +10,7 @@ from wiretape.compare.difference import Difference, Tier
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Request
 from wiretape.model.jsonvalue import JsonObject
-from wiretape.replay.growth_walk import Given
+from wiretape.rerun.growth_walk import Given
 
 Outcome: TypeAlias = Literal[
     "equal",  # what the format makes of the call before it

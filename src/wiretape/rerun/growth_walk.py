@@ -11,7 +11,7 @@ from wiretape.compare.difference import ABSENT, Difference, Tier
 from wiretape.compare.json import differences
 from wiretape.compare.mask import Masker
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.growth_items import Item, joined, part_of, run_of, spoken
+from wiretape.rerun.growth_items import Item, joined, part_of, run_of, spoken
 
 GivenKind: TypeAlias = Literal[
     "message",  # a whole item: the user's words, a reminder

@@ -8,7 +8,7 @@ from wiretape.compare.mask import Masker
 from wiretape.compare.normalize import loose
 from wiretape.compare.tool_book import parsed_arguments
 from wiretape.model.call import ToolCall
-from wiretape.replay.rerun_plan import Take, client_calls
+from wiretape.rerun.plan import Take, client_calls
 
 
 class Parting:

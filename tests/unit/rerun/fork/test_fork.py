@@ -8,8 +8,8 @@ import pytest
 from tests.support.sockets import create, events, function_call, message, socket
 
 from wiretape.model.http import Exchange, Headers, JsonBody, Response
-from wiretape.replay.forking import Answers, Change, Fork, Onwards, Results
-from wiretape.replay.unheld import unheld
+from wiretape.rerun.fork.fork import Answers, Change, Fork, Onwards, Results
+from wiretape.rerun.fork.sockets_as_http import unheld
 from wiretape.runs.words import answer_text
 from wiretape.wire.registry import decode, default_registry
 

@@ -1,0 +1,1 @@
+"""Plays a tape's scheduler without the agent's program."""

@@ -1,0 +1,1 @@
+"""Changes one call of a recorded run and continues from there."""
