@@ -66,24 +66,22 @@ def test_the_public_names_are_these() -> None:
     "imports",
     [
         "import wiretape",
-        "import wiretape.replay.session",
-        "import wiretape.replay.session as session; import wiretape",
-        "from wiretape.replay.session import ReplaySession; import wiretape",
-        "from wiretape import replay; import wiretape.replay.playback",
+        "import wiretape.matching.session",
+        "import wiretape.matching.session as session; import wiretape",
+        "from wiretape.matching.session import ReplaySession; import wiretape",
+        "from wiretape import replay; import wiretape.matching.playback",
         "import wiretape.adapters.inprocess",
-        "import importlib; importlib.import_module('wiretape.replay'); import wiretape",
-        "import sys, wiretape.replay; del sys.modules['wiretape.replay']; import wiretape.replay.miss",
     ],
 )
-def test_replay_is_called_and_is_a_package_whatever_was_imported_first(imports: str) -> None:
+def test_replay_is_a_function_whatever_was_imported_first(imports: str) -> None:
     program = f"""{imports}
 import wiretape
 from wiretape import replay, record
 assert type(wiretape.replay("x.tape")).__name__ == type(replay("x.tape")).__name__ == "Replay"
 assert type(record("x.tape")).__name__ == "Record"
-import wiretape.replay.values
+import wiretape.compare.difference
 assert wiretape.compare.difference.Tier.EXACT.word == "exact"
-from wiretape.replay import session
+from wiretape.matching import session
 assert wiretape.replay("x.tape").tapes == ("x.tape",)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -103,7 +101,7 @@ def test_a_user_s_strict_type_checker_knows_the_forms(tmp_path: Path) -> None:
     program.write_text(
         """
 import wiretape
-import wiretape.replay.values
+import wiretape.matching.values
 
 with wiretape.replay("x.tape", tier="exact", pace=0, on_miss="raise", pass_hosts=["*.corp"]) as ctx:
     reveal_type(ctx.report.played)
@@ -123,7 +121,7 @@ wiretape.replay("x.tape", tier="loose")
     )
     said, _, _ = mypy.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(program)])
     lines = [line.partition(": ")[2] for line in said.splitlines()]
-    assert lines[0].startswith('note: Revealed type is "tuple[wiretape.replay.report.Played, ...]"')
+    assert lines[0].startswith('note: Revealed type is "tuple[wiretape.matching.report.Played, ...]"')
     assert lines[1].startswith('note: Revealed type is "def (text: str) -> ')
     assert lines[2].startswith('error: Argument "tier" to "replay" has incompatible type')
     assert lines[3:] == ["Found 1 error in 1 file (checked 1 source file)"] or "Found 1 error" in said

@@ -1,17 +1,11 @@
 """wiretape: record what an LLM agent really sent over the wire, replay it exactly, and explain it.
 
 The public face. Importing it is cheap: what it offers is imported when it is first asked for.
-
-`wiretape.replay` is both a function and the package of that name (the layer that compares live requests with recorded
-ones). The import system binds the package to the name whenever anything inside it is imported, so that the package
-itself must be callable: this module sees to that at the moment of binding, whatever the order of imports.
 """
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,28 +39,12 @@ _HOMES = {
     "__version__": "wiretape._version",
     "read_tape": "wiretape.adapters.tool_tape",
     "record": "wiretape.adapters.inprocess",
+    "replay": "wiretape.adapters.inprocess",
     "tool": "wiretape.adapters.tooling",
 }
 
 
-class _CallablePackage(ModuleType):
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return import_module("wiretape.adapters.inprocess").replay(*args, **kwargs)
-
-
-class _Face(ModuleType):
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "replay" and type(value) is ModuleType:
-            value.__class__ = _CallablePackage
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Face
-
-
 def __getattr__(name: str) -> Any:
-    if name == "replay":
-        return import_module("wiretape.replay")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)

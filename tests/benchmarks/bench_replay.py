@@ -18,9 +18,9 @@ from typing import Any
 import orjson
 
 from wiretape.compare.difference import Tier
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Answer, LiveRequest
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, LiveRequest
 
 URL = "https://api.example.com/v1/chat/completions"
 HEADERS = Headers([("content-type", "application/json")])

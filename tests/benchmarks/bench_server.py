@@ -44,7 +44,7 @@ def body(number: int) -> bytes:
 SERVE = """
 import sys, threading
 from wiretape.adapters.replaying import Replaying
-from wiretape.replay.session import ReplaySession
+from wiretape.matching.session import ReplaySession
 from wiretape.tape.reading.reader import read_tape
 with Replaying(ReplaySession([read_tape(sys.argv[1])]), port=int(sys.argv[2])):
     threading.Event().wait()

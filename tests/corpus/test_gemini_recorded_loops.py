@@ -7,11 +7,11 @@ from tests.support.corpora import cassettes
 from tests.support.replaying import HandMade
 from tests.support.wire import REGISTRY
 
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Answer, LiveRequest
 from wiretape.model.call import ToolResult
 from wiretape.model.http import Exchange, Headers, body_bytes
 from wiretape.model.run import Run
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, LiveRequest
 from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 

@@ -17,8 +17,8 @@ from tests.support.corpora import files
 from wiretape.adapters.importing import Taken, import_data
 from wiretape.adapters.importing_tape import write_imported
 from wiretape.adapters.replaying import Replaying
+from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, body_bytes
-from wiretape.replay.session import ReplaySession
 from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.tape.redaction import Redactor
 

@@ -19,8 +19,8 @@ from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream
 
 import wiretape
 from wiretape.adapters.replaying import Replaying
+from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Ended
-from wiretape.replay.session import ReplaySession
 from wiretape.tape.reading.reader import read_tape
 
 httpx = pytest.importorskip("httpx")

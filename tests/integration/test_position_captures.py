@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 from wiretape.compare.difference import Tier
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Answer, LiveRequest, ReplayOptions
 from wiretape.model.http import Exchange, JsonBody
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, LiveRequest, ReplayOptions
 from wiretape.tape.reading.reader import read_tape
 
 CAPTURES = sorted((Path(__file__).parent.parent.parent / "captures").glob("*.tape"))

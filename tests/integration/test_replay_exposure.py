@@ -12,7 +12,7 @@ from tests.support.sockets import URL as SOCKET_URL
 from tests.support.sockets import socket as recorded_socket
 
 from wiretape.adapters.replaying import Replaying
-from wiretape.replay.session import ReplaySession
+from wiretape.matching.session import ReplaySession
 
 URL = "https://api.example.com/v1/chat/completions"
 BODY = json.dumps(chat(user("hi"))).encode()

@@ -28,10 +28,10 @@ import wiretape
 from wiretape.adapters.replaying import Replaying
 from wiretape.adapters.server import ReplayApp
 from wiretape.errors import UsageError
+from wiretape.matching.faults.specs import parse_fault
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Outcome
 from wiretape.model.http import Ended, Exchange
-from wiretape.replay.fault_specs import parse_fault
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Outcome
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import Tape
 from wiretape.tape.recording.recorder import Recorder

@@ -14,8 +14,8 @@ from tests.support.replaying import exchange, response, session, stream
 from tests.support.taping import Taping
 
 from wiretape.adapters.replaying import Replaying
+from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, StreamBody
-from wiretape.replay.session import ReplaySession
 from wiretape.tape.reading.reader import read_tape
 
 genai = pytest.importorskip("google.genai", reason="the google-genai SDK is not installed")

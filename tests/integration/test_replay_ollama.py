@@ -14,8 +14,8 @@ from tests.support.replaying import exchange, response, session
 from tests.support.wire_binary import GENERATE, GENERATE_LINES, OLLAMA, WEATHER, lines
 
 from wiretape.adapters.replaying import Replaying
+from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, Headers, Response, StreamBody
-from wiretape.replay.session import ReplaySession
 
 ollama = pytest.importorskip("ollama", reason="the ollama SDK is not installed")
 

@@ -31,9 +31,9 @@ from tests.support.sockets import socket as recorded_socket
 from tests.support.tls_replaying import H2, PATIENCE_S, client, opening, tunnel
 from tests.support.upstream import CHAT_ANSWER, Upstream
 
+from wiretape.matching.faults.specs import parse_fault
+from wiretape.matching.values import Answer, Miss, Outcome
 from wiretape.model.http import Ended
-from wiretape.replay.fault_specs import parse_fault
-from wiretape.replay.values import Answer, Miss, Outcome
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor

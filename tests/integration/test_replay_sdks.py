@@ -14,8 +14,8 @@ import pytest
 from tests.support.replaying import chat, exchange, reply, response, session, stream, system, user
 
 from wiretape.adapters.replaying import Replaying
+from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Ended, Exchange
-from wiretape.replay.session import ReplaySession
 
 openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
 anthropic = pytest.importorskip("anthropic", reason="the anthropic SDK is not installed")

@@ -22,8 +22,8 @@ from wiretape.adapters.child import run_child
 from wiretape.adapters.opening import why_not
 from wiretape.adapters.replaying import Replaying
 from wiretape.adapters.sealed_door import straight_ports
-from wiretape.replay.fault_specs import parse_fault
-from wiretape.replay.session import ReplaySession
+from wiretape.matching.faults.specs import parse_fault
+from wiretape.matching.session import ReplaySession
 
 ASKED = chat(user("hi"))
 URL = "http://models.example.com/v1/chat/completions"

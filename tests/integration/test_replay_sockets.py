@@ -20,10 +20,10 @@ from tests.support.sockets import create, events, message, socket
 import wiretape
 from wiretape.adapters.replaying import Replaying
 from wiretape.compare.difference import Tier
+from wiretape.matching.faults.specs import parse_fault
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcome
 from wiretape.model.http import Close, Ended, Exchange
-from wiretape.replay.fault_specs import parse_fault
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, Injected, LiveRequest, Miss, Outcome
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import Tape
 

@@ -20,10 +20,10 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wiretape.matching.playback import playback
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Answer, LiveRequest
 from wiretape.model.http import Ended, Exchange, Headers, body_bytes
-from wiretape.replay.playback import playback
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, LiveRequest
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor

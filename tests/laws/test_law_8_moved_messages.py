@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.replaying import calls, chat, exchange, live, reply, response, result, said, session, system, user
 
+from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange
-from wiretape.replay.session import ReplaySession
 
 RECORDED, LIVE = "b3010bdf-5631-439b-9c7e-27d6acd91635", "7c388db4-3b31-4d77-b97a-518d4c8972b4"
 _STEPS = 4  # calls of the parent after the one that starts the subagent

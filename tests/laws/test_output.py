@@ -13,10 +13,10 @@ from tests.support.canaries import shapes, token
 from tests.support.replaying import CHAT, chat, exchange, live, reply, response, session, user
 from tests.support.sockets import socket
 
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.sockets.playing import SocketPlay
+from wiretape.matching.values import Answer, LiveRequest, Miss, Stray
 from wiretape.model.http import Headers
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import Answer, LiveRequest, Miss, Stray
 
 Sent = tuple[Any, str, dict[str, str]]  # body, URL, headers
 

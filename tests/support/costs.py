@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from wiretape.cli.main import main
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Headers, body_bytes
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import LiveRequest
 from wiretape.tape.reading.reader import read_tape
 from wiretape.views.replay_view import replay_view
 from wiretape.views.terminal import make_console

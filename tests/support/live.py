@@ -24,7 +24,7 @@ from wiretape.adapters.replaying import Replaying
 from wiretape.cli.debugging import known_of_live
 from wiretape.debug.live import Live
 from wiretape.debug.session import Debugger
-from wiretape.replay.session import ReplaySession
+from wiretape.matching.session import ReplaySession
 from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
 from wiretape.views.debug_reply import reply_view

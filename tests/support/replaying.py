@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcome, ReplayOptions, Stray
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, Injected, LiveRequest, Miss, Outcome, ReplayOptions, Stray
 
 CHAT = "https://api.example.com/v1/chat/completions"
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from wiretape.adapters.replaying import Replaying
-from wiretape.replay.session import ReplaySession
+from wiretape.matching.session import ReplaySession
 
 PATIENCE_S = 30
 

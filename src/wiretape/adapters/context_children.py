@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from wiretape.adapters.opening import authority
 from wiretape.adapters.replaying import Replaying
 from wiretape.errors import UsageError
-from wiretape.replay.session import ReplaySession
+from wiretape.matching.session import ReplaySession
 
 if TYPE_CHECKING:
     from wiretape.adapters.context_replay import Replay

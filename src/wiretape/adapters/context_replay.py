@@ -23,15 +23,15 @@ from wiretape.adapters.tool_values import NOTHING
 from wiretape.adapters.tooling import stub
 from wiretape.compare.difference import Tier
 from wiretape.errors import MissError, MissInterrupt, TapeError, UsageError
+from wiretape.matching.age import AgeAction, MaxAge, age_limit
+from wiretape.matching.faults.apply import IN_PYTHON
+from wiretape.matching.faults.specs import parse_fault
+from wiretape.matching.playback import Playback, playback, timed_out
+from wiretape.matching.report import ReplayReport
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.sockets.playing import SocketPlay
+from wiretape.matching.values import Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.age import AgeAction, MaxAge, age_limit
-from wiretape.replay.fault_specs import parse_fault
-from wiretape.replay.faults import IN_PYTHON
-from wiretape.replay.playback import Playback, playback, timed_out
-from wiretape.replay.report import ReplayReport
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.mcp.tool_exchange import ToolAnswer

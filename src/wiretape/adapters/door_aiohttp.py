@@ -20,9 +20,9 @@ from wiretape.adapters.patching import Patch
 from wiretape.adapters.sending import LINGER_SECONDS
 from wiretape.adapters.socket_server import connected
 from wiretape.errors import MissInterrupt
+from wiretape.matching.playback import Playback
+from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Ended, Headers
-from wiretape.replay.playback import Playback
-from wiretape.replay.values import LiveRequest
 
 # The tape that answers the request for which a connection is being made.
 _replaying: ContextVar[Inside | None] = ContextVar("wiretape.aiohttp", default=None)

@@ -21,10 +21,10 @@ from wiretape.adapters.socket_server import played
 from wiretape.adapters.socket_talk import handshake
 from wiretape.adapters.socket_tap import SocketTap
 from wiretape.adapters.taking import Taken
+from wiretape.matching.playback import Playback
+from wiretape.matching.sockets.playing import SocketPlay
+from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Ended, Headers
-from wiretape.replay.playback import Playback
-from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import LiveRequest
 
 _EMPTY = Playback(200, (), ())
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}

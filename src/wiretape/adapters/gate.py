@@ -21,9 +21,9 @@ from wiretape.adapters.hosts import is_known_provider
 from wiretape.adapters.opening import TlsOpener
 from wiretape.adapters.routes import route_path, variables_of
 from wiretape.adapters.sending import reset
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Outcome
 from wiretape.model.http import bracketed, bracketed_url
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Outcome
 
 _MOST_HEAD = 64 * 1024
 _CHUNK = 64 * 1024

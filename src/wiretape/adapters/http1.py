@@ -13,8 +13,8 @@ import httptools
 
 from wiretape.adapters.socket_tap import SocketTap
 from wiretape.adapters.taking import Taken
+from wiretape.matching.playback import Playback
 from wiretape.model.http import Ended
-from wiretape.replay.playback import Playback
 
 Pairs: TypeAlias = list[tuple[str, str]]
 

@@ -16,9 +16,9 @@ from httptools import HttpParserError
 from wiretape.adapters.http1 import RequestReader, Tap, answer
 from wiretape.adapters.inside import Inside
 from wiretape.adapters.sending import LINGER_SECONDS
+from wiretape.matching.playback import Playback
+from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Ended, Headers
-from wiretape.replay.playback import Playback
-from wiretape.replay.values import LiveRequest
 
 _LED: Final = "_wiretape_led"
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from wiretape.adapters import arguments
 from wiretape.adapters.context_record import Record
 from wiretape.adapters.context_replay import Name, OnMiss, Replay, TierName
+from wiretape.matching.age import AgeAction, MaxAge
 from wiretape.model.http import Exchange
-from wiretape.replay.age import AgeAction, MaxAge
 from wiretape.tape.reading.reader import Tape
 
 

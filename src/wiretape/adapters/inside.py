@@ -19,10 +19,10 @@ from wiretape.errors import MissInterrupt
 
 if TYPE_CHECKING:
     from wiretape.adapters.taking import Taken, TakenTool
+    from wiretape.matching.playback import Playback
+    from wiretape.matching.sockets.playing import SocketPlay
+    from wiretape.matching.values import LiveRequest
     from wiretape.model.jsonvalue import Json
-    from wiretape.replay.playback import Playback
-    from wiretape.replay.sockets import SocketPlay
-    from wiretape.replay.values import LiveRequest
     from wiretape.wire.mcp.tool_exchange import ToolAnswer
 
 

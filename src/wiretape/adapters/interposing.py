@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
-from wiretape.replay.values import LiveRequest, Outcome
+from wiretape.matching.values import LiveRequest, Outcome
 
 
 class Interpose(Protocol):

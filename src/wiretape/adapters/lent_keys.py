@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from wiretape.adapters.replaying import bedrock_variables, dummy_keys
-from wiretape.replay.session import ReplaySession
+from wiretape.matching.session import ReplaySession
 
 _AWS_FILES: Final = (
     ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),

@@ -9,9 +9,9 @@ from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.live_tape import LiveTape
 from wiretape.adapters.replaying import DUMMY_KEY
 from wiretape.errors import UsageError
+from wiretape.matching.values import LiveRequest
 from wiretape.model.framing import framer_for
 from wiretape.model.http import BytesBody, Headers, Response, StreamBody
-from wiretape.replay.values import LiveRequest
 
 _LONGEST = 600  # seconds without a byte: models think
 _NOT_SENT = frozenset(

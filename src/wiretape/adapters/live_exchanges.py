@@ -6,9 +6,9 @@ import time
 from dataclasses import replace
 
 from wiretape.compare.difference import Difference
+from wiretape.matching.live import plain_bytes
+from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcome
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody, TextBody
-from wiretape.replay.live import plain_bytes
-from wiretape.replay.values import Answer, Injected, LiveRequest, Miss, Outcome
 from wiretape.tape.format.json_layout import NotCarried
 from wiretape.tape.format.sharing import BodyParser
 from wiretape.tape.output_redactor import OutputRedactor

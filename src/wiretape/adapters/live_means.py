@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from wiretape.errors import UsageError
+from wiretape.matching.faults.specs import parse_fault
 from wiretape.model.faults import Effect, Refusal, Reset
 from wiretape.model.http import Exchange
-from wiretape.replay.fault_specs import parse_fault
 from wiretape.rerun.fork.answer_edit import edited, said
 from wiretape.rerun.fork.body_edit import rewritten, written
 from wiretape.wire.base import Memo

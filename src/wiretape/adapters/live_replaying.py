@@ -17,11 +17,11 @@ from wiretape.adapters.live_tape import LiveTape
 from wiretape.compare.difference import Tier
 from wiretape.debug.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
 from wiretape.errors import UsageError
+from wiretape.matching.faults.apply import Everywhere, Fault
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcome, Reference, Stray
 from wiretape.model.faults import Refusal
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
-from wiretape.replay.faults import Everywhere, Fault
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, Injected, LiveRequest, Miss, Outcome, Reference, Stray
 
 _WAYS: frozenset[Way] = frozenset({"live", "request", "inject", "delay", "drop"})
 _WITH_ANSWER: frozenset[Way] = frozenset({"serve", "answer", "live", "inject", "delay", "drop"})

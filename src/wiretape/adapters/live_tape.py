@@ -11,7 +11,7 @@ from pathlib import Path
 from wiretape.adapters.forking import free_name
 from wiretape.adapters.taking import Taken, Taker
 from wiretape.errors import TapeError, UsageError
-from wiretape.replay.values import LiveRequest
+from wiretape.matching.values import LiveRequest
 from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import read_text

@@ -17,6 +17,7 @@ from wiretape.adapters.live_exchanges import LiveExchanges, patience
 from wiretape.adapters.mitm_addon import pairs_of
 from wiretape.adapters.mitm_keep_alive import has_left
 from wiretape.debug.decisions import Delay, Way
+from wiretape.matching.values import LiveRequest
 from wiretape.model.call import ModelCall
 from wiretape.model.http import (
     Ended,
@@ -25,7 +26,6 @@ from wiretape.model.http import (
     Response,
     WsMessage,
 )
-from wiretape.replay.values import LiveRequest
 from wiretape.wire.base import SocketFollower
 from wiretape.wire.registry import default_registry
 

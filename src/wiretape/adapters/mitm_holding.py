@@ -25,9 +25,9 @@ from wiretape.adapters.mitm_keep_alive import HEAD_SENT, HELD, WAITS, has_left
 from wiretape.debug.decisions import Decision, Delay, Drop, Go, Inject, Rewrite, Way
 from wiretape.debug.held import Release
 from wiretape.errors import UsageError
+from wiretape.matching.values import LiveRequest
 from wiretape.model.faults import Effect, Refusal, Reset
 from wiretape.model.http import Body, Ended, Exchange, Headers, Response, body_bytes
-from wiretape.replay.values import LiveRequest
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.registry import default_registry
 

@@ -18,9 +18,9 @@ from wiretape.adapters.listening import listen, serve
 from wiretape.adapters.mitm_addon import RecordingAddon, pairs_of
 from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.server import ReplayApp
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Answer, Injected, LiveRequest, Outcome, Stray
 from wiretape.model.http import Headers
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, Injected, LiveRequest, Outcome, Stray
 
 _TICKET = "x-wiretape-answer"  # which of the answers that wait at the server is meant
 _ASKED = "wiretape.asked"  # flow.metadata: the tape has not been asked yet

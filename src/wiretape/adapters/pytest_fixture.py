@@ -30,10 +30,10 @@ from wiretape.adapters.rerecording import Rerecording, there_is
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.analyze.stats import stats
 from wiretape.errors import MissError, UsageError
+from wiretape.matching.age import AgeAction
+from wiretape.matching.report import ReplayReport, build_report
+from wiretape.matching.values import Miss, MissReason
 from wiretape.model.http import Exchange
-from wiretape.replay.age import AgeAction
-from wiretape.replay.report import ReplayReport, build_report
-from wiretape.replay.values import Miss, MissReason
 from wiretape.runs.run import build_run
 from wiretape.tape.format.documents import VERSION, Header
 from wiretape.tape.reading.reader import Tape, read_tape
@@ -42,8 +42,8 @@ from wiretape.wire.registry import decode
 if TYPE_CHECKING:
     from wiretape.adapters.renewing import Renewing
     from wiretape.analyze.lint.base import LintFinding
+    from wiretape.matching.session import ReplaySession
     from wiretape.model.run import Run
-    from wiretape.replay.session import ReplaySession
 
 
 class _Turns(list[TurnReport]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wiretape.replay.values import Miss
+from wiretape.matching.values import Miss
 
 
 def headline(miss: Miss, tape: str) -> str:

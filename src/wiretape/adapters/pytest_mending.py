@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from wiretape.adapters.pytest_options import Mode
 from wiretape.adapters.pytest_users import Users
-from wiretape.replay.values import MissReason
+from wiretape.matching.values import MissReason
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from wiretape.adapters.context_replay import Replay
 from wiretape.adapters.pytest_subprocess import mixed_children
 from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.taking import Taken, TakenTool, ended_by
+from wiretape.matching.playback import Piece, Playback
+from wiretape.matching.values import LiveRequest, Miss
 from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.playback import Piece, Playback
-from wiretape.replay.values import LiveRequest, Miss
 from wiretape.wire.mcp.tool_exchange import ToolAnswer
 
 _OF_THE_CONNECTION: Final = frozenset(

@@ -21,8 +21,8 @@ from wiretape.adapters.pytest_updates import Updated, named, recorded, updated
 from wiretape.adapters.pytest_users import test_id, typed
 from wiretape.adapters.rerecording import Rerecording
 from wiretape.errors import MissInterrupt, NotATape, TapeDamaged, WiretapeError
-from wiretape.replay.report import Named
-from wiretape.replay.values import Miss
+from wiretape.matching.report import Named
+from wiretape.matching.values import Miss
 
 _MOST_MISSES = 3  # told in full; the rest are counted
 _MOST_NAMED = 12

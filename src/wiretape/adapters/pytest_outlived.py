@@ -20,11 +20,11 @@ from wiretape.adapters.inside import Inside
 from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.adapters.pytest_origins import ORIGINS, Origin
 from wiretape.adapters.routes import base_url_variables
+from wiretape.matching.playback import Playback, playback
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.sockets.playing import SocketPlay
+from wiretape.matching.values import LiveRequest, Miss
 from wiretape.model.http import Headers
-from wiretape.replay.playback import Playback, playback
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import LiveRequest, Miss
 from wiretape.tape.format.documents import VERSION, Header
 from wiretape.tape.reading.reader import Tape
 

@@ -23,8 +23,8 @@ from wiretape.adapters.pytest_options import SEALED
 from wiretape.adapters.replaying import Replaying
 from wiretape.adapters.sealing import Seal
 from wiretape.errors import UsageError, WiretapeError
-from wiretape.replay.report import ReplayReport
-from wiretape.replay.session import ReplaySession
+from wiretape.matching.report import ReplayReport
+from wiretape.matching.session import ReplaySession
 from wiretape.tape.format.documents import VERSION, Header
 from wiretape.tape.reading.reader import Tape
 

@@ -20,8 +20,8 @@ from wiretape.errors import WiretapeError
 if TYPE_CHECKING:
     from wiretape.adapters.pytest_renewal import Renewal
     from wiretape.adapters.pytest_users import Users
-    from wiretape.replay.report import ReplayReport
-    from wiretape.replay.values import Miss
+    from wiretape.matching.report import ReplayReport
+    from wiretape.matching.values import Miss
 
 _MOST_WHYS = 6
 _MOST_NAMED = 12

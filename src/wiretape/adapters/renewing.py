@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager
 from urllib.parse import urlsplit
 
 from wiretape.adapters.tool_within import asked_within
+from wiretape.matching.report import ReplayReport
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Answer, Injected, LiveRequest, Miss
 from wiretape.model.http import Ended, Exchange
 from wiretape.model.jsonvalue import Json
-from wiretape.replay.report import ReplayReport
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, Injected, LiveRequest, Miss
 from wiretape.tape.editing.splice import Entry, Fresh, Kept
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, answer_body
 

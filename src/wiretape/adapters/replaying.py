@@ -21,8 +21,8 @@ from wiretape.adapters.sealed_door import StraightDoor, straight_ports
 from wiretape.adapters.sealing import EVERYWHERE, Seal, make_seal
 from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.tool_serving import ToolApp
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Outcome
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Outcome
 
 # SDKs refuse to start without a key. Set only for providers that the tape has heard, and only where the user has none:
 # some programs choose their provider by the keys they find. Where a tape has nothing on it (a test's that was never

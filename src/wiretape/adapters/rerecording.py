@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from wiretape._version import __version__
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Answer, LiveRequest
 from wiretape.model.http import Exchange, body_bytes
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, LiveRequest
 from wiretape.tape.atomic import lock, put_in_place
 from wiretape.tape.editing.edit import merge_tapes
 from wiretape.tape.reading.reader import Tape, read_tape

@@ -21,8 +21,8 @@ from wiretape.adapters.sealed_refusals import Refusal, Refusals
 from wiretape.adapters.sealing import Seal
 from wiretape.adapters.sending import reset
 from wiretape.compare.address import address
+from wiretape.matching.session import ReplaySession
 from wiretape.model.http import bracketed
-from wiretape.replay.session import ReplaySession
 
 WEB = (80, 443)
 _RESOLVER = Path("/etc/resolv.conf")

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
-from wiretape.replay.playback import Playback
+from wiretape.matching.playback import Playback
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -16,12 +16,12 @@ from wiretape.adapters.routes import route_url
 from wiretape.adapters.sending import TRANSPORT, ClientGone, Receive, Scope, Send, Sending
 from wiretape.adapters.socket_replaying import PlayedSocket
 from wiretape.adapters.socket_talk import handshake_bytes
+from wiretape.matching.playback import Playback, playback, refused
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.sockets.playing import SocketPlay
+from wiretape.matching.values import Answer, Injected, LiveRequest, Outcome
 from wiretape.model.header_links import LINK_HEADERS
 from wiretape.model.http import Exchange, Headers
-from wiretape.replay.playback import Playback, playback, refused
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import Answer, Injected, LiveRequest, Outcome
 
 # In a request's scope, beside what ASGI says
 DECIDED = "wiretape.decided"  # what becomes of it, where that is known already

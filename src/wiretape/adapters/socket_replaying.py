@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from wiretape.adapters.sending import BEFORE_RESET_MS, reset
 from wiretape.adapters.socket_talk import End, SocketTalk
-from wiretape.replay.sockets import SocketPlay
+from wiretape.matching.sockets.playing import SocketPlay
 
 _CLOSE_PATIENCE_S = 5.0  # for the client's answer to a close
 Hold: TypeAlias = Callable[[str | bytes], Coroutine[Any, Any, object]]

@@ -14,10 +14,10 @@ from typing import Any
 from wiretape.adapters.http1 import RequestReader, answer
 from wiretape.adapters.inside import Inside
 from wiretape.adapters.socket_talk import SocketTalk, handshake_bytes
+from wiretape.matching.playback import Playback
+from wiretape.matching.sockets.playing import SocketPlay
+from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Headers
-from wiretape.replay.playback import Playback
-from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import LiveRequest
 
 _CHUNK = 65536
 

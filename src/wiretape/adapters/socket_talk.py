@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wiretape.adapters.ws_frames import PONG, FrameReader, WsEvent, accept, closing, frame, message
+from wiretape.matching.sockets.playing import SocketPlay, miss_message
 from wiretape.model.http import Headers
-from wiretape.replay.sockets import SocketPlay, miss_message
 from wiretape.tape.redaction import PLACEHOLDER
 
 _POLICY = 1008  # the close code of a miss

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 from wiretape.adapters.child import Tag
+from wiretape.matching.live import plain_bytes
 from wiretape.model.http import BytesBody, Headers, Request
-from wiretape.replay.live import plain_bytes
 from wiretape.wire.registry import Registry, default_registry
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Any
 from wiretape.adapters.interposing import Interpose
 from wiretape.adapters.server import Decided, ReplayApp
 from wiretape.adapters.tool_route import ANSWERED, JSON, Reply, asked_for, is_tool_path, refused
-from wiretape.replay.playback import Piece, Playback
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import LiveRequest, Miss, Outcome, Stray
+from wiretape.matching.playback import Piece, Playback
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import LiveRequest, Miss, Outcome, Stray
 from wiretape.wire.mcp.tool_exchange import answer_body
 
 _MISSED = 400

@@ -248,8 +248,8 @@ def _answered(context: Inside, name: str, asked: Json) -> ToolAnswer:
 
 def _of_tape(tape: Tape) -> Callable[[str, Json], ToolAnswer]:
     """A tape outside of any context: each stub counts for itself."""
-    from wiretape.replay.session import ReplaySession
-    from wiretape.replay.values import Miss, MissReason, ReplayOptions
+    from wiretape.matching.session import ReplaySession
+    from wiretape.matching.values import Miss, MissReason, ReplayOptions
 
     session = ReplaySession([tape], ReplayOptions())
     name_of_tape = str(tape.path or "…")

@@ -8,7 +8,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-from wiretape.replay.playback import Piece, Playback
+from wiretape.matching.playback import Piece, Playback
 
 _PLAIN: Final = re.compile(r"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e]*\r\n)+")
 _MOST_EVENTS: Final = 256  # others have their turn during longer ones

@@ -10,13 +10,13 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
-from wiretape.replay.values import Answer, Injected, Miss
+from wiretape.matching.values import Answer, Injected, Miss
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from wiretape.replay.session import ReplaySession
-    from wiretape.replay.values import Outcome
+    from wiretape.matching.session import ReplaySession
+    from wiretape.matching.values import Outcome
 
 _APART: Final = 0.005  # seconds: what comes closer together than this is told by the thread behind
 _PAUSE: Final = 0.05  # between its turns while answers are being given,

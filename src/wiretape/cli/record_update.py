@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from wiretape.adapters.tagging import CallTags
     from wiretape.cli.record import Options
     from wiretape.cli.record_report import LiveReport
-    from wiretape.replay.session import ReplaySession
-    from wiretape.replay.values import Answer
+    from wiretape.matching.session import ReplaySession
+    from wiretape.matching.values import Answer
     from wiretape.tape.reading.reader import Tape
     from wiretape.tape.recording.recorder import RecorderSummary
     from wiretape.tape.redaction import Redactor
@@ -82,8 +82,8 @@ def _prepared(options: Options, tape: Tape, rerecording: Rerecording) -> Update:
     from wiretape.adapters.renewing import Renewing
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.compare.difference import Tier
-    from wiretape.replay.session import ReplaySession
-    from wiretape.replay.values import ReplayOptions
+    from wiretape.matching.session import ReplaySession
+    from wiretape.matching.values import ReplayOptions
     from wiretape.tape.storage import read_text
 
     settings = load_settings(Path.cwd())
@@ -172,7 +172,7 @@ def _outcome(at_work: Update, summary: RecorderSummary, code: int) -> tuple[str,
 
 def _refused(at_work: Update) -> str:
     """Which fresh calls have no answer that would serve on a tape: `x2 (error 429 rate_limit)`."""
-    from wiretape.replay.pairing import unanswered
+    from wiretape.matching.verify.pairing import unanswered
     from wiretape.tape.reading.reader import read_tape
     from wiretape.views.call_line import ending
 

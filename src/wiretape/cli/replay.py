@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from wiretape.adapters.opening import Authority
     from wiretape.adapters.replaying import Replaying
     from wiretape.adapters.tagging import CallTags
-    from wiretape.replay.report import ReplayReport
-    from wiretape.replay.session import ReplaySession
-    from wiretape.replay.values import LiveRequest, Outcome
+    from wiretape.matching.report import ReplayReport
+    from wiretape.matching.session import ReplaySession
+    from wiretape.matching.values import LiveRequest, Outcome
     from wiretape.tape.reading.reader import Tape
 
 _SEAL_IT = "\n  --sealed leads it to the tape" if sys.platform == "linux" else ""
@@ -87,7 +87,7 @@ class Options:
 
 
 def _age(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    from wiretape.replay.age import parse_max_age
+    from wiretape.matching.age import parse_max_age
 
     try:
         if given is not None:
@@ -221,7 +221,7 @@ def _is_sealed(options: Options, argv: Sequence[str]) -> bool:
 
 def _noting(tags: CallTags) -> Interpose:
     """Notes which call is about to be answered, before the program can print anything about it."""
-    from wiretape.replay.values import Answer, Injected
+    from wiretape.matching.values import Answer, Injected
 
     async def note(request: LiveRequest, outcome: Outcome) -> Outcome:
         if isinstance(outcome, Answer | Injected) and outcome.reference.call is not None:
@@ -288,10 +288,10 @@ def _renewal(tape: Tape, argv: Sequence[str]) -> str:
 def session_of(options: Options, argv: Sequence[str]) -> ReplaySession:
     from wiretape.adapters.settings import load_settings
     from wiretape.compare.difference import Tier
-    from wiretape.replay.age import age_limit
-    from wiretape.replay.fault_specs import parse_fault
-    from wiretape.replay.session import ReplaySession
-    from wiretape.replay.values import ReplayOptions
+    from wiretape.matching.age import age_limit
+    from wiretape.matching.faults.specs import parse_fault
+    from wiretape.matching.session import ReplaySession
+    from wiretape.matching.values import ReplayOptions
 
     faults = tuple(parse_fault(spec) for spec in options.faults)
     settings = load_settings(Path.cwd())

@@ -19,7 +19,7 @@ from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
     from wiretape.cli.record import Options
-    from wiretape.replay.freshness import Freshness
+    from wiretape.matching.verify.freshness import Freshness
     from wiretape.tape.reading.reader import Tape
 
 DRIFTED = 1
@@ -174,8 +174,8 @@ def _compare(asked: Asked, live: Path, argv: Sequence[str], code: int = 0) -> in
     """`code`: how the program ended. What it did until then is compared."""
     from wiretape.adapters.settings import load_settings
     from wiretape.compare.difference import Tier
-    from wiretape.replay.freshness import freshness
-    from wiretape.replay.values import ReplayOptions
+    from wiretape.matching.values import ReplayOptions
+    from wiretape.matching.verify.freshness import freshness
     from wiretape.views.figures import count
 
     mask = tuple(load_settings(Path.cwd()).mask)

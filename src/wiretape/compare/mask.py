@@ -82,7 +82,7 @@ _TEMPORARY: Final = re.compile(
     r"|\\Temp\\[^\\\s\"'<>]+"
 )
 TEMPORARY_PLACES: Final = ("/tmp/", "/var/folders/", "\\Temp\\")
-# Words that a program makes up anew at every run, and may mention again: see `echo`.
+# Words that a program makes up anew at every run, and may mention again: see `id_map`.
 ID_LIKE: Final = re.compile(
     r"(?<![0-9A-Za-z_-])(?:"
     r"(?P<uuid>[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})"

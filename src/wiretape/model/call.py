@@ -108,7 +108,7 @@ Block: TypeAlias = Text | Reasoning | ToolCall | ToolResult | Media | Control | 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """One item of a conversation. Compared by identity: equal content is a question for `loop` and `replay`.
+    """One item of a conversation. Compared by identity: equal content is a question for `runs` and `matching`.
 
     `block_paths[i]` is where block i stands inside the wire's own item, such as `.content[0].text` or `.output`;
     appended to `CallRequest.path(n)` it names the place in the request body.

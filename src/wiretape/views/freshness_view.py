@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.replay.freshness import CallFreshness, Change, Freshness, Verdict
+from wiretape.matching.verify.freshness import CallFreshness, Change, Freshness, Verdict
 from wiretape.views.figures import count
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled

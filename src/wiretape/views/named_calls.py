@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wiretape.replay.report import Named
+from wiretape.matching.report import Named
 
 _MOST = 12
 

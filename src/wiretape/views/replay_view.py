@@ -10,8 +10,8 @@ from rich.text import Text
 
 from wiretape.compare.difference import Tier
 from wiretape.compare.excerpt import LIVE, RECORDED
-from wiretape.replay.report import Drifted, Mishap, Missed, ReplayReport
-from wiretape.replay.values import Answer, Injected, Miss, Outcome, Stray
+from wiretape.matching.report import Drifted, Mishap, Missed, ReplayReport
+from wiretape.matching.values import Answer, Injected, Miss, Outcome, Stray
 from wiretape.views.named_calls import named_calls
 from wiretape.views.printable import counted
 from wiretape.views.prose import labelled, sentence

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from wiretape.compare.difference import Difference, Tier
 from wiretape.compare.excerpt import excerpts
-from wiretape.replay.report import ReplayReport
-from wiretape.replay.values import Miss
+from wiretape.matching.report import ReplayReport
+from wiretape.matching.values import Miss
 from wiretape.views.figures import count
 from wiretape.views.named_calls import named_calls
 from wiretape.views.replay_rows import Compared, Row, Rows, Words

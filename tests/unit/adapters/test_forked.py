@@ -15,8 +15,8 @@ import pytest
 from tests.support.replaying import chat, exchange, reply, user
 
 import wiretape
+from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Ended, Headers
-from wiretape.replay.values import LiveRequest
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import Tape, read_tape
 

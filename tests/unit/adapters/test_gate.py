@@ -16,8 +16,8 @@ from tests.support.replaying import chat, exchange, live, session, user
 
 from wiretape.adapters.gate import _Moved, _while_it_moves
 from wiretape.adapters.replaying import DUMMY_KEY, Replaying, dummy_keys
-from wiretape.replay.fault_specs import parse_fault
-from wiretape.replay.values import Outcome
+from wiretape.matching.faults.specs import parse_fault
+from wiretape.matching.values import Outcome
 
 URL = "http://models.example.com/v1/chat/completions"
 

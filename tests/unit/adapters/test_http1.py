@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretape.adapters.http1 import RequestReader, Tap, answer
+from wiretape.matching.playback import Piece, Playback
 from wiretape.model.http import Ended
-from wiretape.replay.playback import Piece, Playback
 
 
 class Story:

@@ -15,7 +15,7 @@ from tests.support.talking import PATH, app_for, asked, head, talk
 from wiretape.adapters.listening import _config, listen, serve
 from wiretape.adapters.server import ReplayApp
 from wiretape.adapters.ws_frames import TEXT
-from wiretape.replay.values import LiveRequest, Outcome
+from wiretape.matching.values import LiveRequest, Outcome
 
 TWO = (exchange(1, chat(user("a")), "one"), exchange(2, chat(user("b")), "two"))
 LAST = orjson.dumps(reply("two"))

@@ -14,7 +14,7 @@ from tests.support.replaying import CHAT, chat, exchange, response, session, str
 
 from wiretape.adapters import sending
 from wiretape.adapters.replaying import Replaying
-from wiretape.replay.values import Answer, LiveRequest, Miss, Outcome
+from wiretape.matching.values import Answer, LiveRequest, Miss, Outcome
 
 HI, STREAMED = chat(user("hi")), chat(user("hi"), stream=True)
 FRAMES = "data: 1\n\n", "data: 2\n\n"

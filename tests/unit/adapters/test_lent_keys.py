@@ -9,7 +9,7 @@ from tests.support.replaying import chat, exchange, user
 
 from wiretape.adapters.lent_keys import LentKeys
 from wiretape.adapters.replaying import DUMMY_KEY
-from wiretape.replay.session import ReplaySession
+from wiretape.matching.session import ReplaySession
 from wiretape.tape.reading.reader import Tape
 
 BEDROCK = "https://bedrock-runtime.eu-west-1.amazonaws.com/model/m/converse"

@@ -32,7 +32,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, int(sys.argv[1])))
 from wiretape.adapters.open_files import raise_limit
 from wiretape.adapters.replaying import Replaying
-from wiretape.replay.session import ReplaySession
+from wiretape.matching.session import ReplaySession
 raise_limit()
 with Replaying(ReplaySession([]), trouble=print) as replaying:
     print(replaying.port, flush=True)

@@ -62,7 +62,7 @@ import os, sys
 from pathlib import Path
 from wiretape.adapters.opening import Authority
 from wiretape.adapters.replaying import Replaying
-from wiretape.replay.session import ReplaySession
+from wiretape.matching.session import ReplaySession
 import urllib.request
 made = Authority(Path(sys.argv[1]), Path(sys.argv[1], "ca.pem"), everything=True)
 with Replaying(ReplaySession([]), authority=made) as running:

@@ -6,7 +6,7 @@ import pytest
 
 from wiretape.adapters.pytest_headline import headline
 from wiretape.compare.difference import Difference
-from wiretape.replay.values import Miss, MissReason, Reference
+from wiretape.matching.values import Miss, MissReason, Reference
 
 CALL = Reference("greet.tape", 1, 1, "POST /v1/chat/completions")
 NEAREST = (

@@ -6,7 +6,7 @@ import pytest
 
 from wiretape.adapters.pytest_mending import Mending
 from wiretape.adapters.pytest_users import Users
-from wiretape.replay.values import MissReason
+from wiretape.matching.values import MissReason
 
 ONE = "pytest test_a.py::test_x --wiretape-mode=update"
 ALL = "pytest test_a.py 'test_b.py::test_y[1]' --wiretape-mode=update"

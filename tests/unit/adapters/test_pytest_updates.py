@@ -16,8 +16,8 @@ from wiretape.adapters.pytest_renewal import Renewal, digest
 from wiretape.adapters.pytest_updates import Updated, settled
 from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.rerecording import Rerecording
+from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, JsonBody
-from wiretape.replay.session import ReplaySession
 from wiretape.tape.editing.edit import moved
 from wiretape.tape.format.documents import VERSION, Header
 from wiretape.tape.reading.reader import Tape, read_tape

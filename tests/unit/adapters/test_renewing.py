@@ -11,9 +11,9 @@ from tests.support import sockets
 from tests.support.replaying import chat, exchange, live, reply, response, session, user
 
 from wiretape.adapters.renewing import Renewing
+from wiretape.matching.sockets.playing import SocketPlay
+from wiretape.matching.values import Answer
 from wiretape.model.http import Ended
-from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import Answer
 from wiretape.tape.editing.splice import Fresh, Kept
 from wiretape.views.update_view import Updated, update_view
 

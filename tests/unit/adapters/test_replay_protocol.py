@@ -16,7 +16,7 @@ from uvicorn.server import ServerState
 from wiretape.adapters.listening import _config, listen, serve
 from wiretape.adapters.replay_protocol import ReplayProtocol
 from wiretape.adapters.server import ReplayApp
-from wiretape.replay.values import Answer, LiveRequest, Outcome
+from wiretape.matching.values import Answer, LiveRequest, Outcome
 
 EVENTS = stream("data: 1\n\n", "data: 2\n\n")
 

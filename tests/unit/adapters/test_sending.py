@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from wiretape.adapters.sending import SAID_ALL, TRANSPORT, ClientGone, Scope, Sending
-from wiretape.replay.faults import FOREVER_MS
-from wiretape.replay.playback import Piece, Playback
+from wiretape.matching.faults.apply import FOREVER_MS
+from wiretape.matching.playback import Piece, Playback
 
 PIECES = (Piece(0, b"data: 1\n\n"), Piece(0, b"data: 2\n\n"))
 EVENTS = [("content-type", "text/event-stream")]

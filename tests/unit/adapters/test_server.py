@@ -16,9 +16,9 @@ from wiretape.adapters.listening import listen
 from wiretape.adapters.sending import TRANSPORT
 from wiretape.adapters.server import ReplayApp
 from wiretape.errors import UsageError
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Outcome
 from wiretape.model.http import Ended, Exchange
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Outcome
 
 ROUTE = "/api.example.com/v1/chat/completions"
 FRAMES = ("data: 1\n\n", "data: 2\n\n", "data: 3\n\n")

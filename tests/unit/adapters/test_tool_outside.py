@@ -21,8 +21,8 @@ from wiretape.adapters.replaying import Replaying
 from wiretape.adapters.tool_port import ToolPort
 from wiretape.adapters.tool_reports import ToolReports
 from wiretape.adapters.tool_route import PATH, VARIABLE
+from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Ended
-from wiretape.replay.session import ReplaySession
 from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.mcp.tool_exchange import answered, called
 

@@ -10,8 +10,8 @@ from tests.support.replaying import chat, exchange, live, session, user
 
 from wiretape.cli import live_lines
 from wiretape.cli.live_lines import LiveLines
+from wiretape.matching.values import Answer
 from wiretape.model.call import ModelCall
-from wiretape.replay.values import Answer
 
 TAPE = [exchange(number, chat(user(f"{number}")), "ok") for number in range(1, 41)]
 

@@ -12,9 +12,9 @@ from tests.support.replaying import exchange, session
 
 from wiretape.compare.difference import Tier
 from wiretape.compare.multipart import parts_of
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Answer, LiveRequest, Miss, Outcome, Stray
 from wiretape.model.http import BytesBody, Headers
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, LiveRequest, Miss, Outcome, Stray
 
 AUDIO = b"RIFF\x00\x01\xff\xfe" * 40
 SPEECH = "https://api.openai.com/v1/audio/transcriptions"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import Answer, LiveRequest
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, body_bytes
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.values import Answer, LiveRequest
 from wiretape.rerun.report import build_rerun_report
 from wiretape.rerun.scheduler import Rerun
 from wiretape.rerun.values import Send

@@ -17,7 +17,7 @@ from wiretape.adapters.importing import import_data
 from wiretape.adapters.ws_frames import FrameReader
 from wiretape.cli.main import main
 from wiretape.errors import TapeDamaged, TapeError
-from wiretape.replay.live import plain_bytes
+from wiretape.matching.live import plain_bytes
 from wiretape.tape.format import codings
 from wiretape.tape.format.codings import TooLarge, decode, decoder_for, most_decoded, size_in_bytes
 from wiretape.tape.reading.reader import read_tape

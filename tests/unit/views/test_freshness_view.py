@@ -8,8 +8,8 @@ from rich.console import Console
 from tests.support.replaying import chat, exchange, reply, response, user
 from tests.support.taping import STARTED
 
+from wiretape.matching.verify.freshness import Freshness, Version, freshness
 from wiretape.model.http import Exchange
-from wiretape.replay.freshness import Freshness, Version, freshness
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import Tape
 from wiretape.views.freshness_view import freshness_view

@@ -10,10 +10,10 @@ from rich.console import Console
 from tests.support.replaying import chat, exchange, live, session, system, user
 from tests.support.sockets import URL, create, events, socket
 
-from wiretape.replay.fault_specs import parse_fault
-from wiretape.replay.session import ReplaySession
-from wiretape.replay.sockets import SocketPlay
-from wiretape.replay.values import Answer, Miss, Stray
+from wiretape.matching.faults.specs import parse_fault
+from wiretape.matching.session import ReplaySession
+from wiretape.matching.sockets.playing import SocketPlay
+from wiretape.matching.values import Answer, Miss, Stray
 from wiretape.views.replay_view import Unreached, outcome_line, replay_view, tier_mark
 
 

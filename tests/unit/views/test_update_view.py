@@ -3,7 +3,7 @@ from __future__ import annotations
 from rich.console import Console
 from tests.support.replaying import chat, exchange, live, session, system, user
 
-from wiretape.replay.session import ReplaySession
+from wiretape.matching.session import ReplaySession
 from wiretape.views.update_view import Updated, update_view
 
 

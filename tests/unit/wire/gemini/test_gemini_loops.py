@@ -8,9 +8,9 @@ import pytest
 from tests.support.replaying import exchange, live, response, session
 
 from wiretape.compare.difference import Tier
+from wiretape.matching.values import Answer, Miss
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run
-from wiretape.replay.values import Answer, Miss
 from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 

@@ -1,0 +1,1 @@
+"""Matches requests whose asynchronous messages stand at another position."""

@@ -1,0 +1,136 @@
+"""What differs between two requests of which messages stand elsewhere: block beside block, and what moved.
+
+A message that moved is told once for each way in which it stands elsewhere, with both places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from wiretape.compare.common_prefix import common_run
+from wiretape.compare.difference import ABSENT, Difference
+from wiretape.compare.json import Differences
+from wiretape.matching.async_messages.history import Course, Stood
+from wiretape.matching.async_messages.match import Found, Thread
+from wiretape.matching.async_messages.pieces import Piece, at_path, without_members
+from wiretape.matching.lookup.index import Probe
+from wiretape.model.call import CallRequest
+from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonwalk import text_of
+from wiretape.wire.base import Memo
+
+NOT_YET = "not yet"
+
+
+@dataclass(slots=True)
+class Alignment:
+    """Compares live requests with the recorded ones that they were found alike to, each pair of blocks once."""
+
+    differences: Differences
+    memo: Memo
+    _compared: dict[int, tuple[list[Piece], list[Piece]]] = field(default_factory=dict)  # by thread: the latest
+    _told: set[tuple[int, int, int, str]] = field(default_factory=set)
+
+    def apart(self, found: Found, probe: Probe) -> tuple[list[Difference], list[Difference]]:
+        """What differs, and what moved."""
+        live = probe.call(self.memo)
+        assert live is not None
+        recorded, thread = found.call, found.thread
+        own = members_of_messages(recorded.request) | members_of_messages(live)
+        value = recorded.recorded.probe.value
+        apart = list(self.differences.between(without_members(value, own), without_members(probe.value, own)))
+        before = self._compared.get(id(thread), ([], []))
+        start = min(common_run(before[0], recorded.course.kept), common_run(before[1], found.course.kept))
+        self._compared[id(thread)] = recorded.course.kept, found.course.kept
+        ours = Side(value, recorded.request, recorded.course)
+        theirs = Side(probe.value, live, found.course)
+        for n in range(start, min(len(ours.course.kept), len(theirs.course.kept))):
+            apart += self.differences.of_pair(ours.kept(n), theirs.kept(n), theirs.kept_at(n))
+        return [*apart, *self._words_of_moved(thread, theirs)], list(self._moved(found, theirs))
+
+    def _words_of_moved(self, thread: Thread, live: Side) -> Iterator[Difference]:
+        for stood in live.course.came:
+            call, there = thread.stood[stood.kind, stood.nth]
+            recorded = Side(call.recorded.probe.value, call.request, call.course)
+            yield from self.differences.of_pair(recorded.at(there), live.at(stood), live.place(stood))
+
+    def _moved(self, found: Found, live: Side) -> Iterator[Difference]:
+        thread = found.thread
+        recorded = Side(found.call.recorded.probe.value, found.call.request, found.call.course)
+        ours = {(stood.kind, stood.nth): stood for stood in recorded.course.came}
+        theirs = {(stood.kind, stood.nth): stood for stood in live.course.came}
+        if found.again and self._is_new(thread, next(iter(theirs)), f"again {len(theirs)}"):
+            was = f"answered once, with {_count(len(ours))} that came of themselves"
+            yield Difference("its answer (given again)", was, f"asked again, with {_count(len(theirs))}")
+        for key, stood in theirs.items():
+            there = ours.get(key)
+            if there is not None and (there.after, there.joined) == (stood.after, stood.joined):
+                continue
+            if self._is_new(thread, key, "elsewhere" if there is not None else "early"):
+                call, first = (found.call, there) if there is not None else thread.stood[key]
+                side = Side(call.recorded.probe.value, call.request, call.course)
+                yield Difference(
+                    f"{live.place(stood)} (moved)",
+                    f"at {side.place(first)}, from {call.recorded.reference} on: {_said(side.at(first))}",
+                    f"at {live.place(stood)}: {_said(live.at(stood))}",
+                )
+        for key, stood in ours.items():
+            if key not in theirs and self._is_new(thread, key, "late"):
+                yield Difference(f"{recorded.place(stood)} (moved)", _said(recorded.at(stood)), NOT_YET)
+        yield from self._fewer_or_more(thread, recorded, live)
+
+    def _fewer_or_more(self, thread: Thread, recorded: Side, live: Side) -> Iterator[Difference]:
+        """Answers that one of the runs had between messages that came of themselves, and the other had not."""
+        ours = {(stood.kind, stood.nth): stood for stood in recorded.course.passing}
+        theirs = {(stood.kind, stood.nth): stood for stood in live.course.passing}
+        for key, stood in ours.items():
+            if key not in theirs and self._is_new(thread, key, "fewer"):
+                yield Difference(f"{recorded.place(stood)} (passed over)", recorded.at(stood), ABSENT)
+        for key, stood in theirs.items():
+            if key not in ours and self._is_new(thread, key, "more"):
+                yield Difference(f"{live.place(stood)} (given again)", ABSENT, live.at(stood))
+
+    def _is_new(self, thread: Thread, key: tuple[int, int], how: str) -> bool:
+        told = (id(thread), *key, how)
+        if told in self._told:
+            return False
+        self._told.add(told)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A request, its body, and its course: where its pieces stand and what they are on the wire."""
+
+    value: Json
+    request: CallRequest
+    course: Course
+
+    def kept(self, n: int) -> Json:
+        return self._value(self.course.kept[n], self.kept_at(n))
+
+    def kept_at(self, n: int) -> str:
+        return self.request.path(self.course.kept_in[n]) + self.course.kept[n].path
+
+    def place(self, stood: Stood) -> str:
+        return self.request.path(stood.message)
+
+    def at(self, stood: Stood) -> Json:
+        return self._value(stood.piece, self.place(stood) + stood.piece.path)
+
+    def _value(self, piece: Piece, where: str) -> Json:
+        return piece.text if piece.part else at_path(self.value, where)
+
+
+def members_of_messages(request: CallRequest) -> frozenset[str]:
+    """The members of a body that hold its messages."""
+    return frozenset(name.partition(".")[0].partition("[")[0] for _, name in request.segments)
+
+
+def _said(value: Json) -> str:
+    return value if isinstance(value, str) else text_of(value)
+
+
+def _count(number: int) -> str:
+    return f"{number} message{'' if number == 1 else 's'}"

@@ -1,0 +1,137 @@
+"""Which messages of a recording came of themselves: what another agent reported, notifications of a harness.
+
+Such a message stands in a history where its time happened to be: in another run it stands elsewhere, or comes at
+another call. A message is one only if the recording shows so: it came after the thread had begun, between an answer,
+the results of its tools, and the next answer; and it is in a harness's own tags, names an id that a tool of the
+thread gave, holds what another agent said, or comes from a role of its own. What a person or a program asked is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from wiretape.compare.mask import ID_LIKE
+from wiretape.matching.async_messages.pieces import Piece, Pieces
+from wiretape.matching.recorded import Recorded
+from wiretape.model.call import CallRequest, Message, Text, ToolCall, ToolResult
+from wiretape.model.run import Run, Step
+from wiretape.runs.dataflow import carried
+from wiretape.runs.words import answer_text, is_result_as_text, words
+from wiretape.wire.base import Memo
+
+_SAYING: Final = 8  # what an agent says must be so long to be recognised in a message to another
+_SPOKEN: Final = ("user", "system", "assistant", "tool")
+
+
+@dataclass(slots=True, eq=False)
+class Told:
+    """A thread of the recording, and what came of itself in it.
+
+    `inserted[n]`: the pieces that call n added so, each with its message's index. `passing`: what answers said that
+    asked for no tool: a message that comes of itself may follow one, so in another run they may be fewer, or more.
+    """
+
+    calls: list[Recorded]
+    requests: list[CallRequest]
+    inserted: list[list[tuple[int, Piece]]] = field(default_factory=list)
+    passing: list[Piece] = field(default_factory=list)
+
+
+def told_threads(run: Run, by_exchange: dict[int, Recorded], pieces: Pieces, memo: Memo) -> Iterator[Told]:
+    """The threads of a tape in which something came of itself."""
+    steps = {step.call.number: step for step in run.steps}
+    said = _sayings(run)
+    for thread in run.threads:
+        here = [steps[number] for number in thread.calls if steps[number].call.exchange in by_exchange]
+        if len(here) < 2:
+            continue  # nothing came after it had begun
+        told = Told([by_exchange[step.call.exchange] for step in here], [])
+        others = [text for number, texts in said.items() if number != thread.number for text in texts]
+        reader = _Reader(told, others, pieces)
+        for step, recorded in zip(here, told.calls, strict=True):
+            request = recorded.probe.call(memo)
+            if request is None:
+                break
+            reader.read(step, request)
+        if len(told.requests) == len(here) and any(told.inserted):
+            yield told
+
+
+def _sayings(run: Run) -> dict[int, list[str]]:
+    """By thread: what its agent answered, and what it gave to tools."""
+    said: dict[int, list[str]] = {}
+    for step in run.steps:
+        response = step.call.response
+        if response is None:
+            continue
+        texts = [answer_text(response.messages) or ""]
+        for call in step.call.tool_calls:
+            texts += carried(call.arguments)[1:]
+        kept = [text.strip() for text in texts if len(text.strip()) >= _SAYING]
+        said.setdefault(step.thread, []).extend(dict.fromkeys(kept))
+    return said
+
+
+class _Reader:
+    """Reads the requests of one thread in their order."""
+
+    def __init__(self, told: Told, others: Sequence[str], pieces: Pieces) -> None:
+        self._told = told
+        self._others = others
+        self._pieces = pieces
+        self._ids: set[str] = set()  # that tools of this thread were given, or gave
+
+    def read(self, step: Step, request: CallRequest) -> None:
+        told, messages = self._told, request.messages
+        start = step.new_from - (len(step.call.request.messages) - len(messages))
+        begun = bool(told.requests)
+        found: list[tuple[int, Piece]] = []
+        for n in range(max(0, start), len(messages)) if begun and start >= 0 else ():
+            found += [(n, piece) for piece in self._came(messages[n])]
+            self._note(messages[n : n + 1])
+        if not begun:
+            self._note(messages)
+        told.requests.append(request)
+        told.inserted.append(found)
+        self._note_answer(step)
+
+    def _came(self, message: Message) -> Iterator[Piece]:
+        """The pieces of a message that came of themselves."""
+        if message.role in ("assistant", "tool") or is_result_as_text(message):
+            return
+        pieces = [piece for piece in self._pieces.of(message) if not piece.tool]
+        shown = [piece.text is not None and self._is_told(piece.text) for piece in pieces]
+        if message.role not in _SPOKEN:
+            yield from pieces
+            return
+        for piece, evident in zip(pieces, shown, strict=True):
+            if evident or (piece.text is None and any(shown)):
+                yield piece
+
+    def _is_told(self, text: str) -> bool:
+        if text.strip() and not words(text):
+            return True
+        if any(match[0] in self._ids for match in ID_LIKE.finditer(text)):
+            return True
+        return any(saying in text for saying in self._others)
+
+    def _note(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            for block in message.blocks:
+                if isinstance(block, ToolResult):
+                    self._ids.update(match[0] for match in ID_LIKE.finditer(block.text))
+
+    def _note_answer(self, step: Step) -> None:
+        for call in step.call.tool_calls:
+            self._ids.update(match[0] for match in ID_LIKE.finditer(call.arguments))
+        answer = step.call.response.messages if step.call.response is not None else ()
+        if asks_for_nothing(answer):
+            self._told.passing += [piece for message in answer for piece in self._pieces.of(message)]
+
+
+def asks_for_nothing(answer: Sequence[Message]) -> bool:
+    """Whether an answer is words alone, so that giving it again would do nothing."""
+    blocks = [block for message in answer for block in message.blocks]
+    return any(isinstance(block, Text) for block in blocks) and not any(isinstance(b, ToolCall) for b in blocks)

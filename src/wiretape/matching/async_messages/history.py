@@ -1,0 +1,177 @@
+"""A conversation without what came of itself: what must stand in the same order in both runs.
+
+Within one recorded thread, each block of a request is kept, or it is one that came of itself (and is counted, not
+placed), or a passing answer. What is kept leads from node to node, as in a trie: equal histories end at one node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from wiretape.compare.common_prefix import common_run
+from wiretape.matching.async_messages.pieces import Piece, Pieces
+from wiretape.matching.lookup.trie import NOWHERE
+from wiretape.model.call import Message
+from wiretape.model.jsonvalue import Json
+
+_RECENT: Final = 4
+
+Number = Callable[[Json, bool], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """A piece that was not kept: its class, which of that class it is in the history, and where it stood."""
+
+    kind: int
+    nth: int
+    piece: Piece
+    message: int
+    after: int  # pieces kept before it
+    joined: bool  # something stands before it in its message
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Course:
+    """A request's history, followed. The lists with `*_to` say how far the others reach before message i."""
+
+    messages: Sequence[Message]
+    nodes: list[int]  # before message i
+    kept: list[Piece]
+    kept_in: list[int]  # the message of each
+    kept_to: list[int]
+    came: list[Stood]
+    came_to: list[int]
+    passing: list[Stood]  # answers that may be fewer or more in another run
+    passing_to: list[int]
+    names: dict[str, int]  # ids, by first appearance
+    names_to: list[int]
+
+    @property
+    def end(self) -> int:
+        return self.nodes[-1]
+
+    @property
+    def depth(self) -> int:
+        """How many messages were recorded in this order, those that came of themselves included."""
+        return next((n for n, node in enumerate(self.nodes) if node == NOWHERE), len(self.nodes)) - 1
+
+    @property
+    def counts(self) -> Counter[int]:
+        return Counter(stood.kind for stood in self.came)
+
+
+@dataclass(slots=True, eq=False)
+class _Steps:
+    """A course while it is being walked."""
+
+    node: int
+    kept: list[Piece]
+    kept_in: list[int]
+    came: list[Stood]
+    passing: list[Stood]
+    seen: Counter[int]
+    names: dict[str, int]
+
+
+class Courses:
+    """The courses of one recorded thread, and how far live ones go along them."""
+
+    def __init__(self, pieces: Pieces, opening: int, movable: Counter[int], passing: frozenset[int]) -> None:
+        """`opening`: so many messages began the thread; `movable`: how often each class may stand anywhere."""
+        self._pieces = pieces
+        self._opening = opening
+        self._movable = movable
+        self._passing = passing
+        self._next: dict[tuple[int, int, tuple[int, ...]], int] = {}
+        self._recent: deque[Course] = deque(maxlen=_RECENT)
+
+    def grow(self, messages: Sequence[Message], number: Number) -> Course:
+        return self._walk(messages, number, grow=True)
+
+    def follow(self, messages: Sequence[Message], number: Number) -> Course:
+        return self._walk(messages, number, grow=False)
+
+    def forget_recent(self) -> None:
+        self._recent.clear()
+
+    def _walk(self, messages: Sequence[Message], number: Number, grow: bool) -> Course:
+        base, common = self._nearest(messages)
+        course = _begun(messages, base, common)
+        steps = _Steps(
+            course.nodes[-1],
+            course.kept,
+            course.kept_in,
+            course.came,
+            course.passing,
+            Counter(stood.kind for stood in (*course.came, *course.passing)),
+            course.names,
+        )
+        for n in range(common, len(messages)):
+            for place, piece in enumerate(self._pieces.of(messages[n])):
+                self._take(steps, n, piece, place > 0, number, grow)
+            course.nodes.append(steps.node)
+            course.kept_to.append(len(steps.kept))
+            course.came_to.append(len(steps.came))
+            course.passing_to.append(len(steps.passing))
+            course.names_to.append(len(steps.names))
+        self._recent.append(course)
+        return course
+
+    def _take(self, steps: _Steps, n: int, piece: Piece, joined: bool, number: Number, grow: bool) -> None:
+        kind = number(piece.template, True)
+        if n >= self._opening:
+            aside = self._aside(steps, piece, kind)
+            if aside is not None:
+                aside.append(Stood(kind, steps.seen[kind], piece, n, len(steps.kept), joined))
+                steps.seen[kind] += 1
+                return
+        ordinals = tuple([steps.names.setdefault(name, len(steps.names)) for name in piece.ids])
+        steps.kept.append(piece)
+        steps.kept_in.append(n)
+        key = (steps.node, kind, ordinals)
+        if grow:
+            steps.node = self._next.setdefault(key, len(self._next) + 1)
+        else:
+            steps.node = self._next.get(key, NOWHERE) if steps.node != NOWHERE else NOWHERE
+
+    def _aside(self, steps: _Steps, piece: Piece, kind: int) -> list[Stood] | None:
+        """Where a piece is counted that is not kept."""
+        if piece.tool:
+            return None
+        if piece.role == "assistant":
+            return steps.passing if kind in self._passing else None
+        return steps.came if steps.seen[kind] < self._movable[kind] else None
+
+    def _nearest(self, messages: Sequence[Message]) -> tuple[Course | None, int]:
+        best: Course | None = None
+        longest = 0
+        for course in reversed(self._recent):
+            common = common_run(course.messages, messages)
+            if common > longest:
+                best, longest = course, common
+        return best, longest
+
+
+def _begun(messages: Sequence[Message], base: Course | None, common: int) -> Course:
+    """A course that goes as far as another one does before message `common`."""
+    if base is None:
+        return Course(messages, [0], [], [], [0], [], [0], [], [0], {}, [0])
+    kept, came, passing = base.kept_to[common], base.came_to[common], base.passing_to[common]
+    return Course(
+        messages,
+        base.nodes[: common + 1],
+        base.kept[:kept],
+        base.kept_in[:kept],
+        base.kept_to[: common + 1],
+        base.came[:came],
+        base.came_to[: common + 1],
+        base.passing[:passing],
+        base.passing_to[: common + 1],
+        dict(islice(base.names.items(), base.names_to[common])),
+        base.names_to[: common + 1],
+    )

@@ -1,0 +1,170 @@
+"""Requests that are alike but for messages which came of themselves, and stand elsewhere or came at another call.
+
+What an agent reports to its parent stands in the parent's history where its time happened to be. Such a request is
+answered as the recorded one of the same thread whose history is equal without these messages. Of several (calls that
+only answered them), the last that had heard no more than the live one has: where the live run heard two reports at
+once, the call that had answered the first alone is left over. Where it hears one alone that the recording had together
+with others, and the recorded answer asked for nothing, the same answer is given again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from wiretape.matching.async_messages.detect import Told
+from wiretape.matching.async_messages.history import Course, Courses, Stood
+from wiretape.matching.async_messages.pieces import Pieces
+from wiretape.matching.lookup.index import CallIndex, Probe
+from wiretape.matching.lookup.trie import NOWHERE
+from wiretape.matching.recorded import Recorded
+from wiretape.model.call import CallRequest, Message
+from wiretape.wire.base import Memo
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A recorded call in its thread. `had`: what had come of itself, and how often."""
+
+    recorded: Recorded
+    request: CallRequest
+    course: Course
+    head: object
+    had: Counter[int]
+    silent: bool  # its answer asks for nothing: giving it again would do nothing
+
+
+@dataclass(slots=True, eq=False)
+class Thread:
+    """A recorded thread in which something came of itself."""
+
+    courses: Courses
+    opening: int
+    calls: list[Call] = field(default_factory=list)
+    at: dict[int, list[Call]] = field(default_factory=dict)  # by the node where they end
+    stood: dict[tuple[int, int], tuple[Call, Stood]] = field(default_factory=dict)  # where each first stood
+    heard: dict[int, Counter[int]] = field(default_factory=dict)  # order of a played call -> what the live one had
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What answers: a recorded call not played yet; one `again`; or none, because `call` was played for it before."""
+
+    thread: Thread
+    call: Call
+    course: Course
+    again: bool = False
+    already: bool = False
+
+
+class MovedIndex:
+    """The threads of the recording in which something came of itself. Built when nothing stricter answers."""
+
+    def __init__(
+        self,
+        told: Iterable[Told],
+        index: CallIndex,
+        pieces: Pieces,
+        memo: Memo,
+        played: bytearray,
+        silent: Container[int],
+    ) -> None:
+        """`silent`: the calls, by order, whose answers ask for nothing."""
+        self._index = index
+        self._pieces = pieces
+        self._memo = memo
+        self._played = played
+        self._by_opening: dict[int, dict[tuple[int, ...], list[Thread]]] = {}
+        for one in told:
+            self._learn(one, silent)
+
+    def _learn(self, told: Told, silent: Container[int]) -> None:
+        learn = self._index.level.learn
+        movable: Counter[int] = Counter()
+        for found in told.inserted:
+            movable.update(learn(piece.template) for _, piece in found)
+        passing = frozenset(learn(piece.template) for piece in told.passing)
+        opening = len(told.requests[0].messages)
+        thread = Thread(Courses(self._pieces, opening, movable, passing), opening)
+        for recorded, request in zip(told.calls, told.requests, strict=True):
+            if request.previous_response_id is not None:
+                return  # the provider holds the history: where messages stand in it cannot be seen
+            course = thread.courses.grow(request.messages, learn)
+            head = self._index.head(recorded.probe, learn)
+            call = Call(recorded, request, course, head, course.counts, recorded.order in silent)
+            thread.calls.append(call)
+            thread.at.setdefault(course.end, []).append(call)
+            for stood in course.came:
+                thread.stood.setdefault((stood.kind, stood.nth), (call, stood))
+        thread.courses.forget_recent()
+        kinds = self._kinds(told.requests[0].messages)
+        self._by_opening.setdefault(opening, {}).setdefault(kinds, []).append(thread)
+
+    def _kinds(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        find = self._index.level.find
+        return tuple([find(piece.template) for message in messages for piece in self._pieces.of(message)])
+
+    def threads(self, request: CallRequest) -> Iterator[Thread]:
+        """Those that began as this request does."""
+        for opening, by_kinds in self._by_opening.items():
+            if len(request.messages) >= opening:
+                yield from by_kinds.get(self._kinds(request.messages[:opening]), ())
+
+    def find(self, probe: Probe) -> Found | None:
+        """What answers a live request, of the first thread that has an answer; else what was played for it before."""
+        request = probe.call(self._memo)
+        if request is None or request.previous_response_id is not None:
+            return None
+        already: Found | None = None
+        head: object = None
+        for thread in self.threads(request):
+            course = thread.courses.follow(request.messages, self._index.level.find)
+            if course.end == NOWHERE or course.end not in thread.at:
+                continue
+            head = head or self._index.head(probe, self._index.level.find)
+            found = self._choose(thread, course, [call for call in thread.at[course.end] if call.head == head])
+            if found is not None and not found.already:
+                return found
+            already = already or found
+        return already
+
+    def _choose(self, thread: Thread, course: Course, alike: Sequence[Call]) -> Found | None:
+        """`alike`: the thread's calls with this history, in their order. What was passed over is not gone back to."""
+        counts = course.counts
+        last = max((n for n, call in enumerate(alike) if self._played[call.recorded.order]), default=-1)
+        before = alike[last] if last >= 0 else None
+        heard = thread.heard.get(before.recorded.order, before.had) if before is not None else None
+        onward = alike[last + 1 :]
+        fitting = [call for call in onward if call.had <= counts]
+        if fitting:
+            most = max(call.had.total() for call in fitting)
+            return Found(thread, next(call for call in fitting if call.had.total() == most), course)
+        if onward and heard != counts:
+            return Found(thread, onward[0], course)
+        if before is None:
+            return None
+        if heard is not None and heard < counts and before.silent:
+            return Found(thread, before, course, again=True)
+        return Found(thread, before, course, already=True)
+
+    def nearest(self, probe: Probe) -> Found | None:
+        """The recorded call that a live request without an answer is most like, what moved left aside."""
+        request = probe.call(self._memo)
+        if request is None or request.previous_response_id is not None:
+            return None
+        best: tuple[tuple[int, bool, int, int], Found] | None = None
+        for thread in self.threads(request):
+            course = thread.courses.follow(request.messages, self._index.level.find)
+            node = course.nodes[course.depth]
+            for call in thread.calls:
+                if node in call.course.nodes:
+                    length = abs(len(call.course.kept) - len(course.kept))
+                    rank = (-course.depth, bool(self._played[call.recorded.order]), length, call.recorded.order)
+                    if best is None or rank < best[0]:
+                        best = rank, Found(thread, call, course)
+        return best[1] if best is not None else None
+
+    def note(self, found: Found) -> None:
+        """The call was given to the live request."""
+        found.thread.heard[found.call.recorded.order] = found.course.counts

@@ -1,0 +1,1 @@
+"""Reads `--fault`, resolves its targets, and changes playbacks."""

@@ -1,0 +1,208 @@
+"""Faults that a person asks for: which attempts get one, and what it makes of an answer's playback.
+
+Pure values: `--fault` is read (`specs`), aimed at recorded calls once (`FaultPlan`), and turned into other steps
+of a playback (`marred`). Doors only play those. Nothing here is left to chance or to the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
+
+from wiretape.model.faults import Cut, Effect, Refusal, Reset, Slow, Stall, breaks, stalls
+
+if TYPE_CHECKING:
+    from wiretape.matching.playback import Piece, Playback
+
+FOREVER_MS: Final = 24 * 3600 * 1000.0  # longer than any client waits
+ON_COMMAND_LINE: Final = "--fault {}"
+IN_PYTHON: Final = 'faults=["{}"]'
+
+
+@dataclass(frozen=True, slots=True)
+class AtCall:
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtTool:
+    """The calls whose recorded answer asks for this tool."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AtAgent:
+    """All calls of this agent."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """All model calls."""
+
+
+Target: TypeAlias = AtCall | AtTool | AtAgent | Everywhere
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One `--fault`, or one of `faults=[…]`: what happens, to which calls, and to how many attempts of each.
+
+    `spec`: as the person wrote it.
+
+    `handshake`: what is refused is not the call, but the WebSocket that it came over.
+    `written`: what stood around the spec where it was given, `{}` in its place.
+    """
+
+    spec: str
+    effect: Effect
+    target: Target
+    times: int = 1
+    handshake: bool = False
+    written: str = ON_COMMAND_LINE
+
+    @property
+    def named(self) -> str:
+        """The fault as a person finds it where it was given: `--fault 429@3`, `faults=["429@3"]`."""
+        return self.written.format(self.spec)
+
+    @property
+    def stalls(self) -> bool:
+        """Whether nothing more comes, for as long as anybody waits."""
+        return stalls(self.effect)
+
+    @property
+    def breaks(self) -> bool:
+        """Whether it stands in the answer's place: the recorded answer is left for the next attempt."""
+        return breaks(self.effect)
+
+
+class FaultPlan:
+    """Which faults the next attempt at a recorded call gets: one that breaks, in their order, else those that delay."""
+
+    __slots__ = ("_aimed", "_came", "_left")
+
+    def __init__(self, aimed: Mapping[Hashable, Sequence[Fault]]) -> None:
+        """`aimed`: the faults of each recorded call, by its order; by its reference if it came over a WebSocket."""
+        self._aimed = {order: tuple(faults) for order, faults in aimed.items()}
+        self._left = {order: [fault.times for fault in faults] for order, faults in self._aimed.items()}
+        self._came: set[Fault] = set()
+
+    def next(self, order: Hashable) -> tuple[Fault, ...]:
+        faults = self._aimed.get(order, ())
+        if not faults:
+            return ()
+        left = self._left.get(order, [])
+        due = [position for position, fault in enumerate(faults) if left[position] > 0]
+        breaking = next((position for position in due if faults[position].breaks), None)
+        if breaking is not None:
+            due = [breaking]
+        for position in due:
+            left[position] -= 1
+            self._came.add(faults[position])
+        return tuple(faults[position] for position in due)
+
+    def delayed(self, order: Hashable) -> bool:
+        """Whether a fault delayed this call's answer: a client that gave up waiting may ask for it again."""
+        faults, left = self._aimed.get(order, ()), self._left.get(order, [])
+        return any(not fault.breaks and n < fault.times for fault, n in zip(faults, left, strict=True))
+
+    @property
+    def never_came(self) -> list[Fault]:
+        """Faults of which no attempt got any, in the order given."""
+        every = dict.fromkeys(fault for faults in self._aimed.values() for fault in faults)
+        return [fault for fault in every if fault not in self._came]
+
+
+def paced(milliseconds: float, pace: float) -> float:
+    """A pause at a pace; never longer than anybody waits, which no timer would take."""
+    return min(max(0, milliseconds) * pace, FOREVER_MS) if pace > 0 else 0
+
+
+def slowed(pace: float, faults: Sequence[Fault]) -> float:
+    """The pace of an answer. A slow one needs pauses: where none were asked for, the recorded ones are meant."""
+    for fault in faults:
+        if isinstance(fault.effect, Slow):
+            pace = (pace or 1) * fault.effect.factor
+    return pace
+
+
+def marred(shown: Playback, faults: Sequence[Fault]) -> Playback:
+    """The playback with its faults."""
+    for fault in faults:
+        shown = _marred(shown, fault.effect)
+    return shown
+
+
+def _marred(shown: Playback, effect: Effect) -> Playback:
+    match effect:
+        case Refusal() | Slow():
+            return shown  # an error is an answer of its own, and slowness is in the pace
+        case Reset(event=None):
+            return replace(shown, status=None, headers=(), pieces=(), streamed=False, cut=True, reset=True)
+        case Cut(event=event) | Reset(event=event):
+            return _broken_off(shown, event, reset=isinstance(effect, Reset))
+        case Stall(event=None, ms=ms):
+            return replace(shown, pause=shown.pause + (FOREVER_MS if ms is None else ms))
+        case Stall(event=event, ms=ms):
+            return _stalled(shown, event or 0, ms)
+        case _:
+            assert_never(effect)
+
+
+def _broken_off(shown: Playback, event: int | None, reset: bool) -> Playback:
+    if shown.status is None:
+        return replace(shown, reset=reset)
+    shown = _in_pieces(shown)
+    at = _place(shown.pieces, count_events(shown.pieces) // 2 if event is None else event)
+    return replace(shown, pieces=shown.pieces[:at], cut=True, linger=False, reset=reset)
+
+
+def _stalled(shown: Playback, event: int, ms: float | None) -> Playback:
+    if shown.status is None:
+        return replace(shown, pause=shown.pause + (FOREVER_MS if ms is None else ms))
+    shown = _in_pieces(shown)
+    at = _place(shown.pieces, event)
+    before, after = list(shown.pieces[:at]), list(shown.pieces[at:])
+    if ms is None:
+        waits = replace(shown.pieces[0], pause=FOREVER_MS, data=b"") if shown.pieces else None
+        return replace(shown, pieces=[*before, *([waits] if waits else [])], cut=True)
+    if not after:  # the end itself is late
+        after = [replace(before[-1], pause=0.0, data=b"")] if before else []
+    late = [replace(piece, pause=piece.pause + (0 if n else ms)) for n, piece in enumerate(after)]
+    return replace(shown, pieces=[*before, *late])
+
+
+def _in_pieces(shown: Playback) -> Playback:
+    """A body that is sent whole, as two halves: the first counts as its only event."""
+    if shown.streamed:
+        return shown
+    data = b"".join(piece.data for piece in shown.pieces)
+    if not shown.pieces:
+        return replace(shown, streamed=True)
+    half = len(data) // 2
+    halves = [replace(shown.pieces[0], data=data[:half]), replace(shown.pieces[0], pause=0.0, data=data[half:])]
+    headers = [(name, value) for name, value in shown.headers if name != "content-length"]
+    return replace(shown, headers=headers, pieces=halves, streamed=True)
+
+
+def _place(pieces: Sequence[Piece], event: int) -> int:
+    """How many pieces there are up to the end of an event."""
+    seen = 0
+    for position, piece in enumerate(pieces):
+        if seen == event:
+            return position
+        seen += is_event(piece.data)
+    return len(pieces)
+
+
+def count_events(pieces: Sequence[Piece]) -> int:
+    return sum(is_event(piece.data) for piece in pieces)
+
+
+def is_event(frame: bytes) -> bool:
+    """A comment that keeps a connection alive is none."""
+    return bool(frame.strip()) and not frame.startswith(b":")

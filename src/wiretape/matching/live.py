@@ -1,0 +1,87 @@
+"""Live requests, made ready to be compared: decoded, parsed at the cost of what is new, under the recorded names."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Final
+
+import orjson
+
+from wiretape.compare.address import address
+from wiretape.compare.common_prefix import Beginnings
+from wiretape.matching.id_map import Echoes
+from wiretape.matching.lookup.index import Probe
+from wiretape.matching.recorded import plain
+from wiretape.matching.values import LiveRequest
+from wiretape.model.http import BytesBody, JsonBody, Request
+from wiretape.model.jsonvalue import Json
+from wiretape.tape.format.codings import CodingError, decode, decoder_for
+from wiretape.tape.format.json_layout import NotCarried
+from wiretape.tape.format.sharing import BodyParser
+from wiretape.wire.registry import Registry
+
+_SHARED: Final = 2048  # bytes from which on it is worth looking for what a body has in common with earlier ones
+_MOST_ELEMENTS: Final = 4096
+
+
+def plain_bytes(data: bytes, encoding: str) -> bytes:
+    """A live body without its content-encoding; as it came, where nobody can undo that."""
+    decoder = decoder_for(encoding) if encoding else None
+    if decoder is None:
+        return data
+    try:
+        return decode(decoder, data)
+    except CodingError:
+        return data
+
+
+class LiveReader:
+    """Reads the live requests of a session."""
+
+    def __init__(self, registry: Registry, echoes: Echoes, beginnings: Beginnings) -> None:
+        self._registry = registry
+        self._echoes = echoes
+        self._beginnings = beginnings
+        self._parser = BodyParser()
+        self._elements: dict[bytes, Json] = {}  # of small bodies, by the digest of their bytes
+
+    def probe(self, request: LiveRequest) -> Probe:
+        data = plain_bytes(request.body, request.headers.get("content-encoding", ""))
+        read = self._value(data)
+        value = self._echoes.back(plain(read, request.headers.get("content-type", "")))
+        where = address(request.method, self._echoes.back_text(request.url))
+        body = BytesBody(read) if isinstance(read, bytes) else JsonBody(value) if data else None
+        made = Request(where.method, request.url, request.headers, body)
+        return Probe(where, value, self._registry.recognise_request(made), made)
+
+    def _value(self, data: bytes) -> Json:
+        try:
+            parsed = self._parser.parse(data) if len(data) >= _SHARED else None
+        except NotCarried:
+            parsed = None
+        if parsed is not None:
+            if parsed.base is not None and parsed.key is not None:
+                self._beginnings.tell(parsed.base.value[parsed.key], parsed.value[parsed.key], parsed.common)
+            return parsed.value
+        try:
+            return self._shared(orjson.loads(data))
+        except ValueError:
+            return data or None
+
+    def _shared(self, value: Json) -> Json:
+        """A small body, the elements of its lists being the same objects as in others: what is alike is told once."""
+        if not isinstance(value, dict):
+            return value
+        for key, member in value.items():
+            if isinstance(member, list):
+                value[key] = [self._one(element) if isinstance(element, dict) else element for element in member]
+        return value
+
+    def _one(self, element: Json) -> Json:
+        if len(self._elements) >= _MOST_ELEMENTS:
+            self._elements.clear()
+        try:
+            text = orjson.dumps(element)  # may take several times its length in memory: it is not kept
+        except TypeError:  # nested too deeply to be spelled
+            return element
+        return self._elements.setdefault(blake2b(text, digest_size=16).digest(), element)

@@ -1,0 +1,1 @@
+"""Looks recorded requests up by key, and chooses among equal ones."""

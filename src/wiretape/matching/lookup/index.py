@@ -1,0 +1,199 @@
+"""The recorded requests of one tier by key. A key is built alike for a recorded and a live request (a `Probe`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from wiretape.compare.address import Address
+from wiretape.compare.canonical import Classes
+from wiretape.compare.common_prefix import Beginnings, common_run
+from wiretape.compare.normalize import loose, settings_template
+from wiretape.matching.lookup.answer_pool import Shelf
+from wiretape.matching.lookup.templates import Level, Shapes
+from wiretape.matching.lookup.trie import NOWHERE, Trie, Way
+from wiretape.model.call import CallRequest, Message, ToolSpec
+from wiretape.model.http import Request
+from wiretape.model.jsonvalue import Json
+from wiretape.wire.base import Memo, WireFormat
+
+
+@dataclass(slots=True, eq=False)
+class Probe:
+    """A request in all the shapes that tiers compare; the decoded one is made when it is first asked for."""
+
+    address: Address
+    value: Json  # the body as JSON; see `recorded.plain`
+    format: WireFormat | None
+    request: Request  # the body as it was parsed, for the format to decode
+    decoded: CallRequest | None = None
+
+    def call(self, memo: Memo) -> CallRequest | None:
+        if self.decoded is None and self.format is not None:
+            self.decoded = self.format.decode_request(self.request, memo)
+        return self.decoded
+
+    @property
+    def strict(self) -> bool:
+        """Only a recording of the same host answers what is no model call, where the host is known."""
+        return self.format is None and bool(self.address.host)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Where a request stands in a tier: its key, and how far its conversation was followed."""
+
+    key: Hashable
+    way: Way | None = None
+
+
+class Index(Protocol):
+    shelf: Shelf
+    trie: Trie
+
+    def learn(self, probe: Probe, order: int) -> None: ...
+    def place(self, probe: Probe) -> Place: ...
+
+
+def messages_in_common(one: Sequence[object], other: Sequence[object]) -> int:
+    """Messages are equal to themselves alone."""
+    return common_run(one, other) if one is not other else len(one)
+
+
+class ExactIndex:
+    """Method, path, query and body, equal as JSON values."""
+
+    def __init__(self, played: bytearray, beginnings: Beginnings) -> None:
+        self.shelf = Shelf(played)
+        self.trie = Trie(beginnings.common)
+        self.classes = Classes()
+
+    def learn(self, probe: Probe, order: int) -> None:
+        learn = self.classes.learn
+
+        def follow(name: str, items: Sequence[object]) -> Way:
+            return self.trie.grow(name, items, lambda item: (learn(item), ()), order)
+
+        self.shelf.put(self._key(probe, learn, follow), probe.address.host, order)
+
+    def place(self, probe: Probe) -> Place:
+        return Place(self._key(probe, self.classes.find, self._follow))
+
+    def _follow(self, name: str, items: Sequence[object]) -> Way:
+        return self.trie.follow(name, items, self._find)
+
+    def _find(self, item: Json) -> tuple[int, tuple[str, ...]]:
+        return self.classes.find(item), ()
+
+    def _key(
+        self, probe: Probe, number: Callable[[Json, bool], int], follow: Callable[[str, Sequence[object]], Way]
+    ) -> Hashable:
+        where = probe.address
+        head = (where.method, where.path, number(where.query, False))
+        if not isinstance(probe.value, dict):
+            return (*head, number(probe.value, False))
+        parts: list[tuple[str, str, int]] = []
+        for name, value in probe.value.items():
+            if isinstance(value, list) and value and isinstance(value[-1], dict):
+                parts.append((name, "list", follow(name, value).end))
+            else:
+                parts.append((name, "value", number(value, True)))
+        return (*head, tuple(sorted(parts)))
+
+
+class CallIndex:
+    """Decoded and loosened, masked where the level masks; what is no model call by its loosened body."""
+
+    def __init__(self, played: bytearray, level: Level, shapes: Shapes, memo: Memo) -> None:
+        self.shelf = Shelf(played)
+        self.trie = Trie(messages_in_common)
+        self._ends: dict[int, list[int]] = {}  # node -> the calls whose conversation ends there
+        self._lengths: dict[int, int] = {}
+        self._nearest: dict[int, list[int]] = {}  # node -> what `nearest` found
+        self._toolsets: dict[int, tuple[tuple[ToolSpec, ...], tuple[int, ...]]] = {}
+        self.level = level
+        self._shapes = shapes
+        self._memo = memo
+
+    def learn(self, probe: Probe, order: int) -> None:
+        learn = self.level.learn
+
+        def follow(name: Hashable, items: Sequence[Message]) -> Way:
+            return self.trie.grow(name, items, self._classify(learn), order)
+
+        self._nearest.clear()
+        place = self._place(probe, learn, follow)
+        self.shelf.put(place.key, probe.address.host, order)
+        if place.way is not None:
+            self._ends.setdefault(place.way.end, []).append(order)
+            self._lengths[order] = len(place.way.items)
+
+    def length(self, order: int) -> int:
+        """How many messages a recorded call's request has."""
+        return self._lengths.get(order, 0)
+
+    def nearest(self, way: Way) -> list[int]:
+        """Recorded calls that begin as this conversation does for as long as any: the next best to an answer."""
+        if way.root == NOWHERE:
+            return []
+        if way.end != NOWHERE and way.end in self._ends:
+            return self._ends[way.end]
+        known = self._nearest.get(way.last)
+        if known is None:
+            onward = [self.trie.owner(child) for child in self.trie.children(way.last)]
+            known = self._nearest[way.last] = sorted({*onward, *self._ends.get(way.last, ())})
+        return known
+
+    def place(self, probe: Probe) -> Place:
+        find = self.level.find
+
+        def follow(name: Hashable, items: Sequence[Message]) -> Way:
+            return self.trie.follow(name, items, self._classify(find))
+
+        return self._place(probe, find, follow)
+
+    def _classify(self, number: Callable[[Json, bool], int]) -> Callable[[object], tuple[Hashable, Sequence[str]]]:
+        def classify(item: object) -> tuple[Hashable, Sequence[str]]:
+            assert isinstance(item, Message)
+            shape = self._shapes.message(item)
+            return number(shape.template, True), shape.ids
+
+        return classify
+
+    def _tools(self, tools: tuple[ToolSpec, ...], number: Callable[[Json, bool], int]) -> tuple[int, ...]:
+        """The classes of the tools, looked up once for each object: a loop sends the same at every call."""
+        if not tools:
+            return ()
+        known = self._toolsets.get(id(tools))
+        if known is None:
+            found = tuple([number(template, True) for template in self._shapes.tools(tools)])
+            known = self._toolsets[id(tools)] = (tools, found)
+        return known[1]
+
+    def _place(
+        self,
+        probe: Probe,
+        number: Callable[[Json, bool], int],
+        follow: Callable[[Hashable, Sequence[Message]], Way],
+    ) -> Place:
+        where = probe.address
+        call = probe.call(self._memo)
+        if call is None or probe.format is None:
+            query = number(["query", where.query], False)
+            body = number(["body", loose(probe.value)], False)
+            return Place((where.method, number(["path", where.path], False), query, body))
+        way = follow((probe.format.name, where.tail), call.messages)
+        return Place((self.head(probe, number), way.end), way)
+
+    def head(self, probe: Probe, number: Callable[[Json, bool], int]) -> Hashable:
+        """All that a model call's request says beside its conversation."""
+        where, call = probe.address, probe.call(self._memo)
+        assert call is not None
+        assert probe.format is not None
+        return (
+            *(where.method, probe.format.name, where.tail, number(["query", where.query], False)),
+            *(call.model, call.stream, call.previous_response_id is not None),
+            self._tools(call.tools, number),
+            number(["settings", settings_template(call, probe.format.volatile)], False),
+        )

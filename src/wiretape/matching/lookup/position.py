@@ -1,0 +1,222 @@
+"""Tier `position`: the next answer of the same thread, whatever the request says.
+
+Which thread a live request belongs to rests on evidence: what it says of the answer before, messages that it shares
+with the thread's last live request, or, for a thread's first call, what it shares with the recorded one. Where two
+threads have as much of it, none is taken: another agent's answer is never given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from wiretape.matching.lookup.index import Probe
+from wiretape.matching.lookup.templates import Shapes
+from wiretape.matching.recorded import Recorded
+from wiretape.model.call import CallRequest, Message, Text
+from wiretape.model.jsonvalue import Json
+from wiretape.model.run import Run
+from wiretape.wire.base import Memo
+
+_INSTRUCTING: Final = ("system", "developer")
+ENOUGH: Final = 3  # traits, of six: fewer, and it is somebody of whom nothing was recorded
+
+
+@dataclass(slots=True, eq=False)
+class _Thread:
+    """A recorded thread: its calls in order, the recorded call that started it, and the live request answered last."""
+
+    calls: list[Recorded]
+    started_by: Recorded | None = None
+    at: int = -1  # which of its calls was played last
+    live: CallRequest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The recorded call whose turn it is, or why there is none."""
+
+    recorded: Recorded | None = None
+    already: Recorded | None = None
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Positions:
+    """Where each thread of a session is. Told of every answer, it works only when it is asked."""
+
+    recorded: Sequence[Recorded]
+    played: bytearray
+    mask: Callable[[Json], Json]
+    shapes: Shapes
+    memo: Memo
+    runs: Callable[[], Sequence[Run]]
+    _given: list[tuple[Recorded, CallRequest]] = field(default_factory=list)
+    _threads: list[_Thread] = field(default_factory=list)
+    _places: dict[int, tuple[_Thread, int]] = field(default_factory=dict)  # order of a recorded call -> where it stands
+    _traits: dict[int, list[Json]] = field(default_factory=dict)  # of recorded calls that were asked about
+    _answers: dict[str, Recorded] = field(default_factory=dict)  # id of a recorded answer -> its call
+
+    def note(self, recorded: Recorded, probe: Probe) -> None:
+        """A recorded call was played for a live request."""
+        call = probe.call(self.memo)
+        if call is not None:
+            self._given.append((recorded, call))
+
+    def find(self, probe: Probe) -> Found:
+        call = probe.call(self.memo)
+        if call is None or probe.format is None:
+            return Found()
+        self._catch_up()
+        threads = [one for one in self._threads if _same_kind(one.calls[0], probe)]
+        if call.previous_response_id is not None:
+            return self._after(call.previous_response_id, call)
+        going = self._going_on(threads, call)
+        if going is not None:
+            return self._next(going, going.at, call)
+        new = [one for one in threads if one.at < 0 and self._may_start(one) and self._has_tools_of(one, call)]
+        return self._first(new, call)
+
+    # -- threads that have begun
+
+    def _going_on(self, threads: Sequence[_Thread], call: CallRequest) -> _Thread | None:
+        """The thread whose last live request this one shares most with, its first words included."""
+        shared = [(self._shared(one.live, call), one) for one in threads if one.live is not None]
+        most = max((count for count, _ in shared), default=0)
+        best = [one for count, one in shared if count == most]
+        return best[0] if most and len(best) == 1 else None
+
+    def _shared(self, before: CallRequest, call: CallRequest) -> int:
+        """How many messages stand where they stood, if the conversation began with the same words; else 0."""
+        pairs = list(zip(self._keys(before.messages), self._keys(call.messages), strict=False))
+        opening = next((n for n, message in enumerate(before.messages) if message.role not in _INSTRUCTING), None)
+        if opening is None or opening >= len(pairs) or pairs[opening][0] != pairs[opening][1]:
+            return 0
+        return sum(1 for one, other in pairs if one == other)
+
+    def _after(self, answer: str, call: CallRequest) -> Found:
+        """What follows the answer that the request names."""
+        before = self._answers.get(answer)
+        if before is None or before.order not in self._places:
+            return Found()
+        return self._next(*self._places[before.order], call)
+
+    def _next(self, thread: _Thread, at: int, call: CallRequest) -> Found:
+        last = thread.calls[at]
+        if at + 1 >= len(thread.calls):
+            return Found(already=last)
+        following = thread.calls[at + 1]
+        if self.played[following.order]:
+            return Found(already=following)
+        if thread.live is not None and self._same(thread.live, call) and not self._is_retry(last, following):
+            return Found(already=last)  # the same request again: its place is taken
+        return Found(following)
+
+    def _is_retry(self, last: Recorded, following: Recorded) -> bool:
+        one, other = last.probe.call(self.memo), following.probe.call(self.memo)
+        return one is not None and other is not None and len(one.messages) == len(other.messages)
+
+    def _same(self, one: CallRequest, other: CallRequest) -> bool:
+        return self._keys(one.messages) == self._keys(other.messages)
+
+    def _keys(self, messages: Sequence[Message]) -> list[Json]:
+        return [self.shapes.message(message).template for message in messages]
+
+    # -- threads that have not
+
+    def _may_start(self, thread: _Thread) -> bool:
+        return thread.started_by is None or bool(self.played[thread.started_by.order])
+
+    def _has_tools_of(self, thread: _Thread, call: CallRequest) -> bool:
+        """Whether both have no tools, or have one in common: a title is not asked for with an agent's tools."""
+        recorded = thread.calls[0].probe.call(self.memo)
+        there = {tool.name for tool in recorded.tools} if recorded is not None else set()
+        here = {tool.name for tool in call.tools}
+        return bool(there & here) or not (there or here)
+
+    def _first(self, threads: Sequence[_Thread], call: CallRequest) -> Found:
+        if len(self._threads) == len(threads) == 1:
+            return Found(threads[0].calls[0])
+        live = traits(call, self.mask)
+        alike = [(self._likeness(one.calls[0], live), one.calls[0]) for one in threads]
+        most = max((count for count, _ in alike), default=0)
+        best = [recorded for count, recorded in alike if count == most and count >= ENOUGH]
+        if len(best) == 1:
+            return Found(best[0])
+        if not best:
+            return Found()
+        names = ", ".join(str(recorded.reference) for recorded in best[:3])
+        return Found(note=f"by position it may be any of several threads' first: {names} are as much like it")
+
+    def _likeness(self, recorded: Recorded, live: Sequence[Json]) -> int:
+        call = recorded.probe.call(self.memo)
+        if call is None:
+            return 0
+        if recorded.order not in self._traits:
+            self._traits[recorded.order] = traits(call, self.mask)
+        return sum(1 for one, other in zip(self._traits[recorded.order], live, strict=True) if one == other)
+
+    # -- the recording
+
+    def _catch_up(self) -> None:
+        if not self._threads:
+            self._begin()
+        for recorded, call in self._given:
+            if recorded.order in self._places:
+                thread, at = self._places[recorded.order]
+                thread.at, thread.live = at, call
+        self._given.clear()
+
+    def _begin(self) -> None:
+        for tape, run in enumerate(self.runs()):
+            here = {one.exchange.number: one for one in self.recorded if one.tape == tape}
+            by_call = {step.call.number: here[step.call.exchange] for step in run.steps if step.call.exchange in here}
+            self._threads += _threads(run, by_call)
+            self._answers |= {
+                step.call.response.id: by_call[step.call.number]
+                for step in run.steps
+                if step.call.number in by_call and step.call.response is not None and step.call.response.id
+            }
+        for thread in self._threads:
+            self._places |= {recorded.order: (thread, n) for n, recorded in enumerate(thread.calls)}
+
+
+def traits(call: CallRequest, mask: Callable[[Json], Json]) -> list[Json]:
+    """What tells one agent from another, as far as it is not of this run alone."""
+    instructions = [_text(message) for message in call.messages if message.role in _INSTRUCTING]
+    asked = next((_text(message) for message in call.messages if message.role not in _INSTRUCTING), None)
+    return [
+        call.model,
+        [tool.name for tool in call.tools],
+        call.stream,
+        mask(instructions),
+        mask(asked),
+        sorted(call.settings),
+    ]
+
+
+def _text(message: Message) -> str:
+    return "\n".join(block.text for block in message.blocks if isinstance(block, Text))
+
+
+def _same_kind(recorded: Recorded, probe: Probe) -> bool:
+    there = recorded.probe
+    assert probe.format is not None
+    return (
+        there.format is not None
+        and there.format.name == probe.format.name
+        and there.address.tail == probe.address.tail
+        and there.address.method == probe.address.method
+    )
+
+
+def _threads(run: Run, by_call: Mapping[int, Recorded]) -> Iterator[_Thread]:
+    """The threads of a tape; a call beside them (a title, say) is one of its own."""
+    aside = {step.call.number for step in run.side_calls}
+    for thread in run.threads:
+        calls = [by_call[number] for number in thread.calls if number in by_call and number not in aside]
+        started = thread.from_call if thread.from_call is not None else run.agents[thread.agent].started_by
+        if calls:
+            yield _Thread(calls, by_call.get(started) if started is not None else None)
+    yield from (_Thread([by_call[number]]) for number in sorted(aside) if number in by_call)

@@ -1,0 +1,80 @@
+"""The two looser levels of comparison: requests decoded and loosened, and the same with what changes masked.
+
+A level numbers templates (see `normalize`). The masked level rests on the normalized one: what is alike there is alike
+here, so only what differs is ever masked, and each distinct piece once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wiretape.compare.canonical import UNKNOWN, Classes
+from wiretape.compare.normalize import Shape, message_shape, tool_template
+from wiretape.model.call import Message, ToolSpec
+from wiretape.model.jsonvalue import Json
+
+
+class Shapes:
+    """Remembers the shapes of messages and tools by identity: decoding gives the same objects for unchanged parts."""
+
+    __slots__ = ("_messages", "_tools", "_toolsets")
+
+    def __init__(self) -> None:
+        self._messages: dict[int, tuple[Message, Shape]] = {}
+        self._tools: dict[int, tuple[ToolSpec, Json]] = {}
+        self._toolsets: dict[int, tuple[tuple[ToolSpec, ...], list[Json]]] = {}
+
+    def message(self, message: Message) -> Shape:
+        known = self._messages.get(id(message))
+        if known is None:
+            known = self._messages[id(message)] = (message, message_shape(message))
+        return known[1]
+
+    def tools(self, tools: tuple[ToolSpec, ...]) -> list[Json]:
+        """The templates of all tools: the same list for the same tools."""
+        known = self._toolsets.get(id(tools))
+        if known is None:
+            known = self._toolsets[id(tools)] = (tools, [self.tool(tool) for tool in tools])
+        return known[1]
+
+    def tool(self, tool: ToolSpec) -> Json:
+        known = self._tools.get(id(tool))
+        if known is None:
+            known = self._tools[id(tool)] = (tool, tool_template(tool))
+        return known[1]
+
+
+class Level:
+    """Numbers templates. With `mask` and `finer`, templates are alike that are alike when masked."""
+
+    __slots__ = ("_classes", "_coarse", "_finer", "_mask", "_seen")
+
+    def __init__(self, mask: Callable[[Json], Json] | None = None, finer: Level | None = None) -> None:
+        self._classes = Classes()
+        self._mask = mask
+        self._finer = finer
+        self._coarse: dict[int, int] = {}  # class of the finer level -> class here
+        self._seen: dict[int, tuple[Json, int]] = {}  # live templates that the finer level does not know
+
+    def learn(self, template: Json, keep: bool = True) -> int:
+        if self._finer is None or self._mask is None:
+            return self._classes.learn(template, keep)
+        fine = self._finer.learn(template, keep)
+        found = self._coarse.get(fine)
+        if found is None:
+            found = self._coarse[fine] = self._classes.learn(self._mask(template), keep=False)
+        return found
+
+    def find(self, template: Json, keep: bool = True) -> int:
+        if self._finer is None or self._mask is None:
+            return self._classes.find(template, keep)
+        fine = self._finer.find(template, keep)
+        if fine != UNKNOWN:
+            return self._coarse.get(fine, UNKNOWN)
+        known = self._seen.get(id(template))
+        if known is not None and known[0] is template:
+            return known[1]
+        found = self._classes.find(self._mask(template), keep=False)
+        if keep:
+            self._seen[id(template)] = (template, found)
+        return found

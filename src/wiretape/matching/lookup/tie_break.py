@@ -1,0 +1,118 @@
+"""Which of several equal recorded calls answers: the one of the thread that the live request goes on with.
+
+What says so, best first: the answer that a request names as the one before it, the client's own ids in its headers
+(whose live value is known from the answer that it got before), the ids of the tool calls that it brings results for.
+A speaker that got no answer yet takes a thread that no other speaker has. Without evidence, the earliest goes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+from wiretape.matching.lookup.index import Probe
+from wiretape.matching.recorded import Recorded
+from wiretape.model.call import CallRequest, ModelCall, ToolCall
+from wiretape.model.http import Headers
+from wiretape.model.run import Run
+from wiretape.runs.evidence import identity
+from wiretape.wire.base import Memo
+from wiretape.wire.call_frame import linking_headers
+
+Speaker: TypeAlias = tuple[str | None, str | None]
+Thread: TypeAlias = tuple[int, int]  # tape, and the thread's number on it
+
+
+def speaker(headers: Headers) -> Speaker | None:
+    """Who makes a call, as the client's headers say; None where they say nothing."""
+    linking = linking_headers(headers)
+    if not linking:
+        return None
+    return identity(ModelCall(0, 0, "", CallRequest(None, ()), None, 0, None, None, headers=linking)).key
+
+
+@dataclass(eq=False)
+class Continuity:
+    """Remembers who got which recorded call. The threads of the recording are asked for only where they count."""
+
+    recorded: Sequence[Recorded]
+    memo: Memo
+    runs: Callable[[], Sequence[Run]]
+    _last: dict[Speaker, int] = field(default_factory=dict)  # what each live speaker got last
+
+    def note(self, recorded: Recorded, probe: Probe) -> None:
+        """A recorded call was given to a live request."""
+        who = speaker(probe.request.headers) if probe.format is not None else None
+        if who is not None:
+            self._last[who] = recorded.order
+
+    def choose(self, equal: Sequence[int], probe: Probe) -> int:
+        """One of several recorded calls that are equal to the live request, earliest first."""
+        call = probe.call(self.memo)
+        if call is None:
+            return equal[0]
+        who = speaker(probe.request.headers)
+        if who is not None and len({speaker(self.recorded[n].exchange.request.headers) for n in equal}) == 1:
+            return equal[0]  # one agent's own: a retry, or the same question again
+        before = self._before(call, who)
+        if before is None and who is None:
+            return equal[0]
+        thread = self._threads.get(before) if before is not None else None
+        own = next((n for n in equal if thread is not None and self._threads.get(n) == thread), None)
+        if own is not None:
+            return own
+        taken = {self._threads.get(order) for other, order in self._last.items() if other != who}
+        return next((n for n in equal if self._threads.get(n) not in taken), equal[0])
+
+    def _before(self, call: CallRequest, who: Speaker | None) -> int | None:
+        """The recorded call whose answer the request goes on from."""
+        if call.previous_response_id is not None:
+            return self._responses.get(call.previous_response_id)
+        if who is not None and who in self._last:
+            return self._last[who]
+        for message in reversed(call.messages):
+            ids = [block.id for block in message.blocks if isinstance(block, ToolCall) and block.id]
+            if ids:
+                return next((self._tools[name] for name in ids if name in self._tools), None)
+        return None
+
+    @cached_property
+    def _orders(self) -> dict[tuple[int, int], int]:
+        return {(one.tape, one.exchange.number): one.order for one in self.recorded}
+
+    @cached_property
+    def _threads(self) -> dict[int, Thread]:
+        return {
+            self._orders[tape, step.call.exchange]: (tape, step.thread)
+            for tape, run in enumerate(self.runs())
+            for step in run.steps
+            if (tape, step.call.exchange) in self._orders
+        }
+
+    @cached_property
+    def _responses(self) -> dict[str, int]:
+        """By the id of its answer."""
+        return {
+            step.call.response.id: self._orders[tape, step.call.exchange]
+            for tape, run in enumerate(self.runs())
+            for step in run.steps
+            if step.call.response is not None
+            and step.call.response.id
+            and (tape, step.call.exchange) in self._orders
+        }  # fmt: skip
+
+    @cached_property
+    def _tools(self) -> dict[str, int]:
+        """By the id of a tool call that only its answer asked for."""
+        found: dict[str, int] = {}
+        twice: set[str] = set()
+        for tape, run in enumerate(self.runs()):
+            for step in run.steps:
+                order = self._orders.get((tape, step.call.exchange))
+                for name in {call.id for call in step.call.tool_calls if call.id} if order is not None else ():
+                    if name in found:
+                        twice.add(name)
+                    found[name] = order  # type: ignore[assignment]
+        return {name: order for name, order in found.items() if name not in twice}

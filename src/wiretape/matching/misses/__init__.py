@@ -1,0 +1,1 @@
+"""Explains a miss: the nearest recorded call and what differs."""

@@ -1,0 +1,162 @@
+"""How an outcome is sent: status, headers, the pieces of the body with their pauses, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+
+import orjson
+
+from wiretape.matching.faults.apply import FOREVER_MS, marred, paced, slowed
+from wiretape.matching.values import Answer, Injected, Miss, Outcome, Stray
+from wiretape.model.header_links import LINK_HEADERS
+from wiretape.model.http import BytesBody, Ended, Exchange, Headers, StreamBody, body_bytes
+from wiretape.tape.format.codings import kept_encoded
+from wiretape.tape.redaction import PLACEHOLDER
+
+# Headers of one connection, and those that described bytes which are sent in another way now.
+_NOT_SENT: Final = frozenset(
+    {
+        "connection",
+        "content-encoding",
+        "content-length",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes to send as one chunk, after a pause of so many milliseconds."""
+
+    pause: float
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Playback:
+    """What a door sends. `status` is None where nothing was ever answered: the connection is closed.
+
+    `pieces` are sent each for itself where `streamed`; else they are one body with a content-length. `cut`: after them
+    the connection is closed without a proper end, by a TCP reset where `reset` says so. `linger`: the client is given
+    time to hang up itself before that. `ended` is how the recorded exchange ended: doors in process raise what their
+    library raises there.
+    """
+
+    status: int | None
+    headers: Sequence[tuple[str, str]]
+    pieces: Sequence[Piece]
+    pause: float = 0  # before the headers, in milliseconds
+    streamed: bool = False
+    cut: bool = False
+    reset: bool = False
+    linger: bool = False
+    ended: Ended = Ended.COMPLETE
+
+
+def playback(outcome: Outcome, pace: float = 0) -> Playback:
+    """What to send. `pace`: 0 at once, 1 as recorded, 2 twice as slow."""
+    match outcome:
+        case Answer(exchange=exchange, faults=faults):
+            return marred(_recorded(exchange, slowed(pace, faults)), faults) if faults else _recorded(exchange, pace)
+        case Injected(exchange=exchange, fault=fault):
+            return marred(_recorded(exchange, pace), [fault])
+        case Miss(status=status, headers=headers, body=body):
+            return _whole(status, headers.pairs(), body)
+        case Stray(what=what, note=note):
+            message = f"wiretape replay: {what} is not on the tape{f' ({note})' if note else ''}"
+            return refused(404, message, "not_found_error", "not_recorded")
+
+
+def refused(status: int, message: str, kind: str = "permission_error", code: str = "wiretape_refused") -> Playback:
+    """An error of wiretape's own, in the shape that most SDKs show."""
+    body = orjson.dumps({"error": {"message": message, "type": kind, "code": code}})
+    return _whole(status, [("content-type", "application/json"), ("x-should-retry", "false")], body)
+
+
+def timed_out(shown: Playback) -> Playback:
+    """An endless stall as a door inside the client plays it: the client's time is up, without the waiting."""
+    pieces = [piece for piece in shown.pieces if piece.data]
+    if shown.pause >= FOREVER_MS:
+        return Playback(None, (), (), cut=True, ended=Ended.TIMEOUT)
+    return replace(shown, pieces=pieces, ended=Ended.TIMEOUT)
+
+
+def lost_body(exchange: Exchange) -> int:
+    """How many bytes of a recorded answer are missing although it ended well; such an answer is never played."""
+    response = exchange.response
+    if response is None or response.body is not None or exchange.ended is not Ended.COMPLETE:
+        return 0
+    if exchange.request.method == "HEAD" or response.status in (204, 304) or response.status < 200:
+        return 0
+    length = response.headers.get("content-length", "0")
+    return int(length) if length.isdecimal() else 0
+
+
+def _whole(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> Playback:
+    kept = [(name, value) for name, value in headers if name not in _NOT_SENT]
+    return Playback(status, [*kept, ("content-length", str(len(body)))], [Piece(0, body)])
+
+
+def _recorded(exchange: Exchange, pace: float) -> Playback:
+    response = exchange.response
+    cut = exchange.ended is not Ended.COMPLETE
+    linger = exchange.ended is Ended.CLIENT_CLOSED
+    if response is None:
+        gone = exchange.ended_at if exchange.ended_at is not None else exchange.at
+        ended = exchange.ended or Ended.RECORDER_STOPPED
+        return Playback(None, (), (), paced(gone - exchange.at, pace), cut=True, linger=linger, ended=ended)
+    ended = exchange.ended or Ended.RECORDER_STOPPED
+    pause = paced(response.headers_at - exchange.at, pace)
+    headers, encoding = _headers(response.headers)
+    body = response.body
+    if encoding and isinstance(body, BytesBody) and kept_encoded(encoding, body.data):
+        headers = (*headers, ("content-encoding", encoding))  # it was recorded as it came
+    if isinstance(body, StreamBody):
+        pieces = list(_pieces(body, pace))
+        return Playback(response.status, headers, pieces, pause, streamed=True, cut=cut, linger=linger, ended=ended)
+    data = body_bytes(body)
+    if cut:
+        pieces = [Piece(0, data)]
+        return Playback(response.status, headers, pieces, pause, streamed=True, cut=True, linger=linger, ended=ended)
+    if not _may_have_body(exchange.request.method, response.status):
+        length = response.headers.get("content-length")
+        kept = [("content-length", length)] if length and response.status >= 200 and response.status != 204 else []
+        return Playback(response.status, [*headers, *kept], (), pause)
+    return Playback(response.status, [*headers, ("content-length", str(len(data)))], [Piece(0, data)], pause)
+
+
+def _may_have_body(method: str, status: int) -> bool:
+    return method != "HEAD" and status >= 200 and status not in (204, 304)
+
+
+@lru_cache(256)  # a tape's answers have much the same headers
+def _headers(headers: Headers) -> tuple[tuple[tuple[str, str], ...], str]:
+    """Those that are sent again, and how the body was encoded. A link with a placeholder still leads to its answer."""
+    kept = tuple(
+        (name, value)
+        for name, value in headers.pairs()
+        if name not in _NOT_SENT
+        and not name.startswith(":")
+        and (name in LINK_HEADERS or not PLACEHOLDER.search(value))
+    )
+    return kept, ",".join(headers.all("content-encoding"))
+
+
+def _pieces(body: StreamBody, pace: float) -> Iterator[Piece]:
+    frames = iter(body.frames)
+    if not pace or not body.ms:
+        yield from (Piece(0, frame) for frame in frames)
+        return
+    pauses = [body.ms[0], *(after - before for before, after in pairwise(body.ms))]
+    yield from (Piece(paced(pause, pace), frame) for pause, frame in zip(pauses, frames, strict=False))
+    yield from (Piece(0, frame) for frame in frames)

@@ -1,0 +1,162 @@
+"""Recorded exchanges, made ready to be compared: addresses and bodies taken apart, model calls numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import orjson
+
+from wiretape.compare.address import address
+from wiretape.compare.multipart import parts_of
+from wiretape.matching.lookup.index import Probe
+from wiretape.matching.values import Reference
+from wiretape.model.call import CallRequest
+from wiretape.model.http import Body, Ended, Exchange, JsonBody, StreamBody, body_bytes
+from wiretape.model.jsonvalue import Json
+from wiretape.wire.base import Memo, WireFormat
+from wiretape.wire.registry import Registry, decode
+
+if TYPE_CHECKING:
+    from wiretape.tape.reading.reader import Tape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SocketCall:
+    """A call of a WebSocket. `messages`: places in the exchange, from 0; `request`: with what the provider holds."""
+
+    number: int
+    messages: tuple[int, ...]
+    request: CallRequest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recorded:
+    """A recorded exchange that can answer. `calls` are a WebSocket's, by start."""
+
+    order: int
+    tape: int
+    reference: Reference
+    exchange: Exchange
+    probe: Probe  # its format is recognised from the request alone, as a live one's is
+    calls: tuple[SocketCall, ...] = ()
+    begins: Mapping[int, SocketCall] = field(init=False)  # calls by the message that begins each
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "begins", {call.messages[0]: call for call in self.calls})
+
+    def call_of(self, message: int) -> SocketCall | None:
+        """The call that a WebSocket's message is a part of; where it is of none, the last that began before it."""
+        own = self.begins.get(message) or next((call for call in self.calls if message in call.messages), None)
+        before = (call for call in self.calls if call.messages[0] < message)
+        return own or max(before, key=lambda call: call.messages[0], default=None)
+
+    def reference_at(self, message: int) -> Reference:
+        """The name of that call, or of the connection where it has none."""
+        call = self.call_of(message)
+        return self.reference if call is None else self.reference_of(call)
+
+    def reference_of(self, call: SocketCall) -> Reference:
+        return replace(self.reference, call=call.number)
+
+
+def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[Recorded], list[Recorded]]:
+    """The exchanges of all tapes in order, and apart from them the WebSocket connections."""
+    recorded: list[Recorded] = []
+    sockets: list[Recorded] = []
+    for position, tape in enumerate(tapes):
+        socket_calls = _socket_calls(tape, registry)
+        numbers = socket_calls.numbers or _call_numbers(tape, registry)
+        name = str(tape.path or "tape")
+        for exchange in tape.exchanges:
+            is_socket = exchange.messages or (exchange.response is not None and exchange.response.status == 101)
+            kept = sockets if is_socket else recorded
+            where = address(exchange.request.method, exchange.request.url)
+            kept.append(
+                Recorded(
+                    order=len(kept),
+                    tape=position,
+                    reference=Reference(name, exchange.number, numbers.get(exchange.number), where.what),
+                    exchange=_as_heard(exchange, registry),
+                    probe=Probe(
+                        address=where,
+                        value=plain(
+                            body_value(exchange.request.body), exchange.request.headers.get("content-type", "")
+                        ),
+                        format=(
+                            _socket_format(exchange, registry)
+                            if is_socket
+                            else registry.recognise_request(exchange.request)
+                        ),
+                        request=exchange.request,
+                    ),
+                    calls=socket_calls.of.get(exchange.number, ()),
+                )
+            )
+    return recorded, sockets
+
+
+def _as_heard(exchange: Exchange, registry: Registry) -> Exchange:
+    """A stream whose client hung up when it had heard all ends well when it is played: others wait for its end."""
+    response = exchange.response
+    if exchange.ended is not Ended.CLIENT_CLOSED or response is None or not isinstance(response.body, StreamBody):
+        return exchange
+    calls = registry.calls_of(exchange, Memo())
+    whole = any(call.response is not None and call.response.complete for call in calls)
+    return replace(exchange, ended=Ended.COMPLETE) if whole else exchange
+
+
+def _socket_format(exchange: Exchange, registry: Registry) -> WireFormat | None:
+    """What a WebSocket's messages are compared as: the format of the same name, which speaks HTTP."""
+    spoken = registry.socket_format(exchange)
+    return next((one for one in registry.formats if spoken is not None and one.name == spoken.name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _SocketCalls:
+    """Of a tape with WebSockets: the number of each exchange's first call, and the calls of each socket."""
+
+    numbers: dict[int, int] = field(default_factory=dict)
+    of: dict[int, tuple[SocketCall, ...]] = field(default_factory=dict)
+
+
+def _socket_calls(tape: Tape, registry: Registry) -> _SocketCalls:
+    if not any(exchange.messages for exchange in tape.exchanges):
+        return _SocketCalls()
+    calls = decode(tape.exchanges, registry)  # one connection may hold many
+    of: dict[int, list[SocketCall]] = {}
+    for call in calls:
+        if call.frames:
+            made = SocketCall(call.number, tuple(frame - 1 for frame in call.frames), call.request)
+            of.setdefault(call.exchange, []).append(made)
+    return _SocketCalls(
+        {call.exchange: call.number for call in reversed(calls)}, {number: tuple(made) for number, made in of.items()}
+    )
+
+
+def _call_numbers(tape: Tape, registry: Registry) -> dict[int, int]:
+    """The number of the call that each exchange is."""
+    known = (exchange.number for exchange in tape.exchanges if registry.recognise(exchange) is not None)
+    return {exchange: number for number, exchange in enumerate(known, 1)}
+
+
+def body_value(body: Body | None) -> Json:
+    """A request's body as a JSON value where it is one, else as bytes; None for an empty one."""
+    match body:
+        case JsonBody(value=value):
+            return value
+        case None:
+            return None
+    data = body_bytes(body)
+    try:
+        return orjson.loads(data)
+    except ValueError:
+        return data or None
+
+
+def plain(value: Json, content_type: str = "") -> Json:
+    """A body value as JSON, so that it can be compared: a form by its parts, other bytes as text."""
+    if not isinstance(value, bytes):
+        return value
+    return parts_of(value, content_type) or {"bytes": value.decode("utf-8", "surrogateescape")}

@@ -1,0 +1,206 @@
+"""What a replay session did, as a value: for the summary, for `--report FILE`, for tests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from wiretape.compare.difference import Tier
+from wiretape.compare.excerpt import excerpts, spelled
+from wiretape.matching.drift import Drift
+from wiretape.matching.faults.apply import Fault
+from wiretape.matching.values import Answer, Injected, Miss, Outcome, Reference, Stray
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Named(_Model):
+    """A recorded exchange. `call` is its number among the model calls, if it is one."""
+
+    tape: str
+    exchange: int
+    call: int | None
+    what: str
+
+    def __str__(self) -> str:
+        return f"call {self.call}" if self.call is not None else f"x{self.exchange}"
+
+
+class Played(_Model):
+    request: int  # the live request's number
+    answer: Named
+    tier: str
+    repeated: bool
+
+
+class Drifted(_Model):
+    """A place in which live requests differed from recorded ones, with the values of the first that did.
+
+    `minor`: only an id, a spelling or something volatile differs. The excerpts are cut down to where the values differ.
+    """
+
+    tier: str
+    where: str
+    minor: bool
+    recorded: str
+    live: str
+    recorded_excerpt: str
+    live_excerpt: str
+    calls: tuple[Named, ...]
+
+
+class Place(_Model):
+    where: str
+    recorded: str
+    live: str
+
+
+class Missed(_Model):
+    """`mend`: the command that `message` ends in. `times`: clients try a refused connection again."""
+
+    request: int
+    what: str
+    reason: str
+    message: str
+    nearest: Named | None
+    differences: tuple[Place, ...]
+    mend: str = ""
+    times: int = 1
+
+
+class Strayed(_Model):
+    what: str
+    note: str
+    times: int
+
+
+class Mishap(_Model):
+    """A fault that an attempt at `answer` got. Where it `broke`, the recorded answer was left for the next attempt."""
+
+    request: int
+    fault: str  # as it was asked for, such as "429@3"
+    answer: Named
+    broke: bool
+
+
+class ReplayReport(_Model):
+    """`left_over`: recorded answers that nobody asked for; `sockets`: recorded WebSockets that nobody opened.
+
+    `injected`: the faults that were asked for and came; `not_injected`: those that no attempt came up for.
+    `straight`: connections that a sealed program opened past its variables and that were led here, by `host:port`.
+    """
+
+    tapes: str
+    played: tuple[Played, ...]
+    drifted: tuple[Drifted, ...]
+    missed: tuple[Missed, ...]
+    strayed: tuple[Strayed, ...]
+    left_over: tuple[Named, ...]
+    passed: dict[str, int]
+    sockets: int = 0
+    injected: tuple[Mishap, ...] = ()
+    not_injected: tuple[str, ...] = ()
+    straight: dict[str, int] = {}
+
+    @property
+    def drifted_calls(self) -> int:
+        return sum(1 for played in self.played if played.tier != Tier.EXACT.word)
+
+
+def build_report(
+    tapes: str,
+    outcomes: Sequence[Outcome],
+    drifts: Iterable[Drift],
+    passed: Mapping[str, int],
+    left_over: Sequence[Reference],
+    sockets: int,
+    never_came: Sequence[Fault] = (),
+) -> ReplayReport:
+    return ReplayReport(
+        tapes=tapes,
+        played=tuple(_played(outcome) for outcome in outcomes if isinstance(outcome, Answer)),
+        drifted=tuple(_drifted(drift) for drift in drifts),
+        missed=_misses(outcome for outcome in outcomes if isinstance(outcome, Miss)),
+        strayed=_strayed(outcome for outcome in outcomes if isinstance(outcome, Stray)),
+        left_over=tuple(_named(reference) for reference in left_over),
+        passed=dict(passed),
+        sockets=sockets,
+        injected=tuple(mishap for outcome in outcomes for mishap in _mishaps(outcome)),
+        not_injected=tuple(fault.spec for fault in never_came),
+    )
+
+
+def _named(reference: Reference) -> Named:
+    return Named(tape=reference.tape, exchange=reference.exchange, call=reference.call, what=reference.what)
+
+
+def _played(answer: Answer) -> Played:
+    return Played(
+        request=answer.number, answer=_named(answer.reference), tier=answer.tier.word, repeated=answer.repeated
+    )
+
+
+def _mishaps(outcome: Outcome) -> list[Mishap]:
+    match outcome:
+        case Injected(fault=fault):
+            faults: Sequence[Fault] = (fault,)
+        case Answer(faults=faults):
+            pass
+        case _:
+            return []
+    named = _named(outcome.reference)
+    broke = isinstance(outcome, Injected)
+    return [Mishap(request=outcome.number, fault=f.spec, answer=named, broke=broke) for f in faults]
+
+
+def _drifted(drift: Drift) -> Drifted:
+    recorded, live = excerpts(drift.first)
+    return Drifted(
+        tier=drift.tier.word,
+        where=drift.where,
+        minor=drift.minor,
+        recorded=spelled(drift.first.recorded),
+        live=spelled(drift.first.live),
+        recorded_excerpt=recorded,
+        live_excerpt=live,
+        calls=tuple(_named(reference) for reference in drift.calls),
+    )
+
+
+def _misses(misses: Iterable[Miss]) -> tuple[Missed, ...]:
+    """All of them, but one for each host that no connection was opened to."""
+    kept: list[Miss] = []
+    times = Counter[str]()
+    for miss in misses:
+        if miss.reason == "not opened":
+            times[miss.what] += 1
+        if times[miss.what] < 2:
+            kept.append(miss)
+    return tuple(_missed(miss, times[miss.what] or 1) for miss in kept)
+
+
+def _missed(miss: Miss, times: int) -> Missed:
+    return Missed(
+        request=miss.number,
+        what=miss.what,
+        reason=miss.reason,
+        message=miss.message,
+        nearest=_named(miss.nearest) if miss.nearest is not None else None,
+        differences=tuple(
+            Place(where=apart.where, recorded=spelled(apart.recorded), live=spelled(apart.live))
+            for apart in miss.differences
+        ),
+        mend=miss.mend,
+        times=times,
+    )
+
+
+def _strayed(strays: Iterable[Stray]) -> tuple[Strayed, ...]:
+    times: dict[tuple[str, str], int] = {}
+    for stray in strays:
+        times[stray.what, stray.note] = times.get((stray.what, stray.note), 0) + 1
+    return tuple(Strayed(what=what, note=note, times=count) for (what, note), count in times.items())

@@ -1,0 +1,1 @@
+"""Matches and plays recorded WebSockets."""

@@ -1,0 +1,151 @@
+"""Which recorded message of a WebSocket a live one stands for that is not alike: by the history it tells, or its place.
+
+A client that lost its connection has lost what the provider held, too: it sends the whole history where the recording
+names the response before. That is the same call. With tier `position` the place alone says which call is meant, as far
+as there is one place that it can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from wiretape.compare.canonical import same
+from wiretape.compare.difference import ABSENT, Difference, Tier
+from wiretape.compare.json import differences
+from wiretape.compare.normalize import settings_template
+from wiretape.matching.lookup.position import ENOUGH, traits
+from wiretape.matching.lookup.templates import Shapes
+from wiretape.matching.recorded import Recorded, SocketCall
+from wiretape.matching.sockets.recorded_sockets import Alike, Sockets
+from wiretape.model.call import CallRequest, Message
+from wiretape.model.http import JsonBody
+from wiretape.model.jsonvalue import Json
+from wiretape.wire.base import Memo
+from wiretape.wire.openai.responses_frames import NAMES_BEFORE, same_kind
+
+
+class Unclear(Exception):
+    """Several recorded messages have the same right to be meant; says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A message of the client that has not come yet. `call`: the one that it begins."""
+
+    recorded: Recorded
+    place: int
+    call: SocketCall | None
+    value: Json
+
+
+class Places:
+    """For one live message: what waits, in its order."""
+
+    def __init__(self, sockets: Sockets, waiting: Sequence[Waiting]) -> None:
+        self._sockets = sockets
+        self._waiting = waiting
+        self._shapes = Shapes()
+        self._requests: dict[str, CallRequest] = {}  # what each format makes of the live message
+
+    def with_history(self, live: Json) -> tuple[int, Alike] | None:
+        """The call whose history the live message tells in full, where the recorded one named it."""
+        if not isinstance(live, dict) or live.get(NAMES_BEFORE) is not None:
+            return None
+        found = [(n, self._history(one, live)) for n, one in enumerate(self._waiting)]
+        alike = [(n, one) for n, one in found if one is not None and one.tier <= self._sockets.options.tier]
+        return min(alike, key=lambda one: one[1].tier, default=None)
+
+    def _history(self, one: Waiting, live: Json) -> Alike | None:
+        recorded = one.call.request if one.call is not None else None
+        if recorded is None or not recorded.held:
+            return None
+        told = self._request(one.recorded, live)
+        if told is None or recorded.model != told.model or len(recorded.messages) != len(told.messages):
+            return None
+        named = Difference(NAMES_BEFORE, recorded.previous_response_id, ABSENT)
+        parts = list(self._parts(one, recorded, told))
+        if all(same(there, here) for _, there, here in parts):
+            return Alike(Tier.NORMALIZED, (named,), (True,), live)
+        mask = self._sockets.masker.value
+        if not all(same(mask(there), mask(here)) for _, there, here in parts):
+            return None
+        apart = [apart for where, there, here in parts for apart in differences(there, here, where)]
+        return Alike(Tier.MASKED, (named, *apart), (True, *[False] * len(apart)), live)
+
+    def _parts(self, one: Waiting, recorded: CallRequest, live: CallRequest) -> Iterator[tuple[str, Json, Json]]:
+        """What is compared of two requests: where, and both values, without what may differ."""
+        spoken = one.recorded.probe.format
+        assert spoken is not None
+        yield "settings", settings_template(recorded, spoken.volatile), settings_template(live, spoken.volatile)
+        yield "tools", list(self._shapes.tools(recorded.tools)), list(self._shapes.tools(live.tools))
+        pairs = zip(self._told(recorded.messages), self._told(live.messages), strict=True)
+        yield from ((live.path(n), there, here) for n, (there, here) in enumerate(pairs))
+
+    def _told(self, messages: Sequence[Message]) -> Iterator[Json]:
+        """Messages with their ids by first appearance."""
+        names: dict[str, int] = {}
+        for message in messages:
+            shape = self._shapes.message(message)
+            yield [shape.template, [names.setdefault(name, len(names)) for name in shape.ids]]
+
+    def _request(self, recorded: Recorded, live: Json) -> CallRequest | None:
+        """The live message as the request that it makes; None where no format reads it."""
+        spoken = recorded.probe.format
+        if spoken is None or not isinstance(live, dict):
+            return None
+        if spoken.name not in self._requests:
+            made = replace(recorded.probe.request, body=JsonBody(live))
+            self._requests[spoken.name] = spoken.decode_request(made, Memo())
+        return self._requests[spoken.name]
+
+    # -- by position
+
+    def next(self, live: Json, own: Recorded | None) -> tuple[int, Alike] | None:
+        """What stands next. `own`: the connection that is being played; without one, the connection that begins so.
+
+        Unclear: several do.
+        """
+        if self._sockets.options.tier is not Tier.POSITION:
+            return None
+        like = [(n, one) for n, one in enumerate(self._waiting) if same_kind(one.value, live)]
+        if own is not None:
+            found = self._following([(n, one) for n, one in like if one.recorded is own], live)
+        else:
+            found = self._beginning(like, live)
+        if found is None:
+            return None
+        one = self._waiting[found]
+        apart, minor = self._sockets.apart(one.recorded, one.place, live)
+        return found, Alike(Tier.POSITION, apart, minor, live)
+
+    def _following(self, like: Sequence[tuple[int, Waiting]], live: Json) -> int | None:
+        """The next of a connection; the one that follows the same answer, where the live message names one."""
+        named = live.get(NAMES_BEFORE) if isinstance(live, dict) else None
+        if named is not None:
+            after = [n for n, one in like if isinstance(one.value, dict) and one.value.get(NAMES_BEFORE) == named]
+            return after[0] if after else None
+        return like[0][0] if like else None
+
+    def _beginning(self, like: Sequence[tuple[int, Waiting]], live: Json) -> int | None:
+        """The connection that has most in common with what begins here, if one alone has."""
+        firsts = list({one.recorded.order: (n, one) for n, one in reversed(like)}.values())[::-1]
+        if len(self._sockets.recorded) == len(firsts) == 1:
+            return firsts[0][0]
+        scored = [(self._likeness(one, live), n, one) for n, one in firsts]
+        most = max((count for count, _, _ in scored), default=0)
+        best = [(n, one) for count, n, one in scored if count == most and count >= ENOUGH]
+        if len(best) > 1:
+            names = ", ".join(str(one.recorded.reference_at(one.place)) for _, one in best[:3])
+            raise Unclear(f"by position it may be any of several connections' first: {names} are as much like it")
+        return best[0][0] if best else None
+
+    def _likeness(self, one: Waiting, live: Json) -> int:
+        told = self._request(one.recorded, live)
+        if one.call is None or told is None:
+            return 0
+        mask, known, key = self._sockets.masker.value, self._sockets.traits, (one.recorded.order, one.place)
+        if key not in known:
+            known[key] = traits(one.call.request, mask)
+        there, here = known[key], traits(told, mask)
+        return sum(1 for own, other in zip(there, here, strict=True) if own == other)

@@ -1,0 +1,127 @@
+"""Messages of a recorded WebSocket being played in their order: those of a whole connection, or those of one call.
+
+Pure bookkeeping: what has come, what is due, what must wait. What is alike, and what it means, others decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from wiretape.matching.faults.apply import Fault, paced, slowed
+from wiretape.matching.recorded import Recorded, SocketCall
+from wiretape.model.faults import Slow, Stall
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A message of the server, after a pause of so many milliseconds (as recorded). None: only the pause.
+
+    `faults`: what slows it. `late`: milliseconds that it waits besides, whatever the pace.
+    """
+
+    pause: float
+    data: str | bytes | None
+    faults: tuple[Fault, ...] = ()
+    late: float = 0
+
+    def wait(self, pace: float) -> float:
+        """Milliseconds to wait before it is sent."""
+        return paced(self.pause, slowed(pace, self.faults)) + self.late
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A recorded message of the server whose turn has come, and how long after the one before it."""
+
+    place: int
+    pause: float
+    faults: tuple[Fault, ...]
+    late: float
+
+
+class Run:
+    """`places`: of messages in their exchange. `holder`: who heard the last message for it, and sends what is due."""
+
+    def __init__(self, recorded: Recorded, places: Iterable[int], call: SocketCall | None = None) -> None:
+        self.recorded = recorded
+        self.call = call  # None: a connection
+        self.holder: object = None
+        self._places = list(places)
+        self._at = 0
+        messages = recorded.exchange.messages
+        self._awaited = dict.fromkeys(n for n in self._places if messages[n].sender == "client")
+        self._came: set[int] = set()
+        self._slow: dict[int, tuple[Fault, ...]] = {}
+        self._late: dict[int, float] = {}
+
+    @property
+    def over(self) -> bool:
+        return self._at >= len(self._places)
+
+    @property
+    def waiting(self) -> list[int]:
+        """The client's messages that have not come yet."""
+        return list(self._awaited)
+
+    def take(self, place: int) -> None:
+        """The client's message has come."""
+        self._came.add(place)
+        self._awaited.pop(place, None)
+
+    def has_heard(self, place: int) -> bool:
+        return place in self._came
+
+    def drop(self, call: SocketCall) -> None:
+        """Nothing that is left of a call is played here: it is asked for anew."""
+        gone = set(call.messages)
+        self._places[self._at :] = [n for n in self._places[self._at :] if n not in gone]
+        for place in gone:
+            self._awaited.pop(place, None)
+
+    @property
+    def under_way(self) -> list[SocketCall]:
+        """Calls that were asked for, and whose answer is not out."""
+        left = set(self._places[self._at :])
+        begun = [call for place, call in self.recorded.begins.items() if place in self._came]
+        return [call for call in begun if not left.isdisjoint(call.messages)]
+
+    def delay(self, call: SocketCall, faults: Sequence[Fault]) -> None:
+        """Faults that make a call's answer late."""
+        answer = answer_of(self.recorded, call)
+        slow = tuple(fault for fault in faults if isinstance(fault.effect, Slow))
+        for place in answer if slow else ():
+            self._slow[place] = slow
+        for fault in faults:
+            effect = fault.effect
+            if isinstance(effect, Stall) and effect.ms is not None and answer:
+                place = answer[min(effect.event or 0, len(answer) - 1)]
+                self._late[place] = self._late.get(place, 0) + effect.ms
+
+    def due(self) -> list[Due]:
+        """What the server sends now, before it waits for the client again."""
+        messages = self.recorded.exchange.messages
+        found: list[Due] = []
+        while not self.over:
+            place = self._places[self._at]
+            message = messages[place]
+            if message.sender == "client" and place not in self._came:
+                break
+            if message.sender == "server":
+                before = messages[self._places[self._at - 1]].at if self._at else self.recorded.exchange.at
+                late = self._late.get(place, 0)
+                found.append(Due(place, max(0, message.at - before), self._slow.get(place, ()), late))
+            self._at += 1
+        return found
+
+
+def answer_of(recorded: Recorded, call: SocketCall) -> list[int]:
+    """What the server said in a call."""
+    return [place for place in call.messages if recorded.exchange.messages[place].sender == "server"]
+
+
+def turn_of(recorded: Recorded, place: int) -> list[int]:
+    """A message of the client that begins no call, and what the server said before the client's next."""
+    messages = recorded.exchange.messages
+    after = (n for n in range(place + 1, len(messages)) if messages[n].sender == "client")
+    return list(range(place, next(after, len(messages))))

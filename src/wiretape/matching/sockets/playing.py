@@ -1,0 +1,358 @@
+"""Recorded WebSockets being played: what the server sent waits until the client's earlier messages have come.
+
+Each message of the client must match one that was recorded and has not come yet; what differs only as much as the tier
+allows is drift. Which of several recorded connections is played, the client's first message decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from wiretape.compare.canonical import same
+from wiretape.compare.difference import Tier
+from wiretape.matching.faults.apply import Fault
+from wiretape.matching.recorded import Recorded, SocketCall
+from wiretape.matching.sockets.message_positions import Places, Unclear, Waiting
+from wiretape.matching.sockets.message_runs import Frame, Run, answer_of, turn_of
+from wiretape.matching.sockets.recorded_sockets import Alike, Sockets
+from wiretape.matching.values import Miss, Outcome, Reference
+from wiretape.model.faults import Cut, Effect, Refusal, Reset, Stall
+from wiretape.model.http import Close, Ended
+from wiretape.model.jsonvalue import Json
+from wiretape.wire.openai.responses_frames import error_event, lane_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """A recorded message of the client that a live one may stand for. `run`: where it waits; None: it has come once."""
+
+    recorded: Recorded
+    place: int
+    run: Run | None = None
+
+    @property
+    def call(self) -> SocketCall | None:
+        """The call that it begins."""
+        return self.recorded.begins.get(self.place)
+
+
+Found = tuple[_Option, Alike]
+
+
+class SocketPlay:
+    """One live WebSocket. A door asks what is `due`, tells what it `heard`, and closes as `close` says.
+
+    It breaks off where `cut` says so: by a TCP reset where `reset` does. Where it is `silent` nothing more comes, not
+    even pongs, until the client goes.
+    """
+
+    def __init__(self, sockets: Sockets, candidates: Sequence[Recorded], number: int) -> None:
+        self._sockets = sockets
+        self._candidates = list(candidates)
+        self._number = number
+        self._recorded: Recorded | None = None
+        self._main: Run | None = None  # of the recorded connection
+        self._beside: list[Run] = []  # calls that are played again, or after a fault
+        self._said: list[Frame] = []  # what is due besides: what came out before a fault, and errors
+        self._broken: Effect | None = None  # the fault that ended it
+        self._places: dict[Reference, int] = {}  # of its answers among the session's outcomes
+        self._place: int | None = None  # of what the client's last message came to
+        self._news: list[int] = []
+        self._last: Json = None  # the client's last message
+        self.miss: Miss | None = None
+        first = self._candidates[0]
+        if not first.exchange.messages or first.exchange.messages[0].sender == "server":
+            self._greet(first)
+
+    def _greet(self, first: Recorded) -> None:
+        """The server speaks first: the connection is chosen before its client has said anything."""
+        left = self._sockets.run_of(first)
+        if left is not None:
+            self._said += self._sockets.greeting(first)
+            self._choose(_Option(first, 0, left))
+        else:
+            self._choose(_Option(first, 0, self._sockets.open(first)))
+            self._answered(first, first.reference_at(0), Alike(Tier.EXACT))
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """Of the answer to the handshake."""
+        response = (self._recorded or self._candidates[0]).exchange.response
+        return response.headers.pairs() if response is not None else []
+
+    # -- what goes out
+
+    def due(self) -> list[Frame]:
+        """What the server sends now."""
+        frames, self._said = self._said, []
+        return frames if self.miss is not None or self._broken is not None else frames + self._drained()
+
+    def _drained(self) -> list[Frame]:
+        frames: list[Frame] = []
+        for run in self._runs:
+            due = run.due()
+            for one in due:
+                call = run.recorded.begins.get(one.place)
+                if call is not None:  # the server began it by itself
+                    self._answered(run.recorded, run.recorded.reference_of(call), Alike(Tier.EXACT))
+            frames += self._sockets.frames(run.recorded, due) if due else []
+        return frames
+
+    @property
+    def _runs(self) -> list[Run]:
+        """What this connection sends from."""
+        main = [self._main] if self._main is not None and self._main.holder is self else []
+        return [*main, *self._beside]
+
+    @property
+    def close(self) -> Close | None:
+        """How the server closes, now that nothing more is to come; None: it does not."""
+        if self._recorded is None or self._broken is not None or not self._is_over:
+            return None
+        close = self._recorded.exchange.close
+        return close if close is not None and close.sender != "client" else None
+
+    @property
+    def cut(self) -> bool:
+        """Nothing more is to come, and the connection just ends then."""
+        if self._broken is not None:
+            return not self.silent
+        if self._recorded is None or not self._is_over:
+            return False
+        exchange = self._recorded.exchange
+        return exchange.close is None and exchange.ended in (Ended.UPSTREAM_CLOSED, Ended.TIMEOUT)
+
+    @property
+    def reset(self) -> bool:
+        return isinstance(self._broken, Reset)
+
+    @property
+    def silent(self) -> bool:
+        return isinstance(self._broken, Stall)
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether all of the recorded connection is out."""
+        if self._recorded is None or self._main is None or self._main.holder is not self:
+            return False
+        return all(run.over for run in self._runs) and not self._said and not self._sockets.owed(self._recorded)
+
+    # -- what comes in
+
+    def heard(self, data: str | bytes) -> None:
+        """A message of the client. `miss` is set where it was not recorded."""
+        if self.miss is not None or self._broken is not None:
+            return
+        try:
+            self._hear(self._sockets.back(data))
+        except Exception as error:  # as for a request: it fails closed, and where the person looks
+            self._missed(self._sockets.fault(self._candidates[0], self._number, error))
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What came of the client's last message: a call that is being played, a fault, a miss; None before it."""
+        return self._sockets.at_place(self._place) if self._place is not None else None
+
+    def news(self) -> list[Outcome]:
+        """What came of this connection since it was asked for last: each call and each miss once."""
+        news, self._news = self._news, []
+        return [self._sockets.at_place(place) for place in news]
+
+    def _hear(self, live: Json) -> None:
+        found = self._find(live)
+        self._last = live
+        if isinstance(found, Miss):
+            self._missed(found)
+            return
+        option, alike = found
+        if self._recorded is None:
+            option = self._choose(option)
+        call = option.call
+        faults = self._sockets.next_faults(option.recorded, call) if call is not None else ()
+        breaking = faults[0] if faults and faults[0].breaks else None
+        if call is not None and breaking is not None and not self._ends_whole(option.recorded, call, breaking):
+            self._break(option.recorded, call, breaking, live)
+            return
+        run = option.run or self._again(option)
+        run.holder = self
+        run.take(option.place)
+        if call is not None and faults:
+            self._sockets.came_to(option.recorded)
+            run.delay(call, faults)
+        self._answered(option.recorded, option.recorded.reference_at(option.place), alike, faults)
+        if breaking is not None:
+            self._said += self._drained()
+            self._end(breaking.effect)
+
+    def _choose(self, option: _Option) -> _Option:
+        """The recorded connection that this one plays, and where in it."""
+        recorded = self._recorded = option.recorded
+        left = self._sockets.run_of(recorded)
+        begins = self._sockets.is_free(recorded) or option.place == _first_of_client(recorded)
+        if option.run is None and left is None and begins:
+            option = replace(option, run=self._sockets.open(recorded))
+        self._main = left or option.run
+        if self._main is not None:
+            self._main.holder = self
+        return option
+
+    def _again(self, option: _Option) -> Run:
+        """A call beside the connection: one that is owed, or one that is given again."""
+        call = option.call
+        run = Run(option.recorded, call.messages if call else turn_of(option.recorded, option.place), call)
+        self._beside = [*(one for one in self._beside if not one.over), run]
+        self._places.pop(option.recorded.reference_at(option.place), None)
+        if call is not None:
+            self._sockets.paid(option.recorded, call)
+        return run
+
+    def _answered(self, recorded: Recorded, reference: Reference, alike: Alike, faults: tuple[Fault, ...] = ()) -> None:
+        if reference in self._places:
+            self._sockets.also(self._places[reference], alike)
+        else:
+            self._places[reference] = self._sockets.answered(recorded, reference, self._number, alike, faults)
+            self._news.append(self._places[reference])
+        self._place = self._places[reference]
+
+    # -- faults
+
+    def _break(self, recorded: Recorded, call: SocketCall, one: Fault, live: Json) -> None:
+        """The fault instead of the answer, which the next attempt gets."""
+        self._said += self._drained()
+        self._last = None  # the same message again is the next attempt
+        self._sockets.owe(recorded, call)
+        for run in self._runs:
+            if run.recorded is recorded:
+                run.drop(call)
+        self._sockets.inject(recorded, call, one, self._number)
+        self._noted()
+        match one.effect:
+            case Refusal():
+                _, body = self._sockets.refusal(recorded, one, one.effect)
+                told = error_event(one.effect.status, body, one.effect.headers, lane_of(live))
+                self._said.append(Frame(0, told))
+            case Cut(event=event) | Reset(event=event) | Stall(event=event):
+                half = len(answer_of(recorded, call)) // 2 if isinstance(one.effect, Cut) else 0
+                self._said += self._sockets.begun(recorded, call, half if event is None else event)
+                self._end(one.effect)
+
+    def _ends_whole(self, recorded: Recorded, call: SocketCall, one: Fault) -> bool:
+        """Whether a fault comes after the last message of an answer: it is given, and the connection ends behind it."""
+        match one.effect:
+            case Cut(event=event) | Reset(event=event) | Stall(event=event):
+                return bool(event) and event == len(answer_of(recorded, call))
+        return False
+
+    def _end(self, effect: Effect) -> None:
+        """Nothing more is heard or said here. What else was being answered is cut off with it."""
+        self._broken = effect
+        for run in self._runs:
+            for other in run.under_way:
+                self._sockets.owe(run.recorded, other)
+
+    def _noted(self) -> None:
+        self._place = self._sockets.last_place
+        self._news.append(self._place)
+
+    # -- which message it is
+
+    def _find(self, live: Json) -> Found | Miss:
+        sockets = self._sockets
+        free = list(dict.fromkeys([*sockets.playable(self._candidates), *sockets.owing(self._candidates[0])]))
+        if self._recorded is None and not free:  # another connection that was opened meanwhile may have taken them
+            return sockets.already_played(self._candidates[0], live)
+        found = _best(self._compared(self._waiting(free), live))
+        if found is not None:
+            return found
+        waiting = list(self._waiting(free))
+        try:
+            found = self._places_of(live, waiting)
+        except Unclear as several:
+            return sockets.unclear(waiting[0].recorded, live, str(several))
+        if found is not None:
+            return found
+        came = list(self._came(free))
+        found = _best(self._compared(came, live))
+        if found is not None and sockets.may_repeat(found[0].recorded, found[0].call):
+            return found
+        return self._nothing(live, waiting, found)
+
+    def _compared(self, options: Iterable[_Option], live: Json) -> Iterator[tuple[_Option, Alike | None]]:
+        """The first is the likeliest. Of the others only those are gone through that may be alike."""
+        for number, option in enumerate(options):
+            if not number or self._sockets.may_be_alike(option.recorded, option.place, live):
+                yield option, self._sockets.compare(option.recorded, option.place, live)
+
+    def _waiting(self, others: Sequence[Recorded]) -> Iterator[_Option]:
+        """What has not come yet: of this connection, and what a fault left of others."""
+        own = [self._recorded] if self._recorded is not None else []
+        for recorded in dict.fromkeys([*own, *others]):
+            options = [_Option(recorded, call.messages[0]) for call in self._sockets.owed(recorded)]
+            if self._recorded is None:
+                options += self._beginnings(recorded)
+            for run in [*([self._main] if self._main else []), *self._beside]:
+                if run.recorded is recorded:
+                    options += [_Option(recorded, place, run) for place in run.waiting]
+            yield from sorted(options, key=lambda one: one.place)
+
+    def _beginnings(self, recorded: Recorded) -> list[_Option]:
+        """With which messages a connection may begin to be played."""
+        run = self._sockets.run_of(recorded)
+        if run is not None:
+            return [_Option(recorded, place, run) for place in run.waiting]
+        first = _first_of_client(recorded)  # a connection is known by its first message
+        return [_Option(recorded, first)] if first is not None and self._sockets.is_free(recorded) else []
+
+    def _came(self, free: Sequence[Recorded]) -> Iterator[_Option]:
+        """What has come once."""
+        for recorded in [self._recorded] if self._recorded is not None else free:
+            run = self._main if self._recorded is not None else self._sockets.run_of(recorded)
+            left = {*(run.waiting if run is not None else ()), *(c.messages[0] for c in self._sockets.owed(recorded))}
+            if self._sockets.is_free(recorded):
+                continue
+            places = [n for n, one in enumerate(recorded.exchange.messages) if one.sender == "client" and n not in left]
+            # On a connection the last is given again; a new one begins as the recorded one did.
+            yield from (_Option(recorded, n) for n in (places if self._recorded is None else places[::-1]))
+
+    def _places_of(self, live: Json, waiting: Sequence[_Option]) -> Found | None:
+        """By the history that it tells, or by its place alone."""
+        value = self._sockets.value
+        stand = [Waiting(one.recorded, one.place, one.call, value(one.recorded, one.place)) for one in waiting]
+        places = Places(self._sockets, stand)
+        again = self._last is not None and same(self._last, live)  # its place is taken
+        found = places.with_history(live) or (None if again else places.next(live, self._recorded))
+        return (waiting[found[0]], found[1]) if found is not None else None
+
+    def _nothing(self, live: Json, waiting: Sequence[_Option], came: Found | None) -> Miss:
+        sockets = self._sockets
+        if came is not None:
+            return sockets.already_played(came[0].recorded, live, came[0].place)
+        if waiting:
+            return sockets.miss(waiting[0].recorded, live, waiting[0].place)
+        return sockets.miss(self._recorded or self._candidates[0], live, None)
+
+    def _missed(self, miss: Miss) -> None:
+        self._said += self._drained()
+        self.miss = miss
+        self._noted()
+
+
+def _best(compared: Iterable[tuple[_Option, Alike | None]]) -> Found | None:
+    """The one that is most alike; of several, the first."""
+    best: Found | None = None
+    for option, alike in compared:
+        if alike is not None and (best is None or alike.tier < best[1].tier):
+            best = option, alike
+            if alike.tier is Tier.EXACT:
+                break
+    return best
+
+
+def _first_of_client(recorded: Recorded) -> int | None:
+    return next((n for n, one in enumerate(recorded.exchange.messages) if one.sender == "client"), None)
+
+
+def miss_message(miss: Miss) -> str:
+    """A miss as the event that tells a client of it."""
+    return error_event(miss.status, miss.body)

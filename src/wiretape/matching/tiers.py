@@ -1,0 +1,102 @@
+"""What live requests are looked up in: an index for each tier, made of the recording when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from wiretape.compare.difference import Tier
+from wiretape.matching.async_messages.detect import Told, asks_for_nothing, told_threads
+from wiretape.matching.async_messages.match import MovedIndex
+from wiretape.matching.async_messages.pieces import Pieces
+from wiretape.matching.lookup.index import CallIndex, ExactIndex, Index
+from wiretape.matching.lookup.position import Positions
+from wiretape.matching.lookup.templates import Level, Shapes
+from wiretape.matching.misses.miss import thread_labels
+from wiretape.matching.recorded import Recorded
+from wiretape.matching.recording import Recording
+from wiretape.model.run import Run
+from wiretape.runs.run import build_run
+from wiretape.wire.registry import decode
+
+
+@dataclass(eq=False)
+class Tiers:
+    """The indexes of a session. `loosest`: the loosest tier allowed."""
+
+    recording: Recording
+    loosest: Tier
+    _shapes: Shapes = field(default_factory=Shapes)
+
+    def __iter__(self) -> Iterator[tuple[Tier, Index]]:
+        """The indexes that are allowed, strictest first; each is built when it is first asked for."""
+        yield Tier.EXACT, self.exact
+        if self.loosest >= Tier.NORMALIZED:
+            yield Tier.NORMALIZED, self.normalized
+        if self.loosest >= Tier.MASKED:
+            yield Tier.MASKED, self.masked
+
+    @property
+    def loosest_index(self) -> CallIndex:
+        """What a miss is compared by."""
+        return self.masked if self.loosest >= Tier.MASKED else self.normalized
+
+    @cached_property
+    def exact(self) -> ExactIndex:
+        index = ExactIndex(self.recording.played, self.recording.beginnings)
+        self._learn(index)
+        return index
+
+    @cached_property
+    def normalized(self) -> CallIndex:
+        index = CallIndex(self.recording.played, Level(), self._shapes, self.recording.memo)
+        self._learn(index)
+        return index
+
+    @cached_property
+    def masked(self) -> CallIndex:
+        level = Level(self.recording.masker.value, finer=self.normalized.level)
+        index = CallIndex(self.recording.played, level, self._shapes, self.recording.memo)
+        self._learn(index)
+        return index
+
+    @cached_property
+    def moved(self) -> MovedIndex:
+        memo, pieces = self.recording.memo, Pieces()
+        told: list[Told] = []
+        silent: set[int] = set()
+        for tape, run in enumerate(self.runs):
+            here = {one.exchange.number: one for one in self.recording.exchanges if one.tape == tape}
+            told += told_threads(run, here, pieces, memo)
+            for step in run.steps:
+                response, recorded = step.call.response, here.get(step.call.exchange)
+                if response is not None and recorded is not None and asks_for_nothing(response.messages):
+                    silent.add(recorded.order)
+        return MovedIndex(told, self.masked, pieces, memo, self.recording.played, silent)
+
+    @cached_property
+    def positions(self) -> Positions:
+        of = self.recording
+        return Positions(of.exchanges, of.played, of.masker.value, self._shapes, of.memo, lambda: self.runs)
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """What each tape's calls are to one another. Made when it is first needed: for a miss, or for names."""
+        return [build_run(decode(tape.exchanges, self.recording.registry)) for tape in self.recording.tapes]
+
+    def label(self, recorded: Recorded) -> str:
+        """Which call of which thread a recorded one is."""
+        try:
+            return self._labels[recorded.tape].get(recorded.exchange.number, "")
+        except Exception:  # a label is a courtesy: telling threads apart must never hide the miss itself
+            return ""
+
+    @cached_property
+    def _labels(self) -> list[dict[int, str]]:
+        return [thread_labels(run) for run in self.runs]
+
+    def _learn(self, index: Index) -> None:
+        for recorded in self.recording.exchanges:
+            index.learn(recorded.probe, recorded.order)
+        index.trie.forget_recent()

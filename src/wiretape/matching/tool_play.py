@@ -1,0 +1,144 @@
+"""Answers the tools of a replayed program from its tapes: what a function returned, or what the models were told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from wiretape.compare.difference import Difference
+from wiretape.compare.excerpt import LIVE, RECORDED, excerpts
+from wiretape.compare.mask import Masker
+from wiretape.compare.tool_book import NotFound, ToldResult, ToolBook, told_by_servers, told_by_tools, told_on_the_wire
+from wiretape.matching.id_map import Echoes
+from wiretape.matching.recorded import Recorded
+from wiretape.matching.shown_differences import shown_differences
+from wiretape.matching.values import Answer, Miss, MissReason, Reference, ReplayOptions
+from wiretape.model.http import Exchange
+from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonwalk import text_of
+from wiretape.model.run import Run
+from wiretape.tape.output_redactor import OutputRedactor
+from wiretape.wire.mcp.tool_exchange import ToolAnswer, answered, called, is_tool_exchange, made_exchange
+
+_SHOWN = 3  # differences written out; the rest are counted
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPlayed:
+    """What a tool came to, and how that was found. `own`: the tool's own exchange, where it has one."""
+
+    answer: ToolAnswer
+    shown: Answer
+    own: Recorded | None
+
+
+class ToolPlay:
+    """The tools of some tapes. What was recorded in a tool's own process goes before what models were told of it."""
+
+    def __init__(
+        self,
+        recorded: Sequence[Recorded],
+        runs: Sequence[Run],
+        names: str,
+        options: ReplayOptions,
+        masker: Masker,
+        echoes: Echoes,
+        mending: Callable[[MissReason], str],
+        output: OutputRedactor,
+    ) -> None:
+        """`runs`: of each tape. `names`: what to call the tapes in messages."""
+        self._names = names
+        self._repeat = options.repeat
+        self._echoes = echoes
+        self._mending = mending
+        self._output = output
+        self._recorded = {(str(one.tape), one.exchange.number): one for one in recorded}
+        own: list[ToldResult] = []
+        for position in range(len(runs)):
+            own += told_by_tools((one.exchange for one in recorded if one.tape == position), str(position))
+        self._unended = {
+            called(one.exchange)[0]: one.exchange.number
+            for one in recorded
+            if is_tool_exchange(one.exchange) and answered(one.exchange) is None
+        }
+        known = {told.name for told in own}
+        wire = [
+            told
+            for position, run in enumerate(runs)
+            for told in told_on_the_wire(run, str(position), skip=known.__contains__)
+        ]
+        known |= {told.name for told in wire}
+        served: list[ToldResult] = []
+        for position in range(len(runs)):
+            there = (one.exchange for one in recorded if one.tape == position)
+            served += told_by_servers(there, known, str(position))
+        self._book = ToolBook([*own, *wire, *served], masker, options.tier)
+
+    def call(self, number: int, name: str, arguments: Json) -> ToolPlayed | Miss:
+        """What the tool came to; a miss where the tapes do not say."""
+        arguments = self._echoes.back(arguments)
+        found = self._book.take(name, arguments, self._repeat)
+        apart = shown_differences(found.differences, arguments, self._output)
+        if isinstance(found, NotFound):
+            return self._miss(number, name, self._output.value(arguments), replace(found, differences=apart))
+        told = found.told
+        self._echoes.learn(found.differences)
+        own = self._recorded.get((told.tape, told.exchange)) if told.answer is not None else None
+        exchange = own.exchange if own is not None else _as_exchange(told)
+        answer = answered(self._echoes.forward(exchange))
+        assert answer is not None, "only tools that ended are in the book"
+        shown = Answer(number, self._reference(told), exchange, found.tier, apart, found.again)
+        return ToolPlayed(answer, shown, own)
+
+    def _reference(self, told: ToldResult) -> Reference:
+        """The tool's own exchange, or the model call that asked for it."""
+        known = self._recorded.get((told.tape, told.exchange))
+        tape = known.reference.tape if known is not None else self._names
+        return Reference(tape, told.exchange, told.call, f"tool {told.name}")
+
+    def _miss(self, number: int, name: str, arguments: Json, found: NotFound) -> Miss:
+        reason: MissReason = "never recorded"
+        if found.played:
+            reason = "already played"
+        elif found.nearest is not None:
+            reason = "diverged"
+        lines = [f"no call on {self._names} answers the tool {name}({_short(arguments)})"]
+        lines += self._story(name, found)
+        lines.append(self._mending(reason))
+        nearest = self._reference(found.nearest) if found.nearest is not None else None
+        apart = found.differences if reason == "diverged" else ()
+        return Miss(number, f"tool {name}", reason, "\n".join(lines), nearest, apart)
+
+    def _story(self, name: str, found: NotFound) -> list[str]:
+        if found.nearest is None and name in self._unended:
+            return [f"  x{self._unended[name]} is a call of it, which ended without a result when it was recorded"]
+        if found.nearest is None:
+            known = f"its tools are {', '.join(found.known)}" if found.known else "it has no results of tools"
+            return [f"  it was never recorded: the tape has no call of {name}; {known}"]
+        reference = self._reference(found.nearest)
+        named = f"the one that {reference} asked for" if reference.call is not None else str(reference)
+        if found.played:
+            return [f"  {named} would, but it was already played"]
+        where = found.differences[0].where if found.differences else "its arguments"
+        return [f"  it diverges from {named} at {where}", *_compared(found.differences)]
+
+
+def _compared(apart: Sequence[Difference]) -> Iterator[str]:
+    for position, one in enumerate(apart[:_SHOWN]):
+        if position:
+            yield f"  and at {one.where}"
+        recorded, live = excerpts(one)
+        yield f"    {RECORDED}{recorded}"
+        yield f"    {LIVE}{live}"
+    if len(apart) > _SHOWN:
+        yield f"  and at {len(apart) - _SHOWN} more places"
+
+
+def _as_exchange(told: ToldResult) -> Exchange:
+    answer = ToolAnswer(told.text, kept=False, raised=told.is_error is True, parts=told.parts)
+    return made_exchange(told.name, told.arguments, answer)
+
+
+def _short(value: Json, most: int = 100) -> str:
+    text = text_of(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"

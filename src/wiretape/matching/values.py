@@ -1,0 +1,104 @@
+"""What goes into a replay session and what comes out: live requests; answers, misses and strays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from wiretape.compare.difference import Difference, Tier
+from wiretape.matching.faults.apply import Fault
+from wiretape.model.http import Exchange, Headers
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    tier: Tier = Tier.MASKED  # the loosest tier allowed
+    repeat: bool = False  # give a recorded answer again when all that match were played
+    mask: tuple[str, ...] = ()  # the user's own patterns for what changes between runs
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRequest:
+    """A request as it came in. `url` may lack its host: then any recorded host will do."""
+
+    method: str
+    url: str
+    headers: Headers = field(default_factory=Headers)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A recorded exchange, named for a person: `call 3` of a tape, or `x7` where it is no model call."""
+
+    tape: str
+    exchange: int
+    call: int | None
+    what: str  # "POST /v1/chat/completions"
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The exchange alone: a WebSocket's may hold many calls."""
+        return self.tape, self.exchange
+
+    def __str__(self) -> str:
+        return f"call {self.call}" if self.call is not None else f"x{self.exchange}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The recorded exchange that answers a live request.
+
+    `differences` are those that no earlier answer of the session told of: none at tier exact, and none where only the
+    history differs, as it did before. `faults`: those that delay it.
+    """
+
+    number: int  # of the live request, from 1
+    reference: Reference
+    exchange: Exchange
+    tier: Tier
+    differences: tuple[Difference, ...] = ()
+    repeated: bool = False
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """A fault in the place of a recorded answer, which is left for the next attempt. `exchange`: what it is made of."""
+
+    number: int
+    reference: Reference
+    exchange: Exchange
+    fault: Fault
+
+
+MissReason: TypeAlias = Literal["never recorded", "already played", "diverged", "not playable", "not opened", "fault"]
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """No recorded call answers. `message` is what a person should read; `headers` and `body` say it to an SDK."""
+
+    number: int
+    what: str
+    reason: MissReason
+    message: str
+    nearest: Reference | None = None
+    differences: tuple[Difference, ...] = ()
+    status: int = 400
+    headers: Headers = field(default_factory=Headers)
+    body: bytes = b""
+    mend: str = ""  # the command at the end of `message`, if it is one to copy
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """Neither a model call nor recorded: telemetry, a probe. Answered 404, listed, never a failure."""
+
+    number: int
+    what: str
+    note: str = ""
+
+
+Outcome: TypeAlias = Answer | Injected | Miss | Stray

@@ -1,0 +1,1 @@
+"""Compares a tape with a later recording of the same program."""

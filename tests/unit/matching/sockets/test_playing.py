@@ -1,0 +1,162 @@
+"""Recorded WebSockets being played: what waits for what, which connection is meant, what is a miss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from tests.support.replaying import session
+
+from wiretape.matching.sockets.playing import Frame, SocketPlay, miss_message
+from wiretape.matching.values import LiveRequest, Miss, Stray
+from wiretape.model.http import (
+    BytesBody,
+    Close,
+    Ended,
+    Exchange,
+    Headers,
+    Request,
+    Response,
+    Sender,
+    TextBody,
+    WsMessage,
+)
+
+URL = "https://api.example.com/v1/responses"
+SHAKE = Headers([("upgrade", "websocket")])
+
+
+def socket(number: int, *said: tuple[Sender, Any], url: str = URL, close: Close | None = None, **more: Any) -> Exchange:
+    messages = []
+    for at, (sender, data) in enumerate(said, 1):
+        body = BytesBody(data) if isinstance(data, bytes) else TextBody(data if isinstance(data, str) else dumped(data))
+        messages.append(WsMessage(100 * at, sender, body))
+    ended = more.pop("ended", Ended.COMPLETE)
+    return Exchange(number, 0, Request("GET", url, SHAKE), Response(101, SHAKE), ended, None, tuple(messages), close)
+
+
+def dumped(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def opened(made: Any, url: str = URL) -> SocketPlay:
+    play = made.open_socket(LiveRequest("GET", url, SHAKE))
+    assert isinstance(play, SocketPlay)
+    return play
+
+
+def texts(play: SocketPlay) -> list[str | bytes]:
+    return [frame.data for frame in play.due()]
+
+
+def test_the_server_s_messages_wait_for_all_that_the_client_said_before_them() -> None:
+    play = opened(
+        session(socket(1, ("client", "a"), ("server", "1"), ("client", "b"), ("client", "c"), ("server", "2")))
+    )
+    assert texts(play) == []
+    play.heard("a")
+    assert texts(play) == ["1"]
+    play.heard("c")  # before its time: as good as in time
+    assert texts(play) == []
+    play.heard("b")
+    assert texts(play) == ["2"]
+    assert texts(play) == []
+
+
+def test_a_greeting_of_the_server_comes_at_once_with_the_recorded_pause() -> None:
+    play = opened(session(socket(1, ("server", "welcome"), ("server", b"\x00\xff"), ("client", "a"))))
+    assert play.due() == [Frame(100, "welcome"), Frame(100, b"\x00\xff")]
+
+
+def test_two_equal_connections_are_played_in_their_order_each_once() -> None:
+    made = session(*(socket(n, ("client", "hi"), ("server", f"answer {n}")) for n in (1, 2)))
+    for n in (1, 2):
+        play = opened(made)
+        play.heard("hi")
+        assert texts(play) == [f"answer {n}"]
+    missed = made.open_socket(LiveRequest("GET", URL, SHAKE))
+    assert isinstance(missed, Miss)
+    assert "x1 was recorded as a WebSocket, and was already played" in missed.message
+    assert made.report().sockets == 0
+
+
+def test_an_exact_connection_goes_before_one_that_only_matches_masked() -> None:
+    made = session(
+        socket(1, ("client", "at 2026-01-01 10:00:00"), ("server", "old")),
+        socket(2, ("client", "at 2026-02-02 11:11:11"), ("server", "exact")),
+    )
+    play = opened(made)
+    play.heard("at 2026-02-02 11:11:11")
+    assert texts(play) == ["exact"]
+    assert [played.tier for played in made.report().played] == ["exact"]
+
+
+def test_the_loosest_of_its_messages_is_the_connection_s_tier_and_drift_is_listed_once() -> None:
+    made = session(socket(1, ("client", "a"), ("client", "at 2026-01-01 10:00:00"), ("server", "ok")))
+    play = opened(made)
+    play.heard("a")
+    play.heard("at 2027-01-01 11:00:00")
+    assert texts(play) == ["ok"]
+    report = made.report()
+    assert [played.tier for played in report.played] == ["masked"]
+    assert [(drift.recorded, drift.live) for drift in report.drifted] == [
+        ("at 2026-01-01 10:00:00", "at 2027-01-01 11:00:00")
+    ]
+
+
+def test_an_id_that_the_program_made_anew_comes_back_under_its_new_name() -> None:
+    old, new = "0d9c2a52-7d1f-4a5e-9a37-6a1b2c3d4e5f", "7b1f6e0c-1111-4222-8333-944455566677"
+    made = session(
+        socket(
+            1, ("client", {"result": f"started {old}"}), ("server", {"delta": old[:9]}), ("server", {"delta": old[9:]})
+        )
+    )
+    play = opened(made)
+    play.heard(dumped({"result": f"started {new}"}))
+    assert "".join(orjson.loads(text)["delta"] for text in texts(play)) == new
+
+
+@pytest.mark.parametrize(
+    ("close", "ended", "said", "cut"),
+    [
+        (Close(1013, "later", "server"), Ended.COMPLETE, Close(1013, "later", "server"), False),
+        (Close(1000, "", "client"), Ended.COMPLETE, None, False),
+        (None, Ended.UPSTREAM_CLOSED, None, True),
+        (None, Ended.CLIENT_CLOSED, None, False),
+    ],
+)
+def test_how_it_ended_comes_after_everything_else(close: Close | None, ended: Ended, said: Any, cut: bool) -> None:
+    play = opened(session(socket(1, ("client", "a"), ("server", "1"), close=close, ended=ended)))
+    assert (play.close, play.cut) == (None, False)
+    play.heard("a")
+    play.due()
+    assert (play.close, play.cut) == (said, cut)
+
+
+def test_what_was_not_recorded_is_a_miss_with_both_values_and_nothing_follows_it() -> None:
+    made = session(socket(1, ("client", "a"), ("client", "b"), ("server", "1")))
+    play = opened(made)
+    play.heard("a")
+    play.heard("other")
+    assert play.miss is not None
+    assert "recorded  b" in play.miss.message
+    assert "live      other" in play.miss.message
+    play.heard("b")
+    assert texts(play) == []
+    assert made.misses == [play.miss]
+    told = orjson.loads(miss_message(play.miss))
+    assert (told["type"], told["status"], told["error"]["code"]) == ("error", 400, "wiretape_miss")
+
+
+def test_a_message_after_the_recorded_ones_says_that_the_recording_ends_there() -> None:
+    play = opened(session(socket(7, ("client", "a"))))
+    play.heard("a")
+    play.heard("more")
+    assert play.miss is not None
+    assert "x7 has no further message of the client" in play.miss.message
+
+
+def test_a_connection_that_nobody_recorded_is_a_stray() -> None:
+    made = session(socket(1, ("client", "a")))
+    assert isinstance(made.open_socket(LiveRequest("GET", "https://api.example.com/other", SHAKE)), Stray)
