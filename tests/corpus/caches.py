@@ -26,8 +26,8 @@ from tests.corpus.proof import CORPORA, WORKERS
 
 from wiretape.adapters.importing import Taken, import_files
 from wiretape.adapters.importing_tape import write_imported
-from wiretape.analyze.cache import diagnose
-from wiretape.analyze.cache_report import CacheCall
+from wiretape.analyze.cache.diagnosis import diagnose
+from wiretape.analyze.cache.report import CacheCall
 from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.redaction import Redactor

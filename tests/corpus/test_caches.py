@@ -8,8 +8,8 @@ from collections import Counter
 from tests.corpus.caches import FIGURES, misses, table
 from tests.support.caching import asked, history, tokens
 
-from wiretape.analyze.cache import diagnose
-from wiretape.analyze.cache_report import CacheCall
+from wiretape.analyze.cache.diagnosis import diagnose
+from wiretape.analyze.cache.report import CacheCall
 from wiretape.runs.run import build_run
 
 

@@ -11,8 +11,8 @@ import pytest
 from tests.support.corpora import cassettes
 
 from wiretape.analyze.budgets.baseline import against
-from wiretape.analyze.comparing.runs import compare_runs
 from wiretape.analyze.cost import pricing
+from wiretape.analyze.diff.runs import compare_runs
 from wiretape.model.call import Message, Text
 from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode

@@ -9,8 +9,8 @@ from tests.support.calls import system
 from tests.support.golden import check_screen
 from tests.support.views import shown
 
-from wiretape.analyze.cache import diagnose
-from wiretape.analyze.cache_report import CacheReport
+from wiretape.analyze.cache.diagnosis import diagnose
+from wiretape.analyze.cache.report import CacheReport
 from wiretape.runs.run import build_run
 from wiretape.views.cache_view import cache_call_view, cache_view
 

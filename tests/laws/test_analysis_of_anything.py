@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.calls import make_call, tools
 
-from wiretape.analyze.cache import diagnose
-from wiretape.analyze.cache_report import CacheReport
+from wiretape.analyze.cache.diagnosis import diagnose
+from wiretape.analyze.cache.report import CacheReport
 from wiretape.analyze.report import StatsReport
 from wiretape.analyze.stats import stats
 from wiretape.analyze.tool_costs import tool_costs

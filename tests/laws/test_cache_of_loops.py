@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.caching import ANTHROPIC, OPENAI, PROMPT, asked, history, marked, tokens, tool
 from tests.support.calls import result, system, user
 
-from wiretape.analyze.cache import diagnose
+from wiretape.analyze.cache.diagnosis import diagnose
 from wiretape.model.call import Message, ModelCall
 from wiretape.runs.run import build_run
 

@@ -12,8 +12,8 @@ from tests.laws.test_law_2_any_bytes import OBJECTS, URLS
 from wiretape.analyze.budgets.baseline import against
 from wiretape.analyze.budgets.judging import judge
 from wiretape.analyze.budgets.report import Budgets
-from wiretape.analyze.comparing.runs import compare_runs
 from wiretape.analyze.cost import pricing
+from wiretape.analyze.diff.runs import compare_runs
 from wiretape.analyze.lint.base import Subject
 from wiretape.analyze.lint.rules import lint
 from wiretape.analyze.totals import Totals

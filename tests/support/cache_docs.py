@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wiretape.analyze.cache_rules import HOUR, MINUTE, RULES, CacheRule
+from wiretape.analyze.cache.rules import HOUR, MINUTE, RULES, CacheRule
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "cache.md"
 START, END = "<!-- rules -->\n", "<!-- end of rules -->\n"

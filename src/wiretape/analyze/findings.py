@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from wiretape.analyze.cache import diagnose
-from wiretape.analyze.cache_findings import cache_findings
-from wiretape.analyze.cache_report import CacheReport
+from wiretape.analyze.cache.diagnosis import diagnose
+from wiretape.analyze.cache.findings import cache_findings
+from wiretape.analyze.cache.report import CacheReport
 from wiretape.analyze.prefix import consecutive
 from wiretape.analyze.repeats import Repeats
 from wiretape.analyze.report import Finding

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from wiretape.analyze.cache import diagnose
-from wiretape.analyze.cache_findings import cache_sum
+from wiretape.analyze.cache.diagnosis import diagnose
+from wiretape.analyze.cache.findings import cache_sum
 from wiretape.analyze.cost import Price, PriceList, cost_sum, pricing
 from wiretape.analyze.findings import findings
 from wiretape.analyze.report import (

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from pydantic import Field
 
-from wiretape.analyze.cache_prefix import Elements, Sent
-from wiretape.analyze.cache_tokens import whole_tokens
+from wiretape.analyze.cache.prefix import Elements, Sent
+from wiretape.analyze.cache.tokens import whole_tokens
 from wiretape.analyze.prefix import breaks, is_held
 from wiretape.analyze.report import Report
 from wiretape.model.call import Message, ToolCall, ToolResult

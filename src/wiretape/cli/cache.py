@@ -20,7 +20,7 @@ def command(tape: str, number: int | None, as_json: bool) -> None:
     the answer reports. Below it: the verdict, what a miss cost, and the one change that would mend it.
     """
     from wiretape.adapters.prices import price_list
-    from wiretape.analyze.cache import diagnose
+    from wiretape.analyze.cache.diagnosis import diagnose
     from wiretape.cli.tapes import open_tape, print_json
 
     opened = open_tape(tape)

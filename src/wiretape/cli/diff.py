@@ -29,7 +29,7 @@ def command(ctx: click.Context, a: str, b: str, everything: bool, mask: tuple[st
     """
     from wiretape.adapters.prices import price_list
     from wiretape.adapters.settings import load_settings
-    from wiretape.analyze.comparing.runs import compare_runs
+    from wiretape.analyze.diff.runs import compare_runs
     from wiretape.cli.tapes import open_tape, print_json
 
     one, other = open_tape(a), open_tape(b)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.analyze.cache_report import CacheBreak, CacheCall, CacheReport, Verdict
+from wiretape.analyze.cache.report import CacheBreak, CacheCall, CacheReport, Verdict
 from wiretape.views.figures import UNKNOWN, count, money, percent, tokens
 from wiretape.views.printable import name, one_line, visible
 from wiretape.views.prose import labelled, sentence

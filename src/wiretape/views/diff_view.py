@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.analyze.comparing.report import CallSide, Comparison, Difference, Sums, TurnPair
+from wiretape.analyze.diff.report import CallSide, Comparison, Difference, Sums, TurnPair
 from wiretape.views.figures import count, duration, percent, short_cost, short_sum
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import labelled

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from wiretape.analyze.budgets.amounts import Amount, Rate, cost, hit_bounds, tokens
 from wiretape.analyze.budgets.judging import NO_PRICES
 from wiretape.analyze.budgets.report import Judgement, Outcome
-from wiretape.analyze.comparing.aligning import aligned_turns
-from wiretape.analyze.comparing.settling import Settler
 from wiretape.analyze.cost import Price
+from wiretape.analyze.diff.aligning import aligned_turns
+from wiretape.analyze.diff.settling import Settler
 from wiretape.model.call import ModelCall
 from wiretape.model.run import Run
 

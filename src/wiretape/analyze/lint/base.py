@@ -10,8 +10,8 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from wiretape.analyze.cache import diagnose
-from wiretape.analyze.cache_report import CacheReport
+from wiretape.analyze.cache.diagnosis import diagnose
+from wiretape.analyze.cache.report import CacheReport
 from wiretape.analyze.repeats import Repeats
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from wiretape.analyze.cache_report import CacheBreak, CacheCall
+from wiretape.analyze.cache.report import CacheBreak, CacheCall
 from wiretape.analyze.lint.base import LintFinding, Rule, Subject
 
 # Another model is another cache from its first byte on; a history that is summed up is meant to be another one.

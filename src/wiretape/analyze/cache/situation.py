@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wiretape.analyze.cache_breaks import BreakKind, kind_of
-from wiretape.analyze.cache_evidence import Miss
-from wiretape.analyze.cache_prefix import Sent
-from wiretape.analyze.cache_rules import CacheRule
-from wiretape.analyze.cache_tokens import UNKNOWN, Tokens, servable
+from wiretape.analyze.cache.breaks import BreakKind, kind_of
+from wiretape.analyze.cache.evidence import Miss
+from wiretape.analyze.cache.prefix import Sent
+from wiretape.analyze.cache.rules import CacheRule
+from wiretape.analyze.cache.tokens import UNKNOWN, Tokens, servable
 from wiretape.analyze.moved import Break
 from wiretape.model.call import ModelCall
 

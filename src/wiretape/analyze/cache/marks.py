@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wiretape.analyze.cache_rules import CacheRule
+from wiretape.analyze.cache.rules import CacheRule
 from wiretape.analyze.moved import Break
 from wiretape.model.call import CallRequest, Message, ToolSpec
 

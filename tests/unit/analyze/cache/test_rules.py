@@ -6,7 +6,7 @@ import pytest
 from tests.support.cache_docs import PAGE, table
 from tests.support.caching import asked, history
 
-from wiretape.analyze.cache_rules import RULES, asks_long, lifetime, rule_for
+from wiretape.analyze.cache.rules import RULES, asks_long, lifetime, rule_for
 from wiretape.model.call import Usage
 
 

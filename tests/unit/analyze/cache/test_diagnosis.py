@@ -11,9 +11,9 @@ import pytest
 from tests.support.caching import ANTHROPIC, OPENAI, PROMPT, asked, history, marked, tokens, tool, turn
 from tests.support.calls import assistant, make_call, result, system, thinks, user
 
-from wiretape.analyze.cache import diagnose
-from wiretape.analyze.cache_prefix import Elements
-from wiretape.analyze.cache_report import CacheCall
+from wiretape.analyze.cache.diagnosis import diagnose
+from wiretape.analyze.cache.prefix import Elements
+from wiretape.analyze.cache.report import CacheCall
 from wiretape.analyze.cost import Cost
 from wiretape.model.call import Control, Message, ModelCall, Reasoning, Text, Usage
 from wiretape.runs.run import build_run
@@ -269,7 +269,7 @@ def test_another_prompt_is_another_speaker_and_no_break() -> None:
 
 
 def test_reasoning_left_out_of_a_recorded_history() -> None:
-    tape = read_tape(Path(__file__).parents[3] / "captures" / "clock-thinking.tape")
+    tape = read_tape(Path(__file__).parents[4] / "captures" / "clock-thinking.tape")
     before, call = decode(tape.exchanges)
     kept = [
         replace(message, blocks=tuple(block for block in message.blocks if not isinstance(block, Reasoning)))
@@ -364,7 +364,7 @@ class Counting(Elements):
 
 @pytest.mark.parametrize("clock", ["", "It is 10:00:{}."])
 def test_a_long_loop_costs_what_each_call_adds(monkeypatch: pytest.MonkeyPatch, clock: str) -> None:
-    monkeypatch.setattr("wiretape.analyze.cache.Elements", Counting)
+    monkeypatch.setattr("wiretape.analyze.cache.diagnosis.Elements", Counting)
     Counting.looked = 0
     said, calls = history(0), []
     for number in range(1, 301):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wiretape.analyze.cache_prefix import Elements, Sent
-from wiretape.analyze.cache_rules import CacheRule
+from wiretape.analyze.cache.prefix import Elements, Sent
+from wiretape.analyze.cache.rules import CacheRule
 
 _CHAIN = 64  # earlier requests looked at for a known point
 

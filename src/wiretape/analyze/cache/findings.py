@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from wiretape.analyze.cache_report import CacheCall, CacheReport
+from wiretape.analyze.cache.report import CacheCall, CacheReport
 from wiretape.analyze.report import CacheSum, Finding
 from wiretape.model.run import Run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wiretape.analyze.cache_breaks import BreakKind
+from wiretape.analyze.cache.breaks import BreakKind
 from wiretape.model.call import ModelCall
 from wiretape.model.jsonvalue import Json
 

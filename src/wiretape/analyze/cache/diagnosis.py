@@ -1,7 +1,7 @@
 """Why each call's prompt was served from the provider's cache, or was not.
 
 Every call is held against the call that it continues. What the provider says goes first, then the wire's own counts,
-then what the texts show; the rules of `cache_rules` say what could be expected.
+then what the texts show; the rules of `rules` say what could be expected.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from itertools import takewhile
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from wiretape.analyze.cache_breaks import BreakKind
-from wiretape.analyze.cache_evidence import provider_says
-from wiretape.analyze.cache_marks import element_path
-from wiretape.analyze.cache_prefix import Elements, Prefixes, Sent
-from wiretape.analyze.cache_report import CacheBreak, CacheCall, CacheReport
-from wiretape.analyze.cache_rules import CacheRule, asks_long, lifetime, rule_for
-from wiretape.analyze.cache_situation import Situation
-from wiretape.analyze.cache_tokens import UNKNOWN, Tokens, servable, tokens_at, whole_tokens
-from wiretape.analyze.cache_verdicts import Ruling, judge, why_not_served
+from wiretape.analyze.cache.breaks import BreakKind
+from wiretape.analyze.cache.evidence import provider_says
+from wiretape.analyze.cache.marks import element_path
+from wiretape.analyze.cache.prefix import Elements, Prefixes, Sent
+from wiretape.analyze.cache.report import CacheBreak, CacheCall, CacheReport
+from wiretape.analyze.cache.rules import CacheRule, asks_long, lifetime, rule_for
+from wiretape.analyze.cache.situation import Situation
+from wiretape.analyze.cache.tokens import UNKNOWN, Tokens, servable, tokens_at, whole_tokens
+from wiretape.analyze.cache.verdicts import Ruling, judge, why_not_served
 from wiretape.analyze.cost import PriceList, cost_of_uncached
 from wiretape.analyze.moved import Break
 from wiretape.analyze.prefix import breaks, is_held

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from wiretape.analyze.cache_breaks import BreakKind
+from wiretape.analyze.cache.breaks import BreakKind
 from wiretape.analyze.report import Report
 
 Verdict: TypeAlias = Literal[

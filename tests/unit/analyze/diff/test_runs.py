@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from tests.support.calls import asks, assistant, make_call, result, system, thinks, tools, user
 
-from wiretape.analyze.comparing.report import Comparison, Difference
-from wiretape.analyze.comparing.runs import compare_runs
-from wiretape.analyze.comparing.settling import Settler
+from wiretape.analyze.diff.report import Comparison, Difference
+from wiretape.analyze.diff.runs import compare_runs
+from wiretape.analyze.diff.settling import Settler
 from wiretape.errors import UsageError
 from wiretape.model.call import Message, ModelCall, Usage
 from wiretape.runs.run import build_run

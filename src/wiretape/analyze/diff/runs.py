@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-from wiretape.analyze.comparing.aligning import aligned_steps, aligned_turns
-from wiretape.analyze.comparing.calls import CallComparer, Spot
-from wiretape.analyze.comparing.report import CallSide, Comparison, Difference, Sums, TurnPair
-from wiretape.analyze.comparing.settling import Settler
 from wiretape.analyze.cost import Price, cost_sum, pricing
+from wiretape.analyze.diff.aligning import aligned_steps, aligned_turns
+from wiretape.analyze.diff.calls import CallComparer, Spot
+from wiretape.analyze.diff.report import CallSide, Comparison, Difference, Sums, TurnPair
+from wiretape.analyze.diff.settling import Settler
 from wiretape.analyze.stats import wall_ms
 from wiretape.analyze.sums import hit_rate, usage_sum
 from wiretape.analyze.why import why

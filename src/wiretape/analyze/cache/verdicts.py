@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from wiretape.analyze.cache_breaks import BreakKind, kind_of, mend, shape_break
-from wiretape.analyze.cache_marks import entry, marker_break, marks, reaches
-from wiretape.analyze.cache_report import Evidence, Verdict
-from wiretape.analyze.cache_rules import CacheRule
-from wiretape.analyze.cache_situation import Situation, compared, kinds, last_sent, number_before, served, span
-from wiretape.analyze.cache_tokens import whole_tokens
+from wiretape.analyze.cache.breaks import BreakKind, kind_of, mend, shape_break
+from wiretape.analyze.cache.marks import entry, marker_break, marks, reaches
+from wiretape.analyze.cache.report import Evidence, Verdict
+from wiretape.analyze.cache.rules import CacheRule
+from wiretape.analyze.cache.situation import Situation, compared, kinds, last_sent, number_before, served, span
+from wiretape.analyze.cache.tokens import whole_tokens
 from wiretape.analyze.moved import Break
 from wiretape.analyze.tools_changed import spelled
 from wiretape.model.call import CallRequest, ModelCall

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from wiretape.analyze.comparing.settling import Settler
+from wiretape.analyze.diff.settling import Settler
 from wiretape.analyze.moved import moved
 from wiretape.analyze.tools_changed import spelled, value_break
 from wiretape.model.call import (

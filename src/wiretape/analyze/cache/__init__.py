@@ -1,0 +1,1 @@
+"""Explains what the prompt cache served, and why not more."""
