@@ -22,7 +22,7 @@ from tests.support.sockets import socket as socket_tape
 from wiretape.adapters import sending
 from wiretape.adapters.live_tape import LiveTape
 from wiretape.cli.main import main
-from wiretape.debug.table import commands
+from wiretape.debug.commands.table import commands
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, body_bytes
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode

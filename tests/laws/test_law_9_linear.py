@@ -13,7 +13,7 @@ from tests.support.costs import COMMANDS, DEBUGGER, EXEMPT, PATHS, RESENDING, ca
 from tests.support.large import SHAPES, write_pair
 
 from wiretape.cli.main import COMMANDS as EVERY_COMMAND
-from wiretape.debug.table import commands, find
+from wiretape.debug.commands.table import commands, find
 
 FEW = 40
 FEW_EQUAL = 80  # of calls before which a fixed number of equal ones is looked at

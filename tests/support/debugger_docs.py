@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wiretape.debug.commands_help import GROUPS
-from wiretape.debug.names import NAMES
-from wiretape.debug.table import Command, commands
-from wiretape.debug.topics import TOPICS
+from wiretape.debug.commands.help import GROUPS
+from wiretape.debug.commands.table import Command, commands
+from wiretape.debug.commands.topics import TOPICS
+from wiretape.debug.expression.names import NAMES
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "debugger.md"
 

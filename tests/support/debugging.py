@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.views import shown
 from wiretape.cli.tapes import open_tape
-from wiretape.debug.known import CacheVerdict, Known, Remark
+from wiretape.debug.annotations import CacheVerdict, Known, Remark
 from wiretape.debug.session import Debugger
 from wiretape.model.call import (
     Block,

@@ -22,7 +22,7 @@ from wiretape.adapters.live_replaying import ReplayHolding
 from wiretape.adapters.live_tape import LiveTape
 from wiretape.adapters.replaying import Replaying
 from wiretape.cli.debugging import known_of_live
-from wiretape.debug.live import Live
+from wiretape.debug.live.program import Live
 from wiretape.debug.session import Debugger
 from wiretape.matching.session import ReplaySession
 from wiretape.runs.run import build_run

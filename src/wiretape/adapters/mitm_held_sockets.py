@@ -16,7 +16,7 @@ from wiretape.adapters.live_desk import ClientLeft, Desk
 from wiretape.adapters.live_exchanges import LiveExchanges, patience
 from wiretape.adapters.mitm_addon import pairs_of
 from wiretape.adapters.mitm_keep_alive import has_left
-from wiretape.debug.decisions import Delay, Way
+from wiretape.debug.live.decisions import Delay, Way
 from wiretape.matching.values import LiveRequest
 from wiretape.model.call import ModelCall
 from wiretape.model.http import (

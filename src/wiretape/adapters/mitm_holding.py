@@ -22,8 +22,8 @@ from wiretape.adapters.live_exchanges import LiveExchanges, later, patience
 from wiretape.adapters.mitm_addon import RecordingAddon, pairs_of
 from wiretape.adapters.mitm_held_sockets import HeldSockets
 from wiretape.adapters.mitm_keep_alive import HEAD_SENT, HELD, WAITS, has_left
-from wiretape.debug.decisions import Decision, Delay, Drop, Go, Inject, Rewrite, Way
-from wiretape.debug.held import Release
+from wiretape.debug.live.decisions import Decision, Delay, Drop, Go, Inject, Rewrite, Way
+from wiretape.debug.live.pending_calls import Release
 from wiretape.errors import UsageError
 from wiretape.matching.values import LiveRequest
 from wiretape.model.faults import Effect, Refusal, Reset

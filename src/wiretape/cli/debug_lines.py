@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from wiretape.debug.overview import overview
+from wiretape.debug.commands.overview import overview
+from wiretape.debug.commands.script import split
 from wiretape.debug.replies import Edit, Reply, said
-from wiretape.debug.script import split
 from wiretape.errors import UsageError
 from wiretape.views.debug_reply import reply_view
 from wiretape.views.printable import one_line, visible

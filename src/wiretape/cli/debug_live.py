@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from wiretape.adapters.live_desk import Desk
     from wiretape.adapters.mitm_recording import Recording
     from wiretape.adapters.surroundings import Surroundings
-    from wiretape.debug.held import Mode
-    from wiretape.debug.live import Live
+    from wiretape.debug.live.pending_calls import Mode
+    from wiretape.debug.live.program import Live
     from wiretape.debug.session import Debugger
     from wiretape.model.http import Exchange
     from wiretape.model.run import Run
@@ -143,7 +143,7 @@ def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
     """A debugger on a run that has not begun."""
     from wiretape.adapters.live_means import EditMeans
     from wiretape.cli.debugging import known_of_live
-    from wiretape.debug.live import Live
+    from wiretape.debug.live.program import Live
     from wiretape.debug.session import Debugger
     from wiretape.runs.run import build_run
 

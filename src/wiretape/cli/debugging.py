@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from wiretape.debug.known import CacheVerdict, Known, Remark
+from wiretape.debug.annotations import CacheVerdict, Known, Remark
 from wiretape.debug.notes import Note
 from wiretape.debug.session import Debugger
 from wiretape.debug.timeline import Phase, Stop
@@ -17,7 +17,7 @@ from wiretape.debug.timeline import Phase, Stop
 if TYPE_CHECKING:
     from wiretape.analyze.lint.base import Subject
     from wiretape.cli.tapes import Opened
-    from wiretape.debug.live import Live
+    from wiretape.debug.live.program import Live
     from wiretape.model.run import Run, Step
     from wiretape.tape.notes import NoteDocument, NotesFile
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wiretape.debug.expression import Expression, evaluate, holds, since
+from wiretape.debug.annotated_run import World
+from wiretape.debug.expression.expression import Expression, evaluate, holds, since
 from wiretape.debug.timeline import Phase, Stop
-from wiretape.debug.world import World
 from wiretape.errors import UsageError
 
 

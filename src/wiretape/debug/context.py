@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wiretape.debug.annotated_run import World
+from wiretape.debug.expression.values import messages_text, to_json
 from wiretape.debug.timeline import Stop
-from wiretape.debug.values import messages_text, to_json
-from wiretape.debug.world import World
 from wiretape.model.call import CallRequest, Message, ToolSpec
 
 Served: TypeAlias = Literal["cached", "partly", "not", "unknown"]

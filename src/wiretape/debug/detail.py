@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wiretape.debug.annotated_run import World
+from wiretape.debug.annotations import CacheVerdict, Remark
 from wiretape.debug.breakpoints import Breakpoint, Breakpoints
-from wiretape.debug.known import CacheVerdict, Remark
 from wiretape.debug.notes import Note
 from wiretape.debug.timeline import Stop
-from wiretape.debug.world import World
 from wiretape.model.call import Message, ModelCall, Usage
 from wiretape.model.run import Agent, Step, ToolUse
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wiretape.debug.expression.values import block_text, to_json
 from wiretape.debug.figures import UNKNOWN, figure
-from wiretape.debug.values import block_text, to_json
 from wiretape.model.call import Block, CallRequest, Message, ModelCall, ToolCall, ToolResult
 
 How: TypeAlias = Literal["added", "removed", "changed"]

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wiretape.debug.expression.values import block_text
 from wiretape.debug.timeline import Timeline
-from wiretape.debug.values import block_text
 from wiretape.errors import UsageError
 from wiretape.model.call import ModelCall
 from wiretape.model.run import Run, Step

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wiretape.debug.annotated_run import World
 from wiretape.debug.breakpoints import Breakpoints
 from wiretape.debug.figures import first_line
 from wiretape.debug.notes import Note
 from wiretape.debug.timeline import Activation, Stop, Timeline
-from wiretape.debug.world import World
 from wiretape.model.run import Step, ToolUse
 
 NodeKind: TypeAlias = Literal["turn", "agent", "call", "tool", "side"]

@@ -14,21 +14,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from wiretape.debug.annotated_run import World
+from wiretape.debug.annotations import Known
 from wiretape.debug.breakpoints import Breakpoints
-from wiretape.debug.completion import Completion, complete
+from wiretape.debug.commands.completion import Completion, complete
+from wiretape.debug.commands.table import find
 from wiretape.debug.detail import Detail, detail
-from wiretape.debug.known import Known
 from wiretape.debug.notes import Note, SavesNotes
 from wiretape.debug.outline import Key, Mark, Node, marks, outline
 from wiretape.debug.replies import Arrived, Reply
-from wiretape.debug.table import find
 from wiretape.debug.timeline import Stop, Timeline
-from wiretape.debug.world import World
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.model.run import Run
 
 if TYPE_CHECKING:
-    from wiretape.debug.live import Live
+    from wiretape.debug.live.program import Live
 
 Move: TypeAlias = Callable[[Timeline, int], int]
 LONGEST_HISTORY = 1000

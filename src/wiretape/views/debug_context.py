@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.debug.context import Context, Seen, Served
-from wiretape.debug.values import messages_text
+from wiretape.debug.expression.values import messages_text
 from wiretape.views.block_view import message_view
 from wiretape.views.figures import count, tokens
 from wiretape.views.printable import clip, json_text, name, visible

@@ -9,11 +9,11 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.debug.breakpoints import Hit
+from wiretape.debug.commands.topics import finding_name, finding_words
 from wiretape.debug.detail import Detail
+from wiretape.debug.expression.values import to_json
 from wiretape.debug.figures import many
 from wiretape.debug.replies import Arrived
-from wiretape.debug.topics import finding_name, finding_words
-from wiretape.debug.values import to_json
 from wiretape.model.call import Message
 from wiretape.views.block_view import message_view, pretty_arguments, shortened, tool_names
 from wiretape.views.call_line import ending

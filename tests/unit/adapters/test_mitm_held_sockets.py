@@ -11,8 +11,8 @@ from tests.support.sockets import Said, create, events, message, socket, text
 from wiretape.adapters.live_desk import Desk
 from wiretape.adapters.live_exchanges import LiveExchanges
 from wiretape.adapters.live_means import EditMeans
-from wiretape.debug.held import AT_NEXT_CALL
-from wiretape.debug.live import Live
+from wiretape.debug.live.pending_calls import AT_NEXT_CALL
+from wiretape.debug.live.program import Live
 from wiretape.debug.session import Debugger
 from wiretape.model.http import Ended
 from wiretape.runs.run import build_run

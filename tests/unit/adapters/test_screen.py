@@ -14,9 +14,9 @@ from tests.support.screens import Seat, after, at_screen
 from tests.support.upstream import CHAT_EVENTS
 
 from wiretape.adapters.screen.keys import GROUPS
-from wiretape.debug.known import Known
+from wiretape.debug.annotations import Known
+from wiretape.debug.commands.table import commands, find
 from wiretape.debug.session import Debugger
-from wiretape.debug.table import commands, find
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody
 from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.support.debugging import debugger, last, runs
 from tests.support.views import shown
 
-from wiretape.debug.known import CacheVerdict, Known, Remark
+from wiretape.debug.annotations import CacheVerdict, Known, Remark
+from wiretape.debug.commands.table import commands
 from wiretape.debug.notes import Note
 from wiretape.debug.outline import Node, key_of
 from wiretape.debug.session import Debugger
-from wiretape.debug.table import commands
 from wiretape.debug.timeline import Stop
 from wiretape.errors import TapeUnwritable
 from wiretape.model.run import Run

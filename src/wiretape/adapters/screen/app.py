@@ -20,14 +20,14 @@ from wiretape.adapters.screen.command_line import CommandLine
 from wiretape.adapters.screen.help_page import help_page
 from wiretape.adapters.screen.keys import FOOTER, GROUPS, HELD_KEYS
 from wiretape.adapters.screen.outline_tree import OutlineTree
-from wiretape.debug.living import wake
+from wiretape.debug.annotated_run import World
+from wiretape.debug.commands.overview import overview
+from wiretape.debug.commands.table import needs_terminal
+from wiretape.debug.live.stepping import wake
 from wiretape.debug.outline import Node, key_of
-from wiretape.debug.overview import overview
 from wiretape.debug.replies import Arrived, Edit, Reply, Said
 from wiretape.debug.session import Debugger
 from wiretape.debug.streamed import Streamed, streamed
-from wiretape.debug.table import needs_terminal
-from wiretape.debug.world import World
 from wiretape.errors import WiretapeError
 from wiretape.views.debug_place import place_view
 from wiretape.views.debug_reply import reply_view

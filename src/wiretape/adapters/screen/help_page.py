@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wiretape.adapters.screen.keys import GROUPS
-from wiretape.debug.table import commands
+from wiretape.debug.commands.table import commands
 
 
 def help_page() -> RenderableType:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wiretape.debug.commands.topics import TOPICS
 from wiretape.debug.figures import many
 from wiretape.debug.replies import Part, Said
-from wiretape.debug.topics import TOPICS
 
 if TYPE_CHECKING:
     from wiretape.debug.session import Debugger

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 
-from wiretape.debug.names import NAMES
+from wiretape.debug.annotated_run import World
+from wiretape.debug.expression.names import NAMES
+from wiretape.debug.expression.values import to_json
 from wiretape.debug.timeline import Stop
-from wiretape.debug.values import to_json
-from wiretape.debug.world import World
 from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json, JsonObject
 

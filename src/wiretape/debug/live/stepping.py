@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wiretape.debug.decisions import Go, Way
 from wiretape.debug.figures import many
-from wiretape.debug.held import AT_NEXT_CALL, Held, Stepping
-from wiretape.debug.live import Live
+from wiretape.debug.live.decisions import Go, Way
+from wiretape.debug.live.pending_calls import AT_NEXT_CALL, Held, Stepping
+from wiretape.debug.live.program import Live
 from wiretape.debug.replies import Arrived, Part, Reply, Said
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError

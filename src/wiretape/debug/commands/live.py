@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from wiretape.debug.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
+from wiretape.debug.commands.table import Command
 from wiretape.debug.figures import first_line, many
-from wiretape.debug.held import Held
-from wiretape.debug.live import Live
+from wiretape.debug.live.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
+from wiretape.debug.live.pending_calls import Held
+from wiretape.debug.live.program import Live
 from wiretape.debug.replies import Column, Edit, Listing, Reply, Row, Said, said
-from wiretape.debug.table import Command
 from wiretape.errors import UsageError
 from wiretape.model.http import Exchange, JsonBody
 

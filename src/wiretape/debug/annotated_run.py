@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wiretape.debug.known import CacheVerdict, Known, Remark
+from wiretape.debug.annotations import CacheVerdict, Known, Remark
+from wiretape.debug.expression.values import messages_text
 from wiretape.debug.timeline import Stop, Timeline
-from wiretape.debug.values import messages_text
 from wiretape.errors import UsageError
 from wiretape.model.call import ModelCall
 from wiretape.model.run import Agent, Run, Step

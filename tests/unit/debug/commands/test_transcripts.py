@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from tests.support.debugging import debugger, type_in
 from tests.support.golden import check_screen
 
-from wiretape.debug.known import Remark
-from wiretape.debug.table import commands
+from wiretape.debug.annotations import Remark
+from wiretape.debug.commands.table import commands
 
 TRANSCRIPTS: dict[str, tuple[str, list[str]]] = {
     "walk": (

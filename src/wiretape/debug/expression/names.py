@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from wiretape.debug.annotated_run import World
+from wiretape.debug.expression.values import messages_text, wire_json
 from wiretape.debug.timeline import Stop
-from wiretape.debug.values import messages_text, wire_json
-from wiretape.debug.world import World
 
 Kind: TypeAlias = Literal["number", "text", "texts", "flag", "value"]
 Since: TypeAlias = Literal["request", "answer", "tool"]  # from which stop of a call on the name has its value

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from wiretape.debug.decisions import Decision, Way
+from wiretape.debug.live.decisions import Decision, Way
 from wiretape.debug.timeline import Stop
 from wiretape.model.faults import Effect
 from wiretape.model.http import Exchange

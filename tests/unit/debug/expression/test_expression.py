@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.debugging import debugger, runs
 
-from wiretape.debug.expression import evaluate, holds, since
-from wiretape.debug.known import Known
-from wiretape.debug.names import NAMES, SYNONYMS
-from wiretape.debug.parsing import parse
+from wiretape.debug.annotated_run import World
+from wiretape.debug.annotations import Known
+from wiretape.debug.expression.expression import evaluate, holds, since
+from wiretape.debug.expression.names import NAMES, SYNONYMS
+from wiretape.debug.expression.parsing import parse
 from wiretape.debug.replies import Value
 from wiretape.debug.timeline import Stop
-from wiretape.debug.world import World
 from wiretape.errors import UsageError
 from wiretape.model.run import Run
 

@@ -14,9 +14,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from wiretape.debug.breakpoints import Breakpoint
-from wiretape.debug.decisions import Decision, Way
-from wiretape.debug.expression import names_in
-from wiretape.debug.held import MOST_OUTPUT, WARN_AFTER, Held, Line, Means, Mode, Release, Stepping
+from wiretape.debug.expression.expression import names_in
+from wiretape.debug.live.decisions import Decision, Way
+from wiretape.debug.live.pending_calls import MOST_OUTPUT, WARN_AFTER, Held, Line, Means, Mode, Release, Stepping
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
 from wiretape.model.call import ModelCall

@@ -41,16 +41,14 @@ class Command:
 @cache
 def commands() -> Mapping[str, Command]:
     """All commands by their full names, in the order of help."""
-    from wiretape.debug import (
-        commands_cache,
-        commands_fork,
-        commands_help,
-        commands_keep,
-        commands_live,
-        commands_look,
-        commands_move,
-        commands_stop,
-    )
+    from wiretape.debug.commands import cache as commands_cache
+    from wiretape.debug.commands import fork as commands_fork
+    from wiretape.debug.commands import help as commands_help
+    from wiretape.debug.commands import keep as commands_keep
+    from wiretape.debug.commands import live as commands_live
+    from wiretape.debug.commands import look as commands_look
+    from wiretape.debug.commands import move as commands_move
+    from wiretape.debug.commands import stop as commands_stop
 
     modules = (
         commands_move, commands_stop, commands_look, commands_cache, commands_keep, commands_live, commands_fork,

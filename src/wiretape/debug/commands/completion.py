@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wiretape.debug.expression import evaluate
-from wiretape.debug.names import NAMES
-from wiretape.debug.parsing import parse
-from wiretape.debug.table import Command, commands, named
+from wiretape.debug.commands.table import Command, commands, named
+from wiretape.debug.expression.expression import evaluate
+from wiretape.debug.expression.names import NAMES
+from wiretape.debug.expression.parsing import parse
+from wiretape.debug.expression.values import members
 from wiretape.debug.timeline import Stop
-from wiretape.debug.values import members
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _argument(debugger: Debugger, command: Command, head: str, rest: str) -> tup
         case "checkpoint":
             return start, map(str, debugger.checkpoints)
         case "topic":
-            from wiretape.debug.topics import TOPICS
+            from wiretape.debug.commands.topics import TOPICS
 
             return start, TOPICS
         case "command":

@@ -6,8 +6,8 @@ import re
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from wiretape.debug.expression import Binary, Compare, Expression, Literal, Logic, Path, Unknown
-from wiretape.debug.names import NAMES, name_of
+from wiretape.debug.expression.expression import Binary, Compare, Expression, Literal, Logic, Path, Unknown
+from wiretape.debug.expression.names import NAMES, name_of
 from wiretape.errors import UsageError
 
 LONGEST, DEEPEST = 2000, 40

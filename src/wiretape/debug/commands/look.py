@@ -6,19 +6,19 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from wiretape.debug.commands.overview import overview
+from wiretape.debug.commands.searching import search
+from wiretape.debug.commands.table import Command
+from wiretape.debug.commands.topics import TOPICS, backtrace_listing, calls_listing
 from wiretape.debug.context import context
 from wiretape.debug.difference import compare
-from wiretape.debug.expression import Unknown, evaluate
+from wiretape.debug.expression.expression import Unknown, evaluate
+from wiretape.debug.expression.jsonpaths import found_by_jsonpath
+from wiretape.debug.expression.parsing import parse
+from wiretape.debug.expression.values import to_json
 from wiretape.debug.figures import place_words, span
-from wiretape.debug.jsonpaths import found_by_jsonpath
 from wiretape.debug.other_tape import Other, counterpart, parting
-from wiretape.debug.overview import overview
-from wiretape.debug.parsing import parse
 from wiretape.debug.replies import Arrived, Column, Listing, Reply, Row, Value, said
-from wiretape.debug.searching import search
-from wiretape.debug.table import Command
-from wiretape.debug.topics import TOPICS, backtrace_listing, calls_listing
-from wiretape.debug.values import to_json
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from wiretape.debug import moves
-from wiretape.debug.living import onwards, set_off
+from wiretape.debug.commands.table import Command
+from wiretape.debug.live.stepping import onwards, set_off
 from wiretape.debug.replies import Arrived, Part, Reply, Said
-from wiretape.debug.table import Command
 from wiretape.debug.timeline import Stop, Timeline
 from wiretape.errors import UsageError
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wiretape.debug.annotations import Remark
 from wiretape.debug.figures import first_line, many, place_words, short, span
-from wiretape.debug.known import Remark
 from wiretape.debug.outline import Mark
 from wiretape.debug.replies import Column, Listing, Part, Row, Said
 from wiretape.debug.timeline import Frame
@@ -213,7 +213,7 @@ class Topic:
 
 
 def _held(debugger: Debugger) -> tuple[Part, ...]:
-    from wiretape.debug.commands_live import held_listing, live_of
+    from wiretape.debug.commands.live import held_listing, live_of
 
     return (held_listing(debugger, live_of(debugger, "info held")),)
 

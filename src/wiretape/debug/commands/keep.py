@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wiretape.debug.commands.table import Command
+from wiretape.debug.commands.topics import notes_listing
 from wiretape.debug.figures import place_words
 from wiretape.debug.notes import Note
 from wiretape.debug.replies import Reply, Said, said
-from wiretape.debug.table import Command
-from wiretape.debug.topics import notes_listing
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from wiretape.debug.breakpoints import Breakpoint
-from wiretape.debug.expression import Expression, names_in
+from wiretape.debug.commands.table import Command
+from wiretape.debug.expression.expression import Expression, names_in
+from wiretape.debug.expression.names import NAMES, name_of
+from wiretape.debug.expression.parsing import parse
 from wiretape.debug.figures import many
-from wiretape.debug.names import NAMES, name_of
-from wiretape.debug.parsing import parse
 from wiretape.debug.replies import Reply, Said, said
-from wiretape.debug.table import Command
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _watch(debugger: Debugger, rest: str) -> Reply:
 
 
 def _must_vary(expression: Expression, text: str) -> None:
-    from wiretape.debug.expression import Literal
+    from wiretape.debug.expression.expression import Literal
 
     if isinstance(expression, Literal):
         raise UsageError(f"{text} never changes; watch a name, such as {', '.join(list(NAMES)[:4])}")
@@ -141,7 +141,7 @@ def _numbers(debugger: Debugger, rest: str, command: str) -> list[int]:
 
 def _delete(debugger: Debugger, rest: str) -> Reply:
     if rest.startswith("checkpoint"):
-        from wiretape.debug.commands_keep import forget_checkpoint
+        from wiretape.debug.commands.keep import forget_checkpoint
 
         return forget_checkpoint(debugger, rest.partition(" ")[2])
     gone = [debugger.breakpoints.remove(number) for number in dict.fromkeys(_numbers(debugger, rest, "delete"))]

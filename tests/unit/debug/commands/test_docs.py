@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.support.debugger_docs import PAGE, page
 from tests.support.debugging import debugger
 
-from wiretape.debug.commands_help import GROUPS
-from wiretape.debug.names import NAMES
-from wiretape.debug.table import commands
-from wiretape.debug.topics import TOPICS
+from wiretape.debug.commands.help import GROUPS
+from wiretape.debug.commands.table import commands
+from wiretape.debug.commands.topics import TOPICS
+from wiretape.debug.expression.names import NAMES
 
 
 def test_the_page_is_current() -> None:

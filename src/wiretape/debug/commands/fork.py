@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from wiretape.debug.commands.table import Command
 from wiretape.debug.replies import Reply, said
-from wiretape.debug.table import Command
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:

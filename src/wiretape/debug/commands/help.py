@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wiretape.debug.expression import LANGUAGE
-from wiretape.debug.names import NAMES
+from wiretape.debug.commands.table import Command, commands, named
+from wiretape.debug.commands.topics import TOPICS
+from wiretape.debug.expression.expression import LANGUAGE
+from wiretape.debug.expression.names import NAMES
 from wiretape.debug.replies import Column, Listing, Part, Reply, Row, Said
-from wiretape.debug.table import Command, commands, named
-from wiretape.debug.topics import TOPICS
 
 if TYPE_CHECKING:
     from wiretape.debug.session import Debugger

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from wiretape.debug.commands.table import Command
 from wiretape.debug.figures import short
 from wiretape.debug.replies import Column, Listing, Reply, Row, Said
-from wiretape.debug.table import Command
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:

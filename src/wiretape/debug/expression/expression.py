@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias, assert_never
 
-from wiretape.debug.names import Name, Since
+from wiretape.debug.annotated_run import World
+from wiretape.debug.expression.names import Name, Since
+from wiretape.debug.expression.values import element, member
 from wiretape.debug.timeline import Stop
-from wiretape.debug.values import element, member
-from wiretape.debug.world import World
 from wiretape.errors import UsageError
 
 LANGUAGE = (

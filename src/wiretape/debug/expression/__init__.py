@@ -1,0 +1,1 @@
+"""The expression language of conditions, `watch` and `print`."""

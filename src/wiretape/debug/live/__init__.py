@@ -1,0 +1,1 @@
+"""Stepping through a program that is still running."""
