@@ -29,7 +29,7 @@ from wiretape.model.http import Ended
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
-from wiretape.views.debug_reply import reply_view
+from wiretape.views.debug.reply import reply_view
 
 OPEN_S, STEP_S = 1.0, 0.05
 COMMANDS = ("step", "reverse-step", "stepi", "reverse-stepi", "next", "reverse-next", "goto 500", "print usage", "list")

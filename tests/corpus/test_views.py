@@ -13,12 +13,12 @@ from wiretape.model.http import Exchange
 from wiretape.model.run import Run
 from wiretape.runs.run import build_run
 from wiretape.views.call_line import call_line
-from wiretape.views.exchange_view import exchange_view
 from wiretape.views.printable import json_text, visible
-from wiretape.views.show_json import call_json, exchange_json, tape_json
-from wiretape.views.show_view import call_view
-from wiretape.views.stats_view import stats_view
-from wiretape.views.tape_view import tape_view
+from wiretape.views.show.call import call_view
+from wiretape.views.show.exchange import exchange_view
+from wiretape.views.show.show_json import call_json, exchange_json, tape_json
+from wiretape.views.show.tape import tape_view
+from wiretape.views.stats.analysis import stats_view
 from wiretape.wire.registry import decode
 
 

@@ -12,7 +12,7 @@ from tests.support.views import shown
 from wiretape.analyze.cache.diagnosis import diagnose
 from wiretape.analyze.cache.report import CacheReport
 from wiretape.runs.run import build_run
-from wiretape.views.cache_view import cache_call_view, cache_view
+from wiretape.views.findings.cache import cache_call_view, cache_view
 
 WIDTHS = pytest.mark.parametrize("width", [50, 80, 120])
 

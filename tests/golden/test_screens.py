@@ -8,11 +8,11 @@ from tests.support.golden import check_screen
 from tests.support.views import hard_report, header, shown, subagents_exchanges, subagents_report, subagents_run
 
 from wiretape.analyze.report import CostSum
-from wiretape.views.exchange_view import exchange_view
-from wiretape.views.list_view import TapeEntry, list_view
-from wiretape.views.show_view import call_view
-from wiretape.views.stats_view import stats_view
-from wiretape.views.tape_view import tape_view
+from wiretape.views.show.call import call_view
+from wiretape.views.show.exchange import exchange_view
+from wiretape.views.show.tape import tape_view
+from wiretape.views.show.tape_list import TapeEntry, list_view
+from wiretape.views.stats.analysis import stats_view
 
 WIDTHS = pytest.mark.parametrize("width", [50, 80, 120])
 

@@ -16,7 +16,7 @@ from tests.support.large import MARKS
 
 from wiretape.views.printable import clip, graphemes, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled, wrapped
-from wiretape.views.replay_rows import Command, Compared, Words
+from wiretape.views.replay.rows import Command, Compared, Words
 from wiretape.views.rows import Column, fit, row_lines, wrap_name
 from wiretape.views.terminal import make_console
 

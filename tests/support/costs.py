@@ -17,7 +17,7 @@ from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Headers, body_bytes
 from wiretape.tape.reading.reader import read_tape
-from wiretape.views.replay_view import replay_view
+from wiretape.views.replay.summary import replay_view
 from wiretape.views.terminal import make_console
 
 Run: TypeAlias = Callable[[Path], object]

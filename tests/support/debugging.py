@@ -25,7 +25,7 @@ from wiretape.model.call import (
 )
 from wiretape.model.http import Ended
 from wiretape.model.run import Agent, Cause, Run, Step, Thread, ToolUse, Turn
-from wiretape.views.debug_reply import reply_view
+from wiretape.views.debug.reply import reply_view
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"
 

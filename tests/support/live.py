@@ -27,7 +27,7 @@ from wiretape.debug.session import Debugger
 from wiretape.matching.session import ReplaySession
 from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
-from wiretape.views.debug_reply import reply_view
+from wiretape.views.debug.reply import reply_view
 from wiretape.wire.registry import decode
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"

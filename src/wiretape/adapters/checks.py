@@ -35,7 +35,7 @@ from wiretape.adapters.sealing import make_seal
 from wiretape.adapters.settings import load_settings
 from wiretape.adapters.trust import ADDING, REPLACING, default_bundle, locked, state_directory, trust_files
 from wiretape.errors import UsageError, WiretapeError
-from wiretape.views.doctor_view import Check
+from wiretape.views.doctor import Check
 
 # What programs speak to models with. Versions say which fault of which library to look for.
 LIBRARIES = (

@@ -18,7 +18,7 @@ from wiretape.adapters.surroundings import Surroundings, look_around
 from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING
 from wiretape.errors import WiretapeError
-from wiretape.views.doctor_view import Check
+from wiretape.views.doctor import Check
 
 PORT = 0
 """Stands for the port in what would be set: none is open yet."""

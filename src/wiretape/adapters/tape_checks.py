@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run
 from wiretape.tape.reading.reader import Tape
-from wiretape.views.doctor_view import Check
+from wiretape.views.doctor import Check
 
 _MOST_SHOWN = 10
 

@@ -33,7 +33,7 @@ def command(tape: str, number: int | None, as_json: bool) -> None:
     if as_json:
         print_json((one or report).model_dump(mode="json"))
         return
-    from wiretape.views.cache_view import cache_call_view, cache_view
+    from wiretape.views.findings.cache import cache_call_view, cache_view
     from wiretape.views.terminal import make_console
 
     make_console().print(cache_call_view(one) if one is not None else cache_view(report))

@@ -211,7 +211,7 @@ def _lint_rules() -> list[Any]:
 
 def _write(report: CheckReport, as_json: bool, junit: Path | None, markdown: Path | None) -> None:
     from wiretape.tape.atomic import PRIVATE, private, rewrite
-    from wiretape.views.check_files import check_junit, check_markdown
+    from wiretape.views.findings.check_files import check_junit, check_markdown
 
     if junit is not None:
         junit.parent.mkdir(parents=True, exist_ok=True)
@@ -227,7 +227,7 @@ def _write(report: CheckReport, as_json: bool, junit: Path | None, markdown: Pat
     elif markdown is not None and str(markdown) == "-":
         sys.stdout.write(check_markdown(report))
     else:
-        from wiretape.views.check_view import check_view
+        from wiretape.views.findings.check import check_view
         from wiretape.views.terminal import make_console
 
         make_console().print(check_view(report))

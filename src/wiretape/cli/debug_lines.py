@@ -11,7 +11,7 @@ from wiretape.debug.commands.overview import overview
 from wiretape.debug.commands.script import split
 from wiretape.debug.replies import Edit, Reply, said
 from wiretape.errors import UsageError
-from wiretape.views.debug_reply import reply_view
+from wiretape.views.debug.reply import reply_view
 from wiretape.views.printable import one_line, visible
 from wiretape.views.terminal import make_console
 

@@ -43,7 +43,7 @@ def command(ctx: click.Context, a: str, b: str, everything: bool, mask: tuple[st
     if as_json:
         print_json({"a": one.name, "b": other.name, **comparison.model_dump(mode="json")})
     else:
-        from wiretape.views.diff_view import diff_view
+        from wiretape.views.findings.diff import diff_view
         from wiretape.views.terminal import make_console
 
         make_console().print(diff_view(comparison, one.name, other.name, everything))

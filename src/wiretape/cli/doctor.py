@@ -11,7 +11,7 @@ import click
 from wiretape.adapters.output import output, typed
 
 if TYPE_CHECKING:
-    from wiretape.views.doctor_view import DoctorReport
+    from wiretape.views.doctor import DoctorReport
 
 BROKEN = 1
 
@@ -41,7 +41,7 @@ def command(ctx: click.Context, words: tuple[str, ...], as_json: bool, remove_ca
 
         print_json(report.model_dump(mode="json"))
     else:
-        from wiretape.views.doctor_view import doctor_view
+        from wiretape.views.doctor import doctor_view
         from wiretape.views.terminal import make_console
 
         make_console().print(doctor_view(report))
@@ -67,7 +67,7 @@ def _is_tape(word: str) -> bool:
 def _tape(path: str) -> DoctorReport:
     from wiretape.adapters.tape_checks import tape_checks
     from wiretape.cli.tapes import link, read
-    from wiretape.views.doctor_view import DoctorReport
+    from wiretape.views.doctor import DoctorReport
 
     opened = link(path, read(path, show=True))
     return DoctorReport(checks=tuple(tape_checks(path, opened.tape, opened.run)))
@@ -75,7 +75,7 @@ def _tape(path: str) -> DoctorReport:
 
 def _machine(argv: tuple[str, ...]) -> DoctorReport:
     from wiretape.adapters.checks import library_check, machine_checks
-    from wiretape.views.doctor_view import DoctorReport, WouldSet
+    from wiretape.views.doctor import DoctorReport, WouldSet
 
     checks = list(machine_checks(os.environ, Path.cwd()))
     if not argv:

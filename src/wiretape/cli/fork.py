@@ -167,7 +167,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
     from wiretape.cli.rerun import tool_hook
     from wiretape.rerun.fork.fork import Fork
     from wiretape.rerun.report import rerun_call
-    from wiretape.views.fork_view import fork_line
+    from wiretape.views.replay.fork import fork_line
     from wiretape.views.terminal import make_console
 
     if onto.base_url is not None and (problem := base_url_problem(onto.base_url)):
@@ -219,7 +219,7 @@ def _tell(forked: Forked, as_json: bool) -> int:
     """What became of it; the exit code is 1 where the run could not go on to its end."""
     from wiretape.cli.tapes import print_json
     from wiretape.rerun.report import build_rerun_report
-    from wiretape.views.fork_view import fork_view
+    from wiretape.views.replay.fork import fork_view
     from wiretape.views.terminal import make_console
 
     rerun = forked.fork.rerun

@@ -94,7 +94,7 @@ def _show(report: LintReport, as_json: bool) -> None:
 
         print_json(report.model_dump(mode="json"))
         return
-    from wiretape.views.lint_view import lint_view
+    from wiretape.views.findings.lint import lint_view
     from wiretape.views.terminal import make_console
 
     make_console().print(lint_view(report))
@@ -112,7 +112,7 @@ def _code(report: LintReport, fail_on: str) -> int:
 def _explain(word: str | None, as_json: bool) -> None:
     from wiretape.analyze.lint.rules import RULES, named
     from wiretape.cli.tapes import print_json
-    from wiretape.views.lint_view import rule_view, rules_view
+    from wiretape.views.findings.lint import rule_view, rules_view
     from wiretape.views.terminal import make_console
 
     rules = named(word) if word is not None else list(RULES)

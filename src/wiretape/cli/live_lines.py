@@ -116,7 +116,7 @@ class LiveLines:
 
     def _line(self, outcome: Outcome) -> Text | None:
         from wiretape.views.call_line import call_line
-        from wiretape.views.replay_view import outcome_line, tier_mark
+        from wiretape.views.replay.summary import outcome_line, tier_mark
 
         call = self._session.call_of(outcome) if isinstance(outcome, Answer) else None
         if call is not None and isinstance(outcome, Answer):
@@ -131,4 +131,4 @@ class LiveLines:
 def _load_views() -> None:
     """While the program starts: else its first call waits for them."""
     import wiretape.views.call_line
-    import wiretape.views.replay_view  # noqa: F401
+    import wiretape.views.replay.summary  # noqa: F401

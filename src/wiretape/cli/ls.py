@@ -12,7 +12,7 @@ import click
 from wiretape.errors import UsageError, WiretapeError
 
 if TYPE_CHECKING:
-    from wiretape.views.list_view import TapeEntry
+    from wiretape.views.show.tape_list import TapeEntry
 
 SUFFIXES = (".tape", ".tape.zst")
 UNREADABLE = 2
@@ -40,7 +40,7 @@ def command(ctx: click.Context, directory: str | None, as_json: bool) -> None:
     elif not entries:
         click.echo(f"no tapes under {start}; to make one: wiretape record -o captures/NAME.tape -- CMD", err=True)
     else:
-        from wiretape.views.list_view import list_view
+        from wiretape.views.show.tape_list import list_view
         from wiretape.views.terminal import make_console
 
         make_console().print(list_view(entries), crop=False)
@@ -64,7 +64,7 @@ def entry(path: Path) -> TapeEntry:
     """What one tape holds, or what is wrong with it."""
     from wiretape.cli.gathering import problem_of
     from wiretape.cli.tapes import link, read
-    from wiretape.views.list_view import TapeEntry
+    from wiretape.views.show.tape_list import TapeEntry
 
     name, size = str(path), 0
     try:

@@ -206,7 +206,7 @@ class LiveReport:
         from wiretape.adapters.prices import price_list
         from wiretape.analyze.stats import stats
         from wiretape.cli.tapes import link, read
-        from wiretape.views.stats_view import stats_view
+        from wiretape.views.stats.analysis import stats_view
 
         self._console.print()
         opened = link(str(self._tape), read(str(self._tape)))

@@ -19,7 +19,7 @@ from wiretape.adapters.output import output
 from wiretape.cli.damaged import INCOMPLETE, read_whole
 from wiretape.errors import UsageError
 from wiretape.views.call_line import call_line
-from wiretape.views.replay_view import tier_mark
+from wiretape.views.replay.summary import tier_mark
 
 if TYPE_CHECKING:
     from wiretape.adapters.renewing import Renewing
@@ -139,8 +139,8 @@ def _say_kept(report: LiveReport, session: ReplaySession, tags: CallTags | None,
 
 def _settle(at_work: Update, report: LiveReport, summary: RecorderSummary, code: int) -> int:
     """Put the new tape in its place, or leave the old one, and say so."""
+    from wiretape.views.replay.update import Updated, update_view
     from wiretape.views.terminal import make_console
-    from wiretape.views.update_view import Updated, update_view
 
     outcome, written, own_code = _outcome(at_work, summary, code)
     report.troubles_again(summary)

@@ -374,7 +374,7 @@ def _wait_for_stop() -> None:
 
 
 def summary(report: ReplayReport, argv: Sequence[str], code: int, sealed: bool = False) -> None:
-    from wiretape.views.replay_view import Unreached, replay_view
+    from wiretape.views.replay.summary import Unreached, replay_view
     from wiretape.views.terminal import make_console
 
     console = make_console(stderr=True)

@@ -61,7 +61,7 @@ def command(
     from wiretape.cli.tapes import open_tape, print_json
     from wiretape.rerun.report import build_rerun_report
     from wiretape.rerun.scheduler import Rerun
-    from wiretape.views.rerun_view import RerunView
+    from wiretape.views.replay.rerun import RerunView
     from wiretape.views.terminal import make_console
 
     goes_live = live or model is not None or base_url is not None
@@ -127,7 +127,7 @@ def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact
     from wiretape.adapters.output import say
     from wiretape.adapters.rerunning import LiveModel, parent_of, play_live
     from wiretape.rerun.report import rerun_call
-    from wiretape.views.rerun_view import rerun_line
+    from wiretape.views.replay.rerun import rerun_line
     from wiretape.views.terminal import make_console
 
     console = make_console(stderr=True)

@@ -86,11 +86,11 @@ def _overview(opened: Opened, as_json: bool) -> None:
     tape, run = opened.tape, opened.run
     if as_json:
         from wiretape.cli.tapes import print_json
-        from wiretape.views.show_json import tape_json
+        from wiretape.views.show.show_json import tape_json
 
         print_json(tape_json(opened.name, tape.header, tape.exchanges, run))
         return
-    from wiretape.views.tape_view import tape_view
+    from wiretape.views.show.tape import tape_view
     from wiretape.views.terminal import make_console
 
     make_console().print(tape_view(opened.name, tape.header, tape.exchanges, run))
@@ -102,11 +102,11 @@ def _call(opened: Opened, step: Step, full: bool, as_json: bool) -> None:
     said = why(step, opened.run)
     if as_json:
         from wiretape.cli.tapes import print_json
-        from wiretape.views.show_json import call_json
+        from wiretape.views.show.show_json import call_json
 
         print_json(call_json(step, opened.run, said, full=full))
         return
-    from wiretape.views.show_view import call_view
+    from wiretape.views.show.call import call_view
     from wiretape.views.terminal import make_console
 
     make_console().print(call_view(step, opened.run, said, full=full))
@@ -115,11 +115,11 @@ def _call(opened: Opened, step: Step, full: bool, as_json: bool) -> None:
 def _exchange(exchange: Exchange, steps: list[Step], full: bool, as_json: bool) -> None:
     if as_json:
         from wiretape.cli.tapes import print_json
-        from wiretape.views.show_json import exchange_json
+        from wiretape.views.show.show_json import exchange_json
 
         print_json(exchange_json(exchange) | {"calls": [step.call.number for step in steps]})
         return
-    from wiretape.views.exchange_view import exchange_view
+    from wiretape.views.show.exchange import exchange_view
     from wiretape.views.terminal import make_console
 
     make_console().print(exchange_view(exchange, calls=tuple(step.call.number for step in steps), full=full))
@@ -131,7 +131,7 @@ def _raw(exchange: Exchange, steps: list[Step]) -> None:
     Bytes into a pipe or file; on a terminal, what it would obey is shown as escapes.
     """
     from wiretape.cli.tapes import write_bytes
-    from wiretape.views.exchange_view import raw_exchange
+    from wiretape.views.show.exchange import raw_exchange
 
     frames = steps[0].call.frames if steps else ()
     if frames:

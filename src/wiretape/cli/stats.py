@@ -59,7 +59,7 @@ def command(ctx: click.Context, tapes: tuple[str, ...], by: tuple[str, ...], eac
     from rich.text import Text
 
     from wiretape.views.printable import one_line
-    from wiretape.views.stats_view import stats_view
+    from wiretape.views.stats.analysis import stats_view
     from wiretape.views.terminal import make_console
 
     console = make_console()

@@ -27,8 +27,8 @@ def show_totals(tapes: Sequence[str], by: Sequence[str], as_json: bool) -> int:
         tables = {f"by_{kind}" for kind in ALL_TABLES} - {f"by_{kind}" for kind in by}
         print_json(report.model_dump(mode="json", exclude=tables))
     else:
+        from wiretape.views.stats.totals import totals_view
         from wiretape.views.terminal import make_console
-        from wiretape.views.totals_view import totals_view
 
         make_console().print(totals_view(report, by))
     return 0 if read == len(tapes) else UNREADABLE

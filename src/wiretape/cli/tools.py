@@ -24,7 +24,7 @@ def command(tape: str, as_json: bool) -> None:
     if as_json:
         print_json(report.model_dump(mode="json"))
         return
+    from wiretape.views.stats.tools import tools_view
     from wiretape.views.terminal import make_console
-    from wiretape.views.tools_view import tools_view
 
     make_console().print(tools_view(report))

@@ -217,7 +217,7 @@ def _print(found: Freshness, asked: Asked, argv: Sequence[str]) -> None:
 
         print_json(found.model_dump(mode="json"))
         return
-    from wiretape.views.freshness_view import freshness_view
+    from wiretape.views.replay.freshness import freshness_view
     from wiretape.views.terminal import make_console
 
     program = typed(argv) if argv else "CMD"

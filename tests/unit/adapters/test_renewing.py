@@ -15,7 +15,7 @@ from wiretape.matching.sockets.playing import SocketPlay
 from wiretape.matching.values import Answer
 from wiretape.model.http import Ended
 from wiretape.tape.editing.splice import Fresh, Kept
-from wiretape.views.update_view import Updated, update_view
+from wiretape.views.replay.update import Updated, update_view
 
 
 @pytest.mark.parametrize("ended", [None, Ended.RECORDER_STOPPED])

@@ -17,7 +17,7 @@ from wiretape.debug.session import Debugger
 from wiretape.debug.timeline import Stop
 from wiretape.errors import TapeUnwritable
 from wiretape.model.run import Run
-from wiretape.views.debug_reply import reply_view
+from wiretape.views.debug.reply import reply_view
 
 CONDITIONS = (
     "agent=root*", "tool=look", "input>4000", "cached<0.5", "error", "finding", "finish=length and not first",

@@ -29,9 +29,9 @@ from wiretape.debug.replies import Arrived, Edit, Reply, Said
 from wiretape.debug.session import Debugger
 from wiretape.debug.streamed import Streamed, streamed
 from wiretape.errors import WiretapeError
-from wiretape.views.debug_place import place_view
-from wiretape.views.debug_reply import reply_view
-from wiretape.views.debug_stream import stream_view
+from wiretape.views.debug.place import place_view
+from wiretape.views.debug.reply import reply_view
+from wiretape.views.debug.stream import stream_view
 from wiretape.views.printable import one_line
 
 _LOOK_S = 0.1  # between two looks at a program at work

@@ -1,0 +1,189 @@
+"""The place where a debugger stands: why it stopped there, what the call adds, what the model answered, the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from wiretape.debug.breakpoints import Hit
+from wiretape.debug.commands.topics import finding_name, finding_words
+from wiretape.debug.detail import Detail
+from wiretape.debug.expression.values import to_json
+from wiretape.debug.figures import many
+from wiretape.debug.replies import Arrived
+from wiretape.model.call import Message
+from wiretape.views.blocks import message_view, pretty_arguments, shortened, tool_names
+from wiretape.views.call_line import ending
+from wiretape.views.debug.brief import brief, brief_text
+from wiretape.views.figures import duration, percent
+from wiretape.views.printable import clip, json_text, name, one_line, visible
+from wiretape.views.prose import Heading, Indented, labelled
+from wiretape.views.show.call import error_words, ran_words, usage_sentence
+from wiretape.views.usage_bar import usage_bar
+
+LABEL = 9
+_PHASES = {"request": "before its request", "answer": "after its answer", "tool": "at its tool"}
+
+
+def place_view(arrived: Arrived) -> RenderableType:
+    return _PlaceView(arrived)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlaceView:
+    arrived: Arrived
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width, detail = options.max_width, self.arrived.detail
+        for hit in self.arrived.hits:
+            yield Indented(_hit(hit), 0)
+        if self.arrived.returned is not None:
+            tool, gave = self.arrived.returned
+            said = Text.assemble((f"{name(tool)} returned: ", "green"), clip(gave, 200))
+            yield Indented(said, 0)
+        if detail is None:
+            yield Text(f"at the {self.arrived.place} of the tape", style="bold")
+            return
+        yield Indented(_title(detail), 0)
+        for label, said in facts(detail):
+            yield from labelled(console, label, said, width, label_width=LABEL)
+        yield from body(detail, self.arrived.full)
+
+
+def _hit(hit: Hit) -> Text:
+    point = hit.point
+    kind = "watchpoint" if point.watch else "breakpoint"
+    said = Text.assemble((f"{kind} {point.number}: ", "bold yellow"), (one_line(point.text), "yellow"))
+    if point.watch:
+        said.append(f": was {_short(hit.before)}, is {_short(hit.now)}")
+    return said
+
+
+def _short(value: object) -> str:
+    return "unknown" if value is None else clip(json_text(to_json(value), indent=None), 60)
+
+
+def _title(detail: Detail) -> Text:
+    phase = _PHASES[detail.stop.phase]
+    if detail.tool is not None:
+        phase += f" {name(detail.tool.call.name)}"
+    title = Text(f"call {detail.call.number} of {detail.calls}", style="bold")
+    said = [phase, _who(detail), f"turn {detail.step.turn}" if detail.step.turn is not None else ""]
+    return title.append("".join(f" · {word}" for word in said if word), style="not bold")
+
+
+def _who(detail: Detail) -> str:
+    who = name(detail.agent.name)
+    if detail.step.cause.kind == "side_call":
+        return f"side call beside {who}"
+    return who if detail.depth == 0 else f"{who} (subagent)"
+
+
+def facts(detail: Detail) -> Iterator[tuple[str, Text]]:
+    """The labelled lines under the title: why, tokens, cache, how it ended, and what deserves a look."""
+    if detail.stop.phase != "tool":
+        yield "why", Text(one_line(detail.why))
+    if detail.stop.phase == "answer":
+        yield "tokens", _tokens(detail)
+        if detail.cache:
+            yield "cache", Text(one_line(f"{detail.cache.word.replace('_', ' ')}: {detail.cache.text}"))
+        yield "finish", _finish(detail)
+        error = detail.call.response.error if detail.call.response is not None else None
+        if error is not None:
+            yield "error", Text(error_words(error), style="red")
+    for remark in detail.remarks if detail.stop.phase != "tool" else ():
+        said = "; ".join([*finding_words(remark)][: 1 + len(remark.values)])
+        yield "finding", Text(f"{one_line(finding_name(remark))}: {one_line(said)}", style="yellow")
+    for drift in detail.drift:
+        yield "drift", Text(one_line(drift), style="yellow")
+    for note in detail.notes:
+        yield "note", Text(one_line(note.text), style="cyan")
+
+
+def _tokens(detail: Detail) -> Text:
+    usage = detail.usage
+    said = Text(usage_sentence(usage))
+    if usage is not None and usage.input:
+        bar = usage_bar(usage.input, usage.cached, detail.most_input)
+        if usage.cached is not None:
+            said.append(f" · {percent(usage.cached / usage.input)} cached")
+        said.append("  ").append_text(bar)
+    return said
+
+
+def _finish(detail: Detail) -> Text:
+    call = detail.call
+    finish, bad = ending(call)
+    said = Text(finish, style="red" if bad else "")
+    if call.tool_calls:
+        said.append(" → ").append(one_line(", ".join(tool.name for tool in call.tool_calls)), style="magenta")
+    if call.ended_at is not None:
+        said.append(f" · took {duration(call.ended_at - call.at)}", style="not red")
+    return said
+
+
+def body(detail: Detail, full: bool = False) -> Iterator[RenderableType]:
+    """What there is to read at this stop."""
+    if detail.stop.phase == "tool":
+        yield from _tool(detail, full)
+        return
+    yield from _added(detail, full)
+    if detail.stop.phase == "request":
+        yield Text()
+        yield Indented(Text("the model has not answered yet: stepi or step goes on to its answer", style="dim"), 0)
+        return
+    yield from _answer(detail, full)
+
+
+def _added(detail: Detail, full: bool) -> Iterator[RenderableType]:
+    behind = f" to the {detail.history} before" if detail.history else ""
+    yield Heading(f"adds {many(len(detail.added), 'message')}{behind}")
+    names = tool_names(detail.call.request) if _has_results(detail) else {}
+    for path, message in detail.added:
+        yield from _message(message, names, path, full)
+
+
+def _has_results(detail: Detail) -> bool:
+    from wiretape.model.call import ToolResult
+
+    return any(isinstance(block, ToolResult) for _, message in detail.added for block in message.blocks)
+
+
+def _message(message: Message, names: dict[str, str], path: str, full: bool) -> Iterator[RenderableType]:
+    return message_view(message if full else brief(message), names, path, full=True)
+
+
+def _answer(detail: Detail, full: bool) -> Iterator[RenderableType]:
+    yield Heading("answer")
+    if not detail.answer:
+        yield Text("(none)", style="dim")
+    names = {tool.id: tool.name for tool in detail.call.tool_calls if tool.id}
+    for message in detail.answer:
+        yield from _message(message, names, "", full)
+    response = detail.call.response
+    if response is not None and not response.complete:
+        yield Text("(cut short here)", style="red")
+
+
+def _tool(detail: Detail, full: bool) -> Iterator[RenderableType]:
+    use = detail.tool
+    assert use is not None
+    yield Heading(f"calls {name(use.call.name)}")
+    yield Indented(shortened(brief_text(pretty_arguments(use.call.arguments), full), full=True), 2)
+    if detail.starts is not None:
+        yield Indented(Text("a subagent does this: step goes into it, next passes over", style="dim"), 2)
+    if use.exchange is not None:
+        yield Indented(Text(ran_words(use), style="dim"), 2)
+    yield Heading("result" + (f", in call {use.result_call}" if use.result_call is not None else ""))
+    if use.result is None:
+        missing = "not there yet: the run goes on" if detail.goes_on else "none: no later call carries it"
+        yield Text(f"({missing})", style="dim")
+        return
+    if use.result.is_error:
+        yield Indented(Text("an error", style="red"), 2)
+    yield Indented(Text(brief_text(visible(use.result.text), full) or "(empty)"), 2)
+    for part in use.result.parts:
+        yield Indented(Text(brief_text(json_text(part), full)), 2)

@@ -1,0 +1,101 @@
+"""A debugger's replies for a terminal: each part of a reply has its view; this module only chooses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from wiretape.debug.context import Context
+from wiretape.debug.difference import Comparison
+from wiretape.debug.replies import Arrived, Listing, Matched, Part, Reply, Said, Tone, Value
+from wiretape.views.debug.context import context_view
+from wiretape.views.debug.diff import comparison_view
+from wiretape.views.debug.listing import listing_view
+from wiretape.views.debug.place import place_view
+from wiretape.views.figures import count
+from wiretape.views.printable import json_text, one_line, visible
+from wiretape.views.prose import Indented
+
+_STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "yellow", "dim": "dim"}
+
+
+def reply_view(reply: Reply) -> RenderableType:
+    """What a reply looks like, an error included."""
+    return _ReplyView(reply)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReplyView:
+    reply: Reply
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for number, part in enumerate(self.reply.parts):
+            if number and isinstance(part, Listing) and part.title:
+                yield Text()
+            yield from part_view(part)
+        if self.reply.error is not None:
+            yield Indented(Text(visible(self.reply.error), style="red"), 0)
+
+
+def part_view(part: Part) -> Iterator[RenderableType]:
+    match part:
+        case Said(text=text, tone=tone):
+            yield Indented(Text(visible(text), style=_STYLES[tone]), 0)
+        case Arrived():
+            yield place_view(part)
+        case Listing():
+            yield listing_view(part)
+        case Value():
+            yield from _value(part)
+        case Matched():
+            yield from _matched(part)
+        case Comparison():
+            yield comparison_view(part)
+        case Context():
+            yield context_view(part)
+        case _:
+            assert_never(part)
+
+
+def _value(part: Value) -> Iterator[RenderableType]:
+    """Numbers and words on one line, texts as they are, the rest as JSON."""
+    value, name = part.value, one_line(part.name)
+    match value:
+        case None:
+            yield _named(name, Text("unknown", style="dim"))
+        case str() if "\n" not in value and len(value) <= 200:
+            yield _named(name, Text(visible(value) or '""'))
+        case str():
+            yield Text.assemble((name, "bold"), (f"  {count(len(value), 'character')}", "dim"))
+            yield Indented(Text(visible(value)), 2)
+        case float():
+            yield _named(name, Text(f"{value:.4g}"))
+        case bool() | int():
+            yield _named(name, Text(json_text(value)))
+        case _:
+            first, _, rest = json_text(value).partition("\n")
+            yield _named(name, Text(first))
+            if rest:
+                yield Indented(Text(rest), 0)  # apart: a long text in one style is wrapped much faster
+
+
+def _named(name: str, said: Text) -> Indented:
+    return Indented(Text.assemble((name, "bold"), " = ").append_text(said), 0)
+
+
+def _matched(part: Matched) -> Iterator[RenderableType]:
+    yield Text()
+    yield Text(f"match {part.number} of {count(part.total, 'call')}", style="bold")
+    for excerpt in part.excerpts:
+        yield Indented(_highlighted(one_line(excerpt), part.pattern), 2)
+
+
+def _highlighted(excerpt: str, pattern: str) -> Text:
+    text, at = Text(excerpt), excerpt.casefold().find(pattern.casefold())
+    if at >= 0:
+        text.stylize("reverse", at, at + len(pattern))
+    return text

@@ -1,0 +1,1 @@
+"""Views of judgements: cache, budgets, lint findings, differences of runs."""

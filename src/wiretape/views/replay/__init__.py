@@ -1,0 +1,1 @@
+"""Views of replays, updates, reruns and forks."""

@@ -1,0 +1,1 @@
+"""Views of a tape, a call or an exchange."""

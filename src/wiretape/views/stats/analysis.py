@@ -1,0 +1,124 @@
+"""The analysis of a tape for a terminal: turn by turn, each call with its numbers and why it was made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from wiretape.analyze.report import StatsReport, TurnReport
+from wiretape.views.figures import count, duration, long_cost, long_sum, money, percent, short_cost, short_sum
+from wiretape.views.printable import clip, one_line
+from wiretape.views.prose import Indented, labelled, sentence
+from wiretape.views.stats.agent_links import between
+from wiretape.views.stats.groups import groups
+from wiretape.views.stats.steps import StepTable
+
+
+def stats_view(report: StatsReport) -> RenderableType:
+    """Everything `wiretape stats` shows of one tape."""
+    return _StatsView(report)
+
+
+@dataclass(frozen=True, slots=True)
+class _StatsView:
+    report: StatsReport
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        report, width = self.report, options.max_width
+        if not report.calls and not report.side_calls:
+            yield Text("No model calls on this tape.")
+            yield from _others(report)
+            return
+        table = StepTable(report, console, width)
+        for turn in report.turns:
+            yield from _turn(turn, table, width)
+        if report.side_calls:
+            yield Text("Side calls", style="bold")
+            yield from table.lines(report.side_calls)
+            yield Text()
+        yield from _total(report, console, width)
+        yield from groups("agent", report.by_agent, console, width)
+        yield from between(report.links, console, width)
+        yield from groups("model", report.by_model, console, width)
+        yield from _findings(report, console, width)
+        yield from _legend(report)
+        yield from _others(report)
+
+
+SUMMED = (("in", "input"), ("cached", "cached"), ("out", "output"), ("reasoning", "reasoning"))
+
+
+def _turn(turn: TurnReport, table: StepTable, width: int) -> Iterator[Text | Indented]:
+    label = f"Turn {turn.turn}  "
+    words = clip(turn.user, width - len(label)) or "(no text)"
+    yield Text.assemble((label, "bold"), (words, "bold cyan"))
+    facts = [count(turn.calls, "call"), count(turn.tool_calls, "tool call"), count(turn.agents, "agent")]
+    facts += [duration(turn.wall_ms)] if turn.wall_ms is not None else []
+    facts += [short_cost(turn.cost)] if turn.cost.usd is not None else []
+    yield sentence(" · ".join(facts))
+    sums = [f"{title} {short_sum(turn.usage, field, turn.calls)}" for title, field in SUMMED]
+    yield sentence(" · ".join([*sums, f"hit rate {percent(turn.hit_rate)}"]))
+    yield from table.lines(turn.steps)
+    if turn.answer:
+        yield Text.assemble(("answer  ", "dim"), (clip(turn.answer, width - 8), "cyan"))
+    yield Text()
+
+
+def _total(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
+    others = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in report.not_inferences.items())
+    calls = count(report.calls, "call") + (f" ({others})" if others else "")
+    facts = [count(len(report.turns), "turn"), calls, count(report.tool_calls, "tool call")]
+    facts += [count(report.agents, "agent")]
+    facts += [duration(report.wall_ms)] if report.wall_ms is not None else []
+    yield from labelled(console, "Total", Text(" · ".join(facts)), width)
+    fields = ["input", "cached", "output", "reasoning"]
+    if report.usage.cache_write is not None:  # most providers have no such thing: silence is not a missing number
+        fields.insert(2, "cache_write")
+    for field in fields:
+        label = field.replace("_", " ").ljust(13)
+        yield Text.assemble(" " * 8, (label, "dim"), long_sum(report.usage, field, report.calls))
+    # Not the quotient of the sums above where calls are missing from one of them: say so.
+    over = (
+        ", over the calls that give both" if report.hit_rate is not None and report.usage.unknown.get("cached") else ""
+    )
+    yield Text.assemble(" " * 8, ("hit rate".ljust(13), "dim"), percent(report.hit_rate) + over)
+    if report.cache.lost_tokens:
+        paid = f" ({money(report.cache.lost_usd)})" if report.cache.lost_usd is not None else ""
+        missed = f"{report.cache.lost_tokens:,} that the cache would have served{paid}"
+        yield Text.assemble(" " * 8, ("missed".ljust(13), "dim"), missed)
+    if report.prices is not None or report.cost.usd is not None:  # without a price list, costs are not looked for
+        yield Text.assemble(" " * 8, ("cost".ljust(13), "dim"), long_cost(report.cost))
+
+
+def _findings(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
+    if not report.findings:
+        return
+    yield Text()
+    yield Text("Findings", style="bold")
+    for finding in report.findings:
+        named = finding.call is None or re.search(rf"\bcalls? {finding.call}\b", finding.text.lower()) is not None
+        said = ("" if named else f"call {finding.call}: ") + one_line(finding.text)
+        said += " (estimate)" if finding.estimate else ""
+        yield from labelled(console, "!", Text(said, style="yellow"), width, label_width=2)
+
+
+def _legend(report: StatsReport) -> Iterator[Text | Indented]:
+    """What the question marks mean, where there are any."""
+    usage = report.usage
+    unknown = {field: max(usage.unknown.get(field, 0), usage.unknown_calls) for _, field in SUMMED}
+    if not any(unknown.values()):
+        return
+    partly = any(calls and getattr(usage, field) is not None for field, calls in unknown.items())
+    yield Text()
+    yield sentence("?  the wire does not say" + ("      +2?  and 2 calls that do not say" if partly else ""), "dim")
+
+
+def _others(report: StatsReport) -> Iterator[Text | Indented]:
+    if report.other_exchanges:
+        verb = "is no model call" if report.other_exchanges == 1 else "are no model calls"
+        yield Text()
+        yield sentence(f"{count(report.other_exchanges, 'exchange')} {verb}; wiretape show lists them.", "dim")

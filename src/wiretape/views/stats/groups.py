@@ -1,0 +1,82 @@
+"""The tallies of a report: by agent and by model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from wiretape.analyze.report import AgentReport, GroupReport
+from wiretape.views.figures import UNKNOWN, count, percent, short_cost, short_sum
+from wiretape.views.printable import one_line
+from wiretape.views.prose import labelled
+from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.stats.steps import agent_cell
+
+FIELDS = ("input", "cached", "output", "reasoning")
+TITLES = ("calls", "tools", "in", "cached", "out", "reasoning", "hit")
+
+
+def groups(kind: str, reports: Sequence[GroupReport], console: Console, width: int, least: int = 2) -> Iterator[Text]:
+    """One row per group; an agent also says who started it and how that is known. A single row would be the total."""
+    if len(reports) < least:
+        return
+    depths = _depths(reports)
+    for priced in (True, False) if any(report.cost.usd is not None for report in reports) else (False,):
+        titles = (*TITLES, "cost") if priced else TITLES
+        columns = [Column(f"By {kind}", flexible=True, least=12), *(Column(title, right=True) for title in titles)]
+        rows = [_row(report, depths.get(report.name, 0))[: len(columns)] for report in reports]
+        shape = fit(columns, rows, width)
+        if shape.fits:
+            break
+    yield Text()
+    yield header_line(columns, shape, style="bold") if shape.fits else Text(f"By {kind}", style="bold")
+    for report, row in zip(reports, rows, strict=True):
+        if shape.fits:
+            yield from row_lines(columns, shape, row)
+        else:
+            yield row[0]
+            yield from labelled(
+                console, "", Text(_words(report)), width, indent=2 + 2 * depths.get(report.name, 0), label_width=0
+            )
+        if isinstance(report, AgentReport) and report.started_by is not None:
+            indent = 2 * depths[report.name]
+            yield from labelled(console, "", Text(_started(report), style="dim"), width, indent, label_width=0)
+
+
+def _row(report: GroupReport, depth: int) -> list[Text]:
+    cells = [agent_cell(report.name, depth), Text(str(report.calls)), Text(str(report.tool_calls))]
+    cells += [Text(short_sum(report.usage, field, report.calls)) for field in FIELDS]
+    cells.append(Text(UNKNOWN if report.hit_rate is None else percent(report.hit_rate)))
+    return [*cells, Text(short_cost(report.cost))]
+
+
+def _words(report: GroupReport) -> str:
+    """The row as a sentence, for a terminal too narrow for the table."""
+    sums = [f"{title} {short_sum(report.usage, f, report.calls)}" for title, f in zip(TITLES[2:6], FIELDS, strict=True)]
+    return " · ".join([count(report.calls, "call"), count(report.tool_calls, "tool call"), *sums])
+
+
+def _depths(reports: Sequence[GroupReport]) -> dict[str, int]:
+    """How deep each agent stands under its root. Parents come before their children."""
+    depths: dict[str, int] = {}
+    for report in reports:
+        if isinstance(report, AgentReport):
+            depths[report.name] = depths[report.parent] + 1 if report.parent in depths else 0
+    return depths
+
+
+_BASIS = {
+    "header": "a request header says so",
+    "id": "linked by an id",
+    "data_flow": "linked by the text that flows between them",
+    "order": "inferred from the order of calls",
+}
+
+
+def _started(agent: AgentReport) -> str:
+    tool = f"'s {one_line(agent.started_tool)}" if agent.started_tool else ""
+    basis = f"; {_BASIS[agent.basis]}" if agent.basis else ""
+    verb = "was handed the conversation by" if agent.origin == "handoff" else "started by"
+    return f"{verb} call {agent.started_by}{tool}{basis}"

@@ -1,0 +1,116 @@
+"""The calls of a report as rows: all turns share one set of columns, and each call says why it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from wiretape.analyze.report import StatsReport, StepReport, ToolRunReport, UsageSum
+from wiretape.views.figures import UNKNOWN, duration, short_cost, tokens
+from wiretape.views.printable import name, one_line
+from wiretape.views.prose import labelled
+from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.stats.agent_tree import Placed, tree
+from wiretape.views.usage_bar import BAR_WIDTH, usage_bar
+
+WIDE = 110  # from here on a row has room for the bar and the time to the first token
+INDENT = 6  # a call's words stand under its agent
+IDENTITY = [Column("call", right=True), Column("agent", flexible=True), Column("model", flexible=True, least=10)]
+TOKENS = [Column(title, right=True) for title in ("in", "cached", "out", "reasoning")]
+NO_USAGE = UsageSum(unknown_calls=1)
+TIME = Column("time", right=True)
+
+
+class StepTable:
+    """Fixes the columns over every call of the report, then gives the lines of any of its calls."""
+
+    def __init__(self, report: StatsReport, console: Console, width: int) -> None:
+        self._agents, self._console, self._width = report.by_agent, console, width
+        steps = [step for turn in report.turns for step in turn.steps] + report.side_calls
+        self._most = max((step.usage.input or 0 for step in steps if step.usage), default=0)
+        self._first_token = any(step.first_token_ms is not None for step in steps)
+        self._cost = any(step.cost.usd is not None for step in steps)
+        placed = [place for turn in report.turns for place in tree(turn.steps, report.by_agent)]
+        placed += [Placed(step, 0) for step in report.side_calls]
+        for self._wide, self._stacked in ((width >= WIDE, False), (False, False), (False, True)):
+            self._columns = self._chosen()
+            self._fit = fit(self._columns, [self._cells(place) for place in placed], width)
+            if self._fit.fits:
+                break
+
+    def _chosen(self) -> list[Column]:
+        """The columns of a wide terminal, of 80 columns, or (stacked: token counts go below) of a narrow one."""
+        columns = IDENTITY + ([] if self._stacked else TOKENS)
+        if self._wide:
+            columns = [*columns, Column("cached / in".ljust(BAR_WIDTH))]
+            columns += [Column("cost", right=True)] if self._cost else []
+            columns += [Column("first token", right=True)] if self._first_token else []
+        return [*columns, TIME]
+
+    def _cells(self, place: Placed) -> list[Text]:
+        step = place.step
+        cells = [Text(str(step.call), style="bold"), agent_cell(step.agent, place.depth)]
+        cells.append(Text(name(step.model or UNKNOWN)))
+        usage = step.usage or NO_USAGE
+        if not self._stacked:
+            numbers = (usage.input, usage.cached, usage.output, usage.reasoning)
+            cells += [Text(tokens(n), style="dim" if n is None else "") for n in numbers]
+        if self._wide:
+            cells.append(usage_bar(usage.input, usage.cached, self._most))
+            cells += [Text(short_cost(step.cost).removesuffix(" +1?"))] if self._cost else []
+            cells += [Text(duration(step.first_token_ms))] if self._first_token else []
+        return [*cells, Text(duration(step.duration_ms))]
+
+    def lines(self, steps: Sequence[StepReport]) -> Iterator[Text]:
+        """A header, then each call: its numbers, why it was made, how it ended."""
+        yield header_line(self._columns, self._fit)
+        for place in tree(steps, self._agents):
+            yield from row_lines(self._columns, self._fit, self._cells(place))
+            if self._stacked:
+                yield from self._say("tokens", Text(usage_words(place.step.usage)))
+            yield from self._say("why", Text(one_line(place.step.why)))
+            yield from self._say("finish", self._ending(place.step))
+            if place.step.ran:
+                yield from self._say("ran", Text(one_line(", ".join(map(_run_words, place.step.ran)))))
+
+    def _ending(self, step: StepReport) -> Text:
+        ending = finish_text(step)
+        if step.tool_calls:
+            ending.append(" → ").append(one_line(", ".join(step.tool_calls)), style="magenta")
+        if step.first_token_ms is not None and not self._wide:
+            ending.append(f" · first token after {duration(step.first_token_ms)}", style="dim")
+        return ending
+
+    def _say(self, label: str, said: Text) -> Iterator[Text]:
+        return labelled(self._console, label, said, self._width, INDENT)
+
+
+def _run_words(ran: ToolRunReport) -> str:
+    took = duration(ran.ms) if ran.ms is not None else "not answered"
+    return f"{ran.tool} on x{ran.exchange} ({took})"
+
+
+def usage_words(usage: UsageSum | None) -> str:
+    """`in 347, cached ?, out 75, reasoning 18`."""
+    if usage is None:
+        return "unknown"
+    numbers = {"in": usage.input, "cached": usage.cached, "out": usage.output, "reasoning": usage.reasoning}
+    return ", ".join(f"{name} {tokens(number)}" for name, number in numbers.items())
+
+
+def agent_cell(agent: str, depth: int) -> Text:
+    """An agent's name, hung under what started it."""
+    return Text.assemble(("  " * (depth - 1) + "└ " if depth else "", "dim"), name(agent))
+
+
+def finish_text(step: StepReport) -> Text:
+    """How the call ended: its finish reason, or what went wrong."""
+    if step.status is None:
+        return Text(f"no response ({step.ended or 'still open'})", style="red")
+    if step.status >= 400:
+        return Text(f"error {step.status}", style="red")
+    if step.ended not in (None, "complete"):
+        return Text(f"{step.finish or 'cut'} ({step.ended})", style="yellow")
+    return Text(step.finish or "unknown", style="red" if step.finish == "error" else "")

@@ -1,0 +1,93 @@
+"""The totals of many tapes for a terminal: the sums, then a table for each way of grouping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from wiretape.analyze.report import GroupReport
+from wiretape.analyze.totals import TapeTotals, ToolTotals, TotalsReport
+from wiretape.views.figures import count, long_cost, long_sum, percent
+from wiretape.views.printable import name, one_line
+from wiretape.views.prose import labelled
+from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.stats.groups import groups
+
+BY = ("tape", "model", "agent", "tool", "day")
+
+
+def totals_view(report: TotalsReport, by: Sequence[str] = BY) -> RenderableType:
+    """What `wiretape stats` shows of many tapes; `by` names the tables."""
+    return _TotalsView(report, by)
+
+
+@dataclass(frozen=True, slots=True)
+class _TotalsView:
+    report: TotalsReport
+    by: Sequence[str]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        report, width = self.report, options.max_width
+        yield from _total(report, console, width)
+        tables: dict[str, Sequence[GroupReport]] = {
+            "tape": _shortened(report.by_tape),
+            "model": report.by_model,
+            "agent": report.by_agent,
+            "day": report.by_day,
+        }
+        for kind in self.by:
+            if kind == "tool":
+                yield from _tools(report.by_tool, width)
+            else:
+                yield from groups(kind, tables[kind], console, width, least=1)
+        if report.unreadable:
+            yield Text()
+            yield Text("Not read", style="bold")
+            for tape in report.unreadable:
+                said = one_line(f"{tape.tape}: {tape.problem}")
+                yield from labelled(console, "!", Text(said, style="red"), width, label_width=2)
+
+
+def _shortened(tapes: Sequence[TapeTotals]) -> list[TapeTotals]:
+    """Their names without the directory that they have in common."""
+    first = tapes[0].name if tapes else ""
+    start = first.rfind("/") + 1
+    while start and not all(tape.name.startswith(first[:start]) for tape in tapes):
+        start = first.rfind("/", 0, start - 1) + 1
+    return [tape.model_copy(update={"name": tape.name[start:]}) for tape in tapes]
+
+
+def _total(report: TotalsReport, console: Console, width: int) -> Iterator[Text]:
+    others = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in report.not_inferences.items())
+    calls = count(report.calls, "call") + (f" ({others})" if others else "")
+    facts = [count(report.tapes, "tape"), count(report.turns, "turn"), calls, count(report.tool_calls, "tool call")]
+    yield from labelled(console, "Total", Text(" · ".join(facts)), width)
+    fields = ["input", "cached", "output", "reasoning"]
+    if report.usage.cache_write is not None:
+        fields.insert(2, "cache_write")
+    for field in fields:
+        label = field.replace("_", " ").ljust(13)
+        yield Text.assemble(" " * 8, (label, "dim"), long_sum(report.usage, field, report.calls))
+    yield Text.assemble(" " * 8, ("hit rate".ljust(13), "dim"), percent(report.hit_rate))
+    if report.prices is not None or report.cost.usd is not None:
+        yield Text.assemble(" " * 8, ("cost".ljust(13), "dim"), long_cost(report.cost))
+
+
+def _tools(tools: Sequence[ToolTotals], width: int) -> Iterator[Text]:
+    if not tools:
+        return
+    columns = [Column("By tool", flexible=True, least=10)]
+    columns += [Column(title, right=True) for title in ("calls", "failed", "no result", "tapes")]
+    rows = [
+        [Text(name(tool.name))]
+        + [Text(f"{number:,}") for number in (tool.calls, tool.failed, tool.unanswered, tool.tapes)]
+        for tool in tools
+    ]
+    shape = fit(columns, rows, width)
+    yield Text()
+    yield header_line(columns, shape, style="bold")
+    for row in rows:
+        yield from row_lines(columns, shape, row)
