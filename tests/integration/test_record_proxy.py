@@ -22,7 +22,7 @@ pytest.importorskip("mitmproxy.addons", reason="the recorder needs mitmproxy (Py
 from tests.support.proxying import Spy, recording
 from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream, frame, raw_upstream, read_frame
 
-from wiretape.adapters.unset_routes import doubt
+from wiretape.adapters.routing.unset_routes import doubt
 from wiretape.model.http import Ended
 
 pytestmark = pytest.mark.proxy

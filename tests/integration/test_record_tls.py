@@ -17,7 +17,7 @@ from tests.support.certificates import make_authority
 from tests.support.proxying import Spy, recording
 from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream
 
-from wiretape.adapters import hosts
+from wiretape.adapters.routing import hosts
 from wiretape.model.http import Ended
 
 pytestmark = pytest.mark.proxy

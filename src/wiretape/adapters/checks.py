@@ -28,9 +28,15 @@ from wiretape.adapters.authority import (
     trusted_in,
     validity,
 )
-from wiretape.adapters.hosts import is_loopback
-from wiretape.adapters.mitm_via import upstream_proxy
-from wiretape.adapters.routes import parse_base_url, route_url, unroutable_base_urls, user_base_urls, without_user
+from wiretape.adapters.routing.hosts import is_loopback
+from wiretape.adapters.routing.routes import (
+    parse_base_url,
+    route_url,
+    unroutable_base_urls,
+    user_base_urls,
+    without_user,
+)
+from wiretape.adapters.routing.upstream_proxy import upstream_proxy
 from wiretape.adapters.sealing import make_seal
 from wiretape.adapters.settings import load_settings
 from wiretape.adapters.trust import ADDING, REPLACING, default_bundle, locked, state_directory, trust_files

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from wiretape.adapters.inside import Inside, enter, leave
 from wiretape.adapters.patching import close_doors, open_doors
-from wiretape.adapters.unset_routes import only_set
+from wiretape.adapters.routing.unset_routes import only_set
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:

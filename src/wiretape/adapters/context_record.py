@@ -13,10 +13,10 @@ import orjson
 
 from wiretape.adapters.arguments import shown
 from wiretape.adapters.context import Context, as_http, several
-from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.network_guard import is_address, plain, proxies
 from wiretape.adapters.old_tape import OldTape
 from wiretape.adapters.output import say
+from wiretape.adapters.routing.hosts import Hosts
 from wiretape.adapters.settings import load_settings, redactor_of
 from wiretape.adapters.taking import Taken, TakenTool, Taker
 from wiretape.compare.address import address

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wiretape.adapters.arguments import shown
 from wiretape.adapters.context import Context, as_http, several
-from wiretape.adapters.hosts import is_known_provider
 from wiretape.adapters.lent_keys import LENT
 from wiretape.adapters.network_guard import is_address, matches, proxies
 from wiretape.adapters.output import say
+from wiretape.adapters.routing.hosts import is_known_provider
 from wiretape.adapters.settings import Settings, load_settings
 from wiretape.adapters.tool_values import NOTHING
 from wiretape.adapters.tooling import stub

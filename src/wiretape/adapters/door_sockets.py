@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.inside import innermost, replaying_around
 from wiretape.adapters.network_guard import SocketWatch, is_address, is_own_address, is_this_machine, plain
 from wiretape.adapters.patching import Patch
+from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.errors import NetworkRefused
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from urllib.parse import urlsplit
 
-from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.live_tape import LiveTape
 from wiretape.adapters.replaying import DUMMY_KEY
+from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.errors import UsageError
 from wiretape.matching.values import LiveRequest
 from wiretape.model.framing import framer_for

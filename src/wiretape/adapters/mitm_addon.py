@@ -17,14 +17,14 @@ from mitmproxy import connection, http, tls
 
 from wiretape.adapters import mitm_chunks
 from wiretape.adapters.admission import Admission
-from wiretape.adapters.hosts import Hosts, is_loopback
 from wiretape.adapters.mitm_chunks import CHUNK, LARGE
 from wiretape.adapters.mitm_gate import Gate
-from wiretape.adapters.mitm_via import UpstreamProxy
-from wiretape.adapters.route_links import Route
-from wiretape.adapters.routes import route_url
+from wiretape.adapters.routing.hosts import Hosts, is_loopback
+from wiretape.adapters.routing.route_links import Route
+from wiretape.adapters.routing.routes import route_url
+from wiretape.adapters.routing.unset_routes import doubt
+from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
 from wiretape.adapters.tool_reports import ToolReports
-from wiretape.adapters.unset_routes import doubt
 from wiretape.model.header_links import LINK_HEADERS, without_query
 from wiretape.model.http import Ended, Headers, Sender, bracketed
 

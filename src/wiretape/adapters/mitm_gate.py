@@ -11,8 +11,8 @@ from typing import Any
 from mitmproxy.proxy import layer, layers
 from mitmproxy.proxy.layers.http import HTTPMode
 
-from wiretape.adapters.hosts import Hosts
-from wiretape.adapters.mitm_via import UpstreamProxy
+from wiretape.adapters.routing.hosts import Hosts
+from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
 
 _ENOUGH = 16  # bytes that tell the method and how its target begins
 

@@ -9,21 +9,21 @@ from urllib.parse import urlsplit
 
 from wiretape.adapters.admission import Admission
 from wiretape.adapters.child import proxy_variables
-from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.mitm import ProxySettings, RecordingProxy, ensure_ca
 from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
-from wiretape.adapters.mitm_via import upstream_proxy
-from wiretape.adapters.routes import (
+from wiretape.adapters.routing.hosts import Hosts
+from wiretape.adapters.routing.routes import (
     base_url_hosts,
     base_url_variables,
     not_routed,
     routed_places,
     unroutable_base_urls,
 )
+from wiretape.adapters.routing.tool_route import tool_variables
+from wiretape.adapters.routing.unset_routes import only_set, unset_routes
+from wiretape.adapters.routing.upstream_proxy import upstream_proxy
 from wiretape.adapters.settings import load_settings
-from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.trust import state_directory, trust_variables, upstream_bundle
-from wiretape.adapters.unset_routes import only_set, unset_routes
 from wiretape.tape.output_redactor import OutputRedactor
 
 

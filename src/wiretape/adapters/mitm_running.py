@@ -22,8 +22,8 @@ from mitmproxy.addons import core, next_layer, proxyserver, tlsconfig, upstream_
 from mitmproxy.master import Master
 
 from wiretape.adapters.mitm_mend import mend
-from wiretape.adapters.mitm_via import UpstreamProxy
 from wiretape.adapters.open_files import reported_once
+from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
 from wiretape.adapters.sending import close_by_reset
 from wiretape.errors import UsageError
 

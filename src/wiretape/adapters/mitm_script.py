@@ -18,9 +18,9 @@ from typing import Any
 
 from mitmproxy import ctx
 
-from wiretape.adapters.hosts import Hosts
 from wiretape.adapters.mitm_addon import RecordingAddon
 from wiretape.adapters.mitm_mend import bracket_ipv6
+from wiretape.adapters.routing.hosts import Hosts
 from wiretape.adapters.settings import load_settings, redactor_of
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.tape.recording.recorder import Recorder

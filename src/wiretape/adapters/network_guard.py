@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from wiretape.adapters.hosts import is_known_provider, is_loopback
+from wiretape.adapters.routing.hosts import is_known_provider, is_loopback
 from wiretape.errors import NetworkRefused
 
 _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)

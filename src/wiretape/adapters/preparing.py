@@ -14,7 +14,13 @@ from typing import Any
 from wiretape.adapters.jvm import jvm_options
 from wiretape.adapters.presets import REASONS, ConfigFile, Preset
 from wiretape.adapters.programs import Program
-from wiretape.adapters.routes import DEFAULT_BASE_URLS, base_url_host, parse_base_url, user_base_urls, without_user
+from wiretape.adapters.routing.routes import (
+    DEFAULT_BASE_URLS,
+    base_url_host,
+    parse_base_url,
+    user_base_urls,
+    without_user,
+)
 from wiretape.adapters.surroundings import Found, Surroundings, json_object, read_config
 from wiretape.tape.atomic import PRIVATE, rewrite
 

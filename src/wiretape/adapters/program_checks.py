@@ -13,9 +13,9 @@ from wiretape.adapters.going_past import going_past
 from wiretape.adapters.preparing import Setting, explained, prepare
 from wiretape.adapters.presets import NODE, PYTHON, Preset
 from wiretape.adapters.programs import command_name
-from wiretape.adapters.routes import base_url_variables, without_user
+from wiretape.adapters.routing.routes import base_url_variables, without_user
+from wiretape.adapters.routing.tool_route import tool_variables
 from wiretape.adapters.surroundings import Surroundings, look_around
-from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING
 from wiretape.errors import WiretapeError
 from wiretape.views.doctor import Check

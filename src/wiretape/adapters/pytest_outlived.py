@@ -19,7 +19,7 @@ from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.inside import Inside
 from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.adapters.pytest_origins import ORIGINS, Origin
-from wiretape.adapters.routes import base_url_variables
+from wiretape.adapters.routing.routes import base_url_variables
 from wiretape.matching.playback import Playback, playback
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.sockets.playing import SocketPlay

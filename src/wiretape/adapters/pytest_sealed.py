@@ -17,10 +17,10 @@ import pytest
 
 from wiretape._version import __version__
 from wiretape.adapters.child import run_child
-from wiretape.adapters.hosts import is_loopback, provider_within
 from wiretape.adapters.output import say
 from wiretape.adapters.pytest_options import SEALED
 from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.routing.hosts import is_loopback, provider_within
 from wiretape.adapters.sealing import Seal
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.matching.report import ReplayReport

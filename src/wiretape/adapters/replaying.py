@@ -16,10 +16,10 @@ from wiretape.adapters.interposing import Interpose
 from wiretape.adapters.listening import listen, serve
 from wiretape.adapters.open_files import reported_once
 from wiretape.adapters.opening import Authority, TlsOpener
-from wiretape.adapters.routes import base_url_variables
+from wiretape.adapters.routing.routes import base_url_variables
+from wiretape.adapters.routing.tool_route import tool_variables
 from wiretape.adapters.sealed_door import StraightDoor, straight_ports
 from wiretape.adapters.sealing import EVERYWHERE, Seal, make_seal
-from wiretape.adapters.tool_route import tool_variables
 from wiretape.adapters.tool_serving import ToolApp
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Outcome

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from wiretape.adapters.admission import Admission
-from wiretape.adapters.hosts import is_loopback
 from wiretape.adapters.interposing import Interpose
-from wiretape.adapters.route_links import Route
-from wiretape.adapters.routes import route_url
+from wiretape.adapters.routing.hosts import is_loopback
+from wiretape.adapters.routing.route_links import Route
+from wiretape.adapters.routing.routes import route_url
 from wiretape.adapters.sending import TRANSPORT, ClientGone, Receive, Scope, Send, Sending
 from wiretape.adapters.socket_replaying import PlayedSocket
 from wiretape.adapters.socket_talk import handshake_bytes

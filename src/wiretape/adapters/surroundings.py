@@ -16,7 +16,7 @@ from typing import Any
 
 from wiretape.adapters.presets import ConfigFile
 from wiretape.adapters.programs import Program, find_program
-from wiretape.adapters.routes import (
+from wiretape.adapters.routing.routes import (
     base_url_host,
     parse_base_url,
     same_provider,

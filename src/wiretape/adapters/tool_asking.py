@@ -15,7 +15,7 @@ from typing import Final
 import orjson
 
 from wiretape.adapters.http1_sockets import led
-from wiretape.adapters.tool_route import ANSWERED, DONE, JSON, RUN, VARIABLE, tool_path
+from wiretape.adapters.routing.tool_route import ANSWERED, DONE, JSON, RUN, VARIABLE, tool_path
 from wiretape.errors import MissError
 from wiretape.model.jsonvalue import Json
 from wiretape.wire.lenient import number, obj, string

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from wiretape.adapters.tool_route import VARIABLE, is_own
+from wiretape.adapters.routing.tool_route import VARIABLE, is_own
 from wiretape.errors import MissError
 
 if TYPE_CHECKING:

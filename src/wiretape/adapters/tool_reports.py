@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from wiretape.adapters.tool_route import ANSWERED, DONE, RUN, Reply, asked_for, refused
+from wiretape.adapters.routing.tool_route import ANSWERED, DONE, RUN, Reply, asked_for, refused
 from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
 from wiretape.wire.mcp.tool_exchange import HEADERS, tool_url

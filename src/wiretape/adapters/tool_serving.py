@@ -6,8 +6,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from wiretape.adapters.interposing import Interpose
+from wiretape.adapters.routing.tool_route import ANSWERED, JSON, Reply, asked_for, is_tool_path, refused
 from wiretape.adapters.server import Decided, ReplayApp
-from wiretape.adapters.tool_route import ANSWERED, JSON, Reply, asked_for, is_tool_path, refused
 from wiretape.matching.playback import Piece, Playback
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import LiveRequest, Miss, Outcome, Stray

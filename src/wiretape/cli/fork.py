@@ -162,7 +162,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
     """Make a fork with the rerun's scheduler, and say on stderr how it goes. Raises WiretapeError."""
     from wiretape.adapters.forking import run_fork
     from wiretape.adapters.rerunning import Target
-    from wiretape.adapters.routes import base_url_problem, without_user
+    from wiretape.adapters.routing.routes import base_url_problem, without_user
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.rerun import tool_hook
     from wiretape.rerun.fork.fork import Fork

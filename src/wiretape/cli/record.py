@@ -280,7 +280,7 @@ def led_here(
 ) -> tuple[Sequence[str], dict[str, str]]:
     """The program as it is to be run, and the variables that lead it to the recorder, which listens by now."""
     from wiretape.adapters.preparing import prepare
-    from wiretape.adapters.unset_routes import only_set
+    from wiretape.adapters.routing.unset_routes import only_set
     from wiretape.cli.settings_lines import say_settings, say_what_goes_past
 
     say_what_goes_past(argv, "and on no tape")
@@ -312,7 +312,7 @@ def check_run(options: Options, argv: Sequence[str]) -> None:
     """Everything that can be known to fail fails here, before a tape is touched."""
     from wiretape.adapters.child import find_command
     from wiretape.adapters.mitm import free_port
-    from wiretape.adapters.routes import base_url_problem, without_user
+    from wiretape.adapters.routing.routes import base_url_problem, without_user
     from wiretape.adapters.trust import state_directory
 
     if options.upstream is not None and (problem := base_url_problem(options.upstream)):

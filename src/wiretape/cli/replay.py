@@ -247,7 +247,7 @@ def authority_of(proxy: bool | None) -> tuple[Authority | None, str]:
 
 def check(options: Options) -> None:
     """What can be known to fail fails here, before the program runs."""
-    from wiretape.adapters.hosts import provider_within
+    from wiretape.adapters.routing.hosts import provider_within
 
     for glob in options.let_through:
         provider = provider_within(glob)

@@ -95,7 +95,7 @@ def _check(
     output: str | None,
     force: bool,
 ) -> None:
-    from wiretape.adapters.routes import base_url_problem, without_user
+    from wiretape.adapters.routing.routes import base_url_problem, without_user
 
     for option, value in (("--tools", tools), ("-o", output), ("--key-env", key_env)):
         if value and not live:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters import tool_route
 from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.presets import LANGUAGES, PRESETS, PROGRAM, REASONS, Preset
-from wiretape.adapters.routes import base_url_problem
+from wiretape.adapters.routing import tool_route
+from wiretape.adapters.routing.routes import base_url_problem
 from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING
 
 EVERY = (*PRESETS, *LANGUAGES, PROGRAM)

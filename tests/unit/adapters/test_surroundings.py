@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.routes import base_url_variables
+from wiretape.adapters.routing.routes import base_url_variables
 from wiretape.adapters.surroundings import json_object, look_around
 
 

@@ -18,9 +18,9 @@ from tests.support.taping import Taping
 import wiretape
 from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.routing.tool_route import PATH, VARIABLE
 from wiretape.adapters.tool_port import ToolPort
 from wiretape.adapters.tool_reports import ToolReports
-from wiretape.adapters.tool_route import PATH, VARIABLE
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Ended
 from wiretape.tape.reading.reader import Tape, read_tape

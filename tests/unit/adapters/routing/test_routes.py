@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretape.adapters.child import proxy_variables
-from wiretape.adapters.routes import (
+from wiretape.adapters.routing.routes import (
     DEFAULT_BASE_URLS,
     base_url_hosts,
     base_url_problem,
@@ -16,8 +16,8 @@ from wiretape.adapters.routes import (
     unroutable_base_urls,
     without_user,
 )
+from wiretape.adapters.routing.unset_routes import unset_routes
 from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING
-from wiretape.adapters.unset_routes import unset_routes
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_a_good_upstream_is_no_problem() -> None:
 
 
 def test_every_variable_that_is_set_is_documented() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "recording.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "recording.md").read_text(encoding="utf-8")
     names = {
         *DEFAULT_BASE_URLS,
         *REPLACING,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.adapters.route_links import Route
-from wiretape.adapters.routes import route_path, route_url
+from wiretape.adapters.routing.route_links import Route
+from wiretape.adapters.routing.routes import route_path, route_url
 from wiretape.model.header_links import LINK_HEADERS
 
 ORIGIN = "http://127.0.0.1:8080"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from wiretape.adapters.hosts import is_loopback
+from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.model.http import bracketed
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from wiretape.adapters.mitm_via import UpstreamProxy, upstream_proxy
+from wiretape.adapters.routing.upstream_proxy import UpstreamProxy, upstream_proxy
 
 
 def proxy(**environ: str) -> UpstreamProxy:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wiretape.adapters.routes import base_url_variables
-from wiretape.adapters.unset_routes import doubt, only_set, unset_routes
+from wiretape.adapters.routing.routes import base_url_variables
+from wiretape.adapters.routing.unset_routes import doubt, only_set, unset_routes
 
 
 def test_a_default_route_is_named_by_its_first_variable() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from wiretape.adapters.hosts import Hosts, is_known_provider, is_loopback, provider_within
+from wiretape.adapters.routing.hosts import Hosts, is_known_provider, is_loopback, provider_within
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from wiretape.adapters.routes import BaseUrl, parse_base_url, route_path
+from wiretape.adapters.routing.routes import BaseUrl, parse_base_url, route_path
 from wiretape.model.header_links import is_signed, joined, replace_links
 
 _INFORMATIVE = ("link", "content-location")  # a client may request these; it need not

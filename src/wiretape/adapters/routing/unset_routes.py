@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from wiretape.adapters.routes import DEFAULT_BASE_URLS, same_provider, unroutable_base_urls, user_base_urls
+from wiretape.adapters.routing.routes import DEFAULT_BASE_URLS, same_provider, unroutable_base_urls, user_base_urls
 
 
 def unset_routes(environ: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
-from wiretape.adapters.hosts import is_known_provider, is_loopback
+from wiretape.adapters.routing.hosts import is_known_provider, is_loopback
 
 # Variables that SDKs and agents read, with the value that a client without them would use. Each default carries
 # the path that its clients expect in the variable: OpenAI's has /v1, Anthropic's has not.

@@ -1,0 +1,1 @@
+"""Which hosts are recorded, and which route leads to them."""
