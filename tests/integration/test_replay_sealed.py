@@ -18,7 +18,7 @@ from tests.support.replaying import chat, exchange, session, user
 from tests.support.sealing import PYTHON, inside, need_sealing
 
 from wiretape.adapters import sealed_door
-from wiretape.adapters.child import run_child
+from wiretape.adapters.launch.child import run_child
 from wiretape.adapters.opening import why_not
 from wiretape.adapters.replaying import Replaying
 from wiretape.adapters.sealed_door import straight_ports

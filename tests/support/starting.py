@@ -29,14 +29,14 @@ from typing import IO
 ROOT = Path(__file__).parents[2]
 # What `wiretape record` has imported by its end.
 LOADED = (
-    "wiretape.adapters.child",
+    "wiretape.adapters.launch.child",
     "wiretape.adapters.mitm_recording",
     "wiretape.adapters.mitm_updating",
     "wiretape.adapters.old_tape",
-    "wiretape.adapters.preparing",
+    "wiretape.adapters.launch.preparing",
     "wiretape.adapters.settings",
-    "wiretape.adapters.surroundings",
-    "wiretape.adapters.tagging",
+    "wiretape.adapters.launch.config_discovery",
+    "wiretape.adapters.launch.tagging",
     "wiretape.cli.main",
     "wiretape.cli.record",
     "wiretape.cli.record_report",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wiretape.adapters.authority import (
+from wiretape.adapters.launch.authority import (
     ANEW,
     CERTIFICATE,
     EARLY_S,
@@ -20,7 +20,7 @@ from wiretape.adapters.authority import (
     trusted_in,
     validity,
 )
-from wiretape.adapters.trust import locked, make_private, trust_files
+from wiretape.adapters.launch.trust import locked, make_private, trust_files
 from wiretape.errors import UsageError
 from wiretape.tape.atomic import PRIVATE, rewrite
 

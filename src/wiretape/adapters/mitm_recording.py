@@ -8,7 +8,8 @@ from types import TracebackType
 from urllib.parse import urlsplit
 
 from wiretape.adapters.admission import Admission
-from wiretape.adapters.child import proxy_variables
+from wiretape.adapters.launch.child import proxy_variables
+from wiretape.adapters.launch.trust import state_directory, trust_variables, upstream_bundle
 from wiretape.adapters.mitm import ProxySettings, RecordingProxy, ensure_ca
 from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
 from wiretape.adapters.routing.hosts import Hosts
@@ -23,7 +24,6 @@ from wiretape.adapters.routing.tool_route import tool_variables
 from wiretape.adapters.routing.unset_routes import only_set, unset_routes
 from wiretape.adapters.routing.upstream_proxy import upstream_proxy
 from wiretape.adapters.settings import load_settings
-from wiretape.adapters.trust import state_directory, trust_variables, upstream_bundle
 from wiretape.tape.output_redactor import OutputRedactor
 
 

@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wiretape.adapters.launch.trust import ADDING, PHP_SETTINGS, REPLACING, state_directory, trust_variables
 from wiretape.adapters.output import say
-from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING, state_directory, trust_variables
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:

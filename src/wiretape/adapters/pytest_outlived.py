@@ -15,8 +15,8 @@ from typing import Final
 
 from wiretape._version import __version__
 from wiretape.adapters import inside
-from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.inside import Inside
+from wiretape.adapters.launch.child import proxy_variables
 from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.adapters.pytest_origins import ORIGINS, Origin
 from wiretape.adapters.routing.routes import base_url_variables

@@ -16,7 +16,7 @@ from typing import Final
 import pytest
 
 from wiretape._version import __version__
-from wiretape.adapters.child import run_child
+from wiretape.adapters.launch.child import run_child
 from wiretape.adapters.output import say
 from wiretape.adapters.pytest_options import SEALED
 from wiretape.adapters.replaying import Replaying

@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any
 
 from wiretape.adapters.admission import Admission
-from wiretape.adapters.child import proxy_variables
 from wiretape.adapters.gate import Gate
 from wiretape.adapters.interposing import Interpose
+from wiretape.adapters.launch.child import proxy_variables
 from wiretape.adapters.listening import listen, serve
 from wiretape.adapters.open_files import reported_once
 from wiretape.adapters.opening import Authority, TlsOpener

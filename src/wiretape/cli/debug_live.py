@@ -24,10 +24,10 @@ from wiretape.views.printable import one_line
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from wiretape.adapters.caught_program import CaughtProgram
+    from wiretape.adapters.launch.caught_program import CaughtProgram
+    from wiretape.adapters.launch.config_discovery import Surroundings
     from wiretape.adapters.live_desk import Desk
     from wiretape.adapters.mitm_recording import Recording
-    from wiretape.adapters.surroundings import Surroundings
     from wiretape.debug.live.pending_calls import Mode
     from wiretape.debug.live.program import Live
     from wiretape.debug.session import Debugger
@@ -55,7 +55,7 @@ class Asked:
 
 def debug_replayed(tape: str, asked: Asked) -> int:
     """The program is played from a tape. Exit code: as `wiretape replay` has it."""
-    from wiretape.adapters.child import find_command
+    from wiretape.adapters.launch.child import find_command
     from wiretape.adapters.live_desk import Desk
     from wiretape.adapters.live_replaying import ReplayHolding
     from wiretape.adapters.live_tape import LiveTape
@@ -156,7 +156,7 @@ def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
 
 def _at_work(desk: Desk, asked: Asked, argv: Sequence[str], variables: Mapping[str, str]) -> int:
     """Until the person leaves, and the program has ended. Its exit code."""
-    from wiretape.adapters.caught_program import CaughtProgram
+    from wiretape.adapters.launch.caught_program import CaughtProgram
     from wiretape.cli.debug_lines import Front, converse, run_script
 
     live = desk.live

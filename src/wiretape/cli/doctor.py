@@ -30,7 +30,7 @@ def command(ctx: click.Context, words: tuple[str, ...], as_json: bool, remove_ca
     Exit code 1: something is broken.
     """
     if remove_ca:
-        from wiretape.adapters.checks import removed_authority
+        from wiretape.adapters.doctor.checks import removed_authority
 
         for line in removed_authority(os.environ):
             click.echo(line)
@@ -65,7 +65,7 @@ def _is_tape(word: str) -> bool:
 
 
 def _tape(path: str) -> DoctorReport:
-    from wiretape.adapters.tape_checks import tape_checks
+    from wiretape.adapters.doctor.tape_checks import tape_checks
     from wiretape.cli.tapes import link, read
     from wiretape.views.doctor import DoctorReport
 
@@ -74,13 +74,13 @@ def _tape(path: str) -> DoctorReport:
 
 
 def _machine(argv: tuple[str, ...]) -> DoctorReport:
-    from wiretape.adapters.checks import library_check, machine_checks
+    from wiretape.adapters.doctor.checks import library_check, machine_checks
     from wiretape.views.doctor import DoctorReport, WouldSet
 
     checks = list(machine_checks(os.environ, Path.cwd()))
     if not argv:
         return DoctorReport(checks=(*checks, library_check()))
-    from wiretape.adapters.program_checks import program_checks, would_set
+    from wiretape.adapters.doctor.program_checks import program_checks, would_set
 
     checks += program_checks(argv, os.environ, Path.cwd())
     settings, notes = would_set(argv, os.environ, Path.cwd())

@@ -237,8 +237,8 @@ def _tell(forked: Forked, as_json: bool) -> int:
 
 def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, argv: Sequence[str]) -> int:
     """Play the program up to the fork, and record it from there on."""
-    from wiretape.adapters.child import find_command
     from wiretape.adapters.forking import write_fork
+    from wiretape.adapters.launch.child import find_command
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.record import Options, need_mitmproxy
     from wiretape.cli.record_update import update

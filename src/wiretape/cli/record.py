@@ -24,10 +24,10 @@ from wiretape.cli.streams import ignore_stdout
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
+    from wiretape.adapters.launch.config_discovery import Surroundings
+    from wiretape.adapters.launch.tagging import CallTags
     from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
     from wiretape.adapters.mitm_recording import Recording
-    from wiretape.adapters.surroundings import Surroundings
-    from wiretape.adapters.tagging import CallTags
     from wiretape.cli.record_report import LiveReport
     from wiretape.tape.recording.recorder import Recorder
     from wiretape.tape.redaction import Redactor
@@ -175,14 +175,14 @@ def _record(options: Options, argv: Sequence[str]) -> int:
 
 
 def tags_of(options: Options) -> CallTags | None:
-    from wiretape.adapters.tagging import CallTags
+    from wiretape.adapters.launch.tagging import CallTags
 
     return CallTags() if options.tag else None
 
 
 def tagging(recorder: RecordingDoor, tags: CallTags | None) -> RecordingDoor:
     """The recorder, with what notes the calls in front of it where their numbers are wanted."""
-    from wiretape.adapters.tagging import TaggingDoor
+    from wiretape.adapters.launch.tagging import TaggingDoor
 
     return recorder if tags is None else cast("RecordingDoor", TaggingDoor(recorder, tags))
 
@@ -205,8 +205,8 @@ def record(
     need_mitmproxy()
     check_run(options, argv)
     check_tape(options)
+    from wiretape.adapters.launch.config_discovery import look_around
     from wiretape.adapters.settings import load_settings, redactor_of
-    from wiretape.adapters.surroundings import look_around
 
     around = look_around(argv, os.environ, Path.cwd())
     settings = load_settings(Path.cwd())
@@ -263,7 +263,7 @@ def run_recorded(
     tags: CallTags | None = None,
 ) -> int:
     """Until the program ends, or until Ctrl-C where there is none. `apart`: what it prints goes to stderr."""
-    from wiretape.adapters.child import run_child
+    from wiretape.adapters.launch.child import run_child
 
     with nullcontext() if argv else _stop_signal() as stop, recording:
         prepared, variables = led_here(recording, argv, around, options)
@@ -279,7 +279,7 @@ def led_here(
     recording: Recording, argv: Sequence[str], around: Surroundings, options: Options
 ) -> tuple[Sequence[str], dict[str, str]]:
     """The program as it is to be run, and the variables that lead it to the recorder, which listens by now."""
-    from wiretape.adapters.preparing import prepare
+    from wiretape.adapters.launch.preparing import prepare
     from wiretape.adapters.routing.unset_routes import only_set
     from wiretape.cli.settings_lines import say_settings, say_what_goes_past
 
@@ -310,10 +310,10 @@ def need_mitmproxy() -> None:
 
 def check_run(options: Options, argv: Sequence[str]) -> None:
     """Everything that can be known to fail fails here, before a tape is touched."""
-    from wiretape.adapters.child import find_command
+    from wiretape.adapters.launch.child import find_command
+    from wiretape.adapters.launch.trust import state_directory
     from wiretape.adapters.mitm import free_port
     from wiretape.adapters.routing.routes import base_url_problem, without_user
-    from wiretape.adapters.trust import state_directory
 
     if options.upstream is not None and (problem := base_url_problem(options.upstream)):
         raise UsageError(f"--upstream {without_user(options.upstream)} {problem}")

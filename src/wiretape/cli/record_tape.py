@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def new_tape(argv: Sequence[str]) -> Path:
     """A name in captures/ that is not taken yet."""
-    from wiretape.adapters.programs import tape_name
+    from wiretape.adapters.launch.programs import tape_name
     from wiretape.tape.storage import journal_path
 
     name, number = tape_name(argv), 1

@@ -22,9 +22,9 @@ from wiretape.views.call_line import call_line
 from wiretape.views.replay.summary import tier_mark
 
 if TYPE_CHECKING:
+    from wiretape.adapters.launch.tagging import CallTags
     from wiretape.adapters.renewing import Renewing
     from wiretape.adapters.rerecording import Rerecording
-    from wiretape.adapters.tagging import CallTags
     from wiretape.cli.record import Options
     from wiretape.cli.record_report import LiveReport
     from wiretape.matching.session import ReplaySession
@@ -96,9 +96,9 @@ def _prepared(options: Options, tape: Tape, rerecording: Rerecording) -> Update:
 
 
 def _update(at_work: Update, argv: Sequence[str]) -> int:
+    from wiretape.adapters.launch.config_discovery import look_around
     from wiretape.adapters.mitm_updating import AnswerServer, UpdatingAddon
     from wiretape.adapters.settings import load_settings
-    from wiretape.adapters.surroundings import look_around
     from wiretape.cli.record import held_signals, recorder_of, recording_of, run_recorded, tagging, tags_of
     from wiretape.cli.record_report import LiveReport
 

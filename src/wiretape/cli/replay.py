@@ -26,9 +26,9 @@ from wiretape.errors import MissError, UsageError
 
 if TYPE_CHECKING:
     from wiretape.adapters.interposing import Interpose
+    from wiretape.adapters.launch.tagging import CallTags
     from wiretape.adapters.opening import Authority
     from wiretape.adapters.replaying import Replaying
-    from wiretape.adapters.tagging import CallTags
     from wiretape.matching.report import ReplayReport
     from wiretape.matching.session import ReplaySession
     from wiretape.matching.values import LiveRequest, Outcome
@@ -165,9 +165,9 @@ def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
 
 
 def _replay(options: Options, argv: Sequence[str]) -> int:
-    from wiretape.adapters.child import find_command
+    from wiretape.adapters.launch.child import find_command
+    from wiretape.adapters.launch.tagging import CallTags
     from wiretape.adapters.replaying import Replaying
-    from wiretape.adapters.tagging import CallTags
     from wiretape.cli.live_lines import LiveLines
 
     if argv:
@@ -310,7 +310,7 @@ def _run(
     """Until the program ends, or until Ctrl-C where there is none."""
     import subprocess
 
-    from wiretape.adapters.child import run_child
+    from wiretape.adapters.launch.child import run_child
 
     start = replaying.seal.start if replaying.seal is not None else subprocess.Popen
     if replaying.seal is not None and options.verbose:
@@ -335,8 +335,8 @@ def led_here(
     """
     from tempfile import TemporaryDirectory
 
-    from wiretape.adapters.preparing import prepare
-    from wiretape.adapters.surroundings import look_around
+    from wiretape.adapters.launch.config_discovery import look_around
+    from wiretape.adapters.launch.preparing import prepare
     from wiretape.cli.settings_lines import say_settings, say_what_goes_past
 
     if replaying.seal is None:

@@ -11,13 +11,13 @@ import click
 from wiretape.adapters.output import output, say
 
 if TYPE_CHECKING:
-    from wiretape.adapters.preparing import Prepared
-    from wiretape.adapters.surroundings import Surroundings
+    from wiretape.adapters.launch.config_discovery import Surroundings
+    from wiretape.adapters.launch.preparing import Prepared
 
 
 def say_settings(variables: Mapping[str, str], around: Surroundings, prepared: Prepared) -> None:
     """On stderr: the preset, then a line for each setting, then what to know of it."""
-    from wiretape.adapters.preparing import explained
+    from wiretape.adapters.launch.preparing import explained
     from wiretape.views.printable import one_line
 
     preset = around.program.preset
@@ -31,7 +31,7 @@ def say_settings(variables: Mapping[str, str], around: Surroundings, prepared: P
 
 def say_what_goes_past(argv: Sequence[str], so: str) -> None:
     """Said before a program runs that wiretape does not reach whole. `so`: what that means for its calls."""
-    from wiretape.adapters.going_past import going_past
+    from wiretape.adapters.launch.env_leaks import going_past
 
     for past in going_past(argv, os.environ):
         say(f"{past}, {so}")

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.adapters.child import proxy_variables
+from wiretape.adapters.launch.child import proxy_variables
+from wiretape.adapters.launch.trust import ADDING, PHP_SETTINGS, REPLACING
 from wiretape.adapters.routing.routes import (
     DEFAULT_BASE_URLS,
     base_url_hosts,
@@ -17,7 +18,6 @@ from wiretape.adapters.routing.routes import (
     without_user,
 )
 from wiretape.adapters.routing.unset_routes import unset_routes
-from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from wiretape.adapters.trust import keep
+from wiretape.adapters.launch.trust import keep
 
 _MAGIC: Final = 0xFEEDFEED
 _TRUSTED: Final = 2  # the tag of a certificate; 1 is a private key's

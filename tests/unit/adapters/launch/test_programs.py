@@ -4,8 +4,8 @@ import shlex
 
 import pytest
 
-from wiretape.adapters.presets import PRESETS
-from wiretape.adapters.programs import commands, find_program, tape_name
+from wiretape.adapters.launch.presets import PRESETS
+from wiretape.adapters.launch.programs import commands, find_program, tape_name
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def run_child(
 
 
 def _tagged(process: subprocess.Popen[bytes], tag: Tag, stdout: int | None) -> list[threading.Thread]:
-    from wiretape.adapters.tagging import pump, tagged_onto
+    from wiretape.adapters.launch.tagging import pump, tagged_onto
 
     assert process.stdout is not None
     assert process.stderr is not None

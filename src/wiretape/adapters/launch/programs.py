@@ -9,19 +9,7 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import PurePath
 
-from wiretape.adapters.presets import (
-    JVM,
-    LANGUAGES,
-    NODE,
-    PERL,
-    PHP,
-    PRESETS,
-    PROGRAM,
-    PYTHON,
-    RUBY,
-    Preset,
-    R,
-)
+from wiretape.adapters.launch.presets import JVM, LANGUAGES, NODE, PERL, PHP, PRESETS, PROGRAM, PYTHON, RUBY, Preset, R
 
 
 @dataclass(frozen=True, slots=True)

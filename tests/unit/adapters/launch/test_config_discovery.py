@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from wiretape.adapters.launch.config_discovery import json_object, look_around
 from wiretape.adapters.routing.routes import base_url_variables
-from wiretape.adapters.surroundings import json_object, look_around
 
 
 def test_the_base_url_of_a_dotenv_file_is_left_to_the_program_in_a_recording(tmp_path: Path) -> None:

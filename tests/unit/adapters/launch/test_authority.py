@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.authorities import make_wiretapes_authority
 
-from wiretape.adapters.authority import CERTIFICATE, KEY, certificates, validity
+from wiretape.adapters.launch.authority import CERTIFICATE, KEY, certificates, validity
 from wiretape.adapters.mitm_ca import ensure_ca
 from wiretape.errors import UsageError
 

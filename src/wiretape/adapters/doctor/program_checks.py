@@ -7,16 +7,16 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from wiretape.adapters.checks import LIBRARIES, library_check
-from wiretape.adapters.child import find_command, proxy_variables
-from wiretape.adapters.going_past import going_past
-from wiretape.adapters.preparing import Setting, explained, prepare
-from wiretape.adapters.presets import NODE, PYTHON, Preset
-from wiretape.adapters.programs import command_name
+from wiretape.adapters.doctor.checks import LIBRARIES, library_check
+from wiretape.adapters.launch.child import find_command, proxy_variables
+from wiretape.adapters.launch.config_discovery import Surroundings, look_around
+from wiretape.adapters.launch.env_leaks import going_past
+from wiretape.adapters.launch.preparing import Setting, explained, prepare
+from wiretape.adapters.launch.presets import NODE, PYTHON, Preset
+from wiretape.adapters.launch.programs import command_name
+from wiretape.adapters.launch.trust import ADDING, PHP_SETTINGS, REPLACING
 from wiretape.adapters.routing.routes import base_url_variables, without_user
 from wiretape.adapters.routing.tool_route import tool_variables
-from wiretape.adapters.surroundings import Surroundings, look_around
-from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING
 from wiretape.errors import WiretapeError
 from wiretape.views.doctor import Check
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wiretape.adapters.jvm import jvm_options
-from wiretape.adapters.presets import REASONS, ConfigFile, Preset
-from wiretape.adapters.programs import Program
+from wiretape.adapters.launch.config_discovery import Found, Surroundings, json_object, read_config
+from wiretape.adapters.launch.jvm import jvm_options
+from wiretape.adapters.launch.presets import REASONS, ConfigFile, Preset
+from wiretape.adapters.launch.programs import Program
 from wiretape.adapters.routing.routes import (
     DEFAULT_BASE_URLS,
     base_url_host,
@@ -21,7 +22,6 @@ from wiretape.adapters.routing.routes import (
     user_base_urls,
     without_user,
 )
-from wiretape.adapters.surroundings import Found, Surroundings, json_object, read_config
 from wiretape.tape.atomic import PRIVATE, rewrite
 
 _BARE_KEY = re.compile(r"[\w-]+", re.ASCII)

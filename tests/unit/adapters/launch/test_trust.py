@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.trust import (
+from wiretape.adapters.launch.trust import (
     ADDING,
     PHP_SETTINGS,
     REPLACING,

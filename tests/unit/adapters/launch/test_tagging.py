@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.adapters.child import run_child
-from wiretape.adapters.tagging import CallTags, TaggedLines, TaggingDoor
+from wiretape.adapters.launch.child import run_child
+from wiretape.adapters.launch.tagging import CallTags, TaggedLines, TaggingDoor
 from wiretape.cli.main import main
 
-CAPTURES = Path(__file__).parent.parent.parent.parent / "captures"
+CAPTURES = Path(__file__).parents[4] / "captures"
 
 
 def test_each_line_gets_the_tag_of_the_moment_when_it_begins() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.child import (
+from wiretape.adapters.launch.child import (
     CommandNotExecutable,
     CommandNotFound,
     find_command,
@@ -18,7 +18,7 @@ from wiretape.adapters.child import (
 
 RUN = """
 import os, sys
-from wiretape.adapters.child import run_child
+from wiretape.adapters.launch.child import run_child
 sys.exit(run_child([sys.executable, "-c", sys.argv[1]], os.environ))
 """
 

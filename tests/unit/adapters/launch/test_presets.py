@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.child import proxy_variables
-from wiretape.adapters.presets import LANGUAGES, PRESETS, PROGRAM, REASONS, Preset
+from wiretape.adapters.launch.child import proxy_variables
+from wiretape.adapters.launch.presets import LANGUAGES, PRESETS, PROGRAM, REASONS, Preset
+from wiretape.adapters.launch.trust import ADDING, PHP_SETTINGS, REPLACING
 from wiretape.adapters.routing import tool_route
 from wiretape.adapters.routing.routes import base_url_problem
-from wiretape.adapters.trust import ADDING, PHP_SETTINGS, REPLACING
 
 EVERY = (*PRESETS, *LANGUAGES, PROGRAM)
-PAGE = Path(__file__).parents[3] / "docs" / "clients.md"
+PAGE = Path(__file__).parents[4] / "docs" / "clients.md"
 NAMES = [preset.name for preset in EVERY]
 
 

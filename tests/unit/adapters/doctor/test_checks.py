@@ -10,8 +10,8 @@ import pytest
 from tests.support.authorities import make_wiretapes_authority
 from tests.support.sealing import need_sealing
 
-from wiretape.adapters import checks
-from wiretape.adapters.checks import (
+from wiretape.adapters.doctor import checks
+from wiretape.adapters.doctor.checks import (
     authority_check,
     base_url_checks,
     certificate_checks,
@@ -23,7 +23,7 @@ from wiretape.adapters.checks import (
     sealing_check,
     settings_check,
 )
-from wiretape.adapters.trust import trust_variables
+from wiretape.adapters.launch.trust import trust_variables
 from wiretape.errors import UsageError
 
 

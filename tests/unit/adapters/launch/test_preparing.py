@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.preparing import Prepared, explained, prepare
+from wiretape.adapters.launch.config_discovery import look_around
+from wiretape.adapters.launch.preparing import Prepared, explained, prepare
 from wiretape.adapters.routing.routes import base_url_variables
 from wiretape.adapters.routing.tool_route import tool_variables
-from wiretape.adapters.surroundings import look_around
 
 CODEX = '[model_providers.corp]\nbase_url = "https://llm.corp.example/v1"\n[model_providers."a b"]\nbase_url = "http://x:1"\n'
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from wiretape.adapters.programs import command_name, commands, find_program
+from wiretape.adapters.launch.programs import command_name, commands, find_program
 
 _ITS_OWN: Final = "what it asks of an address of its own goes to the real host"
 _ALL: Final = "what the program asks goes to the real host"
@@ -95,7 +95,7 @@ def _old_node(environ: Mapping[str, str]) -> Iterator[Past]:
     found = shutil.which("node", path=environ.get("PATH"))
     if found is None:
         return
-    from wiretape.adapters.program_checks import node_check
+    from wiretape.adapters.doctor.program_checks import node_check
 
     check = node_check(found)
     if check.level == "warn":

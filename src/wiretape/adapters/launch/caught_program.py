@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
-from wiretape.adapters.child import CommandNotExecutable, CommandNotFound, find_command
+from wiretape.adapters.launch.child import CommandNotExecutable, CommandNotFound, find_command
+from wiretape.adapters.launch.tagging import pump
 from wiretape.adapters.open_files import usual_limit
-from wiretape.adapters.tagging import pump
 
 Stream = Literal["out", "err"]
 _PATIENCE_S = 3.0  # between asking a program to end and ending it

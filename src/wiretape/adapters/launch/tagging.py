@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
-from wiretape.adapters.child import Tag
+from wiretape.adapters.launch.child import Tag
 from wiretape.matching.live import plain_bytes
 from wiretape.model.http import BytesBody, Headers, Request
 from wiretape.wire.registry import Registry, default_registry

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from wiretape.adapters.authority import (
+from wiretape.adapters.launch.authority import (
     ANEW,
     CERTIFICATE,
     EARLY_S,
@@ -28,6 +28,7 @@ from wiretape.adapters.authority import (
     trusted_in,
     validity,
 )
+from wiretape.adapters.launch.trust import ADDING, REPLACING, default_bundle, locked, state_directory, trust_files
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.adapters.routing.routes import (
     parse_base_url,
@@ -39,7 +40,6 @@ from wiretape.adapters.routing.routes import (
 from wiretape.adapters.routing.upstream_proxy import upstream_proxy
 from wiretape.adapters.sealing import make_seal
 from wiretape.adapters.settings import load_settings
-from wiretape.adapters.trust import ADDING, REPLACING, default_bundle, locked, state_directory, trust_files
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.views.doctor import Check
 

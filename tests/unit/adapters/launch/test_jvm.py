@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.support.certificates import make_authority
 
-from wiretape.adapters.jvm import jvm_options, own_certificates, pem_certificates, read_store, write_store
-from wiretape.adapters.preparing import prepare
-from wiretape.adapters.surroundings import look_around
+from wiretape.adapters.launch.config_discovery import look_around
+from wiretape.adapters.launch.jvm import jvm_options, own_certificates, pem_certificates, read_store, write_store
+from wiretape.adapters.launch.preparing import prepare
 
 LED = {"HTTPS_PROXY": "http://127.0.0.1:8123"}
 PROXY = (

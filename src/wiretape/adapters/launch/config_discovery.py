@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wiretape.adapters.presets import ConfigFile
-from wiretape.adapters.programs import Program, find_program
+from wiretape.adapters.launch.presets import ConfigFile
+from wiretape.adapters.launch.programs import Program, find_program
 from wiretape.adapters.routing.routes import (
     base_url_host,
     parse_base_url,

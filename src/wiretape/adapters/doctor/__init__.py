@@ -1,0 +1,1 @@
+"""What `wiretape doctor` checks."""

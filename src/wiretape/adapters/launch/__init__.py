@@ -1,0 +1,1 @@
+"""Starts a program behind wiretape: presets, variables, certificates."""
