@@ -72,4 +72,4 @@ def test_lower_layers_are_sans_io(path: Path) -> None:
 
 def test_mitmproxy_is_imported_by_its_adapters_only() -> None:
     users = {p.relative_to(SRC).as_posix() for p in FILES if any(n.split(".")[0] == "mitmproxy" for n in imports(p))}
-    assert all(user.startswith("adapters/mitm") for user in users), users
+    assert all(user.startswith(("adapters/mitm", "adapters/importers/mitm_flows.py")) for user in users), users

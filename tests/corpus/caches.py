@@ -24,8 +24,8 @@ from pathlib import Path
 
 from tests.corpus.proof import CORPORA, WORKERS
 
-from wiretape.adapters.importing import Taken, import_files
-from wiretape.adapters.importing_tape import write_imported
+from wiretape.adapters.importers.importing import Taken, import_files
+from wiretape.adapters.importers.importing_tape import write_imported
 from wiretape.analyze.cache.diagnosis import diagnose
 from wiretape.analyze.cache.report import CacheCall
 from wiretape.runs.run import build_run

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from tests.support import corpora
 
-from wiretape.adapters.importing import Refused, Taken, import_data
-from wiretape.adapters.importing_tape import place, write_imported
+from wiretape.adapters.importers.importing import Refused, Taken, import_data
+from wiretape.adapters.importers.importing_tape import place, write_imported
 from wiretape.model.http import Body, Exchange, JsonBody, StreamBody, body_bytes
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.redaction import Redactor

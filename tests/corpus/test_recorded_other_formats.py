@@ -16,8 +16,8 @@ import pytest
 from tests.support.corpora import files
 from tests.support.wire import REGISTRY, check_paths, everything, exchange, stream
 
-from wiretape.adapters.import_source import Taken
-from wiretape.adapters.importing import import_data
+from wiretape.adapters.importers.import_source import Taken
+from wiretape.adapters.importers.importing import import_data
 from wiretape.model.call import ModelCall, Text, ToolCall, Unknown
 from wiretape.model.http import Ended, Exchange, JsonBody, Response
 from wiretape.wire.base import Memo

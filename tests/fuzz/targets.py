@@ -16,7 +16,7 @@ from tests.fuzz.seeds import Seeds
 from tests.support.wire import everything
 from tests.support.wire_binary import message
 
-from wiretape.adapters.importing import Refused, Taken, import_data
+from wiretape.adapters.importers.importing import Refused, Taken, import_data
 from wiretape.analyze.stats import stats
 from wiretape.errors import TapeError
 from wiretape.model.call import ModelCall

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from tests.support.corpora import files
 
-from wiretape.adapters.importing import Taken, import_data
-from wiretape.adapters.importing_tape import write_imported
+from wiretape.adapters.importers.importing import Taken, import_data
+from wiretape.adapters.importers.importing_tape import write_imported
 from wiretape.adapters.replaying import Replaying
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, body_bytes

@@ -7,7 +7,7 @@ import struct
 import zlib
 from typing import Any
 
-from wiretape.adapters.importing import Refused, Taken, import_data
+from wiretape.adapters.importers.importing import Refused, Taken, import_data
 from wiretape.model.http import Exchange
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.told_usage import Told, told_usage
-from wiretape.adapters.importing import Taken, import_files
-from wiretape.adapters.importing_tape import write_imported
+from wiretape.adapters.importers.importing import Taken, import_files
+from wiretape.adapters.importers.importing_tape import write_imported
 from wiretape.model.call import Message, ModelCall, Reasoning, Text, ToolCall, Unknown
 from wiretape.model.http import Exchange
 from wiretape.tape.reading.reader import read_tape

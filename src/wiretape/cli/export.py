@@ -32,7 +32,7 @@ def command(tape: str, out: str, force: bool) -> None:
 
     The file has what the tape has: secrets are out of it already. TAPE may be - for standard input.
     """
-    from wiretape.adapters.har_export import har
+    from wiretape.adapters.exporters.har import har
     from wiretape.cli.editing import refuse_existing
     from wiretape.cli.tapes import read, write_bytes
     from wiretape.views.printable import counted

@@ -14,7 +14,7 @@ from wiretape.cli.editing import OUT_IS_OUTPUT
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.import_source import Refused, Taken
+    from wiretape.adapters.importers.import_source import Refused, Taken
 
 # Kept here, so that the help page costs no import; a test compares them with the importers.
 FORMATS = ("auto", "vcr", "go-vcr", "ruby-vcr", "har", "mitm", "jsonl", "body")
@@ -53,8 +53,8 @@ def command(
     """
     from datetime import datetime
 
-    from wiretape.adapters.import_source import Refused
-    from wiretape.adapters.importing_tape import write_imported
+    from wiretape.adapters.importers.import_source import Refused
+    from wiretape.adapters.importers.importing_tape import write_imported
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.cli.editing import refuse_existing
     from wiretape.tape.format.codings import allow_size
@@ -88,7 +88,7 @@ def _files(named: Sequence[Path]) -> Iterator[Path]:
 
 def _read(paths: list[Path], form: str) -> Iterator[Taken | Refused]:
     """Import the files; a terminal sees how far it is."""
-    from wiretape.adapters.importing import import_files
+    from wiretape.adapters.importers.importing import import_files
 
     if not sys.stderr.isatty():
         yield from import_files(paths, form)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.import_source import Refused
-from wiretape.adapters.importing import import_data
+from wiretape.adapters.importers.import_source import Refused
+from wiretape.adapters.importers.importing import import_data
 from wiretape.adapters.ws_frames import FrameReader
 from wiretape.cli.main import main
 from wiretape.errors import TapeDamaged, TapeError

@@ -12,7 +12,7 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import Any
 
-from wiretape.adapters.import_source import CannotTake
+from wiretape.adapters.importers.import_source import CannotTake
 from wiretape.model.framing import AwsFramer
 from wiretape.model.http import Body, Headers, JsonBody
 from wiretape.model.jsonvalue import Json

@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import orjson
 
 from wiretape._version import __version__
-from wiretape.adapters.har import OURS
-from wiretape.adapters.vcr import UNKNOWN_URL
+from wiretape.adapters.importers.har import OURS
+from wiretape.adapters.importers.vcr import UNKNOWN_URL
 from wiretape.model.http import (
     Body,
     BytesBody,

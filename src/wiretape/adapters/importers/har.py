@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from wiretape.adapters.import_bodies import (
+from wiretape.adapters.importers.import_bodies import (
     clean,
     cut_short,
     from_base64,
@@ -21,7 +21,7 @@ from wiretape.adapters.import_bodies import (
     text_bytes,
     value_body,
 )
-from wiretape.adapters.import_source import CannotTake, Recorded, Refused, Source, Taken, each
+from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, each
 from wiretape.model.http import (
     Body,
     BytesBody,

@@ -121,7 +121,7 @@ def parse_json(data: bytes) -> Json:
 
 
 def _parse_yaml(data: bytes) -> Json:
-    from wiretape.adapters.import_yaml import parse_yaml
+    from wiretape.adapters.importers.import_yaml import parse_yaml
 
     return parse_yaml(data)
 

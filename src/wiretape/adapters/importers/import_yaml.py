@@ -10,7 +10,7 @@ import binascii
 from functools import cache
 from typing import Any
 
-from wiretape.adapters.import_source import CannotTake
+from wiretape.adapters.importers.import_source import CannotTake
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.format.codings import most_decoded, too_large
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import orjson
 
-from wiretape.adapters.import_bodies import received_body
-from wiretape.adapters.import_source import CannotTake, Recorded, Refused, Source, Taken, one, parse_json
-from wiretape.adapters.vcr import UNKNOWN_URL
+from wiretape.adapters.importers.import_bodies import received_body
+from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, one, parse_json
+from wiretape.adapters.importers.vcr import UNKNOWN_URL
 from wiretape.model.http import Ended, Exchange, Headers, Request, Response
 
 NAME = "body"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.support.importing import outcomes, reasons, taken
 
-from wiretape.adapters.har_export import har
-from wiretape.adapters.importing import Refused, Taken
+from wiretape.adapters.exporters.har import har
+from wiretape.adapters.importers.importing import Refused, Taken
 from wiretape.model.http import (
     BytesBody,
     Close,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wiretape.adapters.import_bodies import clean, cut_short, http_version, received_body, sent_body
-from wiretape.adapters.import_source import CannotTake, Recorded, Refused, Source, Taken, one
+from wiretape.adapters.importers.import_bodies import clean, cut_short, http_version, received_body, sent_body
+from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, one
 from wiretape.model.http import Body, BytesBody, Close, Ended, Exchange, Headers, Request, Response, TextBody, WsMessage
 from wiretape.tape.format.bodies import plain_body
 

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol, cast
 
-from wiretape.adapters.import_source import CannotTake, Refused, Source, Taken, parse_json
+from wiretape.adapters.importers.import_source import CannotTake, Refused, Source, Taken, parse_json
 from wiretape.model.http import Exchange, JsonBody, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
@@ -22,13 +22,13 @@ from wiretape.tape.format.codings import most_decoded, too_large
 __all__ = ["FORMATS", "Refused", "Taken", "import_data", "import_files"]
 
 IMPORTERS: dict[str, str] = {
-    "vcr": "wiretape.adapters.vcr",
-    "go-vcr": "wiretape.adapters.go_vcr",
-    "ruby-vcr": "wiretape.adapters.ruby_vcr",
-    "har": "wiretape.adapters.har",
-    "mitm": "wiretape.adapters.mitm_flows",
-    "jsonl": "wiretape.adapters.trace_jsonl",
-    "body": "wiretape.adapters.bare_body",
+    "vcr": "wiretape.adapters.importers.vcr",
+    "go-vcr": "wiretape.adapters.importers.go_vcr",
+    "ruby-vcr": "wiretape.adapters.importers.ruby_vcr",
+    "har": "wiretape.adapters.importers.har",
+    "mitm": "wiretape.adapters.importers.mitm_flows",
+    "jsonl": "wiretape.adapters.importers.trace_jsonl",
+    "body": "wiretape.adapters.importers.bare_body",
 }
 FORMATS = ("auto", *IMPORTERS)
 UNKNOWN = "is no recording that wiretape knows"
@@ -139,7 +139,7 @@ def _container_of_lines(lines: list[Json]) -> str:
 
 
 def _container_of_document(document: Json) -> str:
-    from wiretape.adapters import go_vcr, har, ruby_vcr, vcr
+    from wiretape.adapters.importers import go_vcr, har, ruby_vcr, vcr
 
     if har.claims(document):
         return "har"

@@ -9,9 +9,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from wiretape.adapters.import_bodies import clean, cut_short, header_pairs, http_version, received_body, sent_body
-from wiretape.adapters.import_source import CannotTake, Recorded, Refused, Source, Taken, each
-from wiretape.adapters.vcr import entries_of, not_http, stored
+from wiretape.adapters.importers.import_bodies import (
+    clean,
+    cut_short,
+    header_pairs,
+    http_version,
+    received_body,
+    sent_body,
+)
+from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, each
+from wiretape.adapters.importers.vcr import entries_of, not_http, stored
 from wiretape.model.http import Ended, Exchange, Request, Response
 from wiretape.model.jsonvalue import Json
 

@@ -7,9 +7,9 @@ import base64
 import pytest
 from tests.support.importing import reasons, taken
 
-from wiretape.adapters.go_vcr import milliseconds
-from wiretape.adapters.import_source import Source
-from wiretape.adapters.importing import container_of
+from wiretape.adapters.importers.go_vcr import milliseconds
+from wiretape.adapters.importers.import_source import Source
+from wiretape.adapters.importers.importing import container_of
 from wiretape.model.http import Headers, JsonBody, StreamBody, TextBody
 
 V1 = """\

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.importing import har_entry, har_file, outcomes, reasons, taken
 
-from wiretape.adapters.har_export import har
-from wiretape.adapters.importing import Taken
-from wiretape.adapters.importing_tape import place, write_imported
+from wiretape.adapters.exporters.har import har
+from wiretape.adapters.importers.importing import Taken
+from wiretape.adapters.importers.importing_tape import place, write_imported
 from wiretape.model.http import (
     Body,
     BytesBody,

@@ -10,9 +10,9 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from wiretape.adapters.import_bodies import clean, header_pairs, http_version, sent_body
-from wiretape.adapters.import_source import CannotTake, Recorded, Refused, Source, Taken, each
-from wiretape.adapters.vcr import answer, not_http, stored
+from wiretape.adapters.importers.import_bodies import clean, header_pairs, http_version, sent_body
+from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, each
+from wiretape.adapters.importers.vcr import answer, not_http, stored
 from wiretape.model.http import Exchange, Request
 from wiretape.model.jsonvalue import Json
 

@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.importing import har_entry, har_file, outcomes
 
-from wiretape.adapters.import_source import Source
-from wiretape.adapters.importing import FORMATS, IMPORTERS, Refused, Taken, container_of, import_files, importer
+from wiretape.adapters.importers.import_source import Source
+from wiretape.adapters.importers.importing import (
+    FORMATS,
+    IMPORTERS,
+    Refused,
+    Taken,
+    container_of,
+    import_files,
+    importer,
+)
 from wiretape.model.http import Exchange
 
 CASSETTE = """\

@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
-from wiretape.adapters.bare_body import EVENTS, LINES, as_events, is_ndjson
-from wiretape.adapters.import_bodies import (
+from wiretape.adapters.importers.bare_body import EVENTS, LINES, as_events, is_ndjson
+from wiretape.adapters.importers.import_bodies import (
     clean,
     cut_short,
     from_base64,
@@ -24,8 +24,8 @@ from wiretape.adapters.import_bodies import (
     text_bytes,
     value_body,
 )
-from wiretape.adapters.import_source import CannotTake, Recorded, Refused, Source, Taken, one, parse_json
-from wiretape.adapters.vcr import UNKNOWN_URL
+from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, one, parse_json
+from wiretape.adapters.importers.vcr import UNKNOWN_URL
 from wiretape.model.http import Body, Ended, Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import JsonObject
 

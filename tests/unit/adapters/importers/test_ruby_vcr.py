@@ -8,7 +8,7 @@ import json
 
 from tests.support.importing import outcomes, taken
 
-from wiretape.adapters.importing import Taken
+from wiretape.adapters.importers.importing import Taken
 from wiretape.model.http import BytesBody, JsonBody
 
 CASSETTE = """\

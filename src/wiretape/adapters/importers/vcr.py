@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wiretape.adapters.import_bodies import (
+from wiretape.adapters.importers.import_bodies import (
     clean,
     cut_short,
     from_base64,
@@ -18,7 +18,7 @@ from wiretape.adapters.import_bodies import (
     text_bytes,
     value_body,
 )
-from wiretape.adapters.import_source import CannotTake, Recorded, Refused, Source, Taken, one
+from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, one
 from wiretape.model.http import (
     Body,
     BytesBody,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.importing import aws_message, outcomes, reasons, taken
 
-from wiretape.adapters.importing import Refused, Taken
+from wiretape.adapters.importers.importing import Refused, Taken
 from wiretape.model.http import BytesBody, Close, Ended, JsonBody, StreamBody, TextBody, body_bytes
 
 REQUEST = """\

@@ -16,7 +16,7 @@ from itertools import groupby
 from pathlib import Path
 
 from wiretape._version import __version__
-from wiretape.adapters.import_source import Taken
+from wiretape.adapters.importers.import_source import Taken
 from wiretape.model.http import Exchange
 from wiretape.tape.editing.edit import moved, with_whole_messages
 from wiretape.tape.format.documents import VERSION, Header

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.support.importing import outcomes, taken
 
-from wiretape.adapters.importing import Refused, Taken
+from wiretape.adapters.importers.importing import Refused, Taken
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, StreamBody, TextBody
 
 URL = "https://api.example.com/v1/messages"

@@ -1,0 +1,1 @@
+"""Writes tapes in the formats of other tools."""

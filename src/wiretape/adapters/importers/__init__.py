@@ -1,0 +1,1 @@
+"""Reads recordings of other tools."""
