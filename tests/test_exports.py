@@ -70,7 +70,7 @@ def test_the_public_names_are_these() -> None:
         "import wiretape.matching.session as session; import wiretape",
         "from wiretape.matching.session import ReplaySession; import wiretape",
         "from wiretape import replay; import wiretape.matching.playback",
-        "import wiretape.adapters.inprocess",
+        "import wiretape.adapters.inprocess.api",
     ],
 )
 def test_replay_is_a_function_whatever_was_imported_first(imports: str) -> None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wiretape._version import __version__ as __version__
-    from wiretape.adapters.inprocess import record as record
-    from wiretape.adapters.inprocess import replay as replay
-    from wiretape.adapters.tool_tape import read_tape as read_tape
-    from wiretape.adapters.tooling import tool as tool
+    from wiretape.adapters.inprocess.api import record as record
+    from wiretape.adapters.inprocess.api import replay as replay
+    from wiretape.adapters.inprocess.tools.decorator import tool as tool
+    from wiretape.adapters.inprocess.tools.read_tape import read_tape as read_tape
     from wiretape.errors import MissError as MissError
     from wiretape.errors import MissInterrupt as MissInterrupt
     from wiretape.errors import ToolError as ToolError
@@ -37,10 +37,10 @@ _HOMES = {
     "ToolError": "wiretape.errors",
     "WiretapeError": "wiretape.errors",
     "__version__": "wiretape._version",
-    "read_tape": "wiretape.adapters.tool_tape",
-    "record": "wiretape.adapters.inprocess",
-    "replay": "wiretape.adapters.inprocess",
-    "tool": "wiretape.adapters.tooling",
+    "read_tape": "wiretape.adapters.inprocess.tools.read_tape",
+    "record": "wiretape.adapters.inprocess.api",
+    "replay": "wiretape.adapters.inprocess.api",
+    "tool": "wiretape.adapters.inprocess.tools.decorator",
 }
 
 

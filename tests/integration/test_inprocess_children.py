@@ -15,7 +15,7 @@ from tests.support.children import CLIENT
 from tests.support.counting import CountingModel
 
 import wiretape
-from wiretape.adapters.fork_channel import ForkChannel
+from wiretape.adapters.inprocess.fork_channel import ForkChannel
 from wiretape.errors import MissError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the routes are POSIX's")

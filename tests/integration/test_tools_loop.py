@@ -12,7 +12,7 @@ import pytest
 from tests.support.scripted import asks, says, scripted_model
 
 import wiretape
-from wiretape.adapters.tool_tape import ToolTape
+from wiretape.adapters.inprocess.tools.read_tape import ToolTape
 from wiretape.cli.main import main
 from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from wiretape.adapters.network_guard import is_address
+from wiretape.adapters.inprocess.network_guard import is_address
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.model.http import Headers
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from wiretape.adapters.network_guard import NetworkGuard
+from wiretape.adapters.inprocess.network_guard import NetworkGuard
 
 _NAMES_A_KEY: Final = re.compile(r"api_?key|credentials|auth_?token", re.IGNORECASE)  # as SDKs do that lack one
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from wiretape._version import __version__
-from wiretape.adapters.context_children import SharedSession
-from wiretape.adapters.context_record import Record
-from wiretape.adapters.context_replay import OnMiss, Replay, TierName
-from wiretape.adapters.fork_channel import ForkChannel
-from wiretape.adapters.inprocess import record
-from wiretape.adapters.network_guard import NetworkGuard
+from wiretape.adapters.inprocess.api import record
+from wiretape.adapters.inprocess.context_children import SharedSession
+from wiretape.adapters.inprocess.context_record import Record
+from wiretape.adapters.inprocess.context_replay import OnMiss, Replay, TierName
+from wiretape.adapters.inprocess.fork_channel import ForkChannel
+from wiretape.adapters.inprocess.network_guard import NetworkGuard
 from wiretape.adapters.pytest_frames import asked_at
 from wiretape.adapters.pytest_mending import Mending
 from wiretape.adapters.pytest_mixed import Mixed

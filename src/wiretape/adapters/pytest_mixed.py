@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
-from wiretape.adapters.context_children import Children
-from wiretape.adapters.context_record import Record
-from wiretape.adapters.context_replay import Replay
+from wiretape.adapters.inprocess.context_children import Children
+from wiretape.adapters.inprocess.context_record import Record
+from wiretape.adapters.inprocess.context_replay import Replay
+from wiretape.adapters.inprocess.exchange_recorder import Taken, TakenTool, ended_by
 from wiretape.adapters.pytest_subprocess import mixed_children
 from wiretape.adapters.renewing import Renewing
-from wiretape.adapters.taking import Taken, TakenTool, ended_by
 from wiretape.matching.playback import Piece, Playback
 from wiretape.matching.values import LiveRequest, Miss
 from wiretape.model.http import Ended

@@ -14,10 +14,10 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from wiretape._version import __version__
-from wiretape.adapters import inside
-from wiretape.adapters.inside import Inside
+from wiretape.adapters.inprocess import active_context
+from wiretape.adapters.inprocess.active_context import Inside
+from wiretape.adapters.inprocess.patches.patching import close_doors, open_doors
 from wiretape.adapters.launch.child import proxy_variables
-from wiretape.adapters.patching import close_doors, open_doors
 from wiretape.adapters.pytest_origins import ORIGINS, Origin
 from wiretape.adapters.routing.routes import base_url_variables
 from wiretape.matching.playback import Playback, playback
@@ -94,7 +94,7 @@ class Watching:
         self._at_work: list[Origin] = []  # tests of which something was left when they ended
 
     def begin(self, origin: Origin) -> None:
-        inside.outlived = self.here
+        active_context.outlived = self.here
         ORIGINS.begin(origin)
 
     def end(self, origin: Origin) -> None:
@@ -118,7 +118,7 @@ class Watching:
             close_doors()
         self._at_work.clear()
         self._outlived.clear()
-        inside.outlived = None
+        active_context.outlived = None
         ORIGINS.unwatch()
         return told
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, cast
 
-from wiretape.adapters.context_children import Children
-from wiretape.adapters.context_record import Record
+from wiretape.adapters.inprocess.context_children import Children
+from wiretape.adapters.inprocess.context_record import Record
 from wiretape.adapters.output import say
 from wiretape.adapters.renewing import Renewing
 from wiretape.errors import UsageError

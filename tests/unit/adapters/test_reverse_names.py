@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import wiretape
-from wiretape.adapters.network_guard import NetworkGuard
+from wiretape.adapters.inprocess.network_guard import NetworkGuard
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import Tape
 

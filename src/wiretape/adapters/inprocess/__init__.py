@@ -1,0 +1,1 @@
+"""`wiretape.record` and `wiretape.replay` in this process."""

@@ -1,0 +1,1 @@
+"""Monkeypatches of HTTP libraries, one module for each library."""

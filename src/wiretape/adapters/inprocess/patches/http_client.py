@@ -1,0 +1,155 @@
+"""The door for `http.client`, and so for `urllib.request`, `xmlrpc.client`, httplib2 and whatever else stands on it.
+
+httplib2 opens its connections itself before it asks, by a way of its own that has to be stood behind, too.
+
+Decided anew for each request, because connections are kept: a recorded one is tapped, a replayed one is a socket that
+only exists in memory. urllib3 stands on it, too, and has a door of its own above.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from wiretape.adapters.inprocess.active_context import Way, way
+from wiretape.adapters.inprocess.patches.patching import Patch
+from wiretape.adapters.inprocess.sockets.http1_messages import Tap
+from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, is_led, real
+from wiretape.model.http import bracketed
+
+_ROUTE: Final = "_wiretape_route"
+_PORTS: Final = {"http": 80, "https": 443}
+_KINDS: Final = ("HTTP", "HTTPS")
+
+
+def patches(module: ModuleType) -> list[Patch]:
+    if module.__name__ == "httplib2":
+        return [Patch(getattr(module, f"{kind}ConnectionWithTimeout"), "connect", _connect) for kind in _KINDS]
+    made = [
+        Patch(module.HTTPConnection, "connect", _connect),
+        Patch(module.HTTPConnection, "putrequest", _putrequest),
+        Patch(module.HTTPConnection, "send", _send),
+    ]
+    if hasattr(module, "HTTPSConnection"):  # not where Python has no TLS
+        made.append(Patch(module.HTTPSConnection, "connect", _connect))
+    return made
+
+
+class _Route(NamedTuple):
+    """Where the request goes that a connection has begun."""
+
+    memory: MemorySocket | None
+    tap: Tap | None
+
+
+class _Nowhere:
+    """Stands for the connection that a program opens before it has a request. Each request has a socket of its own."""
+
+    def sendall(self, data: Any) -> None:
+        raise ConnectionResetError(errno.ECONNRESET, "the replay in which this connection was opened has ended")
+
+    def close(self) -> None:
+        pass
+
+    def settimeout(self, seconds: float | None) -> None:
+        pass
+
+    def setsockopt(self, *option: Any) -> None:
+        pass
+
+
+def _connect(original: Callable[[Any], None]) -> Callable[[Any], None]:
+    def connect(conn: Any) -> None:
+        where = None if is_led(conn) else _way(_url(conn, ""), count=False)
+        if where is None or where.replaying is None:
+            original(conn)
+        else:
+            conn.sock = _Nowhere()  # there is nobody to connect to, nor to open a tunnel
+
+    return connect
+
+
+def _putrequest(original: Callable[..., None]) -> Callable[..., None]:
+    def putrequest(conn: Any, method: str, url: str, *args: Any, **kwargs: Any) -> None:
+        original(conn, method, url, *args, **kwargs)
+        conn.__dict__.pop(_ROUTE, None)
+        if is_led(conn):
+            return
+        full = _url(conn, url)
+        where = _way(full)
+        if where is None:
+            _let_go(conn)
+            return
+        memory = MemorySocket(where.replaying, full, _unreachable) if where.replaying is not None else None
+        tap = Tap(method, lambda sent: where.taken(method, full, sent)) if where.recording is not None else None
+        conn.__dict__[_ROUTE] = _Route(memory, tap)
+
+    return putrequest
+
+
+def _send(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    def send(conn: Any, data: Any) -> None:
+        route: _Route | None = conn.__dict__.get(_ROUTE)
+        if route is None:
+            original(conn, data)
+            return
+        try:
+            _lead(conn, route)
+            original(conn, data)
+        except BaseException as error:
+            if route.tap is not None:
+                if isinstance(data, bytes) and not isinstance(conn.sock, TappedSocket):
+                    route.tap.sent(data)  # nobody was there to take it
+                route.tap.failed(error, (), b"")
+            raise
+
+    return send
+
+
+def _lead(conn: Any, route: _Route) -> None:
+    """The socket that this request goes to."""
+    sock = real(conn.sock)
+    if route.memory is not None and sock is not route.memory:
+        if sock is not None:
+            sock.close()  # it may lead to a real server
+        sock = conn.sock = route.memory
+    if route.memory is None and isinstance(sock, MemorySocket | _Nowhere):
+        sock = conn.sock = None  # it led to a tape before
+    if route.tap is None:
+        return
+    if sock is None and conn.auto_open:
+        conn.connect()
+        sock = real(conn.sock)
+    if sock is not None:
+        conn.sock = TappedSocket(sock, route.tap)
+
+
+def _unreachable(message: str) -> Exception:
+    return ConnectionRefusedError(errno.ECONNREFUSED, message)
+
+
+def _let_go(conn: Any) -> None:
+    """A request that goes on as if nothing were patched, on a connection that was led elsewhere before."""
+    if isinstance(conn.sock, MemorySocket | _Nowhere):
+        conn.sock = None
+
+
+def _way(url: str, count: bool = True) -> Way | None:
+    parts = urlsplit(url)
+    return way(parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0), count)
+
+
+def _url(conn: Any, target: str) -> str:
+    """A request's whole URL. A plain one to a proxy has it as its target."""
+    if "://" in target.partition("?")[0] and not target.startswith("/"):
+        return target
+    secure = conn.default_port == _PORTS["https"]
+    host = conn._tunnel_host or conn.host
+    port = conn._tunnel_port if conn._tunnel_host else conn.port
+    name = bracketed(host)
+    there = name if port in (None, conn.default_port) else f"{name}:{port}"
+    path = target if target.startswith("/") else f"/{target}"  # `*` and carelessness would change the host
+    return f"{'https' if secure else 'http'}://{there}{path}"

@@ -1,0 +1,299 @@
+"""The door for httpx and httpx2, sync and async: their network transports.
+
+Custom transports and mounts that end in one of these come through here; those that open no connection (a mock, an ASGI
+application) are left alone. Bodies pass chunk by chunk.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from wiretape.adapters.inprocess.active_context import Inside, Way, way
+from wiretape.adapters.inprocess.exchange_recorder import Taken
+from wiretape.adapters.inprocess.patches.patching import Patch
+from wiretape.adapters.inprocess.sockets.httpx_sockets import AsyncPlayed, AsyncTapped, Played, Tapped
+from wiretape.adapters.inprocess.sockets.socket_server import played
+from wiretape.adapters.inprocess.sockets.socket_tap import SocketTap
+from wiretape.adapters.sending import LINGER_SECONDS
+from wiretape.adapters.socket_talk import handshake
+from wiretape.matching.playback import Playback
+from wiretape.matching.sockets.playing import SocketPlay
+from wiretape.matching.values import LiveRequest
+from wiretape.model.http import Ended, Headers
+
+_EMPTY = Playback(200, (), ())
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+
+
+def patches(module: ModuleType) -> list[Patch]:
+    kit = _Kit(module)
+    return [
+        Patch(module.HTTPTransport, "handle_request", kit.sync_handler),
+        Patch(module.AsyncHTTPTransport, "handle_async_request", kit.async_handler),
+    ]
+
+
+class _Kit:
+    """What one of the two libraries needs: its own classes of streams, requests, responses and errors."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._teed = type("Teed", (_Teed, module.SyncByteStream, module.AsyncByteStream), {})
+        self._played = type("Played", (_Played, module.SyncByteStream, module.AsyncByteStream), {})
+
+    def sync_handler(self, original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def handle_request(transport: Any, request: Any) -> Any:
+            where = _way(request)
+            if where is None:
+                return original(transport, request)
+
+            def forward(request: Any) -> Any:
+                if where.replaying is None:
+                    return original(transport, request)
+                request.read()
+                shown = _answer(where.replaying, request)
+                if shown is None:
+                    return live(where.replaying, request)
+                if isinstance(shown, SocketPlay):
+                    return self._socket(where.replaying, shown, request, Played)
+                played = self._played(shown, self._module)
+                played.begin()
+                return self._response(shown, played)
+
+            def live(context: Inside, request: Any) -> Any:
+                """What is not on the tape, recorded by the context that would have answered."""
+                return tapped(context.taken(*_head(request)), request, functools.partial(original, transport))
+
+            def tapped(taken: Taken | None, request: Any, send: Callable[[Any], Any]) -> Any:
+                if taken is None:
+                    return send(request)
+                try:
+                    response = send(self._teed_request(request, taken))
+                except BaseException as error:
+                    taken.failed(error)
+                    raise
+                return self._teed_response(response, taken, Tapped)
+
+            return tapped(where.taken(*_head(request)), request, forward)
+
+        return handle_request
+
+    def async_handler(self, original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        async def handle_async_request(transport: Any, request: Any) -> Any:
+            where = _way(request)
+            if where is None:
+                return await original(transport, request)
+
+            async def forward(request: Any) -> Any:
+                if where.replaying is None:
+                    return await original(transport, request)
+                await request.aread()
+                shown = _answer(where.replaying, request)
+                if shown is None:
+                    return await live(where.replaying, request)
+                if isinstance(shown, SocketPlay):
+                    return self._socket(where.replaying, shown, request, AsyncPlayed)
+                played = self._played(shown, self._module)
+                await played.abegin()
+                return self._response(shown, played)
+
+            async def live(context: Inside, request: Any) -> Any:
+                return await tapped(context.taken(*_head(request)), request, functools.partial(original, transport))
+
+            async def tapped(taken: Taken | None, request: Any, send: Callable[[Any], Any]) -> Any:
+                if taken is None:
+                    return await send(request)
+                try:
+                    response = await send(self._teed_request(request, taken))
+                except BaseException as error:
+                    taken.failed(error)
+                    raise
+                return self._teed_response(response, taken, AsyncTapped)
+
+            return await tapped(where.taken(*_head(request)), request, forward)
+
+        return handle_async_request
+
+    def _response(self, shown: Playback, stream: Any) -> Any:
+        extensions = {"http_version": b"HTTP/1.1"}
+        return self._module.Response(shown.status, headers=list(shown.headers), stream=stream, extensions=extensions)
+
+    def _teed_request(self, request: Any, taken: Taken) -> Any:
+        if hasattr(request, "_content"):  # a body that is in memory: read, or given as bytes
+            taken.sent(request.content)
+            taken.sent_all()
+            return request
+        stream = self._teed(request.stream, taken.sent, taken.sent_all)
+        return self._module.Request(
+            request.method, request.url, headers=request.headers, stream=stream, extensions=request.extensions
+        )
+
+    def _socket(self, context: Inside, play: SocketPlay, request: Any, stream: Callable[..., Any]) -> Any:
+        """The answer to a WebSocket's handshake: what follows goes through a stream of its own."""
+        core = import_module("httpcore" + self._module.__name__.removeprefix("httpx"))
+        network = stream(played(context, play), (core.ReadError, core.WriteError, core.ReadTimeout))
+        headers = handshake(play, Headers(request.headers.multi_items()))
+        extensions = {"http_version": b"HTTP/1.1", "network_stream": network}
+        return self._module.Response(101, headers=headers, extensions=extensions, stream=self._played(_EMPTY, None))
+
+    def _teed_response(self, response: Any, taken: Taken, tapped: Callable[..., Any]) -> Any:
+        taken.response(response.status_code, response.headers.multi_items())
+        network = response.extensions.get("network_stream")
+        if response.status_code == 101 and network is not None:
+            tap = SocketTap(taken, response.headers.get("sec-websocket-extensions", ""))
+            response.extensions = {**response.extensions, "network_stream": tapped(network, tap)}
+            response.stream = self._teed(response.stream, _nothing, _nothing, closed=tap.hung_up)
+            return response
+        response.stream = self._teed(response.stream, taken.received, taken.end, taken.failed, taken.hung_up)
+        return response
+
+
+def _way(request: Any) -> Way | None:
+    return way(request.url.host, request.url.port or _PORTS.get(request.url.scheme, 0))
+
+
+def _head(request: Any) -> tuple[str, str, list[tuple[str, str]]]:
+    return request.method, str(request.url), request.headers.multi_items()
+
+
+def _answer(context: Inside, request: Any) -> Playback | SocketPlay | None:
+    headers = Headers(request.headers.multi_items())
+    live = LiveRequest(request.method, str(request.url), headers, request.content)
+    is_socket = headers.get("upgrade", "").lower() == "websocket"
+    return context.socket(live) if is_socket else context.on_tape(live)
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+class _Teed:
+    """A stream whose chunks are told before they go on, and its end."""
+
+    def __init__(
+        self,
+        stream: Any,
+        chunk: Callable[[bytes], None],
+        done: Callable[[], None],
+        failed: Callable[[BaseException], None] = _nothing,
+        closed: Callable[[], None] = _nothing,
+    ) -> None:
+        self._stream = stream
+        self._chunk = chunk
+        self._done = done
+        self._failed = failed
+        self._closed = closed
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for data in self._stream:
+                self._chunk(data)
+                yield data
+        except BaseException as error:
+            self._failed(error)
+            raise
+        self._done()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for data in self._stream:
+                self._chunk(data)
+                yield data
+        except BaseException as error:
+            self._failed(error)
+            raise
+        self._done()
+
+    def close(self) -> None:
+        try:
+            self._stream.close()
+        finally:
+            self._closed()
+
+    async def aclose(self) -> None:
+        try:
+            await self._stream.aclose()
+        finally:
+            self._closed()
+
+
+class _Played:
+    """A recorded answer, as a stream. Closing it ends its pauses."""
+
+    def __init__(self, shown: Playback, module: Any) -> None:
+        self._shown = shown
+        self._module = module
+        self._gone = threading.Event()
+
+    def begin(self) -> None:
+        self._pause(self._shown.pause)
+        if self._shown.status is None:
+            self._linger()
+            raise self._broken()
+
+    async def abegin(self) -> None:
+        await self._apause(self._shown.pause)
+        if self._shown.status is None:
+            await self._alinger()
+            raise self._broken()
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._shown.pieces:
+            self._pause(piece.pause)
+            yield piece.data
+        if self._shown.cut:
+            self._linger()
+            raise self._broken()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._shown.pieces:
+            await self._apause(piece.pause)
+            yield piece.data
+        if self._shown.cut:
+            await self._alinger()
+            raise self._broken()
+
+    def close(self) -> None:
+        self._gone.set()
+
+    async def aclose(self) -> None:
+        self._gone.set()
+
+    def _pause(self, milliseconds: float) -> None:
+        if milliseconds > 0 and self._gone.wait(milliseconds / 1000):
+            raise self._module.StreamClosed()
+
+    async def _apause(self, milliseconds: float) -> None:
+        if milliseconds > 0:
+            import anyio  # what the library runs on: asyncio or trio
+
+            await anyio.sleep(milliseconds / 1000)
+
+    def _linger(self) -> None:
+        if self._shown.linger:
+            self._pause(LINGER_SECONDS * 1000)
+
+    async def _alinger(self) -> None:
+        if self._shown.linger:
+            await self._apause(LINGER_SECONDS * 1000)
+
+    def _broken(self) -> Exception:
+        """What the library raises where a connection ends so."""
+        module, shown = self._module, self._shown
+        error: Exception
+        if shown.status is not None:
+            error = module.RemoteProtocolError(
+                "peer closed connection without sending complete message body (incomplete chunked read)"
+            )
+        elif shown.ended is Ended.UPSTREAM_UNREACHABLE:
+            error = module.ConnectError("All connection attempts failed (as recorded)")
+        else:
+            error = module.RemoteProtocolError("Server disconnected without sending a response.")
+        if shown.ended is Ended.TIMEOUT:
+            error = module.ReadTimeout("The read operation timed out (as recorded)")
+        return error

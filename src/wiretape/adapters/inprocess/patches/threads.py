@@ -1,0 +1,70 @@
+"""No door for requests: it lets threads know which context they were started in, as tasks know it by themselves.
+
+Work that is given to a pool belongs to who gave it, whoever needed its thread first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from wiretape.adapters.inprocess.active_context import Inside, around_here, carried
+from wiretape.adapters.inprocess.patches.patching import Patch
+
+if TYPE_CHECKING:  # its import is what this door waits for
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+
+def patches(module: ModuleType) -> list[Patch]:
+    if module.__name__ == "threading":
+        return [Patch(module.Thread, "start", _start)]
+    return [Patch(module.ThreadPoolExecutor, "submit", _submit)]
+
+
+def _start(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+    def start(thread: threading.Thread) -> None:
+        context = around_here()
+        if context is None:
+            original(thread)
+            return
+        own = vars(thread).get("run")  # a way to run of this one thread
+        thread.run = _run_in(context, thread, own)  # type: ignore[method-assign]
+        try:
+            original(thread)
+        except RuntimeError:  # it was started before, or there can be no more of them
+            _put_back(thread, own)
+            raise
+
+    return start
+
+
+def _run_in(context: Inside, thread: threading.Thread, own: Any) -> MethodType:
+    """A method, as what stood there: tools that wrap it in turn call its function, and give it the thread."""
+
+    def run(thread: threading.Thread) -> None:
+        _put_back(thread, own)  # ours holds the thread
+        with carried(context):
+            thread.run()
+
+    return MethodType(run, thread)
+
+
+def _put_back(thread: threading.Thread, own: Any) -> None:
+    if own is None:
+        vars(thread).pop("run", None)
+    else:
+        thread.run = own  # type: ignore[method-assign]
+
+
+def _submit(original: Callable[..., Future[Any]]) -> Callable[..., Future[Any]]:
+    def submit(pool: ThreadPoolExecutor, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return original(pool, _work, around_here(), function, args, kwargs)
+
+    return submit
+
+
+def _work(context: Inside | None, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    with carried(context):
+        return function(*args, **kwargs)

@@ -1,0 +1,93 @@
+"""The door for urllib3, and so for requests, boto3 and whatever else stands on it.
+
+Below urllib3's retries and redirects, at its connections: a recorded connection is tapped, a replayed one is a socket
+that only exists in memory. urllib3 itself parses what comes, with `preload_content` or chunk by chunk.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from wiretape.adapters.inprocess.active_context import way
+from wiretape.adapters.inprocess.patches.patching import Patch
+from wiretape.adapters.inprocess.sockets.http1_messages import Tap
+from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, led, real
+from wiretape.model.http import bracketed
+
+
+def patches(module: ModuleType) -> list[Patch]:
+    return [
+        Patch(module.HTTPConnectionPool, "_make_request", _make_request),
+        Patch(module.HTTPSConnectionPool, "_prepare_proxy", _prepare_proxy),
+    ]
+
+
+def _prepare_proxy(original: Callable[..., None]) -> Callable[..., None]:
+    def prepare(pool: Any, conn: Any) -> None:
+        where = way(pool.host, _port(pool), count=False)
+        if where is None or where.replaying is None:  # else there is nobody to open a tunnel to
+            original(pool, conn)
+
+    return prepare
+
+
+def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make_request(
+        pool: Any, conn: Any, method: str, url: str, body: Any = None, headers: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        where = way(pool.host, _port(pool))
+        send = functools.partial(original, pool, conn, method, url, body, headers, *args, **kwargs)
+        with led(conn):
+            if where is None:
+                return send()
+            full = url if "://" in url else f"{pool.scheme}://{_netloc(pool)}{url}"
+            if where.replaying is not None:
+                conn.close()  # it may lead to a real server
+                conn.sock = MemorySocket(where.replaying, full, functools.partial(_unreachable, conn))
+                conn.is_verified = True
+            if where.recording is None:
+                return send()
+            tap = Tap(method, lambda sent: where.taken(method, full, sent))
+            _tap(conn, tap)
+            try:
+                return send()
+            except BaseException as error:
+                tap.failed(error, list((headers or {}).items()), body)
+                raise
+            finally:
+                conn.__dict__.pop("connect", None)
+
+    return make_request
+
+
+def _unreachable(conn: Any, message: str) -> Exception:
+    from urllib3.exceptions import NewConnectionError
+
+    return NewConnectionError(conn, message)
+
+
+def _port(pool: Any) -> int:
+    return pool.port or (443 if pool.scheme == "https" else 80)
+
+
+def _netloc(pool: Any) -> str:
+    host = bracketed(pool.host)
+    default = pool.port in (None, 443 if pool.scheme == "https" else 80)
+    return host if default else f"{host}:{pool.port}"
+
+
+def _tap(conn: Any, tap: Tap) -> None:
+    """Put a tap on a connection: now, or as soon as it is connected."""
+    if conn.sock is not None:
+        conn.sock = TappedSocket(real(conn.sock), tap)
+        return
+    connect = conn.connect
+
+    def connected() -> None:
+        connect()
+        conn.sock = TappedSocket(real(conn.sock), tap)
+
+    conn.connect = connected

@@ -1,0 +1,1 @@
+"""Recorded and in-memory sockets below the patches."""

@@ -1,0 +1,1 @@
+"""`@wiretape.tool`: records and replays the agent's own tools."""
