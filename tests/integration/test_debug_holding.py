@@ -21,8 +21,9 @@ from tests.support.live import Stage, recorded_stage
 from tests.support.socket_upstream import Client, socket_upstream
 from tests.support.sockets import events, function_call, message
 
-from wiretape.adapters import live_desk, sending
-from wiretape.adapters.sending import COMMENT
+from wiretape.adapters import live_desk
+from wiretape.adapters.http1 import sending
+from wiretape.adapters.http1.sending import COMMENT
 from wiretape.model.http import Ended, Exchange, body_bytes
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode

@@ -19,7 +19,7 @@ from tests.support.replaying import reply as chat_reply
 from tests.support.sockets import create, events, message
 from tests.support.sockets import socket as socket_tape
 
-from wiretape.adapters import sending
+from wiretape.adapters.http1 import sending
 from wiretape.adapters.live_tape import LiveTape
 from wiretape.cli.main import main
 from wiretape.debug.commands.table import commands

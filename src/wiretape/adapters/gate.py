@@ -17,10 +17,10 @@ from fnmatch import fnmatchcase
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+from wiretape.adapters.http1.sending import reset
 from wiretape.adapters.opening import TlsOpener
 from wiretape.adapters.routing.hosts import is_known_provider
 from wiretape.adapters.routing.routes import route_path, variables_of
-from wiretape.adapters.sending import reset
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Outcome
 from wiretape.model.http import bracketed, bracketed_url

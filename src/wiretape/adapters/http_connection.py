@@ -15,7 +15,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from wiretape.adapters.first_line import FirstLine
-from wiretape.adapters.sending import SAID_ALL, TRANSPORT
+from wiretape.adapters.http1.sending import SAID_ALL, TRANSPORT
 from wiretape.adapters.server import EARLY, TARGET, headers_of, opens_socket
 
 _OF_AN_UPGRADE: Final = frozenset({b"connection", b"upgrade", b"http2-settings"})

@@ -15,7 +15,8 @@ from typing import Any
 import orjson
 from mitmproxy import http
 
-from wiretape.adapters import mitm_keep_alive, sending
+from wiretape.adapters import mitm_keep_alive
+from wiretape.adapters.http1 import sending
 from wiretape.adapters.live_asking import body_of
 from wiretape.adapters.live_desk import ClientLeft, Desk
 from wiretape.adapters.live_exchanges import LiveExchanges, later, patience

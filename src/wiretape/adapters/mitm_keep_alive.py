@@ -23,7 +23,7 @@ from mitmproxy.proxy.layers.http import (
     SendHttp,
 )
 
-from wiretape.adapters.sending import COMMENT
+from wiretape.adapters.http1.sending import COMMENT
 
 # flow.metadata
 HELD = "wiretape.held_answer"  # it may have to wait

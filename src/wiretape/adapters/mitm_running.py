@@ -21,10 +21,10 @@ from mitmproxy import http, options
 from mitmproxy.addons import core, next_layer, proxyserver, tlsconfig, upstream_auth
 from mitmproxy.master import Master
 
+from wiretape.adapters.http1.sending import close_by_reset
 from wiretape.adapters.mitm_mend import mend
 from wiretape.adapters.open_files import reported_once
 from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
-from wiretape.adapters.sending import close_by_reset
 from wiretape.errors import UsageError
 
 _NEVER_S = 30 * 24 * 3600  # a stream may be silent for longer than mitmproxy's ten minutes

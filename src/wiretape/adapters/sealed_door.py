@@ -16,10 +16,10 @@ from pathlib import Path
 
 from wiretape.adapters.client_hello import HANDSHAKE, missing, server_name
 from wiretape.adapters.gate import Gate, both_ways
+from wiretape.adapters.http1.sending import reset
 from wiretape.adapters.sealed_names import LOOPBACK, Names, search_domains, serve_lookups
 from wiretape.adapters.sealed_refusals import Refusal, Refusals
 from wiretape.adapters.sealing import Seal
-from wiretape.adapters.sending import reset
 from wiretape.compare.address import address
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import bracketed

@@ -6,11 +6,11 @@ import asyncio
 from http import HTTPStatus
 from typing import Final
 
+from wiretape.adapters.http1.whole_requests import Head, plain_head
 from wiretape.adapters.listening import listen
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.adapters.routing.tool_route import JSON, Reply, is_tool_path, refused
 from wiretape.adapters.tool_reports import ToolReports
-from wiretape.adapters.whole_requests import Head, plain_head
 
 _END: Final = b"\r\n\r\n"
 _LONGEST_HEAD: Final = 64 * 1024

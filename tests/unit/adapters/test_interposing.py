@@ -12,7 +12,7 @@ import httpx
 import pytest
 from tests.support.replaying import CHAT, chat, exchange, response, session, stream, user
 
-from wiretape.adapters import sending
+from wiretape.adapters.http1 import sending
 from wiretape.adapters.replaying import Replaying
 from wiretape.matching.values import Answer, LiveRequest, Miss, Outcome
 

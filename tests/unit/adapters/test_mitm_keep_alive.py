@@ -19,7 +19,7 @@ from mitmproxy.proxy.layers.http import HttpLayer, HTTPMode
 from mitmproxy.test import taddons
 
 from wiretape.adapters import mitm_keep_alive
-from wiretape.adapters.sending import COMMENT
+from wiretape.adapters.http1.sending import COMMENT
 
 ANSWER = b"data: 1\n\n"
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9\r\n\r\n"

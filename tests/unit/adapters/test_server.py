@@ -11,9 +11,9 @@ import orjson
 import pytest
 from tests.support.replaying import chat, exchange, reply, response, session, stream, user
 
-from wiretape.adapters import sending
+from wiretape.adapters.http1 import sending
+from wiretape.adapters.http1.sending import TRANSPORT
 from wiretape.adapters.listening import listen
-from wiretape.adapters.sending import TRANSPORT
 from wiretape.adapters.server import ReplayApp
 from wiretape.errors import UsageError
 from wiretape.matching.session import ReplaySession

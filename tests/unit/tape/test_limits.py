@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from wiretape.adapters.http1.ws_frames import FrameReader
 from wiretape.adapters.importers.import_source import Refused
 from wiretape.adapters.importers.importing import import_data
-from wiretape.adapters.ws_frames import FrameReader
 from wiretape.cli.main import main
 from wiretape.errors import TapeDamaged, TapeError
 from wiretape.matching.live import plain_bytes

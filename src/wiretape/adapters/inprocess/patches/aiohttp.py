@@ -13,12 +13,12 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
+from wiretape.adapters.http1.sending import LINGER_SECONDS
 from wiretape.adapters.inprocess.active_context import Inside, way
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.patches.sockets import WATCH
 from wiretape.adapters.inprocess.sockets.http1_messages import RequestReader, Tap, answer
 from wiretape.adapters.inprocess.sockets.socket_server import connected
-from wiretape.adapters.sending import LINGER_SECONDS
 from wiretape.errors import MissInterrupt
 from wiretape.matching.playback import Playback
 from wiretape.matching.values import LiveRequest

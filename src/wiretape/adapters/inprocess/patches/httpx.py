@@ -13,14 +13,14 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from wiretape.adapters.http1.sending import LINGER_SECONDS
+from wiretape.adapters.http1.websocket_talk import handshake
 from wiretape.adapters.inprocess.active_context import Inside, Way, way
 from wiretape.adapters.inprocess.exchange_recorder import Taken
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.sockets.httpx_sockets import AsyncPlayed, AsyncTapped, Played, Tapped
 from wiretape.adapters.inprocess.sockets.socket_server import played
 from wiretape.adapters.inprocess.sockets.socket_tap import SocketTap
-from wiretape.adapters.sending import LINGER_SECONDS
-from wiretape.adapters.socket_talk import handshake
 from wiretape.matching.playback import Playback
 from wiretape.matching.sockets.playing import SocketPlay
 from wiretape.matching.values import LiveRequest

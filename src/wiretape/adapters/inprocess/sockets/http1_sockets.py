@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from httptools import HttpParserError
 
+from wiretape.adapters.http1.sending import LINGER_SECONDS
 from wiretape.adapters.inprocess.active_context import Inside
 from wiretape.adapters.inprocess.sockets.http1_messages import RequestReader, Tap, answer
-from wiretape.adapters.sending import LINGER_SECONDS
 from wiretape.matching.playback import Playback
 from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Ended, Headers

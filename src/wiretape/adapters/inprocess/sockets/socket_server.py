@@ -11,9 +11,9 @@ import threading
 import time
 from typing import Any
 
+from wiretape.adapters.http1.websocket_talk import SocketTalk, handshake_bytes
 from wiretape.adapters.inprocess.active_context import Inside
 from wiretape.adapters.inprocess.sockets.http1_messages import RequestReader, answer
-from wiretape.adapters.socket_talk import SocketTalk, handshake_bytes
 from wiretape.matching.playback import Playback
 from wiretape.matching.sockets.playing import SocketPlay
 from wiretape.matching.values import LiveRequest

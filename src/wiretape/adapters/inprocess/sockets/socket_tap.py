@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from wiretape.adapters.http1.ws_frames import FrameReader
 from wiretape.adapters.inprocess.exchange_recorder import Taken
-from wiretape.adapters.ws_frames import FrameReader
 from wiretape.model.http import Ended, Sender
 
 

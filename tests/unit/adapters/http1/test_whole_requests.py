@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.adapters.whole_requests import plain_head
+from wiretape.adapters.http1.whole_requests import plain_head
 
 PLAIN = b"POST /v1/x?y=1 HTTP/1.1\r\nHost: a\r\ncontent-length: 12"
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from wiretape.adapters.ws_frames import PONG, FrameReader, WsEvent, accept, closing, frame, message
+from wiretape.adapters.http1.ws_frames import PONG, FrameReader, WsEvent, accept, closing, frame, message
 from wiretape.matching.sockets.playing import SocketPlay, miss_message
 from wiretape.model.http import Headers
 from wiretape.tape.redaction import PLACEHOLDER

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.upstream import frame as client_frame
 
-from wiretape.adapters.ws_frames import NO_STATUS, FrameReader, WsEvent, accept, closing, frame, message
+from wiretape.adapters.http1.ws_frames import NO_STATUS, FrameReader, WsEvent, accept, closing, frame, message
 
 MASK = b"\x01\x02\x03\x04"
 MESSAGES: list[str | bytes] = ["", "hi", "你好", b"\x00\xff", "x" * 125, "x" * 126, "x" * 65_535, "x" * 65_536]

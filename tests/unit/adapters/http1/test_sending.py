@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wiretape.adapters.sending import SAID_ALL, TRANSPORT, ClientGone, Scope, Sending
+from wiretape.adapters.http1.sending import SAID_ALL, TRANSPORT, ClientGone, Scope, Sending
 from wiretape.matching.faults.apply import FOREVER_MS
 from wiretape.matching.playback import Piece, Playback
 
