@@ -101,7 +101,7 @@ def through_http(tape: BenchTape, live: list[bytes]) -> float:
     """Seconds with the replay server and a client in one process."""
     import httpx
 
-    from wiretape.adapters.replaying import Replaying
+    from wiretape.adapters.replay_runner import Replaying
 
     with Replaying(ReplaySession([tape])) as replaying, httpx.Client(trust_env=False) as client:  # type: ignore[list-item]
         url = f"http://127.0.0.1:{replaying.port}/api.example.com/v1/chat/completions"

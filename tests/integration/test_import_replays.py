@@ -16,7 +16,7 @@ from tests.support.corpora import files
 
 from wiretape.adapters.importers.importing import Taken, import_data
 from wiretape.adapters.importers.importing_tape import write_imported
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.tape.reading.reader import Tape, read_tape

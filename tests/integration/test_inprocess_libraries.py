@@ -18,7 +18,7 @@ from tests.support.inprocess import answers, ask, frames
 from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream
 
 import wiretape
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Ended
 from wiretape.tape.reading.reader import read_tape

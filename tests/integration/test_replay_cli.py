@@ -210,7 +210,7 @@ def test_a_report_that_cannot_be_written_is_said_so_before_the_program_runs(tape
 
 
 def test_a_port_in_use_is_said_so(tape: Path) -> None:
-    from wiretape.adapters.listening import listen
+    from wiretape.adapters.replay_server.listening import listen
 
     with listen() as taken:
         port = str(taken.getsockname()[1])

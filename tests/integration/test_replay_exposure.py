@@ -11,7 +11,7 @@ from tests.support.replaying import chat, exchange, session, user
 from tests.support.sockets import URL as SOCKET_URL
 from tests.support.sockets import socket as recorded_socket
 
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.matching.session import ReplaySession
 
 URL = "https://api.example.com/v1/chat/completions"

@@ -25,8 +25,8 @@ import pytest
 from tests.support.replaying import chat, exchange, reply, response, session, stream, user
 
 import wiretape
-from wiretape.adapters.replaying import Replaying
-from wiretape.adapters.server import ReplayApp
+from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_server.server import ReplayApp
 from wiretape.errors import UsageError
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.session import ReplaySession

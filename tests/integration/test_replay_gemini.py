@@ -13,7 +13,7 @@ import pytest
 from tests.support.replaying import exchange, response, session, stream
 from tests.support.taping import Taping
 
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, StreamBody
 from wiretape.tape.reading.reader import read_tape

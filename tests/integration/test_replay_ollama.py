@@ -13,7 +13,7 @@ import pytest
 from tests.support.replaying import exchange, response, session
 from tests.support.wire_binary import GENERATE, GENERATE_LINES, OLLAMA, WEATHER, lines
 
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, Headers, Response, StreamBody
 

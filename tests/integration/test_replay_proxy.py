@@ -390,7 +390,7 @@ def test_what_is_no_http_leads_nowhere_and_is_listed(state: Path) -> None:
 
 
 def test_a_proxy_that_cannot_be_started_lets_nothing_past(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wiretape.adapters.opening import TlsOpener
+    from wiretape.adapters.replay_server.tls import TlsOpener
 
     def fails(opener: object) -> None:
         raise OSError("no room for it")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.support.replaying import chat, exchange, reply, response, session, stream, system, user
 
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Ended, Exchange
 

@@ -17,11 +17,11 @@ import pytest
 from tests.support.replaying import chat, exchange, session, user
 from tests.support.sealing import PYTHON, inside, need_sealing
 
-from wiretape.adapters import sealed_door
 from wiretape.adapters.launch.child import run_child
-from wiretape.adapters.opening import why_not
-from wiretape.adapters.replaying import Replaying
-from wiretape.adapters.sealed_door import straight_ports
+from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_server.tls import why_not
+from wiretape.adapters.sealed import transparent_proxy
+from wiretape.adapters.sealed.transparent_proxy import straight_ports
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.session import ReplaySession
 
@@ -159,7 +159,7 @@ def test_a_name_with_a_search_domain_behind_it_is_known_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "resolv.conf").write_text("search svc.cluster.local\noptions ndots:5\n")
-    monkeypatch.setattr(sealed_door, "_RESOLVER", tmp_path / "resolv.conf")
+    monkeypatch.setattr(transparent_proxy, "_RESOLVER", tmp_path / "resolv.conf")
     replay = recorded("http://models.example.com:8000/v1/chat/completions")
     with sealed(replay) as running:
         assert straight(running, "models.example.com.svc.cluster.local", "8000", "") == ["Connection refused"]
@@ -230,7 +230,7 @@ except ssl.SSLError as error:
 @pytest.mark.proxy
 @pytest.mark.skipif(why_not() is not None, reason="opening TLS needs mitmproxy (Python 3.12 or later)")
 def test_in_tls_too_where_it_can_be_opened(tmp_path: Path) -> None:
-    from wiretape.adapters.opening import authority
+    from wiretape.adapters.replay_server.tls import authority
 
     code = """
 import http.client, json, ssl, sys

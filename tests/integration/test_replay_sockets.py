@@ -18,7 +18,7 @@ from tests.support.replaying import chat, exchange, session, user
 from tests.support.sockets import create, events, message, socket
 
 import wiretape
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.compare.difference import Tier
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.session import ReplaySession

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.replaying import chat, exchange, response, session, user
 
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 
 _WATCHERS: list[list[Any]] = []
 

@@ -14,7 +14,7 @@ from tests.support.counting import CountingModel
 from tests.support.projects import Project
 from tests.support.sealing import need_sealing
 
-from wiretape.adapters import replaying
+from wiretape.adapters import replay_runner
 from wiretape.adapters.pytest_sealed import run_sealed
 from wiretape.errors import UsageError
 
@@ -122,7 +122,7 @@ def test_without_the_right_to_make_a_network_nothing_runs(monkeypatch: pytest.Mo
     def refuse(places: object) -> None:
         raise UsageError("--sealed: this system makes no sealed network (unshare: Operation not permitted)")
 
-    monkeypatch.setattr(replaying, "make_seal", refuse)
+    monkeypatch.setattr(replay_runner, "make_seal", refuse)
     config = SimpleNamespace(
         invocation_params=SimpleNamespace(plugins=None, args=("--wiretape-sealed",)), getini=lambda name: []
     )

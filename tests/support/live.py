@@ -20,7 +20,7 @@ from wiretape.adapters.live_desk import Desk
 from wiretape.adapters.live_means import EditMeans
 from wiretape.adapters.live_replaying import ReplayHolding
 from wiretape.adapters.live_tape import LiveTape
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.cli.debugging import known_of_live
 from wiretape.debug.live.program import Live
 from wiretape.debug.session import Debugger

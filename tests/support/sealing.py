@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wiretape.adapters.sealing import Seal, make_seal
+from wiretape.adapters.sealed.sealing import Seal, make_seal
 from wiretape.errors import UsageError
 
 # Small programs need nothing that is installed: they start in half the time.

@@ -7,8 +7,8 @@ import asyncio
 import orjson
 
 from tests.support.replaying import chat, session, user
-from wiretape.adapters.listening import listen, serve
-from wiretape.adapters.server import ReplayApp
+from wiretape.adapters.replay_server.listening import listen, serve
+from wiretape.adapters.replay_server.server import ReplayApp
 from wiretape.model.http import Exchange
 
 PATH = "/api.example.com/v1/chat/completions"

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.matching.session import ReplaySession
 
 PATIENCE_S = 30
@@ -22,7 +22,7 @@ def opening(
     replay: ReplaySession, state: Path, everything: bool = True, **options: Any
 ) -> Iterator[tuple[Replaying, ssl.SSLContext, list[str]]]:
     """(a replay that opens TLS, what its clients trust, the troubles it told)."""
-    from wiretape.adapters.opening import authority
+    from wiretape.adapters.replay_server.tls import authority
 
     environ = {"XDG_STATE_HOME": str(state)}
     told: list[str] = []

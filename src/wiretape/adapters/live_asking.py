@@ -6,7 +6,7 @@ import time
 from urllib.parse import urlsplit
 
 from wiretape.adapters.live_tape import LiveTape
-from wiretape.adapters.replaying import DUMMY_KEY
+from wiretape.adapters.replay_runner import DUMMY_KEY
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.errors import UsageError
 from wiretape.matching.values import LiveRequest

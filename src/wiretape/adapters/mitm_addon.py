@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from mitmproxy import connection, http, tls
 
 from wiretape.adapters import mitm_chunks
-from wiretape.adapters.admission import Admission
 from wiretape.adapters.mitm_chunks import CHUNK, LARGE
 from wiretape.adapters.mitm_gate import Gate
+from wiretape.adapters.replay_server.admission import Admission
 from wiretape.adapters.routing.hosts import Hosts, is_loopback
 from wiretape.adapters.routing.route_links import Route
 from wiretape.adapters.routing.routes import route_url

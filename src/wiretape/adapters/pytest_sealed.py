@@ -19,9 +19,9 @@ from wiretape._version import __version__
 from wiretape.adapters.launch.child import run_child
 from wiretape.adapters.output import say
 from wiretape.adapters.pytest_options import SEALED
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.adapters.routing.hosts import is_loopback, provider_within
-from wiretape.adapters.sealing import Seal
+from wiretape.adapters.sealed.sealing import Seal
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.matching.report import ReplayReport
 from wiretape.matching.session import ReplaySession

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Final
 
 from wiretape.adapters.http1.whole_requests import Head, plain_head
-from wiretape.adapters.listening import listen
+from wiretape.adapters.replay_server.listening import listen
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.adapters.routing.tool_route import JSON, Reply, is_tool_path, refused
 from wiretape.adapters.tool_reports import ToolReports

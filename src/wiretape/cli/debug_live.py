@@ -59,7 +59,7 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     from wiretape.adapters.live_desk import Desk
     from wiretape.adapters.live_replaying import ReplayHolding
     from wiretape.adapters.live_tape import LiveTape
-    from wiretape.adapters.replaying import Replaying
+    from wiretape.adapters.replay_runner import Replaying
     from wiretape.adapters.settings import load_settings
     from wiretape.cli import replay
     from wiretape.cli.debugging import from_here

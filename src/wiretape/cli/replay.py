@@ -25,10 +25,10 @@ from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import MissError, UsageError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.interposing import Interpose
     from wiretape.adapters.launch.tagging import CallTags
-    from wiretape.adapters.opening import Authority
-    from wiretape.adapters.replaying import Replaying
+    from wiretape.adapters.replay_runner import Replaying
+    from wiretape.adapters.replay_server.interposing import Interpose
+    from wiretape.adapters.replay_server.tls import Authority
     from wiretape.matching.report import ReplayReport
     from wiretape.matching.session import ReplaySession
     from wiretape.matching.values import LiveRequest, Outcome
@@ -167,7 +167,7 @@ def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
 def _replay(options: Options, argv: Sequence[str]) -> int:
     from wiretape.adapters.launch.child import find_command
     from wiretape.adapters.launch.tagging import CallTags
-    from wiretape.adapters.replaying import Replaying
+    from wiretape.adapters.replay_runner import Replaying
     from wiretape.cli.live_lines import LiveLines
 
     if argv:
@@ -233,7 +233,7 @@ def _noting(tags: CallTags) -> Interpose:
 
 def authority_of(proxy: bool | None) -> tuple[Authority | None, str]:
     """What TLS is opened with; without it, what a miss says of that. An error where it was asked for by name."""
-    from wiretape.adapters.opening import authority
+    from wiretape.adapters.replay_server.tls import authority
 
     if proxy is False:
         return None, "  or let wiretape replay open TLS: leave out --no-proxy"

@@ -31,7 +31,7 @@ SERVER = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, int(sys.argv[1])))
 from wiretape.adapters.open_files import raise_limit
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.matching.session import ReplaySession
 raise_limit()
 with Replaying(ReplaySession([]), trouble=print) as replaying:

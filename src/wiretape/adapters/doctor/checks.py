@@ -38,7 +38,7 @@ from wiretape.adapters.routing.routes import (
     without_user,
 )
 from wiretape.adapters.routing.upstream_proxy import upstream_proxy
-from wiretape.adapters.sealing import make_seal
+from wiretape.adapters.sealed.sealing import make_seal
 from wiretape.adapters.settings import load_settings
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.views.doctor import Check

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from wiretape.adapters.opening import authority
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_server.tls import authority
 from wiretape.errors import UsageError
 from wiretape.matching.session import ReplaySession
 

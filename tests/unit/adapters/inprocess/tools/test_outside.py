@@ -17,7 +17,7 @@ from tests.support.taping import Taping
 
 import wiretape
 from wiretape.adapters.renewing import Renewing
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.adapters.routing.tool_route import PATH, VARIABLE
 from wiretape.adapters.tool_port import ToolPort
 from wiretape.adapters.tool_reports import ToolReports

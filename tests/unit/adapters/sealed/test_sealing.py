@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from tests.support.sealing import PYTHON, inside, need_sealing
 
-from wiretape.adapters import sealing, sealing_inside
-from wiretape.adapters.sealing import Seal, make_seal
-from wiretape.adapters.sealing_inside import netlink_error, route_to_loopback
+from wiretape.adapters.sealed import sealing, sealing_inside
+from wiretape.adapters.sealed.sealing import Seal, make_seal
+from wiretape.adapters.sealed.sealing_inside import netlink_error, route_to_loopback
 from wiretape.errors import UsageError
 
 ABOUT = """
@@ -79,11 +79,11 @@ def test_a_program_may_open_as_many_files_as_outside_and_wiretape_more(seal: Sea
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 2048))
 from tests.support.sealing import inside
-from wiretape.adapters.sealing import make_seal
+from wiretape.adapters.sealed.sealing import make_seal
 seal = make_seal([])
 print(inside(seal, {code!r}).strip(), resource.getrlimit(resource.RLIMIT_NOFILE))
 """
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     done = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, timeout=60, cwd=root)
     assert (done.stdout, done.stderr) == ("256 (2048, 2048)\n", "")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wiretape.adapters.sealed_refusals import Refusal, Refusals, refusal
+from wiretape.adapters.sealed.sealed_refusals import Refusal, Refusals, refusal
 
 
 def ip(kind: int, source: str, to: str, payload: bytes, options: bytes = b"") -> bytes:

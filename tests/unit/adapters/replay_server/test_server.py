@@ -13,8 +13,8 @@ from tests.support.replaying import chat, exchange, reply, response, session, st
 
 from wiretape.adapters.http1 import sending
 from wiretape.adapters.http1.sending import TRANSPORT
-from wiretape.adapters.listening import listen
-from wiretape.adapters.server import ReplayApp
+from wiretape.adapters.replay_server.listening import listen
+from wiretape.adapters.replay_server.server import ReplayApp
 from wiretape.errors import UsageError
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Outcome

@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from wiretape.adapters.client_hello import missing, server_name
+from wiretape.adapters.sealed.client_hello import missing, server_name
 
 
 def hello(name: str | None) -> bytes:

@@ -8,8 +8,8 @@ import socket
 
 import pytest
 
-from wiretape.adapters import sealed_names
-from wiretape.adapters.sealed_names import Names, search_domains, serve_lookups
+from wiretape.adapters.sealed import sealed_names
+from wiretape.adapters.sealed.sealed_names import Names, search_domains, serve_lookups
 
 OPENAI = b"\x03api\x06openai\x03com\x00"
 ASKED = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00"  # number, recursion wanted, one question

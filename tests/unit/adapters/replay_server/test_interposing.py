@@ -13,7 +13,7 @@ import pytest
 from tests.support.replaying import CHAT, chat, exchange, response, session, stream, user
 
 from wiretape.adapters.http1 import sending
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
 from wiretape.matching.values import Answer, LiveRequest, Miss, Outcome
 
 HI, STREAMED = chat(user("hi")), chat(user("hi"), stream=True)

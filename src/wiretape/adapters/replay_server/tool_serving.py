@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-from wiretape.adapters.interposing import Interpose
+from wiretape.adapters.replay_server.interposing import Interpose
+from wiretape.adapters.replay_server.server import Decided, ReplayApp
 from wiretape.adapters.routing.tool_route import ANSWERED, JSON, Reply, asked_for, is_tool_path, refused
-from wiretape.adapters.server import Decided, ReplayApp
 from wiretape.matching.playback import Piece, Playback
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import LiveRequest, Miss, Outcome, Stray

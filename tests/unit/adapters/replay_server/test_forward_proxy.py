@@ -14,8 +14,8 @@ import orjson
 import pytest
 from tests.support.replaying import chat, exchange, live, session, user
 
-from wiretape.adapters.gate import _Moved, _while_it_moves
-from wiretape.adapters.replaying import DUMMY_KEY, Replaying, dummy_keys
+from wiretape.adapters.replay_runner import DUMMY_KEY, Replaying, dummy_keys
+from wiretape.adapters.replay_server.forward_proxy import _Moved, _while_it_moves
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.values import Outcome
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from wiretape.adapters.http1.whole_requests import plain_head
-from wiretape.adapters.http_connection import HttpConnection
-from wiretape.adapters.server import DECIDED, Decided, ReplayApp
-from wiretape.adapters.whole_answers import whole_answer
+from wiretape.adapters.replay_server.http_connection import HttpConnection
+from wiretape.adapters.replay_server.server import DECIDED, Decided, ReplayApp
+from wiretape.adapters.replay_server.whole_answers import whole_answer
 
 _END: Final = b"\r\n\r\n"  # of a head
 _LONG: Final = 16 * 1024  # bytes of an answer

@@ -13,8 +13,8 @@ from tests.support.sockets import create, events, message, socket
 from tests.support.talking import PATH, app_for, asked, head, talk
 
 from wiretape.adapters.http1.ws_frames import TEXT
-from wiretape.adapters.listening import _config, listen, serve
-from wiretape.adapters.server import ReplayApp
+from wiretape.adapters.replay_server.listening import _config, listen, serve
+from wiretape.adapters.replay_server.server import ReplayApp
 from wiretape.matching.values import LiveRequest, Outcome
 
 TWO = (exchange(1, chat(user("a")), "one"), exchange(2, chat(user("b")), "two"))

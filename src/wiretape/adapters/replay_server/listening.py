@@ -61,7 +61,7 @@ async def serve(app: Any, listening: socket.socket, stop: asyncio.Event) -> None
 def _config(app: Any) -> uvicorn.Config:
     import uvicorn
 
-    from wiretape.adapters.replay_protocol import ReplayProtocol
+    from wiretape.adapters.replay_server.replay_protocol import ReplayProtocol
 
     return uvicorn.Config(
         app,

@@ -18,7 +18,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from wiretape.adapters.http1.sending import reset
-from wiretape.adapters.opening import TlsOpener
+from wiretape.adapters.replay_server.tls import TlsOpener
 from wiretape.adapters.routing.hosts import is_known_provider
 from wiretape.adapters.routing.routes import route_path, variables_of
 from wiretape.matching.session import ReplaySession

@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from wiretape.adapters.client_hello import HANDSHAKE, missing, server_name
-from wiretape.adapters.gate import Gate, both_ways
 from wiretape.adapters.http1.sending import reset
-from wiretape.adapters.sealed_names import LOOPBACK, Names, search_domains, serve_lookups
-from wiretape.adapters.sealed_refusals import Refusal, Refusals
-from wiretape.adapters.sealing import Seal
+from wiretape.adapters.replay_server.forward_proxy import Gate, both_ways
+from wiretape.adapters.sealed.client_hello import HANDSHAKE, missing, server_name
+from wiretape.adapters.sealed.sealed_names import LOOPBACK, Names, search_domains, serve_lookups
+from wiretape.adapters.sealed.sealed_refusals import Refusal, Refusals
+from wiretape.adapters.sealed.sealing import Seal
 from wiretape.compare.address import address
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import bracketed

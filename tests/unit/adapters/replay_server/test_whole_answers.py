@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from wiretape.adapters.whole_answers import whole_answer
+from wiretape.adapters.replay_server.whole_answers import whole_answer
 from wiretape.matching.playback import Piece, Playback
 
 PLAIN = Playback(200, [("content-type", "text/plain"), ("content-length", "2")], [Piece(0, b"ok")])

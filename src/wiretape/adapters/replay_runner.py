@@ -9,18 +9,18 @@ from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import Any
 
-from wiretape.adapters.admission import Admission
-from wiretape.adapters.gate import Gate
-from wiretape.adapters.interposing import Interpose
 from wiretape.adapters.launch.child import proxy_variables
-from wiretape.adapters.listening import listen, serve
 from wiretape.adapters.open_files import reported_once
-from wiretape.adapters.opening import Authority, TlsOpener
+from wiretape.adapters.replay_server.admission import Admission
+from wiretape.adapters.replay_server.forward_proxy import Gate
+from wiretape.adapters.replay_server.interposing import Interpose
+from wiretape.adapters.replay_server.listening import listen, serve
+from wiretape.adapters.replay_server.tls import Authority, TlsOpener
+from wiretape.adapters.replay_server.tool_serving import ToolApp
 from wiretape.adapters.routing.routes import base_url_variables
 from wiretape.adapters.routing.tool_route import tool_variables
-from wiretape.adapters.sealed_door import StraightDoor, straight_ports
-from wiretape.adapters.sealing import EVERYWHERE, Seal, make_seal
-from wiretape.adapters.tool_serving import ToolApp
+from wiretape.adapters.sealed.sealing import EVERYWHERE, Seal, make_seal
+from wiretape.adapters.sealed.transparent_proxy import StraightDoor, straight_ports
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Outcome
 

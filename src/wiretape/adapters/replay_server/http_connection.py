@@ -14,9 +14,9 @@ from typing import Any, Final
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from wiretape.adapters.first_line import FirstLine
 from wiretape.adapters.http1.sending import SAID_ALL, TRANSPORT
-from wiretape.adapters.server import EARLY, TARGET, headers_of, opens_socket
+from wiretape.adapters.replay_server.first_line import FirstLine
+from wiretape.adapters.replay_server.server import EARLY, TARGET, headers_of, opens_socket
 
 _OF_AN_UPGRADE: Final = frozenset({b"connection", b"upgrade", b"http2-settings"})
 _READ_AHEAD: Final = 8  # requests; while nothing is read, nobody sees the client go

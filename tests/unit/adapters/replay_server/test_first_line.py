@@ -8,8 +8,8 @@ import httpx
 import pytest
 from tests.support.replaying import chat, exchange, response, session, user
 
-from wiretape.adapters.first_line import FirstLine
-from wiretape.adapters.replaying import Replaying
+from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_server.first_line import FirstLine
 
 URL = "http://tools.example.com/things/1"
 

@@ -13,9 +13,9 @@ from tests.support.replaying import chat, exchange, reply, session, stream, user
 from tests.support.talking import app_for, asked, talk
 from uvicorn.server import ServerState
 
-from wiretape.adapters.listening import _config, listen, serve
-from wiretape.adapters.replay_protocol import ReplayProtocol
-from wiretape.adapters.server import ReplayApp
+from wiretape.adapters.replay_server.listening import _config, listen, serve
+from wiretape.adapters.replay_server.replay_protocol import ReplayProtocol
+from wiretape.adapters.replay_server.server import ReplayApp
 from wiretape.matching.values import Answer, LiveRequest, Outcome
 
 EVENTS = stream("data: 1\n\n", "data: 2\n\n")

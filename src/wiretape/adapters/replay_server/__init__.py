@@ -1,0 +1,1 @@
+"""The replay server and its forward proxy, on loopback ports."""

@@ -1,0 +1,1 @@
+"""A network namespace for a replayed program, with wiretape as its only exit."""
