@@ -21,9 +21,9 @@ from tests.support.live import Stage, recorded_stage
 from tests.support.socket_upstream import Client, socket_upstream
 from tests.support.sockets import events, function_call, message
 
-from wiretape.adapters import live_desk
 from wiretape.adapters.http1 import sending
 from wiretape.adapters.http1.sending import COMMENT
+from wiretape.adapters.live import decision_queue
 from wiretape.model.http import Ended, Exchange, body_bytes
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
@@ -128,7 +128,7 @@ def test_a_client_that_hangs_up_is_held_no_longer(state: Path, tmp_path: Path, m
 def test_a_client_without_a_stream_that_hangs_up_is_held_no_longer(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: str, stop: str
 ) -> None:
-    monkeypatch.setattr(live_desk, "LOOK_S", 0.02)
+    monkeypatch.setattr(decision_queue, "LOOK_S", 0.02)
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "one"}]}).encode()
     left, over = threading.Event(), threading.Event()
     with CountingModel() as model, recorded_stage(model.url, tmp_path / "a.tape", state) as on:
@@ -217,7 +217,7 @@ def test_the_calls_of_a_websocket_wait_before_they_are_asked_and_with_their_answ
 def test_a_websocket_client_that_leaves_is_held_no_longer_and_its_model_is_not_asked(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_desk, "LOOK_S", 0.02)
+    monkeypatch.setattr(decision_queue, "LOOK_S", 0.02)
     asked: list[dict[str, Any]] = []
 
     def noted(number: int, body: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -32,7 +32,7 @@ MITMDUMP = [sys.executable, "-c", "from mitmproxy.tools.main import mitmdump; mi
 @cache
 def script() -> str:
     found = subprocess.run(
-        [sys.executable, "-m", "wiretape.adapters.mitm_script"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "wiretape.adapters.mitm.script"], capture_output=True, text=True, check=True
     )
     return found.stdout.strip()
 

@@ -16,10 +16,10 @@ from typing import Any
 import httpx
 
 from tests.support.views import shown
-from wiretape.adapters.live_desk import Desk
-from wiretape.adapters.live_means import EditMeans
-from wiretape.adapters.live_replaying import ReplayHolding
-from wiretape.adapters.live_tape import LiveTape
+from wiretape.adapters.live.decision_queue import Desk
+from wiretape.adapters.live.edit_operations import EditMeans
+from wiretape.adapters.live.holding import ReplayHolding
+from wiretape.adapters.live.tape import LiveTape
 from wiretape.adapters.replay_runner import Replaying
 from wiretape.cli.debugging import known_of_live
 from wiretape.debug.live.program import Live
@@ -119,8 +119,8 @@ def recorded_stage(upstream: str, tape: Path, state: Path) -> Iterator[Stage]:
     """Agents are recorded onto a tape; `upstream` is their model's base URL, `Stage.url` the one that leads here."""
     from functools import partial
 
-    from wiretape.adapters.mitm_holding import HoldingAddon
-    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.mitm.live.holding import HoldingAddon
+    from wiretape.adapters.mitm.recording import Recording
     from wiretape.tape.recording.recorder import Recorder
     from wiretape.tape.redaction import Redactor
 

@@ -65,7 +65,7 @@ def recording(
     spy: Any, state: Path, environ: Mapping[str, str] | None = None, **options: Any
 ) -> Iterator[tuple[Any, list[str]]]:
     """(the running recording, the troubles it told)."""
-    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.mitm.recording import Recording
 
     troubles: list[str] = []
     with Recording(spy, {"XDG_STATE_HOME": str(state), **(environ or {})}, troubles.append, **options) as running:

@@ -13,7 +13,7 @@ from textual.app import App
 from textual.events import Key
 from textual.pilot import Pilot
 
-from wiretape.adapters.live_desk import Desk
+from wiretape.adapters.live.decision_queue import Desk
 from wiretape.adapters.screen.app import DebugScreen
 from wiretape.cli.debugging import open_debugger
 from wiretape.debug.session import Debugger

@@ -30,8 +30,8 @@ ROOT = Path(__file__).parents[2]
 # What `wiretape record` has imported by its end.
 LOADED = (
     "wiretape.adapters.launch.child",
-    "wiretape.adapters.mitm_recording",
-    "wiretape.adapters.mitm_updating",
+    "wiretape.adapters.mitm.recording",
+    "wiretape.adapters.mitm.updating",
     "wiretape.adapters.old_tape",
     "wiretape.adapters.launch.preparing",
     "wiretape.adapters.settings",

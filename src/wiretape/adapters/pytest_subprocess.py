@@ -21,7 +21,7 @@ from wiretape.errors import UsageError
 def recording_children(record: Record, hosts: Sequence[str]) -> Iterator[Children]:
     """The recording proxy, on the same tape as the doors in this process."""
     _need_mitmproxy()
-    from wiretape.adapters.mitm_addon import RecordingAddon
+    from wiretape.adapters.mitm.addon import RecordingAddon
 
     with _recording(record, hosts, RecordingAddon) as children:
         yield children
@@ -31,7 +31,7 @@ def recording_children(record: Record, hosts: Sequence[str]) -> Iterator[Childre
 def mixed_children(record: Record, renewing: Renewing, hosts: Sequence[str]) -> Iterator[Children]:
     """The recording proxy with the tape in front of it: it records what that does not answer."""
     _need_mitmproxy()
-    from wiretape.adapters.mitm_updating import AnswerServer, UpdatingAddon
+    from wiretape.adapters.mitm.updating import AnswerServer, UpdatingAddon
 
     with AnswerServer() as answers:
         addon = functools.partial(UpdatingAddon, renewing=renewing, answers=answers, on_kept=lambda answer: None)
@@ -47,12 +47,12 @@ def _need_mitmproxy() -> None:
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # mitmproxy's dependencies warn of one another: no business of the test's
-        import wiretape.adapters.mitm_recording  # noqa: F401
+        import wiretape.adapters.mitm.recording  # noqa: F401
 
 
 @contextmanager
 def _recording(record: Record, hosts: Sequence[str], addon: Callable[..., Any]) -> Iterator[Children]:
-    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.mitm.recording import Recording
 
     recorder = cast(Any, SharedRecorder(record))
 

@@ -15,7 +15,7 @@ from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.live_desk import Desk
+    from wiretape.adapters.live.decision_queue import Desk
     from wiretape.debug.session import Debugger
 
 

@@ -16,7 +16,7 @@ from wiretape.views.printable import one_line, visible
 from wiretape.views.terminal import make_console
 
 if TYPE_CHECKING:
-    from wiretape.adapters.live_desk import Desk
+    from wiretape.adapters.live.decision_queue import Desk
     from wiretape.debug.session import Debugger
 
 PROMPT = "(wiretape) "

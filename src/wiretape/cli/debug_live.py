@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from wiretape.adapters.launch.caught_program import CaughtProgram
     from wiretape.adapters.launch.config_discovery import Surroundings
-    from wiretape.adapters.live_desk import Desk
-    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.live.decision_queue import Desk
+    from wiretape.adapters.mitm.recording import Recording
     from wiretape.debug.live.pending_calls import Mode
     from wiretape.debug.live.program import Live
     from wiretape.debug.session import Debugger
@@ -56,9 +56,9 @@ class Asked:
 def debug_replayed(tape: str, asked: Asked) -> int:
     """The program is played from a tape. Exit code: as `wiretape replay` has it."""
     from wiretape.adapters.launch.child import find_command
-    from wiretape.adapters.live_desk import Desk
-    from wiretape.adapters.live_replaying import ReplayHolding
-    from wiretape.adapters.live_tape import LiveTape
+    from wiretape.adapters.live.decision_queue import Desk
+    from wiretape.adapters.live.holding import ReplayHolding
+    from wiretape.adapters.live.tape import LiveTape
     from wiretape.adapters.replay_runner import Replaying
     from wiretape.adapters.settings import load_settings
     from wiretape.cli import replay
@@ -105,8 +105,8 @@ def debug_recorded(asked: Asked) -> int:
     from wiretape.cli import record
 
     record.need_mitmproxy()
-    from wiretape.adapters.live_desk import Desk
-    from wiretape.adapters.mitm_holding import HoldingAddon
+    from wiretape.adapters.live.decision_queue import Desk
+    from wiretape.adapters.mitm.live.holding import HoldingAddon
     from wiretape.adapters.output import output
     from wiretape.cli.debugging import from_here
     from wiretape.cli.record_report import LiveReport
@@ -141,7 +141,7 @@ def debug_recorded(asked: Asked) -> int:
 
 def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
     """A debugger on a run that has not begun."""
-    from wiretape.adapters.live_means import EditMeans
+    from wiretape.adapters.live.edit_operations import EditMeans
     from wiretape.cli.debugging import known_of_live
     from wiretape.debug.live.program import Live
     from wiretape.debug.session import Debugger

@@ -26,8 +26,8 @@ from wiretape.errors import UsageError
 if TYPE_CHECKING:
     from wiretape.adapters.launch.config_discovery import Surroundings
     from wiretape.adapters.launch.tagging import CallTags
-    from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
-    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.mitm.addon import RecordingAddon, RecordingDoor
+    from wiretape.adapters.mitm.recording import Recording
     from wiretape.cli.record_report import LiveReport
     from wiretape.tape.recording.recorder import Recorder
     from wiretape.tape.redaction import Redactor
@@ -234,7 +234,7 @@ def recording_of(
     addon: Callable[..., RecordingAddon] | None,
 ) -> Recording:
     """The proxy that hands what it sees to the recorder; it does not listen yet."""
-    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.mitm.recording import Recording
 
     return Recording(
         recorder,
@@ -312,7 +312,7 @@ def check_run(options: Options, argv: Sequence[str]) -> None:
     """Everything that can be known to fail fails here, before a tape is touched."""
     from wiretape.adapters.launch.child import find_command
     from wiretape.adapters.launch.trust import state_directory
-    from wiretape.adapters.mitm import free_port
+    from wiretape.adapters.mitm.proxy import free_port
     from wiretape.adapters.routing.routes import base_url_problem, without_user
 
     if options.upstream is not None and (problem := base_url_problem(options.upstream)):

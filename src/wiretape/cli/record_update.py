@@ -97,7 +97,7 @@ def _prepared(options: Options, tape: Tape, rerecording: Rerecording) -> Update:
 
 def _update(at_work: Update, argv: Sequence[str]) -> int:
     from wiretape.adapters.launch.config_discovery import look_around
-    from wiretape.adapters.mitm_updating import AnswerServer, UpdatingAddon
+    from wiretape.adapters.mitm.updating import AnswerServer, UpdatingAddon
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.record import held_signals, recorder_of, recording_of, run_recorded, tagging, tags_of
     from wiretape.cli.record_report import LiveReport

@@ -134,7 +134,7 @@ def _run(asked: Asked, how: tuple[tuple[str, ...], bool, str | None, bool], argv
 def _record(options: Options, argv: Sequence[str]) -> tuple[int, bool]:
     """The program's exit code, and whether the recording is incomplete."""
     from wiretape.adapters.launch.config_discovery import look_around
-    from wiretape.adapters.mitm_recording import Recording
+    from wiretape.adapters.mitm.recording import Recording
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.cli.record import held_signals, recorder_of, run_recorded
     from wiretape.cli.record_report import LiveReport

@@ -18,7 +18,7 @@ from wiretape.model.http import BytesBody, Headers, Request
 from wiretape.wire.registry import Registry, default_registry
 
 if TYPE_CHECKING:
-    from wiretape.adapters.mitm_addon import RecordingDoor
+    from wiretape.adapters.mitm.addon import RecordingDoor
 
 _READ = 65536
 _LOOK_AT = 4 * 1024 * 1024  # bytes of a request: what it is shows in those, or in its path

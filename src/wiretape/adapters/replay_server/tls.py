@@ -19,7 +19,7 @@ from wiretape.adapters.output import say
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.mitm_replay import Place, ReplayProxy
+    from wiretape.adapters.mitm.replay_tls import Place, ReplayProxy
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def authority(environ: Mapping[str, str], everything: bool = False) -> Authority
     problem = why_not()
     if problem is not None:
         raise UsageError(problem)
-    from wiretape.adapters.mitm_ca import ensure_ca
+    from wiretape.adapters.mitm.ca import ensure_ca
 
     directory = state_directory(environ)
     try:
@@ -111,7 +111,7 @@ class TlsOpener:
     def _start(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # mitmproxy's dependencies warn of one another
-            from wiretape.adapters.mitm_replay import ReplayProxy
+            from wiretape.adapters.mitm.replay_tls import ReplayProxy
         proxy = ReplayProxy(self._directory, self._server_port, self._refused, self._trouble)
         proxy.start()
         self._proxy = proxy  # here: whoever waits for it may be gone, and it must be stopped all the same

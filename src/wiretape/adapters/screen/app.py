@@ -15,7 +15,7 @@ from textual.timer import Timer
 from textual.widgets import Static, Tree
 
 from wiretape.adapters.editor import in_editor
-from wiretape.adapters.live_desk import Desk
+from wiretape.adapters.live.decision_queue import Desk
 from wiretape.adapters.screen.command_line import CommandLine
 from wiretape.adapters.screen.help_page import help_page
 from wiretape.adapters.screen.keys import FOOTER, GROUPS, HELD_KEYS

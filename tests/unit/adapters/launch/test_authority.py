@@ -7,7 +7,7 @@ import pytest
 from tests.support.authorities import make_wiretapes_authority
 
 from wiretape.adapters.launch.authority import CERTIFICATE, KEY, certificates, validity
-from wiretape.adapters.mitm_ca import ensure_ca
+from wiretape.adapters.mitm.ca import ensure_ca
 from wiretape.errors import UsageError
 
 

@@ -1,6 +1,6 @@
 """wiretape inside a mitmproxy that someone runs already.
 
-    mitmweb -s "$(python -m wiretape.adapters.mitm_script)" --set wiretape_tape=agent.tape
+    mitmweb -s "$(python -m wiretape.adapters.mitm.script)" --set wiretape_tape=agent.tape
 
 The module prints its own path when it is run, and is a mitmproxy script when it is loaded as one. Modes, certificates
 and routes are mitmproxy's own there; there are no path routes.
@@ -18,8 +18,8 @@ from typing import Any
 
 from mitmproxy import ctx
 
-from wiretape.adapters.mitm_addon import RecordingAddon
-from wiretape.adapters.mitm_mend import bracket_ipv6
+from wiretape.adapters.mitm._compat.fixes import bracket_ipv6
+from wiretape.adapters.mitm.addon import RecordingAddon
 from wiretape.adapters.routing.hosts import Hosts
 from wiretape.adapters.settings import load_settings, redactor_of
 from wiretape.errors import UsageError, WiretapeError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.adapters.live_means import EditMeans
+from wiretape.adapters.live.edit_operations import EditMeans
 from wiretape.errors import UsageError
 from wiretape.model.faults import Cut, Refusal, Reset, Stall
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from mitmproxy import http
 
-from wiretape.adapters.live_desk import ClientLeft, Desk
-from wiretape.adapters.live_exchanges import LiveExchanges, patience
-from wiretape.adapters.mitm_addon import pairs_of
-from wiretape.adapters.mitm_keep_alive import has_left
+from wiretape.adapters.live.decision_queue import ClientLeft, Desk
+from wiretape.adapters.live.exchanges import LiveExchanges, patience
+from wiretape.adapters.mitm.addon import pairs_of
+from wiretape.adapters.mitm.live.keep_alive import has_left
 from wiretape.debug.live.decisions import Delay, Way
 from wiretape.matching.values import LiveRequest
 from wiretape.model.call import ModelCall

@@ -24,7 +24,7 @@ from mitmproxy.proxy.layers.http import _http1
 from wsproto.events import CloseConnection
 from wsproto.frame_protocol import CloseReason
 
-from wiretape.adapters import mitm_goaway
+from wiretape.adapters.mitm._compat import goaway
 from wiretape.model.http import bracketed, bracketed_authority, bracketed_url
 
 _MENDED = "wiretape_mended"
@@ -46,7 +46,7 @@ def mend() -> None:
     if socket is not None and hasattr(socket, "send2"):
         socket.send2 = _without_made_up_close(socket.send2)
     bracket_ipv6()
-    mitm_goaway.install()
+    goaway.install()
     handler = getattr(server, "ConnectionHandler", None)
     if handler is not None and "max_conns" in getattr(handler, "__annotations__", {}):
         handler.__init__ = _with_many_connections(handler.__init__)

@@ -10,7 +10,7 @@ from hyperframe.frame import DataFrame, Frame, GoAwayFrame, SettingsFrame
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.adapters.mitm_goaway import GoawayFilter
+from wiretape.adapters.mitm._compat.goaway import GoawayFilter
 
 FRAMES = st.one_of(
     st.builds(lambda data: DataFrame(1, data=data), st.binary(max_size=40)),

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.support.sockets import Said, create, events, message, socket, text
 
-from wiretape.adapters.live_desk import Desk
-from wiretape.adapters.live_exchanges import LiveExchanges
-from wiretape.adapters.live_means import EditMeans
+from wiretape.adapters.live.decision_queue import Desk
+from wiretape.adapters.live.edit_operations import EditMeans
+from wiretape.adapters.live.exchanges import LiveExchanges
 from wiretape.debug.live.pending_calls import AT_NEXT_CALL
 from wiretape.debug.live.program import Live
 from wiretape.debug.session import Debugger
@@ -26,8 +26,8 @@ from mitmproxy.test import tflow
 from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
-from wiretape.adapters import live_desk
-from wiretape.adapters.mitm_held_sockets import HeldSockets
+from wiretape.adapters.live import decision_queue
+from wiretape.adapters.mitm.live.pending_sockets import HeldSockets
 
 
 def heard_by(desk: Desk, said: list[Said], flow: Any = None) -> HeldSockets:
@@ -102,7 +102,7 @@ def test_all_calls_of_a_connection_are_of_its_exchange_and_have_their_messages()
 
 
 def test_a_client_that_leaves_is_held_no_longer_and_its_model_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_desk, "LOOK_S", 0.01)
+    monkeypatch.setattr(decision_queue, "LOOK_S", 0.01)
     debugger = recording()
     flow = tflow.twebsocketflow(messages=False)
     with Desk(debugger) as desk:

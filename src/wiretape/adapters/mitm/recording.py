@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from wiretape.adapters.launch.child import proxy_variables
 from wiretape.adapters.launch.trust import state_directory, trust_variables, upstream_bundle
-from wiretape.adapters.mitm import ProxySettings, RecordingProxy, ensure_ca
-from wiretape.adapters.mitm_addon import RecordingAddon, RecordingDoor
+from wiretape.adapters.mitm.addon import RecordingAddon, RecordingDoor
+from wiretape.adapters.mitm.proxy import ProxySettings, RecordingProxy, ensure_ca
 from wiretape.adapters.replay_server.admission import Admission
 from wiretape.adapters.routing.hosts import Hosts
 from wiretape.adapters.routing.routes import (

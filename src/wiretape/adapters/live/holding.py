@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 
-from wiretape.adapters.live_asking import ask
-from wiretape.adapters.live_desk import Desk
-from wiretape.adapters.live_exchanges import LiveExchanges, answered, patience, words
-from wiretape.adapters.live_tape import LiveTape
+from wiretape.adapters.live.asking import ask
+from wiretape.adapters.live.decision_queue import Desk
+from wiretape.adapters.live.exchanges import LiveExchanges, answered, patience, words
+from wiretape.adapters.live.tape import LiveTape
 from wiretape.compare.difference import Tier
 from wiretape.debug.live.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
 from wiretape.errors import UsageError

@@ -22,7 +22,7 @@ from mitmproxy.addons import core, next_layer, proxyserver, tlsconfig, upstream_
 from mitmproxy.master import Master
 
 from wiretape.adapters.http1.sending import close_by_reset
-from wiretape.adapters.mitm_mend import mend
+from wiretape.adapters.mitm._compat.fixes import mend
 from wiretape.adapters.open_files import reported_once
 from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
 from wiretape.errors import UsageError

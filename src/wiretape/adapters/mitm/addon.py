@@ -15,16 +15,16 @@ from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, tls
 
-from wiretape.adapters import mitm_chunks
-from wiretape.adapters.mitm_chunks import CHUNK, LARGE
-from wiretape.adapters.mitm_gate import Gate
+from wiretape.adapters.mitm._compat import chunks
+from wiretape.adapters.mitm._compat.chunks import CHUNK, LARGE
+from wiretape.adapters.mitm.layer_choice import Gate
+from wiretape.adapters.mitm.tool_reports import ToolReports
 from wiretape.adapters.replay_server.admission import Admission
 from wiretape.adapters.routing.hosts import Hosts, is_loopback
 from wiretape.adapters.routing.route_links import Route
 from wiretape.adapters.routing.routes import route_url
 from wiretape.adapters.routing.unset_routes import doubt
 from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
-from wiretape.adapters.tool_reports import ToolReports
 from wiretape.model.header_links import LINK_HEADERS, without_query
 from wiretape.model.http import Ended, Headers, Sender, bracketed
 
@@ -85,7 +85,7 @@ class RecordingAddon:
         self._via = via
         self._stopped = False
         self._worker = ThreadPoolExecutor(1, "wiretape-bodies")  # records large chunks while the loop serves others
-        mitm_chunks.install()
+        chunks.install()
 
     def stop(self) -> None:
         """Record nothing any more: what is still open ends as the recorder says. Traffic flows on."""

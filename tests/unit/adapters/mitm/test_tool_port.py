@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.support.replaying import session
 
+from wiretape.adapters.mitm.tool_port import ToolPort
+from wiretape.adapters.mitm.tool_reports import ToolReports
 from wiretape.adapters.replay_server.tool_serving import ToolApp
 from wiretape.adapters.routing.tool_route import Reply, is_own, tool_path, tool_variables
-from wiretape.adapters.tool_port import ToolPort
-from wiretape.adapters.tool_reports import ToolReports
 from wiretape.model.http import Ended, Headers
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a b","arguments":{"x":1}}}'

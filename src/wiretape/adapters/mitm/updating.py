@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from mitmproxy import http, tls
 
-from wiretape.adapters.mitm_addon import RecordingAddon, pairs_of
+from wiretape.adapters.mitm.addon import RecordingAddon, pairs_of
 from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.replay_server.listening import listen, serve
 from wiretape.adapters.replay_server.server import ReplayApp

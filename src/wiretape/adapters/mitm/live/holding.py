@@ -15,14 +15,14 @@ from typing import Any
 import orjson
 from mitmproxy import http
 
-from wiretape.adapters import mitm_keep_alive
 from wiretape.adapters.http1 import sending
-from wiretape.adapters.live_asking import body_of
-from wiretape.adapters.live_desk import ClientLeft, Desk
-from wiretape.adapters.live_exchanges import LiveExchanges, later, patience
-from wiretape.adapters.mitm_addon import RecordingAddon, pairs_of
-from wiretape.adapters.mitm_held_sockets import HeldSockets
-from wiretape.adapters.mitm_keep_alive import HEAD_SENT, HELD, WAITS, has_left
+from wiretape.adapters.live.asking import body_of
+from wiretape.adapters.live.decision_queue import ClientLeft, Desk
+from wiretape.adapters.live.exchanges import LiveExchanges, later, patience
+from wiretape.adapters.mitm.addon import RecordingAddon, pairs_of
+from wiretape.adapters.mitm.live import keep_alive
+from wiretape.adapters.mitm.live.keep_alive import HEAD_SENT, HELD, WAITS, has_left
+from wiretape.adapters.mitm.live.pending_sockets import HeldSockets
 from wiretape.debug.live.decisions import Decision, Delay, Drop, Go, Inject, Rewrite, Way
 from wiretape.debug.live.pending_calls import Release
 from wiretape.errors import UsageError
@@ -47,7 +47,7 @@ class HoldingAddon(RecordingAddon):
     def __init__(self, *values: Any, desk: Desk, output: OutputRedactor | None = None, **named: Any) -> None:
         """`output`: redacts what the debugger shows."""
         super().__init__(*values, **named)
-        mitm_keep_alive.install()
+        keep_alive.install()
         self._desk = desk
         self._output = output or OutputRedactor()
         self._exchanges = LiveExchanges(self._output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from urllib.parse import urlsplit
 
-from wiretape.adapters.live_tape import LiveTape
+from wiretape.adapters.live.tape import LiveTape
 from wiretape.adapters.replay_runner import DUMMY_KEY
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.errors import UsageError

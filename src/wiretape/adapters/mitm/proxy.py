@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from wiretape.adapters.mitm_addon import RecordingAddon
-from wiretape.adapters.mitm_ca import ensure_ca
-from wiretape.adapters.mitm_running import MitmThread, ProxySettings, free_port, port_taken
-from wiretape.adapters.tool_port import ToolPort
+from wiretape.adapters.mitm.addon import RecordingAddon
+from wiretape.adapters.mitm.ca import ensure_ca
+from wiretape.adapters.mitm.runner import MitmThread, ProxySettings, free_port, port_taken
+from wiretape.adapters.mitm.tool_port import ToolPort
 
 __all__ = ["ProxySettings", "RecordingProxy", "ensure_ca", "free_port", "port_taken"]
 

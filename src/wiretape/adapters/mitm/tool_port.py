@@ -7,10 +7,10 @@ from http import HTTPStatus
 from typing import Final
 
 from wiretape.adapters.http1.whole_requests import Head, plain_head
+from wiretape.adapters.mitm.tool_reports import ToolReports
 from wiretape.adapters.replay_server.listening import listen
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.adapters.routing.tool_route import JSON, Reply, is_tool_path, refused
-from wiretape.adapters.tool_reports import ToolReports
 
 _END: Final = b"\r\n\r\n"
 _LONGEST_HEAD: Final = 64 * 1024

@@ -1,0 +1,1 @@
+"""Holds the calls of a running program for the debugger."""

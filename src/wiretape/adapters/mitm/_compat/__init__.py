@@ -1,0 +1,1 @@
+"""Patches of mitmproxy's private parts, with the versions they were seen with."""

@@ -1,0 +1,1 @@
+"""Holds calls in the recording proxy for the debugger."""
