@@ -26,7 +26,7 @@ from wiretape.adapters.pytest_outlived import WATCHING
 from wiretape.adapters.pytest_places import shown
 from wiretape.adapters.pytest_renewal import Renewal
 from wiretape.adapters.pytest_subprocess import SharedRecorder, recording_children
-from wiretape.adapters.rerecording import Rerecording, there_is
+from wiretape.adapters.update.staging import Rerecording, there_is
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.analyze.stats import stats
 from wiretape.errors import MissError, UsageError
@@ -40,7 +40,7 @@ from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.registry import decode
 
 if TYPE_CHECKING:
-    from wiretape.adapters.renewing import Renewing
+    from wiretape.adapters.update.session import Renewing
     from wiretape.analyze.lint.base import LintFinding
     from wiretape.matching.session import ReplaySession
     from wiretape.model.run import Run

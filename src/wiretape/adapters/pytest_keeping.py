@@ -10,8 +10,8 @@ from pathlib import Path
 
 from wiretape.adapters.pytest_options import Mode
 from wiretape.adapters.pytest_renewal import Renewal
-from wiretape.adapters.rerecording import Rerecording, there_is, unasked
 from wiretape.adapters.settings import load_settings
+from wiretape.adapters.update.staging import Rerecording, there_is, unasked
 from wiretape.errors import WiretapeError
 from wiretape.tape.atomic import lock, private
 from wiretape.tape.reading.reader import Tape, read_tape

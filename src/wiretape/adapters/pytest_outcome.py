@@ -19,7 +19,7 @@ from wiretape.adapters.pytest_summary import Summary, Told
 from wiretape.adapters.pytest_unanswered import unanswered
 from wiretape.adapters.pytest_updates import Updated, named, recorded, updated
 from wiretape.adapters.pytest_users import test_id, typed
-from wiretape.adapters.rerecording import Rerecording
+from wiretape.adapters.update.staging import Rerecording
 from wiretape.errors import MissInterrupt, NotATape, TapeDamaged, WiretapeError
 from wiretape.matching.report import Named
 from wiretape.matching.values import Miss

@@ -13,8 +13,8 @@ from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
 
-from wiretape.adapters.renewing import Renewing
-from wiretape.adapters.rerecording import unanswered
+from wiretape.adapters.update.session import Renewing
+from wiretape.adapters.update.staging import unanswered
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.tape.client_versions import versions_of
 from wiretape.tape.editing.edit import moved

@@ -13,7 +13,7 @@ from typing import Any, cast
 from wiretape.adapters.inprocess.context_children import Children
 from wiretape.adapters.inprocess.context_record import Record
 from wiretape.adapters.output import say
-from wiretape.adapters.renewing import Renewing
+from wiretape.adapters.update.session import Renewing
 from wiretape.errors import UsageError
 
 

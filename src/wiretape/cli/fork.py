@@ -133,7 +133,7 @@ def make_as_typed(opened: Opened, call: int, words: Sequence[str]) -> str:
 
 def place_for(opened: Opened, call: int, output: str | None, force: bool) -> Path:
     """Where the fork is written. Fails before anything is sent."""
-    from wiretape.adapters.forking import free_name
+    from wiretape.adapters.rerun.forking import free_name
 
     if output is None:
         if opened.tape.path is None or opened.name == "-":
@@ -160,8 +160,8 @@ class Forked:
 
 def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forked:
     """Make a fork with the rerun's scheduler, and say on stderr how it goes. Raises WiretapeError."""
-    from wiretape.adapters.forking import run_fork
-    from wiretape.adapters.rerunning import Target
+    from wiretape.adapters.rerun.forking import run_fork
+    from wiretape.adapters.rerun.rerunning import Target
     from wiretape.adapters.routing.routes import base_url_problem, without_user
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.rerun import tool_hook
@@ -237,8 +237,8 @@ def _tell(forked: Forked, as_json: bool) -> int:
 
 def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, argv: Sequence[str]) -> int:
     """Play the program up to the fork, and record it from there on."""
-    from wiretape.adapters.forking import write_fork
     from wiretape.adapters.launch.child import find_command
+    from wiretape.adapters.rerun.forking import write_fork
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.record import Options, need_mitmproxy
     from wiretape.cli.record_update import update

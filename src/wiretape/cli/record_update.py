@@ -23,8 +23,8 @@ from wiretape.views.replay.summary import tier_mark
 
 if TYPE_CHECKING:
     from wiretape.adapters.launch.tagging import CallTags
-    from wiretape.adapters.renewing import Renewing
-    from wiretape.adapters.rerecording import Rerecording
+    from wiretape.adapters.update.session import Renewing
+    from wiretape.adapters.update.staging import Rerecording
     from wiretape.cli.record import Options
     from wiretape.cli.record_report import LiveReport
     from wiretape.matching.session import ReplaySession
@@ -50,7 +50,7 @@ class Update:
 
 
 def update(options: Options, argv: Sequence[str]) -> int:
-    from wiretape.adapters.rerecording import Rerecording
+    from wiretape.adapters.update.staging import Rerecording
     from wiretape.tape.storage import TapeFile
 
     if not argv:
@@ -79,8 +79,8 @@ def _old_tape(options: Options) -> Tape:
 
 
 def _prepared(options: Options, tape: Tape, rerecording: Rerecording) -> Update:
-    from wiretape.adapters.renewing import Renewing
     from wiretape.adapters.settings import load_settings, redactor_of
+    from wiretape.adapters.update.session import Renewing
     from wiretape.compare.difference import Tier
     from wiretape.matching.session import ReplaySession
     from wiretape.matching.values import ReplayOptions

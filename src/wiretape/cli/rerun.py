@@ -14,7 +14,7 @@ from wiretape.cli.damaged import note_incomplete, partial_option
 from wiretape.errors import TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.rerunning import Target
+    from wiretape.adapters.rerun.rerunning import Target
     from wiretape.model.call import ToolCall, ToolResult
     from wiretape.rerun.scheduler import Rerun
     from wiretape.rerun.values import Row, ToolHook
@@ -56,7 +56,7 @@ def command(
 
     The exit code is 0 where all is equal, and 1 where it is not, or where the tape lacks something that it once held.
     """
-    from wiretape.adapters.rerunning import Target, play_tape
+    from wiretape.adapters.rerun.rerunning import Target, play_tape
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.tapes import open_tape, print_json
     from wiretape.rerun.report import build_rerun_report
@@ -112,7 +112,7 @@ def tool_hook(path: str | None) -> ToolHook | None:
     """What the tape has goes first; the file's functions answer the rest."""
     if path is None:
         return None
-    from wiretape.adapters.tool_files import ToolFile
+    from wiretape.adapters.rerun.tool_files import ToolFile
 
     functions = ToolFile(path)
 
@@ -125,7 +125,7 @@ def tool_hook(path: str | None) -> ToolHook | None:
 def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact: tuple[str, ...]) -> None:
     """Send every request, and say so on stderr while it goes on."""
     from wiretape.adapters.output import say
-    from wiretape.adapters.rerunning import LiveModel, parent_of, play_live
+    from wiretape.adapters.rerun.rerunning import LiveModel, parent_of, play_live
     from wiretape.rerun.report import rerun_call
     from wiretape.views.replay.rerun import rerun_line
     from wiretape.views.terminal import make_console

@@ -11,7 +11,7 @@ from tests.support.replaying import chat, exchange, user
 
 from wiretape.adapters.pytest_keeping import Keeping, left_of
 from wiretape.adapters.pytest_options import Mode
-from wiretape.adapters.rerecording import Rerecording
+from wiretape.adapters.update.staging import Rerecording
 from wiretape.model.http import JsonBody
 from wiretape.tape.editing.edit import merge_tapes
 from wiretape.tape.format.documents import VERSION, Header

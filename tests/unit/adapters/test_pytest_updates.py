@@ -14,8 +14,8 @@ from wiretape.adapters.pytest_keeping import Keeping
 from wiretape.adapters.pytest_options import Mode
 from wiretape.adapters.pytest_renewal import Renewal, digest
 from wiretape.adapters.pytest_updates import Updated, settled
-from wiretape.adapters.renewing import Renewing
-from wiretape.adapters.rerecording import Rerecording
+from wiretape.adapters.update.session import Renewing
+from wiretape.adapters.update.staging import Rerecording
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, JsonBody
 from wiretape.tape.editing.edit import moved

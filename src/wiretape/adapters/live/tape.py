@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wiretape.adapters.forking import free_name
 from wiretape.adapters.inprocess.exchange_recorder import Taken, Taker
+from wiretape.adapters.rerun.forking import free_name
 from wiretape.errors import TapeError, UsageError
 from wiretape.matching.values import LiveRequest
 from wiretape.tape.recording.recorder import Recorder

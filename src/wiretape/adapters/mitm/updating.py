@@ -15,9 +15,9 @@ from typing import Any, cast
 from mitmproxy import http, tls
 
 from wiretape.adapters.mitm.addon import RecordingAddon, pairs_of
-from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.replay_server.listening import listen, serve
 from wiretape.adapters.replay_server.server import ReplayApp
+from wiretape.adapters.update.session import Renewing
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, Injected, LiveRequest, Outcome, Stray
 from wiretape.model.http import Headers

@@ -18,9 +18,9 @@ from tests.support.taping import Taping
 import wiretape
 from wiretape.adapters.mitm.tool_port import ToolPort
 from wiretape.adapters.mitm.tool_reports import ToolReports
-from wiretape.adapters.renewing import Renewing
 from wiretape.adapters.replay_runner import Replaying
 from wiretape.adapters.routing.tool_route import PATH, VARIABLE
+from wiretape.adapters.update.session import Renewing
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Ended
 from wiretape.tape.reading.reader import Tape, read_tape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.adapters.rerun_places import place_of
+from wiretape.adapters.rerun.endpoints import place_of
 from wiretape.errors import UsageError
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from urllib.parse import urlsplit
 
-from wiretape.adapters.tool_within import asked_within
+from wiretape.adapters.update.tool_within import asked_within
 from wiretape.matching.report import ReplayReport
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, Injected, LiveRequest, Miss

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.tool_files import ToolFile
+from wiretape.adapters.rerun.tool_files import ToolFile
 from wiretape.errors import UsageError
 from wiretape.model.call import ToolCall, ToolResult
 

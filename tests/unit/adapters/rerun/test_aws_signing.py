@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.support.growing import FORMATS
 
-from wiretape.adapters.aws_signing import region_of, signature
-from wiretape.adapters.rerunning import LiveModel, Target
+from wiretape.adapters.rerun.aws_signing import region_of, signature
+from wiretape.adapters.rerun.rerunning import LiveModel, Target
 from wiretape.errors import UsageError
 from wiretape.model.http import Ended, Exchange, body_bytes
 from wiretape.rerun.scheduler import Rerun

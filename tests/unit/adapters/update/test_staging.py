@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from wiretape.adapters.rerecording import Rerecording
+from wiretape.adapters.update.staging import Rerecording
 from wiretape.tape.atomic import lock
 
 HOUR = 3600

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.replaying import chat, exchange, reply, user
 
-from wiretape.adapters.tool_within import asked_within
+from wiretape.adapters.update.tool_within import asked_within
 from wiretape.model.http import Exchange
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, answer_body, call_body, tool_url
 

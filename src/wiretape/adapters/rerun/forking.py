@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from wiretape.adapters.rerunning import LiveModel, Target, parent_of
+from wiretape.adapters.rerun.rerunning import LiveModel, Target, parent_of
 from wiretape.errors import TapeUnwritable
 from wiretape.model.http import Exchange
 from wiretape.rerun.fork.fork import Fork

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from wiretape.adapters.rerun_places import Place, place_of
+from wiretape.adapters.rerun.endpoints import Place, place_of
 from wiretape.errors import UsageError
 from wiretape.model.http import BytesBody, Ended, Headers, Request, Response, body_bytes
 from wiretape.rerun.plan import Take
@@ -169,7 +169,7 @@ def _is_kept(name: str) -> bool:
 
 def _signature(url: str, headers: list[tuple[str, str]], data: bytes) -> list[tuple[str, str]]:
     """What an endpoint wants that knows no keys; empty for all others."""
-    from wiretape.adapters.aws_signing import region_of, signature
+    from wiretape.adapters.rerun.aws_signing import region_of, signature
 
     region = region_of(url)
     return signature(url, headers, data, region) if region is not None else []

@@ -10,7 +10,7 @@ from rich.console import Console
 from tests.support import sockets
 from tests.support.replaying import chat, exchange, live, reply, response, session, user
 
-from wiretape.adapters.renewing import Renewing
+from wiretape.adapters.update.session import Renewing
 from wiretape.matching.sockets.playing import SocketPlay
 from wiretape.matching.values import Answer
 from wiretape.model.http import Ended

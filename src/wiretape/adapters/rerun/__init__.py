@@ -1,0 +1,1 @@
+"""Sends the requests of reruns and forks to live endpoints."""

@@ -1,0 +1,1 @@
+"""Updates a tape: keeps what still matches, records the rest."""
