@@ -15,7 +15,7 @@ import pytest
 from tests.support.counting import CountingModel
 from tests.support.projects import Project
 
-import wiretape.adapters.pytest_outcome  # noqa: F401
+import wiretape.adapters.pytest.outcome  # noqa: F401
 
 assert httpcore  # httpx loads it with its first client, and keeps its exceptions
 assert httpx

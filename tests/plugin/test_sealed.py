@@ -15,7 +15,7 @@ from tests.support.projects import Project
 from tests.support.sealing import need_sealing
 
 from wiretape.adapters import replay_runner
-from wiretape.adapters.pytest_sealed import run_sealed
+from wiretape.adapters.pytest.sealed import run_sealed
 from wiretape.errors import UsageError
 
 RAW = """

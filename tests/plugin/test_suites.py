@@ -92,7 +92,7 @@ def test_loading_the_plugin_loads_nothing_heavy() -> None:
     program = (
         "import sys, pytest\n"
         "before = set(sys.modules)\n"
-        "import wiretape.adapters.pytest_plugin\n"
+        "import wiretape.adapters.pytest.plugin\n"
         "print(*sorted(set(sys.modules) - before))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

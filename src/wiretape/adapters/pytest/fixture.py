@@ -17,15 +17,15 @@ from wiretape.adapters.inprocess.context_record import Record
 from wiretape.adapters.inprocess.context_replay import OnMiss, Replay, TierName
 from wiretape.adapters.inprocess.fork_channel import ForkChannel
 from wiretape.adapters.inprocess.network_guard import NetworkGuard
-from wiretape.adapters.pytest_frames import asked_at
-from wiretape.adapters.pytest_mending import Mending
-from wiretape.adapters.pytest_mixed import Mixed
-from wiretape.adapters.pytest_options import Asked, Mode
-from wiretape.adapters.pytest_origins import Origin
-from wiretape.adapters.pytest_outlived import WATCHING
-from wiretape.adapters.pytest_places import shown
-from wiretape.adapters.pytest_renewal import Renewal
-from wiretape.adapters.pytest_subprocess import SharedRecorder, recording_children
+from wiretape.adapters.pytest.child_processes import SharedRecorder, recording_children
+from wiretape.adapters.pytest.late_threads import WATCHING
+from wiretape.adapters.pytest.options import Asked, Mode
+from wiretape.adapters.pytest.report.fixes import Mending
+from wiretape.adapters.pytest.report.frames import asked_at
+from wiretape.adapters.pytest.tape_paths import shown
+from wiretape.adapters.pytest.thread_context import Origin
+from wiretape.adapters.pytest.update.mixed import Mixed
+from wiretape.adapters.pytest.update.new_tape import Renewal
 from wiretape.adapters.update.staging import Rerecording, there_is
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.analyze.stats import stats

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from wiretape.adapters.pytest_options import Mode
-from wiretape.adapters.pytest_summary import Summary
-from wiretape.adapters.pytest_users import arguments, typed
+from wiretape.adapters.pytest.options import Mode
+from wiretape.adapters.pytest.report.summary import Summary
+from wiretape.adapters.pytest.tape_users import arguments, typed
 
 EVERY = [
     "tests/a/test_one.py::test_x[1]",

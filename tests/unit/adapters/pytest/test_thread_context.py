@@ -14,8 +14,8 @@ import orjson
 import pytest
 from tests.support.replaying import chat, live, user
 
-from wiretape.adapters.pytest_origins import Origin, Origins
-from wiretape.adapters.pytest_outlived import Outlived
+from wiretape.adapters.pytest.late_threads import Outlived
+from wiretape.adapters.pytest.thread_context import Origin, Origins
 
 A, B = Origin("test_a"), Origin("test_b")
 

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Final
 
 import wiretape
-from wiretape.adapters.pytest_places import shown
+from wiretape.adapters.pytest.tape_paths import shown
 
 _OF_WIRETAPE: Final = Path(wiretape.__file__).parent
 _INSTALLED: Final = frozenset(("site-packages", "dist-packages"))

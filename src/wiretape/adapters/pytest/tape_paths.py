@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from wiretape.adapters.pytest_options import named_by
+from wiretape.adapters.pytest.options import named_by
 
 SUFFIXES: Final = (".tape", ".tape.zst")
 _LONGEST: Final = 120  # characters of a file name, so that `.journal` and the like still fit

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from wiretape.adapters.pytest_options import Mode
-from wiretape.adapters.pytest_users import Users
+from wiretape.adapters.pytest.options import Mode
+from wiretape.adapters.pytest.tape_users import Users
 from wiretape.matching.values import MissReason
 
 

@@ -9,16 +9,16 @@ from typing import NoReturn
 
 import pytest
 
-from wiretape.adapters.pytest_fixture import Wiretape
-from wiretape.adapters.pytest_headline import headline
-from wiretape.adapters.pytest_keeping import Keeping
-from wiretape.adapters.pytest_mending import Mending
-from wiretape.adapters.pytest_options import Asked, Mode
-from wiretape.adapters.pytest_places import shown, tape_directory, twins
-from wiretape.adapters.pytest_summary import Summary, Told
-from wiretape.adapters.pytest_unanswered import unanswered
-from wiretape.adapters.pytest_updates import Updated, named, recorded, updated
-from wiretape.adapters.pytest_users import test_id, typed
+from wiretape.adapters.pytest.fixture import Wiretape
+from wiretape.adapters.pytest.headline import headline
+from wiretape.adapters.pytest.options import Asked, Mode
+from wiretape.adapters.pytest.report.fixes import Mending
+from wiretape.adapters.pytest.report.summary import Summary, Told
+from wiretape.adapters.pytest.report.unanswered import unanswered
+from wiretape.adapters.pytest.tape_paths import shown, tape_directory, twins
+from wiretape.adapters.pytest.tape_users import test_id, typed
+from wiretape.adapters.pytest.update.keep import Keeping
+from wiretape.adapters.pytest.update.report import Updated, named, recorded, updated
 from wiretape.adapters.update.staging import Rerecording
 from wiretape.errors import MissInterrupt, NotATape, TapeDamaged, WiretapeError
 from wiretape.matching.report import Named

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.adapters.pytest_mending import Mending
-from wiretape.adapters.pytest_users import Users
+from wiretape.adapters.pytest.report.fixes import Mending
+from wiretape.adapters.pytest.tape_users import Users
 from wiretape.matching.values import MissReason
 
 ONE = "pytest test_a.py::test_x --wiretape-mode=update"

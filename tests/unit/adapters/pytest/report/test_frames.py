@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wiretape.adapters.pytest_frames import asked_at
+from wiretape.adapters.pytest.report.frames import asked_at
 
 
 def calling(path: Path, inner: Callable[[], Any]) -> Callable[[], Any]:

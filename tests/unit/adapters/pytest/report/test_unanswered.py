@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.support.replaying import chat, exchange, response, user
 
-from wiretape.adapters.pytest_unanswered import unanswered
+from wiretape.adapters.pytest.report.unanswered import unanswered
 from wiretape.model.http import Ended, Exchange
 
 OPENAI, GATEWAY = "https://api.openai.com/v1/chat/completions", "http://127.0.0.1:9911/v1/chat/completions"

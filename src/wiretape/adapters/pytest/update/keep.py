@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from wiretape.adapters.pytest_options import Mode
-from wiretape.adapters.pytest_renewal import Renewal
+from wiretape.adapters.pytest.options import Mode
+from wiretape.adapters.pytest.update.new_tape import Renewal
 from wiretape.adapters.settings import load_settings
 from wiretape.adapters.update.staging import Rerecording, there_is, unasked
 from wiretape.errors import WiretapeError

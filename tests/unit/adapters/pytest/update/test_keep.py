@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.support.replaying import chat, exchange, user
 
-from wiretape.adapters.pytest_keeping import Keeping, left_of
-from wiretape.adapters.pytest_options import Mode
+from wiretape.adapters.pytest.options import Mode
+from wiretape.adapters.pytest.update.keep import Keeping, left_of
 from wiretape.adapters.update.staging import Rerecording
 from wiretape.model.http import JsonBody
 from wiretape.tape.editing.edit import merge_tapes

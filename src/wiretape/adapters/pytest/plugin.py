@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from wiretape.adapters.pytest_options import (
+from wiretape.adapters.pytest.options import (
     MARKER_HELP,
     Mode,
     add_options,
@@ -21,14 +21,14 @@ from wiretape.adapters.pytest_options import (
     is_to_be_sealed,
     mode_of,
 )
-from wiretape.adapters.pytest_places import tape_of
-from wiretape.adapters.pytest_summary import Summary
+from wiretape.adapters.pytest.report.summary import Summary
+from wiretape.adapters.pytest.tape_paths import tape_of
 from wiretape.errors import WiretapeError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.pytest_before import BeforeTape
-    from wiretape.adapters.pytest_fixture import Wiretape
-    from wiretape.adapters.pytest_outcome import TapedTest
+    from wiretape.adapters.pytest.fixture import Wiretape
+    from wiretape.adapters.pytest.outcome import TapedTest
+    from wiretape.adapters.pytest.setup_guard import BeforeTape
 
 _LIVE = {
     Mode.NEW: "what the tapes do not answer is asked live, of real models",
@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
     options = early_config.known_args_namespace
     if not (options.help or options.version) and is_to_be_sealed(early_config, options) and not is_sealed():
-        from wiretape.adapters.pytest_sealed import run_sealed
+        from wiretape.adapters.pytest.sealed import run_sealed
 
         raise SystemExit(run_sealed(early_config))
     yield
@@ -82,7 +82,7 @@ def _wiretape_of_marked_tests(request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
     """The test's tape: `stats`, `turns`, `report`, `environ()`."""
-    from wiretape.adapters.pytest_outcome import TapedTest
+    from wiretape.adapters.pytest.outcome import TapedTest
 
     item = request.node
     summary = request.config.stash[_SUMMARY]
@@ -91,7 +91,7 @@ def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
     try:
         asked, tape = asked_of(item), tape_of(item)
         if is_sealed():
-            from wiretape.adapters.pytest_sealed import check_hosts
+            from wiretape.adapters.pytest.sealed import check_hosts
 
             check_hosts(asked.allow_hosts, item.config)
         taped = TapedTest(item, asked, tape, summary)
@@ -128,7 +128,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
 def _before_tape(item: pytest.Item) -> BeforeTape | None:
     if not has_tape(item) or mode_of(item.config) is not Mode.NONE:
         return None
-    from wiretape.adapters.pytest_before import BeforeTape
+    from wiretape.adapters.pytest.setup_guard import BeforeTape
 
     try:
         return BeforeTape(item.nodeid, asked_of(item).allow_hosts)

@@ -14,12 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from wiretape.adapters.pytest_places import counted, shown
+from wiretape.adapters.pytest.tape_paths import counted, shown
 from wiretape.errors import WiretapeError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.pytest_renewal import Renewal
-    from wiretape.adapters.pytest_users import Users
+    from wiretape.adapters.pytest.tape_users import Users
+    from wiretape.adapters.pytest.update.new_tape import Renewal
     from wiretape.matching.report import ReplayReport
     from wiretape.matching.values import Miss
 
@@ -47,8 +47,8 @@ class Updated(TypedDict):
 
 def updated(tape: Path, users: Users | None, renewal: Renewal, misses: Sequence[Miss]) -> Updated:
     """Of a test that has passed, before anything is written. `users`: None: it has the tape alone."""
-    from wiretape.adapters.pytest_headline import headline
-    from wiretape.adapters.pytest_renewal import digest
+    from wiretape.adapters.pytest.headline import headline
+    from wiretape.adapters.pytest.update.new_tape import digest
 
     made = recorded(tape, users)
     made["fresh"], made["kept"] = len(renewal.fresh), len(renewal.kept)
@@ -144,7 +144,7 @@ def _is_shared(tests: Mapping[str, Updated]) -> bool:
 
 
 def _drop(tape: Path, stale: Counter[str], patterns: Sequence[str]) -> int:
-    from wiretape.adapters.pytest_renewal import without
+    from wiretape.adapters.pytest.update.new_tape import without
 
     return without(tape, stale, patterns)
 

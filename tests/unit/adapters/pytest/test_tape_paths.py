@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.pytest_places import shown
+from wiretape.adapters.pytest.tape_paths import shown
 
 
 def test_a_place_is_told_as_one_would_type_it_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.adapters.pytest_headline import headline
+from wiretape.adapters.pytest.headline import headline
 from wiretape.compare.difference import Difference
 from wiretape.matching.values import Miss, MissReason, Reference
 

@@ -18,7 +18,7 @@ import pytest
 from wiretape._version import __version__
 from wiretape.adapters.launch.child import run_child
 from wiretape.adapters.output import say
-from wiretape.adapters.pytest_options import SEALED
+from wiretape.adapters.pytest.options import SEALED
 from wiretape.adapters.replay_runner import Replaying
 from wiretape.adapters.routing.hosts import is_loopback, provider_within
 from wiretape.adapters.sealed.sealing import Seal

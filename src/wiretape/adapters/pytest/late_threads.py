@@ -18,7 +18,7 @@ from wiretape.adapters.inprocess import active_context
 from wiretape.adapters.inprocess.active_context import Inside
 from wiretape.adapters.inprocess.patches.patching import close_doors, open_doors
 from wiretape.adapters.launch.child import proxy_variables
-from wiretape.adapters.pytest_origins import ORIGINS, Origin
+from wiretape.adapters.pytest.thread_context import ORIGINS, Origin
 from wiretape.adapters.routing.routes import base_url_variables
 from wiretape.matching.playback import Playback, playback
 from wiretape.matching.session import ReplaySession

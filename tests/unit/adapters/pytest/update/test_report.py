@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.support.replaying import chat, exchange, live, user
 
-from wiretape.adapters.pytest_keeping import Keeping
-from wiretape.adapters.pytest_options import Mode
-from wiretape.adapters.pytest_renewal import Renewal, digest
-from wiretape.adapters.pytest_updates import Updated, settled
+from wiretape.adapters.pytest.options import Mode
+from wiretape.adapters.pytest.update.keep import Keeping
+from wiretape.adapters.pytest.update.new_tape import Renewal, digest
+from wiretape.adapters.pytest.update.report import Updated, settled
 from wiretape.adapters.update.session import Renewing
 from wiretape.adapters.update.staging import Rerecording
 from wiretape.matching.session import ReplaySession

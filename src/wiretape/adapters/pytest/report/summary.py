@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 import pytest
 
-from wiretape.adapters.pytest_options import Mode, has_tape, named_by
-from wiretape.adapters.pytest_places import SUFFIXES, counted, shown, tape_directory, tape_of
+from wiretape.adapters.pytest.options import Mode, has_tape, named_by
+from wiretape.adapters.pytest.tape_paths import SUFFIXES, counted, shown, tape_directory, tape_of
 from wiretape.errors import UsageError, WiretapeError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.pytest_updates import Updated
-    from wiretape.adapters.pytest_users import Users
+    from wiretape.adapters.pytest.tape_users import Users
+    from wiretape.adapters.pytest.update.report import Updated
     from wiretape.tape.reading.reader import Tape
 
 _WORKER = "wiretape"  # the key of what a worker of xdist is given, and hands over
@@ -110,7 +110,7 @@ class Summary:
         """None: no other test uses the tape of this one."""
         if named_by(item) is None:
             return None
-        from wiretape.adapters.pytest_users import Users, arguments, test_id, typed
+        from wiretape.adapters.pytest.tape_users import Users, arguments, test_id, typed
 
         if self._items_of is None:
             self._items_of = {}
@@ -162,7 +162,7 @@ class Summary:
                 interrupted.finish(False)
             told: Told = {"recorded": interrupted.finished, "made": interrupted.made}
             self._told.setdefault(test, {}).update(told)
-        if (outlived := sys.modules.get("wiretape.adapters.pytest_outlived")) is not None:
+        if (outlived := sys.modules.get("wiretape.adapters.pytest.late_threads")) is not None:
             self._late.update(outlived.WATCHING.close())
         if self._late and session.exitstatus == pytest.ExitCode.OK:  # no test is left that it could fail
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -176,7 +176,7 @@ class Summary:
             return
         updates = {test: told["updated"] for test, told in self._told.items() if "updated" in told}
         if updates:
-            from wiretape.adapters.pytest_updates import settled
+            from wiretape.adapters.pytest.update.report import settled
             from wiretape.adapters.settings import load_settings
 
             self._updates = settled(updates, load_settings(self._config.invocation_params.dir).redact)
@@ -234,7 +234,7 @@ class Summary:
         """How many exchanges a rewrite has dropped that no test has recorded anew since."""
         if tape not in self._left:
             return 0
-        from wiretape.adapters.pytest_keeping import left_of
+        from wiretape.adapters.pytest.update.keep import left_of
         from wiretape.tape.reading.reader import read_tape
 
         try:

@@ -17,7 +17,7 @@ from wiretape.adapters.inprocess.context_children import Children
 from wiretape.adapters.inprocess.context_record import Record
 from wiretape.adapters.inprocess.context_replay import Replay
 from wiretape.adapters.inprocess.exchange_recorder import Taken, TakenTool, ended_by
-from wiretape.adapters.pytest_subprocess import mixed_children
+from wiretape.adapters.pytest.child_processes import mixed_children
 from wiretape.adapters.update.session import Renewing
 from wiretape.matching.playback import Piece, Playback
 from wiretape.matching.values import LiveRequest, Miss

@@ -1,0 +1,1 @@
+"""What the plugin prints about failures and tapes."""

@@ -1,0 +1,1 @@
+"""`--wiretape-mode=new` and `update`: how a test's tape is renewed."""
