@@ -94,7 +94,7 @@ def in_lines(debugger: Debugger) -> dict[str, float]:
 
 def on_screen(debugger: Debugger) -> tuple[float, dict[str, float]]:
     """Seconds until the screen stands, and for each key until what it changed is drawn."""
-    from wiretape.adapters.screen.app import DebugScreen
+    from wiretape.adapters.tui.app import DebugScreen
 
     app, found = DebugScreen(debugger), dict[str, list[float]]()
     opened = 0.0

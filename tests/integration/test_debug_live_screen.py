@@ -13,7 +13,7 @@ from tests.support.golden import check_screen
 from tests.support.live import Stage, recorded, stage
 from tests.support.screens import Seat, at_screen
 
-from wiretape.adapters.screen import app as screen
+from wiretape.adapters.tui import app as screen
 
 NUMBERS = (1, 2, 3, 4)
 

@@ -14,7 +14,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from wiretape.adapters.live.decision_queue import Desk
-from wiretape.adapters.screen.app import DebugScreen
+from wiretape.adapters.tui.app import DebugScreen
 from wiretape.cli.debugging import open_debugger
 from wiretape.debug.session import Debugger
 

@@ -119,5 +119,5 @@ def _screen() -> Callable[[Debugger, Desk | None], None] | None:
             "line by line, since textual is not installed: pip install 'wiretape[tui]' brings a screen", err=True
         )
         return None
-    found: Callable[[Debugger, Desk | None], None] = importlib.import_module("wiretape.adapters.screen.app").run_screen
+    found: Callable[[Debugger, Desk | None], None] = importlib.import_module("wiretape.adapters.tui.app").run_screen
     return found

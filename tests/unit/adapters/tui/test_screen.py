@@ -13,7 +13,7 @@ from tests.support.golden import check_screen
 from tests.support.screens import Seat, after, at_screen
 from tests.support.upstream import CHAT_EVENTS
 
-from wiretape.adapters.screen.keys import GROUPS
+from wiretape.adapters.tui.keys import GROUPS
 from wiretape.debug.annotations import Known
 from wiretape.debug.commands.table import commands, find
 from wiretape.debug.session import Debugger
@@ -21,7 +21,7 @@ from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Res
 from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 
-CAPTURES = Path(__file__).parents[3] / "captures"
+CAPTURES = Path(__file__).parents[4] / "captures"
 Play = Callable[[Seat], Awaitable[None]]
 
 

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from wiretape.adapters.screen.keys import GROUPS
+from wiretape.adapters.tui.keys import GROUPS
 from wiretape.debug.commands.table import commands
 
 

@@ -16,10 +16,10 @@ from textual.widgets import Static, Tree
 
 from wiretape.adapters.editor import in_editor
 from wiretape.adapters.live.decision_queue import Desk
-from wiretape.adapters.screen.command_line import CommandLine
-from wiretape.adapters.screen.help_page import help_page
-from wiretape.adapters.screen.keys import FOOTER, GROUPS, HELD_KEYS
-from wiretape.adapters.screen.outline_tree import OutlineTree
+from wiretape.adapters.tui.command_line import CommandLine
+from wiretape.adapters.tui.help_page import help_page
+from wiretape.adapters.tui.keys import FOOTER, GROUPS, HELD_KEYS
+from wiretape.adapters.tui.outline_tree import OutlineTree
 from wiretape.debug.annotated_run import World
 from wiretape.debug.commands.overview import overview
 from wiretape.debug.commands.table import needs_terminal
