@@ -140,9 +140,10 @@ def test_every_command_has_a_module_that_defines_it(name: str) -> None:
 
 
 def test_no_module_of_the_command_line_is_an_unlisted_command() -> None:
+    cli = SRC / "wiretape" / "cli"
     defined = {
-        path.stem
-        for path in (SRC / "wiretape" / "cli").glob("*.py")
+        ".".join(path.relative_to(cli).with_suffix("").parts)
+        for path in cli.rglob("*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and node.name == "command"
     }

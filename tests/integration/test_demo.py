@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.cli import demo
 from wiretape.cli.main import main
+from wiretape.cli.run import demo
 from wiretape.tape.reading.reader import read_tape
 
 ANSWER = "已经帮你安排好了：明天（2025-06-11）下午 3 点和张三的产品评审会，时长 1 小时。"

@@ -91,7 +91,7 @@ def test_an_answer_may_say_one_thing_more_by_its_body(monkeypatch: pytest.Monkey
         body["output"] += [{**item, "content": [{"type": "output_text", "text": "Anything else?"}]} for item in spoken]
         return json.dumps(body, ensure_ascii=False)
 
-    monkeypatch.setattr("wiretape.cli.fork_changes.in_editor", more)
+    monkeypatch.setattr("wiretape.cli.run.fork_changes.in_editor", more)
     assert main(["fork", "subagents.tape", "4", "--edit", "body", "-o", "edited.tape"]) == 0
     (exchange,) = [one for one in read_tape("subagents.tape").exchanges if one.number == 4]
     Path("body.json").write_text(more(written(exchange)), encoding="utf-8")

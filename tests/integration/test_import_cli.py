@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.importing import har_entry, har_file
 
 from wiretape.adapters.importers.importing import FORMATS
-from wiretape.cli import import_
+from wiretape.cli.integrate import import_
 from wiretape.model.http import JsonBody
 from wiretape.tape.reading.reader import read_tape
 

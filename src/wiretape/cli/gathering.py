@@ -30,7 +30,7 @@ class Unreadable:
 
 def gathered(words: Sequence[str]) -> list[str]:
     """The tapes that arguments name: a directory stands for all tapes below it. Each tape once."""
-    from wiretape.cli.ls import tapes_under
+    from wiretape.cli.inspect.ls import tapes_under
 
     found: dict[str, None] = {}
     for word in words:

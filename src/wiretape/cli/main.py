@@ -21,7 +21,7 @@ from wiretape.cli.damaged import code_of
 from wiretape.cli.streams import open_streams
 from wiretape.errors import WiretapeError
 
-# name -> one line for the overview; the module wiretape.cli.NAME defines `command` (NAME_ where Python needs the word).
+# name -> one line for the overview; `module_of` names the module that defines its `command`.
 COMMANDS: dict[str, str] = {
     "record": "Run a program and record what it sends to models.",
     "replay": "Run a program against a tape, offline.",
@@ -46,6 +46,16 @@ COMMANDS: dict[str, str] = {
     "export": "Write a tape as HAR.",
     "doctor": "Check what recording and replay need; explain an empty tape.",
     "schema": "Print the JSON Schema of a tape's documents.",
+}
+
+# The folder below wiretape.cli -> the commands whose modules it holds.
+FOLDERS: dict[str, tuple[str, ...]] = {
+    "run": ("record", "replay", "rerun", "fork", "demo"),
+    "debug": ("debug",),
+    "inspect": ("ls", "show", "stats", "cache", "tools"),
+    "compare": ("diff", "check", "lint", "verify"),
+    "edit": ("cut", "merge", "merge-driver", "redact"),
+    "integrate": ("import", "export", "doctor", "schema"),
 }
 
 EXIT_INTERNAL = 70  # a fault of wiretape's own (sysexits' EX_SOFTWARE): never to be taken for the program's code
@@ -98,8 +108,10 @@ class LazyGroup(click.Group):
 
 
 def module_of(name: str) -> str:
-    """The module of a command: its name, and a `_` after a word that is Python's."""
-    return f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
+    """Return the module of a command, below wiretape.cli: `import` is `integrate.import_`."""
+    folder = next((folder for folder, names in FOLDERS.items() if name in names), None)
+    module = f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
+    return f"{folder}.{module}" if folder else module
 
 
 def unknown_command(name: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from wiretape.adapters.doctor.program_checks import program_checks
 from wiretape.adapters.launch.env_leaks import going_past
-from wiretape.cli.settings_lines import say_what_goes_past
+from wiretape.cli.run.settings_lines import say_what_goes_past
 
 SUDO = "sudo drops the variables that lead here (sudo -E keeps them): what the program asks goes to the real host"
 

@@ -7,7 +7,7 @@ import pytest
 
 from wiretape.cli.main import main
 
-WEATHER = Path(__file__).parents[3] / "captures" / "weather-one-tool.tape"
+WEATHER = Path(__file__).parents[4] / "captures" / "weather-one-tool.tape"
 
 
 def test_the_clock_of_a_system_prompt_is_named_with_both_values(capsys: pytest.CaptureFixture[str]) -> None:

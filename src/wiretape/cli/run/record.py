@@ -19,7 +19,7 @@ import click
 
 from wiretape.adapters.output import typed
 from wiretape.cli.damaged import INCOMPLETE, partial_option
-from wiretape.cli.record_tape import TapeInPlace, check_tape, new_tape
+from wiretape.cli.run.record_tape import TapeInPlace, check_tape, new_tape
 from wiretape.cli.streams import ignore_stdout
 from wiretape.errors import UsageError
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from wiretape.adapters.launch.tagging import CallTags
     from wiretape.adapters.mitm.addon import RecordingAddon, RecordingDoor
     from wiretape.adapters.mitm.recording import Recording
-    from wiretape.cli.record_report import LiveReport
+    from wiretape.cli.run.record_report import LiveReport
     from wiretape.tape.recording.recorder import Recorder
     from wiretape.tape.redaction import Redactor
 
@@ -158,7 +158,7 @@ def command(ctx: click.Context, /, cmd: tuple[str, ...], tape: Path | None, port
 def _update(options: Options, argv: Sequence[str]) -> int:
     need_mitmproxy()
     check_run(options, argv)
-    from wiretape.cli.record_update import update
+    from wiretape.cli.run.record_update import update
 
     return update(options, argv)
 
@@ -188,7 +188,7 @@ def tagging(recorder: RecordingDoor, tags: CallTags | None) -> RecordingDoor:
 
 
 def _report(options: Options, argv: Sequence[str]) -> LiveReport:
-    from wiretape.cli.record_report import LiveReport
+    from wiretape.cli.run.record_report import LiveReport
 
     return LiveReport(options.tape, argv, counted=options.stats)
 
@@ -281,7 +281,7 @@ def led_here(
     """The program as it is to be run, and the variables that lead it to the recorder, which listens by now."""
     from wiretape.adapters.launch.preparing import prepare
     from wiretape.adapters.routing.unset_routes import only_set
-    from wiretape.cli.settings_lines import say_settings, say_what_goes_past
+    from wiretape.cli.run.settings_lines import say_settings, say_what_goes_past
 
     say_what_goes_past(argv, "and on no tape")
     variables = around.without_those_of_files(recording.variables())

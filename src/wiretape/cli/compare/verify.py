@@ -18,7 +18,7 @@ from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretape.cli.record import Options
+    from wiretape.cli.run.record import Options
     from wiretape.matching.verify.freshness import Freshness
     from wiretape.tape.reading.reader import Tape
 
@@ -102,7 +102,7 @@ def command(
 
 
 def _run(asked: Asked, how: tuple[tuple[str, ...], bool, str | None, bool], argv: Sequence[str]) -> int:
-    from wiretape.cli.record import Options, check_run, need_mitmproxy
+    from wiretape.cli.run.record import Options, check_run, need_mitmproxy
 
     need_mitmproxy()
     _read(asked.tape)  # what is no tape is said before anything runs
@@ -136,8 +136,8 @@ def _record(options: Options, argv: Sequence[str]) -> tuple[int, bool]:
     from wiretape.adapters.launch.config_discovery import look_around
     from wiretape.adapters.mitm.recording import Recording
     from wiretape.adapters.settings import load_settings, redactor_of
-    from wiretape.cli.record import held_signals, recorder_of, run_recorded
-    from wiretape.cli.record_report import LiveReport
+    from wiretape.cli.run.record import held_signals, recorder_of, run_recorded
+    from wiretape.cli.run.record_report import LiveReport
 
     around = look_around(argv, os.environ, Path.cwd())
     settings = load_settings(Path.cwd())

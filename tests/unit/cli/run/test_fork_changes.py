@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.cli.fork_changes import _assigned, _list
+from wiretape.cli.run.fork_changes import _assigned, _list
 from wiretape.errors import UsageError
 
 

@@ -8,8 +8,8 @@ import time
 import pytest
 from tests.support.replaying import chat, exchange, live, session, user
 
-from wiretape.cli import live_lines
-from wiretape.cli.live_lines import LiveLines
+from wiretape.cli.run import live_lines
+from wiretape.cli.run.live_lines import LiveLines
 from wiretape.matching.values import Answer
 from wiretape.model.call import ModelCall
 

@@ -13,7 +13,7 @@ import click
 
 from wiretape.adapters.output import say, typed
 from wiretape.cli.damaged import note_incomplete, partial_option
-from wiretape.cli.fork_changes import Wish, change_of
+from wiretape.cli.run.fork_changes import Wish, change_of
 from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import TapeUnwritable, UsageError
 
@@ -164,7 +164,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
     from wiretape.adapters.rerun.rerunning import Target
     from wiretape.adapters.routing.routes import base_url_problem, without_user
     from wiretape.adapters.settings import load_settings
-    from wiretape.cli.rerun import tool_hook
+    from wiretape.cli.run.rerun import tool_hook
     from wiretape.rerun.fork.fork import Fork
     from wiretape.rerun.report import rerun_call
     from wiretape.views.replay.fork import fork_line
@@ -240,8 +240,8 @@ def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, 
     from wiretape.adapters.launch.child import find_command
     from wiretape.adapters.rerun.forking import write_fork
     from wiretape.adapters.settings import load_settings
-    from wiretape.cli.record import Options, need_mitmproxy
-    from wiretape.cli.record_update import update
+    from wiretape.cli.run.record import Options, need_mitmproxy
+    from wiretape.cli.run.record_update import update
     from wiretape.rerun.fork.fork import Answers, Fork, Onwards
 
     if onto != Onto():

@@ -46,7 +46,7 @@ def command(ctx: click.Context, tapes: tuple[str, ...], by: tuple[str, ...], eac
 
     several = gathered(tapes)
     if by or (not each and (len(several) > 1 or several != list(tapes[:1]))):
-        from wiretape.cli.stats_many import ALL_TABLES, show_totals
+        from wiretape.cli.inspect.stats_many import ALL_TABLES, show_totals
 
         ctx.exit(show_totals(several, by or ALL_TABLES, as_json))
     opened = [open_tape(tape) for tape in (tapes if len(several) == 1 else several)]

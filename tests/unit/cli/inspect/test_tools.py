@@ -8,7 +8,7 @@ from tests.support.golden import check_screen
 
 from wiretape.cli.main import main
 
-CAPTURES = Path(__file__).parents[3] / "captures"
+CAPTURES = Path(__file__).parents[4] / "captures"
 
 
 @pytest.mark.parametrize("columns", [50, 80])

@@ -168,7 +168,7 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
     from wiretape.adapters.launch.child import find_command
     from wiretape.adapters.launch.tagging import CallTags
     from wiretape.adapters.replay_runner import Replaying
-    from wiretape.cli.live_lines import LiveLines
+    from wiretape.cli.run.live_lines import LiveLines
 
     if argv:
         find_command(argv, os.environ)
@@ -337,7 +337,7 @@ def led_here(
 
     from wiretape.adapters.launch.config_discovery import look_around
     from wiretape.adapters.launch.preparing import prepare
-    from wiretape.cli.settings_lines import say_settings, say_what_goes_past
+    from wiretape.cli.run.settings_lines import say_settings, say_what_goes_past
 
     if replaying.seal is None:
         say_what_goes_past(argv, f"past the tape and at your cost{mend}")

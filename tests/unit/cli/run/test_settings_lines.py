@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wiretape.cli.main import main
-from wiretape.cli.settings_lines import say_what_goes_past
+from wiretape.cli.run.settings_lines import say_what_goes_past
 
 SAID = (
     "its fetch does not obey proxy variables (22.21 does) (use a newer Node, or a client that reads a base URL): "

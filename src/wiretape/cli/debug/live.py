@@ -61,8 +61,8 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     from wiretape.adapters.live.tape import LiveTape
     from wiretape.adapters.replay_runner import Replaying
     from wiretape.adapters.settings import load_settings
-    from wiretape.cli import replay
-    from wiretape.cli.debugging import from_here
+    from wiretape.cli.debug.debugging import from_here
+    from wiretape.cli.run import replay
     from wiretape.cli.tapes import link
     from wiretape.views.figures import count
 
@@ -102,14 +102,14 @@ def debug_recorded(asked: Asked) -> int:
     """The program is recorded. Exit code: as `wiretape record` has it."""
     from functools import partial
 
-    from wiretape.cli import record
+    from wiretape.cli.run import record
 
     record.need_mitmproxy()
     from wiretape.adapters.live.decision_queue import Desk
     from wiretape.adapters.mitm.live.holding import HoldingAddon
     from wiretape.adapters.output import output
-    from wiretape.cli.debugging import from_here
-    from wiretape.cli.record_report import LiveReport
+    from wiretape.cli.debug.debugging import from_here
+    from wiretape.cli.run.record_report import LiveReport
 
     assert asked.output is not None
     options = record.Options(asked.output, hosts=asked.hosts, upstream=asked.upstream, force=asked.force)
@@ -142,7 +142,7 @@ def debug_recorded(asked: Asked) -> int:
 def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
     """A debugger on a run that has not begun."""
     from wiretape.adapters.live.edit_operations import EditMeans
-    from wiretape.cli.debugging import known_of_live
+    from wiretape.cli.debug.debugging import known_of_live
     from wiretape.debug.live.program import Live
     from wiretape.debug.session import Debugger
     from wiretape.runs.run import build_run
@@ -157,7 +157,7 @@ def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
 def _at_work(desk: Desk, asked: Asked, argv: Sequence[str], variables: Mapping[str, str]) -> int:
     """Until the person leaves, and the program has ended. Its exit code."""
     from wiretape.adapters.launch.caught_program import CaughtProgram
-    from wiretape.cli.debug_lines import Front, converse, run_script
+    from wiretape.cli.debug.lines import Front, converse, run_script
 
     live = desk.live
     program = CaughtProgram(argv, {**os.environ, **variables}, desk.printed, lambda code: _ended(desk, live, code))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.cli.replay import Options, _is_sealed
+from wiretape.cli.run.replay import Options, _is_sealed
 from wiretape.errors import UsageError
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wiretape.errors import TapeError, TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
-    from wiretape.cli.record import Options
+    from wiretape.cli.run.record import Options
     from wiretape.tape.recording.recorder import Recorder, RecorderSummary
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.cli.debug_lines import converse, fitting
-from wiretape.cli.debugging import from_here, open_debugger
+from wiretape.cli.debug.debugging import from_here, open_debugger
+from wiretape.cli.debug.lines import converse, fitting
 from wiretape.cli.main import main
 
-CAPTURES = Path(__file__).parent.parent.parent.parent / "captures"
+CAPTURES = Path(__file__).parents[4] / "captures"
 
 
 @pytest.fixture(autouse=True)

@@ -63,12 +63,12 @@ def command(
     script = _script(tape or "", batch, file)
     screen = None if lines or script is not None else _screen()
     if argv:
-        from wiretape.cli.debug_live import Asked, debug_recorded, debug_replayed
+        from wiretape.cli.debug.live import Asked, debug_recorded, debug_replayed
 
         wish = Asked(tuple(argv), script, screen, **asked)
         ctx.exit(debug_recorded(wish) if live else debug_replayed(str(tape), wish))
-    from wiretape.cli.debug_lines import converse, run_script
-    from wiretape.cli.debugging import open_debugger
+    from wiretape.cli.debug.debugging import open_debugger
+    from wiretape.cli.debug.lines import converse, run_script
 
     debugger = open_debugger(str(tape))
     if script is not None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from wiretape.adapters.launch.tagging import CallTags
     from wiretape.adapters.update.session import Renewing
     from wiretape.adapters.update.staging import Rerecording
-    from wiretape.cli.record import Options
-    from wiretape.cli.record_report import LiveReport
+    from wiretape.cli.run.record import Options
+    from wiretape.cli.run.record_report import LiveReport
     from wiretape.matching.session import ReplaySession
     from wiretape.matching.values import Answer
     from wiretape.tape.reading.reader import Tape
@@ -99,8 +99,8 @@ def _update(at_work: Update, argv: Sequence[str]) -> int:
     from wiretape.adapters.launch.config_discovery import look_around
     from wiretape.adapters.mitm.updating import AnswerServer, UpdatingAddon
     from wiretape.adapters.settings import load_settings
-    from wiretape.cli.record import held_signals, recorder_of, recording_of, run_recorded, tagging, tags_of
-    from wiretape.cli.record_report import LiveReport
+    from wiretape.cli.run.record import held_signals, recorder_of, recording_of, run_recorded, tagging, tags_of
+    from wiretape.cli.run.record_report import LiveReport
 
     options = at_work.options
     around = look_around(argv, os.environ, Path.cwd())

@@ -102,7 +102,7 @@ def known_of_live(name: str, debugger: Debugger, live: Live) -> Known:
 
 
 def _fork(opened: Opened, call: int, words: Sequence[str]) -> str:
-    from wiretape.cli.fork import make_as_typed
+    from wiretape.cli.run.fork import make_as_typed
 
     return make_as_typed(opened, call, words)
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import wiretape.adapters.settings  # noqa: F401  pydantic does not import where a test changes sys.version_info
 from wiretape.cli.main import main
-from wiretape.cli.record_report import LiveReport, _checklist, _clues, _keys, _Pace, _wrapped
+from wiretape.cli.run.record_report import LiveReport, _checklist, _clues, _keys, _Pace, _wrapped
 from wiretape.tape.recording.recorder import RecorderSummary
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, made_exchange
 
@@ -87,7 +87,7 @@ def test_the_summary_has_the_figures_that_stats_shows_for_the_tape(
 ) -> None:
     pytest.importorskip("genai_prices", reason="needs the extra prices")
     monkeypatch.setenv("COLUMNS", "100")
-    tape = Path(__file__).parents[3] / "captures" / "introduction.tape"
+    tape = Path(__file__).parents[4] / "captures" / "introduction.tape"
     report = LiveReport(tape, ["agent"])
     said = spoken(report, 100, terminal=False)
     report.closing()

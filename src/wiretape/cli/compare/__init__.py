@@ -1,0 +1,1 @@
+"""Commands that compare or judge: diff, check, lint, verify."""

@@ -1,0 +1,1 @@
+"""The command `debug`, on a tape or on a running program."""

@@ -1,0 +1,1 @@
+"""Commands that write tapes from tapes: cut, merge, redact."""

@@ -1,0 +1,1 @@
+"""Commands that connect to other tools: import, export, doctor, schema."""
