@@ -51,7 +51,8 @@ def test_what_a_module_promises_it_has(name: str) -> None:
         pytest.skip("mitmproxy is not installed: it needs Python 3.12 and the extra `proxy`")
     module = imported(name)
     assert len(set(module.__all__)) == len(module.__all__)
-    assert not [promised for promised in module.__all__ if not hasattr(module, promised)]
+    missing = [promised for promised in module.__all__ if not hasattr(module, promised)]
+    assert not [one for one in missing if f"{name}.{one}" not in MODULES]  # a package lists its modules
 
 
 def test_the_public_names_are_these() -> None:

@@ -1,1 +1,3 @@
-"""The command line: one file per command; `main` only wires them."""
+"""The command line: one module for each command; `main` wires them."""
+
+__all__ = ["main"]

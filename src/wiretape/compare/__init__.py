@@ -1,1 +1,15 @@
 """States differences between JSON values, requests and tool calls."""
+
+__all__ = [
+    "address",
+    "canonical",
+    "common_prefix",
+    "difference",
+    "excerpt",
+    "json",
+    "json_paths",
+    "mask",
+    "multipart",
+    "normalize",
+    "tool_book",
+]

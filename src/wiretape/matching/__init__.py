@@ -1,1 +1,3 @@
-"""Compares live requests with recorded ones. Sans-IO: clocks are passed in, doors hold no logic."""
+"""Finds the recorded answer for a live request. Sans-IO: clocks are passed in."""
+
+__all__ = ["age", "faults", "live", "playback", "report", "session", "sockets", "values", "verify"]

@@ -1,1 +1,3 @@
-"""Frozen values that every layer above speaks in: exchanges, calls, loops."""
+"""Frozen values that every layer shares: exchanges, model calls, runs."""
+
+__all__ = ["call", "faults", "framing", "header_links", "http", "jsonvalue", "jsonwalk", "run", "stream_text"]

@@ -1,1 +1,15 @@
-"""Tapes: exchanges on disk. Records, body shapes, patches, journal, redaction, and the sans-IO recorder."""
+"""Tapes: exchanges on disk."""
+
+__all__ = [
+    "atomic",
+    "client_versions",
+    "editing",
+    "format",
+    "notes",
+    "output_redactor",
+    "reading",
+    "recording",
+    "redaction",
+    "storage",
+    "writing",
+]

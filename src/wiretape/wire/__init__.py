@@ -1,1 +1,3 @@
-"""Bytes to blocks: one file per provider format. Nothing here reads, waits or logs."""
+"""Provider formats: bytes to blocks. Nothing here reads, waits or logs."""
+
+__all__ = ["base", "call_frame", "lenient", "mcp", "next_request", "openai", "recognition", "registry", "tool_lists"]

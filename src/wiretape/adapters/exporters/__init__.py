@@ -1,1 +1,3 @@
 """Writes tapes in the formats of other tools."""
+
+__all__ = ["har"]

@@ -1,1 +1,3 @@
 """The pytest plugin."""
+
+__all__ = ["plugin"]

@@ -1,1 +1,3 @@
-"""Budgets: limits that a run is held to, and another run that it must not be worse than."""
+"""Holds a run to limits, and to an older run."""
+
+__all__ = ["baseline", "incomplete", "judging", "report", "spelling"]

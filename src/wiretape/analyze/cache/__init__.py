@@ -1,1 +1,3 @@
 """Explains what the prompt cache served, and why not more."""
+
+__all__ = ["diagnosis", "findings", "prefix", "report", "tokens"]

@@ -1,1 +1,3 @@
-"""Two runs held against each other: turns and calls aligned, and the first place where they part."""
+"""Compares two runs turn by turn and call by call."""
+
+__all__ = ["aligning", "report", "runs", "settling"]

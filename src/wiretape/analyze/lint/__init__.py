@@ -1,1 +1,3 @@
-"""Lint: rules that look for what is wrong with an agent's loop. One small class each, listed in `rules.py`."""
+"""Lint rules: faults in an agent's loop."""
+
+__all__ = ["base", "report", "rules"]

@@ -1,1 +1,3 @@
 """Commands that compare or judge: diff, check, lint, verify."""
+
+__all__: list[str] = []

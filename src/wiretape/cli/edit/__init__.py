@@ -1,1 +1,3 @@
 """Commands that write tapes from tapes: cut, merge, redact."""
+
+__all__: list[str] = []

@@ -1,1 +1,3 @@
 """Matches and plays recorded WebSockets."""
+
+__all__ = ["playing", "recorded_sockets"]

@@ -1,1 +1,3 @@
 """Reads a tape: documents to exchanges."""
+
+__all__ = ["reader", "splitting"]

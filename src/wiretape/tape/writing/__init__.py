@@ -1,1 +1,3 @@
 """Writes a tape: exchanges to documents that share bodies."""
+
+__all__ = ["writer"]

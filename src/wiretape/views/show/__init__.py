@@ -1,1 +1,3 @@
 """Views of a tape, a call or an exchange."""
+
+__all__ = ["call", "exchange", "show_json", "tape", "tape_list"]

@@ -1,1 +1,3 @@
 """Views of a run's tallies."""
+
+__all__ = ["analysis", "tools", "totals"]

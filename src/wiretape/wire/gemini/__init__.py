@@ -1,1 +1,3 @@
 """The wire formats of Google's Gemini: generateContent and Interactions."""
+
+__all__ = ["generate", "interactions"]

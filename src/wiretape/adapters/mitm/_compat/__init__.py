@@ -1,1 +1,3 @@
 """Patches of mitmproxy's private parts, with the versions they were seen with."""
+
+__all__ = ["chunks", "fixes"]

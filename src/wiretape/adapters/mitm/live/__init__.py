@@ -1,1 +1,3 @@
 """Holds calls in the recording proxy for the debugger."""
+
+__all__ = ["holding"]
