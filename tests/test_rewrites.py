@@ -14,16 +14,16 @@ ALLOWED = {
     ("tape/atomic.py", "os.replace"): "the function itself",
     ("tape/atomic.py", "open(…, 'wb')"): "a device or a pipe has nothing to lose, and cannot be renamed onto",
     ("tape/atomic.py", "open(…, 'rb+')"): "takes a lock",
-    ("adapters/rerecording.py", "recording.open(…, 'rb+')"): "takes a lock",
+    ("adapters/update/staging.py", "recording.open(…, 'rb+')"): "takes a lock",
     ("tape/storage.py", "self.replace"): "goes through atomic",
     ("tape/storage.py", "os.ftruncate"): "takes back what a failed append has written",
-    ("tape/journal.py", "os.ftruncate"): "takes back what a failed append has written",
+    ("tape/journal/journal.py", "os.ftruncate"): "takes back what a failed append has written",
     ("cli/tapes.py", "spool.write_bytes"): "a new file in a temporary directory",
     ("cli/streams.py", "_Sink(…, 'wb')"): "a standard stream",
-    ("cli/merge_driver.py", "shutil.copyfile"): "new files in a temporary directory",
-    ("adapters/sealing_inside.py", "open(…, 'wb')"): "a file of the kernel's in /proc",
-    ("adapters/rerecording.py", "shutil.copyfile"): "makes a new file, which takes no other's place yet",
-    ("adapters/rerecording.py", "shutil.move"): "out of the way, under a name in pytest's cache",
+    ("cli/edit/merge_driver.py", "shutil.copyfile"): "new files in a temporary directory",
+    ("adapters/sealed/sealing_inside.py", "open(…, 'wb')"): "a file of the kernel's in /proc",
+    ("adapters/update/staging.py", "shutil.copyfile"): "makes a new file, which takes no other's place yet",
+    ("adapters/update/staging.py", "shutil.move"): "out of the way, under a name in pytest's cache",
 }
 
 
