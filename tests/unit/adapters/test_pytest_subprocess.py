@@ -11,7 +11,9 @@ import pytest
 pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.12 or later)")
 
 from wiretape.adapters.context_record import Record
-from wiretape.adapters.pytest_subprocess import recording_children
+from wiretape.adapters.pytest_subprocess import _need_mitmproxy, recording_children
+
+pytestmark = pytest.mark.proxy
 
 
 def test_a_notice_of_the_recorder_survives_a_closed_stderr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,6 +31,7 @@ def test_a_notice_of_the_recorder_survives_a_closed_stderr(tmp_path: Path, monke
         def __exit__(self, *error: object) -> None:
             pass
 
+    _need_mitmproxy()  # imports it, without the warnings of its dependencies
     monkeypatch.setattr("wiretape.adapters.mitm_recording.Recording", Proxy)
     with recording_children(Record(tmp_path / "a.tape"), []):
         shown = io.StringIO()
