@@ -357,9 +357,10 @@ def test_a_long_websocket_does_not_pile_up_in_memory(tmp_path: Path) -> None:
 
 
 def test_exchanges_that_wait_for_the_other_thread_keep_no_bodies_in_memory(tmp_path: Path) -> None:
-    shown = threading.Event()
+    waits, shown = threading.Event(), threading.Event()
 
     def show(exchange: Exchange) -> None:
+        waits.set()
         shown.wait(60)
 
     recorder = Recorder(
@@ -381,6 +382,7 @@ def test_exchanges_that_wait_for_the_other_thread_keep_no_bodies_in_memory(tmp_p
 
     for _ in range(10):  # the kept texts of recent requests are there by now
         call(orjson.dumps({"text": os.urandom(50_000).hex()}))
+    assert waits.wait(60)
     tracemalloc.start()
     for _ in range(40):
         call(orjson.dumps({"text": os.urandom(50_000).hex()}))
