@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.12 or later)")
 
-from wiretape.adapters.context_record import Record
-from wiretape.adapters.pytest_subprocess import _need_mitmproxy, recording_children
+from wiretape.adapters.inprocess.context_record import Record
+from wiretape.adapters.pytest.child_processes import _need_mitmproxy, recording_children
 
 pytestmark = pytest.mark.proxy
 
