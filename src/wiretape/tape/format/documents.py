@@ -183,7 +183,9 @@ class EndedDocument(Document):
 
 class IncompletePart(Document):
     reason: str
-    exchanges: list[Number] = Field(default_factory=list, description="exchanges that lack something, if known")
+    exchanges: list[Annotated[int, Field(ge=0, le=10**9)]] = Field(
+        default_factory=list, description="exchanges that lack something, if known (0: one that never started)"
+    )
 
 
 class IncompleteDocument(Document):
