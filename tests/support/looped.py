@@ -6,6 +6,7 @@ import asyncio
 import ssl
 import threading
 from typing import Self
+from weakref import WeakSet
 
 
 class LoopedServer:
@@ -42,6 +43,7 @@ class LoopedServer:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: WeakSet[asyncio.StreamWriter] = WeakSet()
         self.started()
         server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self.tls)
         self.port = server.sockets[0].getsockname()[1]
@@ -51,11 +53,15 @@ class LoopedServer:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in list(self._writers):  # of clients that were killed: they leave what they were sent unread
+            writer.transport.abort()
+        await asyncio.sleep(0)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
+        self._writers.add(writer)
         try:
             await self.talk(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
