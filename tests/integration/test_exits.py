@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,7 @@ def test_doctor_prints_no_secret(
     assert printed([*cases, argument], {"stdout": done.stdout, "stderr": done.stderr}) == []
 
 
+@pytest.mark.skipif(find_spec("mitmproxy") is None, reason="the recorder needs mitmproxy (Python 3.12 or later)")
 def test_an_error_about_an_option_prints_no_secret(tmp_path: Path) -> None:
     secret = token(random.Random(2), 20)
     done = run("wiretape", "record", "--upstream", f"ftp://me:{secret}@host", "--", "true", environ=QUIET, cwd=tmp_path)
