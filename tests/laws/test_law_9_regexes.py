@@ -102,8 +102,9 @@ def slow_texts(pattern: re.Pattern[Any], anchored: bool) -> Iterator[str]:
             if size == SIZES[-1] and not steep:
                 break
             taken = _seconds(work, text if isinstance(pattern.pattern, str) else text.encode())
-            was_steep, steep = steep, taken > 0.005 and taken > (size / length) ** 1.3 * before
-            if steep and (was_steep or taken > (size / length) ** 1.6 * before):
+            # A machine's noise decides nothing: a short time is reason to try the next size, a long one is a verdict.
+            was_steep, steep = steep, taken > 0.001 and taken > (size / length) ** 1.3 * before
+            if steep and taken > 0.005 and (was_steep or taken > (size / length) ** 1.6 * before):
                 yield f"{text[:40]!r}… of {length} and {size} characters: {before:.4f} s, then {taken:.4f} s"
                 break
             before, length = taken, size
