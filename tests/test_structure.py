@@ -96,7 +96,7 @@ FOREIGN_PRIVATE_NAMES: dict[str, list[str]] = {
 
 
 def test_no_folder_holds_more_modules_than_a_reader_can_scan() -> None:
-    assert structure.crowded() == CROWDED
+    assert structure.crowded().items() <= CROWDED.items()
 
 
 def test_unit_tests_mirror_the_folders_of_the_source() -> None:
@@ -105,11 +105,13 @@ def test_unit_tests_mirror_the_folders_of_the_source() -> None:
 
 
 def test_no_two_public_classes_share_a_name() -> None:
-    assert structure.duplicate_classes() == DUPLICATE_CLASSES
+    assert structure.duplicate_classes().keys() <= DUPLICATE_CLASSES.keys()
 
 
 def test_private_names_of_other_projects_are_used_in_compat_modules_only() -> None:
-    assert structure.foreign_private_names() == FOREIGN_PRIVATE_NAMES
+    assert {name for names in structure.foreign_private_names().values() for name in names} <= {
+        name for names in FOREIGN_PRIVATE_NAMES.values() for name in names
+    }
 
 
 def test_no_private_module_is_imported_from_outside_its_package() -> None:
