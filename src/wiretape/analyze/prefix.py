@@ -13,6 +13,9 @@ from wiretape.analyze.moved import Break, moved
 from wiretape.analyze.tools_changed import spelled, tools_break
 from wiretape.model.call import Block, CallRequest, Media, Message, ModelCall, Reasoning, Text, ToolCall, ToolResult
 from wiretape.model.run import Run
+from wiretape.model.wording import clip
+
+_SHOWN = 60  # characters of a value
 
 
 def consecutive(run: Run) -> Iterator[tuple[ModelCall, ModelCall]]:
@@ -71,8 +74,8 @@ def _block_count_break(path: str, old: Message, new: Message) -> Break:
     place = path + _block_path(longer, shorter)
     kind = "reasoning" if isinstance(extra, Reasoning) else "a block"
     if longer is old:
-        return Break(place, kind, _cut(_content(extra)), None)
-    return Break(place, kind, None, _cut(_content(extra)))
+        return Break(place, kind, clip(_content(extra), _SHOWN), None)
+    return Break(place, kind, None, clip(_content(extra), _SHOWN))
 
 
 def _block_path(message: Message, place: int) -> str:
@@ -81,9 +84,9 @@ def _block_path(message: Message, place: int) -> str:
 
 def _block_break(path: str, old: Block, new: Block) -> Break:
     if isinstance(old, Reasoning) and not isinstance(new, Reasoning):
-        return Break(path, "reasoning", _cut(old.text or "(opaque)"), None)
+        return Break(path, "reasoning", clip(old.text or "(opaque)", _SHOWN), None)
     if type(old) is not type(new):
-        return Break(path, "another block", _cut(_content(old)), _cut(_content(new)))
+        return Break(path, "another block", clip(_content(old), _SHOWN), clip(_content(new), _SHOWN))
     if isinstance(old, ToolCall | ToolResult) and isinstance(new, ToolCall | ToolResult) and old.id != new.id:
         same = replace(old, id=new.id) == new
         if same:
@@ -114,8 +117,4 @@ def _content(block: Block) -> str:
 
 
 def _shown(message: Message) -> str:
-    return _cut(" ".join(_content(block) for block in message.blocks))
-
-
-def _cut(text: str, size: int = 60) -> str:
-    return text if len(text) <= size else text[: size - 1] + "…"
+    return clip(" ".join(_content(block) for block in message.blocks), _SHOWN)

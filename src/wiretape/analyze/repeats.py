@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from wiretape.model.run import Run, Step, ToolUse
+from wiretape.model.wording import numbered
 from wiretape.runs.keys import canonical, spelled
 
 ROUNDS = 3  # so many times the same: a loop that does not end by itself
@@ -30,8 +31,8 @@ class Repeat:
     @property
     def text(self) -> str:
         numbers = list(dict.fromkeys(use.call_number for use in self.uses))
-        where = f"call{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
         name, times = self.last.call.name, len(self.uses)
+        where = numbered("call", numbers)
         return f"{name} was asked for {times} times with the same arguments and said the same ({where})"
 
 

@@ -28,11 +28,6 @@ def span(ms: int | None) -> str:
     return f"{minutes}m {seconds:02d}s"
 
 
-def many(number: int, one: str) -> str:
-    """`1 call`, `4 calls`."""
-    return f"{number:,} {one if number == 1 else one + ('es' if one.endswith('ch') else 's')}"
-
-
 def place_words(line: Timeline, stop: Stop) -> str:
     """`call 3, after its answer`."""
     match stop.phase:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from wiretape.errors import TapeTooOld, UsageError
+from wiretape.model.wording import plural
 
 if TYPE_CHECKING:
     from wiretape.tape.reading.reader import Tape
@@ -69,6 +70,6 @@ def age_limit(max_age: MaxAge | None, action: str | None) -> AgeLimit:
 def spell(age: timedelta) -> str:
     """`45 days`, `12 hours`."""
     if age >= timedelta(days=2) or age == timedelta(days=1):
-        return f"{age.days} day{'' if age.days == 1 else 's'}"
+        return plural(age.days, "day")
     hours = round(age / timedelta(hours=1), 1)
     return f"{hours:g} hour{'' if hours == 1 else 's'}"

@@ -17,6 +17,7 @@ from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
 from wiretape.model.run import Run
+from wiretape.model.wording import clip
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, answered, called, is_tool_exchange, made_exchange
 
@@ -102,7 +103,7 @@ class ToolPlay:
             reason = "already played"
         elif found.nearest is not None:
             reason = "diverged"
-        lines = [f"no call on {self._names} answers the tool {name}({_short(arguments)})"]
+        lines = [f"no call on {self._names} answers the tool {name}({clip(text_of(arguments), 100)})"]
         lines += self._story(name, found)
         lines.append(self._mending(reason))
         nearest = self._reference(found.nearest) if found.nearest is not None else None
@@ -137,8 +138,3 @@ def _compared(apart: Sequence[Difference]) -> Iterator[str]:
 def _as_exchange(told: ToldResult) -> Exchange:
     answer = ToolAnswer(told.text, kept=False, raised=told.is_error is True, parts=told.parts)
     return made_exchange(told.name, told.arguments, answer)
-
-
-def _short(value: Json, most: int = 100) -> str:
-    text = text_of(value)
-    return text if len(text) <= most else f"{text[: most - 1]}…"

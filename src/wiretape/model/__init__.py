@@ -1,3 +1,14 @@
 """Frozen values that every layer shares: exchanges, model calls, runs."""
 
-__all__ = ["call", "faults", "framing", "header_links", "http", "jsonvalue", "jsonwalk", "run", "stream_text"]
+__all__ = [
+    "call",
+    "faults",
+    "framing",
+    "header_links",
+    "http",
+    "jsonvalue",
+    "jsonwalk",
+    "run",
+    "stream_text",
+    "wording",
+]

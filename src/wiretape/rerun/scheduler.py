@@ -20,6 +20,7 @@ from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, JsonBody, Response
 from wiretape.model.jsonvalue import JsonObject
 from wiretape.model.run import Run
+from wiretape.model.wording import clip
 from wiretape.rerun.growth import Grown, Growth, with_given
 from wiretape.rerun.parting import Parting
 from wiretape.rerun.plan import Grounds, Take, client_calls, plan
@@ -305,7 +306,7 @@ class Rerun:
         for position, call in enumerate(client_calls(thread.call)):
             result = self._tools.answer(call, before, position)
             if result is None:
-                self._stop(thread, f"{NOTHING_ANSWERS} {call.name}({_short(call.arguments)})")
+                self._stop(thread, f"{NOTHING_ANSWERS} {call.name}({clip(call.arguments, 80)})")
                 return None
             found.append(result)
         return found
@@ -370,10 +371,6 @@ class Rerun:
         parts = self._parting(take, asks, self._tasked.keys())
         thread.parted = bool(parts)
         return replace(row, parts=parts)
-
-
-def _short(text: str, most: int = 80) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _lane(take: Take) -> int:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wiretape.model import call as model
 from wiretape.model.jsonvalue import Json
-from wiretape.views.figures import count
+from wiretape.model.wording import plural
 from wiretape.views.printable import json_text, one_line, visible
 from wiretape.views.prose import Indented
 
@@ -75,7 +75,7 @@ def _reasoning(block: model.Reasoning, full: bool) -> Iterator[Indented]:
     if block.text:
         yield Indented(shortened(visible(block.text), full, style="italic"), 4)
     if block.opaque is not None:
-        said = visible(block.opaque) if full else count(len(block.opaque), "character")
+        said = visible(block.opaque) if full else plural(len(block.opaque), "character")
         yield Indented(Text(f"opaque state: {said}", style="dim"), 4)
 
 
@@ -105,7 +105,7 @@ def shortened(text: str, full: bool, style: str = "") -> Text:
     if full or (len(text) <= LONGEST and len(lines) <= MOST_LINES):
         return Text(text.rstrip("\n"), style=style)
     start = "\n".join(lines[:MOST_LINES])[:LONGEST]
-    more = count(len(text) - len(start), "more character")
+    more = plural(len(text) - len(start), "more character")
     return Text(start, style=style).append(f"\n… {more}; --full shows all", style="dim not italic")
 
 
@@ -120,7 +120,7 @@ def pretty_arguments(arguments: str) -> str:
 
 def media_size(raw: Json) -> str:
     """How much a media block holds, without showing its data."""
-    return f"{count(len(json.dumps(raw, ensure_ascii=False)), 'character')} of JSON"
+    return f"{plural(len(json.dumps(raw, ensure_ascii=False)), 'character')} of JSON"
 
 
 def tool_names(request: model.CallRequest) -> dict[str, str]:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from wiretape.analyze.report import CostSum, UsageSum
+from wiretape.model.wording import plural
 
 UNKNOWN = "?"
-
-
-def count(number: int, one: str, many: str | None = None) -> str:
-    """`1 call`, `4 calls`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def tokens(number: int | None) -> str:
@@ -28,7 +24,7 @@ def long_sum(usage: UsageSum, field: str, calls: int) -> str:
     value, unknown = getattr(usage, field), _unknown(usage, field, calls)
     if value is None:
         return "unknown"
-    return f"{value:,} + {count(unknown, 'call')} unknown" if unknown else f"{value:,}"
+    return f"{value:,} + {plural(unknown, 'call')} unknown" if unknown else f"{value:,}"
 
 
 def _unknown(usage: UsageSum, field: str, calls: int) -> int:
@@ -69,8 +65,8 @@ def long_cost(cost: CostSum) -> str:
     """A cost in words."""
     if cost.usd is None:
         return "unknown"
-    unknown = f" + {count(cost.unknown_calls, 'call')} unknown" if cost.unknown_calls else ""
-    about = f" ({count(cost.estimated_calls, 'call')} estimated)" if cost.estimated_calls else ""
+    unknown = f" + {plural(cost.unknown_calls, 'call')} unknown" if cost.unknown_calls else ""
+    about = f" ({plural(cost.estimated_calls, 'call')} estimated)" if cost.estimated_calls else ""
     return f"{money(cost.usd)}{unknown}{about}"
 
 

@@ -57,11 +57,6 @@ def graphemes(text: str) -> list[str]:
     return [piece for piece in chop_cells(text, 1) if piece] or ([text] if text else [])
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 call`, `4 calls`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def json_text(value: Json, indent: int | None = 2) -> str:
     """JSON for people and programs alike: readable CJK, and no character that a terminal would obey."""
     try:

@@ -6,7 +6,6 @@ import pytest
 
 from wiretape.analyze.report import CostSum, UsageSum
 from wiretape.views.figures import (
-    count,
     duration,
     long_cost,
     long_sum,
@@ -72,12 +71,6 @@ def test_durations(ms: int | None, words: str) -> None:
 )
 def test_sizes(number: int, words: str) -> None:
     assert size(number) == words
-
-
-def test_count_agrees_with_its_noun() -> None:
-    assert count(1, "call") == "1 call"
-    assert count(0, "call") == "0 calls"
-    assert count(2, "entry", "entries") == "2 entries"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run
+from wiretape.model.wording import plural
 from wiretape.tape.reading.reader import Tape
 from wiretape.views.doctor import Check
 
@@ -30,9 +31,9 @@ def tape_checks(name: str, tape: Tape, run: Run) -> Iterator[Check]:
 
 
 def _calls_check(name: str, tape: Tape, run: Run) -> Check:
-    exchanges = f"{len(tape.exchanges)} exchange{'' if len(tape.exchanges) == 1 else 's'}"
+    exchanges = plural(len(tape.exchanges), "exchange")
     if run.steps:
-        calls = f"{len(run.steps)} model call{'' if len(run.steps) == 1 else 's'}"
+        calls = plural(len(run.steps), "model call")
         return Check(level="ok", what="calls", said=f"{calls} in {exchanges}")
     return Check(level="fail", what="calls", said=f"no model call in {exchanges} on {name}")
 
@@ -50,7 +51,7 @@ def _bypassed_checks(tape: Tape, run: Run) -> Iterator[Check]:
 def _failed_checks(others: list[Exchange]) -> Iterator[Check]:
     hosts = Counter(urlsplit(one.request.url).netloc for one in others if one.ended == "upstream_unreachable")
     for host, times in hosts.most_common(_MOST_SHOWN):
-        said = f"{host} could not be reached ({times} time{'' if times == 1 else 's'})"
+        said = f"{host} could not be reached ({plural(times, 'time')})"
         yield Check(
             level="warn", what="unreachable", said=said, next="check the network, and the proxy if there is one"
         )

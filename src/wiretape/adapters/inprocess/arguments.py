@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from wiretape.errors import UsageError
+from wiretape.model.wording import clip
 from wiretape.tape.reading.reader import Tape
 
 T = TypeVar("T")
@@ -22,8 +23,7 @@ _LONGEST: Final = 60  # characters of a value that a message repeats
 
 def shown(given: object) -> str:
     """A value as Python spells it, however long."""
-    text = repr(given)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return clip(repr(given), _LONGEST)
 
 
 def place(given: object, call: str) -> Path:

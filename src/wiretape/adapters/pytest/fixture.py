@@ -34,6 +34,7 @@ from wiretape.matching.age import AgeAction
 from wiretape.matching.report import ReplayReport, build_report
 from wiretape.matching.values import Miss, MissReason
 from wiretape.model.http import Exchange
+from wiretape.model.wording import plural
 from wiretape.runs.run import build_run
 from wiretape.tape.format.documents import VERSION, Header
 from wiretape.tape.reading.reader import Tape, read_tape
@@ -53,9 +54,7 @@ class _Turns(list[TurnReport]):
         try:
             return super().__getitem__(place)
         except IndexError:
-            there = (
-                f"{len(self)} turn{'' if len(self) == 1 else 's'} so far, counted from 0" if self else "no turn so far"
-            )
+            there = f"{plural(len(self), 'turn')} so far, counted from 0" if self else "no turn so far"
             raise IndexError(f"there is no turn {place}: the test has made {there}") from None
 
 

@@ -23,6 +23,7 @@ from wiretape.adapters.update.staging import Rerecording
 from wiretape.errors import MissInterrupt, NotATape, TapeDamaged, WiretapeError
 from wiretape.matching.report import Named
 from wiretape.matching.values import Miss
+from wiretape.model.wording import listed
 
 _MOST_MISSES = 3  # told in full; the rest are counted
 _MOST_NAMED = 12
@@ -274,7 +275,7 @@ class TapedTest:
 
 
 def _names(calls: Sequence[Named]) -> str:
-    return ", ".join(str(one) for one in calls[:_MOST_NAMED]) + (" …" if len(calls) > _MOST_NAMED else "")
+    return listed(calls, _MOST_NAMED)
 
 
 def _first_line(error: BaseException) -> str:

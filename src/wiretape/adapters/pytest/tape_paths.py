@@ -67,8 +67,3 @@ def file_name(name: str) -> str:
         return made
     digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     return f"{made[:_LONGEST].strip('.-')}-{digest}"
-
-
-def counted(number: int, word: str) -> str:
-    """`1 call`, `4 calls`."""
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -27,6 +27,7 @@ from wiretape.analyze.moved import Break
 from wiretape.analyze.prefix import breaks, is_held
 from wiretape.model.call import ModelCall, Reasoning
 from wiretape.model.run import Run, Step
+from wiretape.model.wording import clip
 from wiretape.runs.agent_identity import common_prefix, same_prompt, system_of, tool_names
 from wiretape.runs.threads import failed
 
@@ -180,7 +181,7 @@ def _answer_break(before: ModelCall, call: ModelCall) -> Break | None:
     back = list(takewhile(lambda message: message.role == "assistant", messages[place:]))
     if thought is None or not back or any(isinstance(block, Reasoning) for one in back for block in one.blocks):
         return None
-    return Break(call.request.path(place), "reasoning", thought if len(thought) <= 60 else f"{thought[:59]}…", None)
+    return Break(call.request.path(place), "reasoning", clip(thought, 60), None)
 
 
 def _with_answer(before: Sent, rule: CacheRule) -> int | None:

@@ -14,6 +14,7 @@ from wiretape.analyze.stats import wall_ms
 from wiretape.analyze.sums import hit_rate, usage_sum
 from wiretape.analyze.why import why
 from wiretape.model.run import Run, Step, Turn
+from wiretape.model.wording import clip
 from wiretape.wire.base import Volatile
 from wiretape.wire.registry import default_registry
 
@@ -128,7 +129,7 @@ def _difference(one: Step | None, other: Step | None, spot: Spot) -> Difference:
 
 
 def _cut(value: str | None) -> str | None:
-    return value if value is None or len(value) <= _SHOWN else value[: _SHOWN - 1] + "…"
+    return value if value is None else clip(value, _SHOWN)
 
 
 def _sums(steps: Sequence[Step], price: Price) -> Sums:

@@ -16,6 +16,7 @@ from wiretape.analyze.repeats import Repeats
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run, Step, Thread
+from wiretape.model.wording import clip
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -115,7 +116,7 @@ class Rule(ABC):
 
 def shown(value: str) -> str:
     """A value, cut to a length that a person reads."""
-    return value if len(value) <= _SHOWN else value[: _SHOWN - 1] + "…"
+    return clip(value, _SHOWN)
 
 
 def provider_holds_history(call: ModelCall) -> bool:

@@ -176,7 +176,7 @@ def _compare(asked: Asked, live: Path, argv: Sequence[str], code: int = 0) -> in
     from wiretape.compare.difference import Tier
     from wiretape.matching.values import ReplayOptions
     from wiretape.matching.verify.freshness import freshness
-    from wiretape.views.figures import count
+    from wiretape.model.wording import plural
 
     mask = tuple(load_settings(Path.cwd()).mask)
     options = ReplayOptions(Tier[asked.tier.upper()], mask=mask)
@@ -191,7 +191,7 @@ def _compare(asked: Asked, live: Path, argv: Sequence[str], code: int = 0) -> in
     _print(found, asked, argv)
     if code:
         missing = found.not_reached
-        rest = f", and came to {count(missing, 'call')} of the tape no more" if missing else ""
+        rest = f", and came to {plural(missing, 'call')} of the tape no more" if missing else ""
         click.echo(f"wiretape {Path(argv[0]).name} exited with {code}{rest}", err=True)
     return DRIFTED if found.drifted else own or (UNDECIDED if found.unanswered else 0)
 

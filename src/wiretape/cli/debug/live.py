@@ -64,7 +64,7 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     from wiretape.cli.debug.debugging import from_here
     from wiretape.cli.run import replay
     from wiretape.cli.tapes import link
-    from wiretape.views.figures import count
+    from wiretape.model.wording import plural
 
     find_command(asked.argv, os.environ)
     options = replay.Options((Path(tape),), tier=asked.tier, let_through=asked.let_through)
@@ -91,7 +91,7 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     report = session.report()
     replay.summary(report, asked.argv, code)
     if live_tape.kept:
-        what = count(live_tape.kept, "call was", "calls were")
+        what = plural(live_tape.kept, "call was", "calls were")
         click.echo(f"wiretape: {what} asked live: wiretape show {shlex.quote(str(live_tape.path))}", err=True)
     if live_tape.incomplete:
         note_incomplete(live_tape.path)

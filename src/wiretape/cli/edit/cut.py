@@ -12,6 +12,7 @@ import click
 from wiretape.cli.damaged import partial_option, read_whole
 from wiretape.cli.editing import OUT_IS_OUTPUT, milliseconds, numbers, refuse_existing, warn
 from wiretape.errors import UsageError
+from wiretape.model.wording import listed
 
 if TYPE_CHECKING:
     from wiretape.model.http import Exchange
@@ -75,7 +76,7 @@ def _exchanges_of(tape: Tape, wanted: set[int], path: Path) -> set[int]:
     found = {call.exchange for call in calls if call.number in wanted}
     besides = sorted(call.number for call in calls if call.exchange in found and call.number not in wanted)
     if besides:
-        also = ", ".join(map(str, besides[:10])) + (", …" if len(besides) > 10 else "")
+        also = listed(besides, 10)
         print(f"wiretape: notice: calls {also} share a WebSocket with those asked for and come along", file=sys.stderr)
     return found
 

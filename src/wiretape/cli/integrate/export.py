@@ -35,7 +35,7 @@ def command(tape: str, out: str, force: bool) -> None:
     from wiretape.adapters.exporters.har import har
     from wiretape.cli.editing import refuse_existing
     from wiretape.cli.tapes import read, write_bytes
-    from wiretape.views.printable import counted
+    from wiretape.model.wording import plural
 
     if out != "-":
         refuse_existing(Path(out), force)
@@ -48,7 +48,7 @@ def command(tape: str, out: str, force: bool) -> None:
             write_bytes(piece)
         return
     _write(Path(out), pieces)
-    print(f"wiretape: {counted(len(whole.exchanges), 'exchange')} written to {out}", file=sys.stderr)
+    print(f"wiretape: {plural(len(whole.exchanges), 'exchange')} written to {out}", file=sys.stderr)
 
 
 def _write(out: Path, pieces: Iterable[bytes]) -> None:

@@ -107,14 +107,15 @@ def _read(paths: list[Path], form: str) -> Iterator[Taken | Refused]:
 
 
 def _report(out: Path, files: int, taken: list[Taken], refused: list[Refused], as_json: bool) -> None:
-    from wiretape.views.printable import counted, one_line
+    from wiretape.model.wording import plural
+    from wiretape.views.printable import one_line
 
     if as_json:
         from wiretape.cli.tapes import print_json
 
         print_json(_as_json(out, files, taken, refused))
     where = f"written to {out}" if taken else "taken"
-    print(f"wiretape: {counted(len(taken), 'exchange')} of {counted(files, 'file')} {where}", file=sys.stderr)
+    print(f"wiretape: {plural(len(taken), 'exchange')} of {plural(files, 'file')} {where}", file=sys.stderr)
     if not refused:
         return
     print(f"wiretape: {len(refused)} could not be taken:", file=sys.stderr)

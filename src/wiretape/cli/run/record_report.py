@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from wiretape.adapters.output import output, typed
+from wiretape.model.wording import plural
 from wiretape.views.call_line import call_line
-from wiretape.views.printable import counted, one_line
+from wiretape.views.printable import one_line
 from wiretape.views.terminal import make_console
 from wiretape.wire.base import Memo
 from wiretape.wire.mcp.tool_exchange import is_tool_exchange
@@ -135,7 +136,7 @@ class LiveReport:
         """`kept`: nothing came to replace the old tape with."""
         self._tape = summary.path
         others = self._harmless_statistics() if self._counted and summary.exchanges else 0
-        exchanges = counted(summary.exchanges, "exchange")
+        exchanges = plural(summary.exchanges, "exchange")
         if kept:
             self.say(f"nothing was recorded: {self._tape} was not replaced, and is as it was", "bold yellow")
         elif summary.exchanges or (self._tape.exists() and not summary.incomplete):
@@ -152,7 +153,7 @@ class LiveReport:
         for request in lost[:_MOST_LOST]:
             self.say(f"answered 404: {request} names no host; --upstream URL says where such requests go", "yellow")
         if lost[_MOST_LOST:]:
-            self.say(f"answered 404, too: {counted(len(lost) - _MOST_LOST, 'other path')}", "yellow")
+            self.say(f"answered 404, too: {plural(len(lost) - _MOST_LOST, 'other path')}", "yellow")
         if self.calls == 0:
             self._no_calls(bypassed, summary.exchanges - self._tools, code)
             return

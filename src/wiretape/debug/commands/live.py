@@ -8,13 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wiretape.debug.commands.table import Command
-from wiretape.debug.figures import first_line, many
+from wiretape.debug.figures import first_line
 from wiretape.debug.live.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
 from wiretape.debug.live.pending_calls import Held
 from wiretape.debug.live.program import Live
 from wiretape.debug.replies import Column, Edit, Listing, Reply, Row, Said, said
 from wiretape.errors import UsageError
 from wiretape.model.http import Exchange, JsonBody
+from wiretape.model.wording import plural
 
 if TYPE_CHECKING:
     from wiretape.debug.session import Debugger
@@ -163,7 +164,7 @@ def _release(debugger: Debugger, rest: str) -> Reply:
     number = len(live.held)
     for one in tuple(live.held):
         live.let_go(one, Go(one.answer if one.edited else None))
-    return said(f"{many(number, 'call')} let go" if number else "no call was held", "good" if number else "dim")
+    return said(f"{plural(number, 'call')} let go" if number else "no call was held", "good" if number else "dim")
 
 
 def _stop(debugger: Debugger, rest: str) -> Reply:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wiretape.debug.commands.topics import TOPICS
-from wiretape.debug.figures import many
 from wiretape.debug.replies import Part, Said
+from wiretape.model.wording import plural
 
 if TYPE_CHECKING:
     from wiretape.debug.session import Debugger
@@ -22,4 +22,4 @@ def _findings(debugger: Debugger) -> tuple[Part, ...]:
     if not debugger.judged or debugger.world.known.findings is None:
         return ()
     found = len(debugger.world.all_remarks())
-    return (Said(f"{many(found, 'finding')} about this run: info findings lists them", "bad"),) if found else ()
+    return (Said(f"{plural(found, 'finding')} about this run: info findings lists them", "bad"),) if found else ()

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from wiretape.debug.figures import many
 from wiretape.debug.replies import Matched, Reply
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
+from wiretape.model.wording import plural
 
 if TYPE_CHECKING:
     from wiretape.debug.session import Debugger
@@ -57,7 +57,7 @@ def _nothing(text: str, found: list[int], forward: bool) -> str:
     if not found:
         return f"no call says {text!r}; searched is what each call brought, and its answer"
     back = "reverse-search" if forward else "search"
-    return f"nothing {where} this says {text!r}; {many(len(found), 'call')} the other way: {back}"
+    return f"nothing {where} this says {text!r}; {plural(len(found), 'call')} the other way: {back}"
 
 
 def _excerpts(text: str, pattern: re.Pattern[str]) -> Iterator[str]:

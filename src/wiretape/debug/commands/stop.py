@@ -12,9 +12,9 @@ from wiretape.debug.commands.table import Command
 from wiretape.debug.expression.expression import Expression, names_in
 from wiretape.debug.expression.names import NAMES, name_of
 from wiretape.debug.expression.parsing import parse
-from wiretape.debug.figures import many
 from wiretape.debug.replies import Reply, Said, said
 from wiretape.errors import UsageError
+from wiretape.model.wording import numbered, plural
 
 if TYPE_CHECKING:
     from wiretape.debug.session import Debugger
@@ -123,8 +123,8 @@ def _where(debugger: Debugger, point: Breakpoint, calls: Sequence[int]) -> str:
     if not found:
         return f"{verb} nowhere {'on this tape' if debugger.live is None else 'so far'}"
     if len(found) <= 6:
-        return f"{verb} at call{'s' if len(found) > 1 else ''} {', '.join(map(str, found))}"
-    return f"{verb} at {many(len(found), 'call')}, first at call {found[0]}, last at call {found[-1]}"
+        return f"{verb} at {numbered('call', found)}"
+    return f"{verb} at {plural(len(found), 'call')}, first at call {found[0]}, last at call {found[-1]}"
 
 
 def _numbers(debugger: Debugger, rest: str, command: str) -> list[int]:

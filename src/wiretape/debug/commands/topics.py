@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wiretape.debug.annotations import Remark
-from wiretape.debug.figures import first_line, many, place_words, short, span
+from wiretape.debug.figures import first_line, place_words, short, span
 from wiretape.debug.outline import Mark
 from wiretape.debug.replies import Column, Listing, Part, Row, Said
 from wiretape.debug.timeline import Frame
 from wiretape.model.run import Step, ToolUse
+from wiretape.model.wording import listed, plural
 
 if TYPE_CHECKING:
     from wiretape.debug.session import Debugger
@@ -116,8 +117,7 @@ def _tools(debugger: Debugger) -> tuple[Part, ...]:
     for name, own in uses.items():
         errors = sum(1 for use in own if use.result is not None and use.result.is_error)
         calls = list(dict.fromkeys(str(use.call_number) for use in own))
-        shown = ", ".join(calls[:8]) + (", …" if len(calls) > 8 else "")
-        rows.append(Row((name, str(len(own)), str(errors), shown)))
+        rows.append(Row((name, str(len(own)), str(errors), listed(calls, 8))))
     columns = (Column("tool", wide=True), Column("uses", True), Column("errors", True), Column("in calls", wide=True))
     return (Listing(columns, tuple(rows), empty="no tool was called"),)
 
@@ -125,16 +125,16 @@ def _tools(debugger: Debugger) -> tuple[Part, ...]:
 def _tape(debugger: Debugger) -> tuple[Part, ...]:
     run, known = debugger.line.run, debugger.world.known
     held = (
-        many(len(run.steps), "call"),
-        many(len(run.turns), "turn"),
-        many(len(run.agents), "agent"),
-        many(len(run.tool_uses), "tool call"),
+        plural(len(run.steps), "call"),
+        plural(len(run.turns), "turn"),
+        plural(len(run.agents), "agent"),
+        plural(len(run.tool_uses), "tool call"),
     )
     said = [known.name, ", ".join(held)]  # a path may be long: the figures stay in one piece
     if run.side_calls:
-        said.append(f"{many(len(run.side_calls), 'side call')} outside the loop")
+        said.append(f"{plural(len(run.side_calls), 'side call')} outside the loop")
     if run.other_exchanges:
-        said.append(f"{many(len(run.other_exchanges), 'exchange')} that are no model calls")
+        said.append(f"{plural(len(run.other_exchanges), 'exchange')} that are no model calls")
     if known.started is not None:
         said.append(f"started {known.started.strftime('%Y-%m-%d %H:%M:%S %Z').strip()}")
     return tuple(Said(line) for line in said)

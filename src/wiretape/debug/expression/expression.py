@@ -14,6 +14,7 @@ from wiretape.debug.expression.names import Name, Since
 from wiretape.debug.expression.values import element, member
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
+from wiretape.model.wording import clip
 
 LANGUAGE = (
     "A condition compares names (help names): break input > 5000 and cached < 50%",
@@ -160,18 +161,13 @@ def _calculate(op: str, left: Any, right: Any) -> Any:
         return None
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (left, right))
     if not numbers:
-        raise UsageError(f"{op} takes numbers, not {_said(left)} and {_said(right)}")
+        raise UsageError(f"{op} takes numbers, not {clip(repr(left), 40)} and {clip(repr(right), 40)}")
     if op == "/" and right == 0:
         return None
     try:
         return _ARITHMETIC[op](left, right)
     except OverflowError:
         return None
-
-
-def _said(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:39] + "…"
 
 
 # -- comparing ---------------------------------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wiretape.debug.figures import many
 from wiretape.debug.live.decisions import Go, Way
 from wiretape.debug.live.pending_calls import AT_NEXT_CALL, Held, Stepping
 from wiretape.debug.live.program import Live
 from wiretape.debug.replies import Arrived, Part, Reply, Said
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
+from wiretape.model.wording import plural
 
 if TYPE_CHECKING:
     from wiretape.debug.session import Debugger
@@ -101,7 +101,7 @@ def _arrived(debugger: Debugger, live: Live, place: int) -> Reply:
 
 
 def _at_end(debugger: Debugger, live: Live) -> Reply:
-    calls = many(len(debugger.line.calls), "call")
+    calls = plural(len(debugger.line.calls), "call")
     said = Said(f"the program has ended with exit code {live.code} after {calls}; quit leaves, reverse-step goes back")
     if debugger.here.phase == "end":
         return Reply(parts=(said,))

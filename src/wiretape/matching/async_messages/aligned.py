@@ -18,6 +18,7 @@ from wiretape.matching.lookup.index import Probe
 from wiretape.model.call import CallRequest
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
+from wiretape.model.wording import plural
 from wiretape.wire.base import Memo
 
 NOT_YET = "not yet"
@@ -61,8 +62,8 @@ class Alignment:
         ours = {(stood.kind, stood.nth): stood for stood in recorded.course.came}
         theirs = {(stood.kind, stood.nth): stood for stood in live.course.came}
         if found.again and self._is_new(thread, next(iter(theirs)), f"again {len(theirs)}"):
-            was = f"answered once, with {_count(len(ours))} that came of themselves"
-            yield Difference("its answer (given again)", was, f"asked again, with {_count(len(theirs))}")
+            was = f"answered once, with {plural(len(ours), 'message')} that came of themselves"
+            yield Difference("its answer (given again)", was, f"asked again, with {plural(len(theirs), 'message')}")
         for key, stood in theirs.items():
             there = ours.get(key)
             if there is not None and (there.after, there.joined) == (stood.after, stood.joined):
@@ -130,7 +131,3 @@ def members_of_messages(request: CallRequest) -> frozenset[str]:
 
 def _said(value: Json) -> str:
     return value if isinstance(value, str) else text_of(value)
-
-
-def _count(number: int) -> str:
-    return f"{number} message{'' if number == 1 else 's'}"

@@ -12,6 +12,7 @@ from wiretape.matching.values import Reference
 from wiretape.model.faults import Cut, Reset, Stall
 from wiretape.model.http import StreamBody
 from wiretape.model.run import Run, Step
+from wiretape.model.wording import listed
 
 _MOST_NAMED = 12
 
@@ -83,7 +84,7 @@ def _hit(fault: Fault, calls: Sequence[_Aim], tapes: str, runs: Callable[[], Seq
             hit, there = _named(name, calls, runs(), _agents)
             noun = f"call of an agent {name!r}"
     if not hit:
-        shown = ", ".join([*there[:_MOST_NAMED], *(["…"] if len(there) > _MOST_NAMED else [])]) or "none"
+        shown = listed(there, _MOST_NAMED) or "none"
         raise UsageError(f"{fault.named}: {tapes} has no {noun}\n  there are: {shown}")
     return hit
 

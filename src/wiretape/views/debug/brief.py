@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wiretape.model.call import Block, Message, Reasoning, Text, ToolCall, ToolResult
+from wiretape.model.wording import plural
 from wiretape.views.blocks import pretty_arguments
-from wiretape.views.figures import count
 
 LINES, CHARACTERS = 8, 600
 MOST_BLOCKS = 20
@@ -20,7 +20,7 @@ def brief_text(text: str, full: bool = False) -> str:
     start = "\n".join(text[: CHARACTERS + 1].split("\n")[:LINES])[:CHARACTERS]
     if len(start) >= len(text):
         return text
-    return f"{start.rstrip()}\n… {count(len(text) - len(start), 'more character')}; show full shows all"
+    return f"{start.rstrip()}\n… {plural(len(text) - len(start), 'more character')}; show full shows all"
 
 
 def brief(message: Message) -> Message:
@@ -28,7 +28,7 @@ def brief(message: Message) -> Message:
     blocks = tuple(_block(block) for block in message.blocks[:MOST_BLOCKS])
     left = len(message.blocks) - len(blocks)
     if left:
-        blocks += (Text(f"… {count(left, 'more block')}; show full shows all"),)
+        blocks += (Text(f"… {plural(left, 'more block')}; show full shows all"),)
     elif all(new is old for new, old in zip(blocks, message.blocks, strict=True)):
         return message
     return replace(message, blocks=blocks)

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from wiretape.debug.context import Context, Seen, Served
 from wiretape.debug.expression.values import messages_text
+from wiretape.model.wording import plural
 from wiretape.views.blocks import message_view
-from wiretape.views.figures import count, tokens
+from wiretape.views.figures import tokens
 from wiretape.views.printable import clip, json_text, name, visible
 from wiretape.views.prose import Indented
 
@@ -36,7 +37,7 @@ class _ContextView:
         context = self.context
         yield Text(f"what the model saw at call {context.call}", style="bold")
         if len(context.shown) < context.total:
-            yield Text(f"{len(context.shown)} of {count(context.total, 'entry', 'entries')}", style="dim")
+            yield Text(f"{len(context.shown)} of {plural(context.total, 'entry', 'entries')}", style="dim")
         for seen in context.shown:
             yield from _entry(seen, options.max_width, context.full)
         yield Indented(_legend(context), 0)
@@ -50,7 +51,7 @@ def _entry(seen: Seen, width: int, full: bool) -> Iterator[RenderableType]:
         head.append(f"  tool {name(seen.tool.name)}", style="magenta")
     if seen.message is not None:
         head.append(f"  {name(seen.message.role)}", style="bold")
-    head.append(f"  {count(seen.size, 'character')}", style="dim")
+    head.append(f"  {plural(seen.size, 'character')}", style="dim")
     notes = [
         "held by the provider" if seen.held else "",
         "cache marker" if seen.message and seen.message.cache_marked else "",

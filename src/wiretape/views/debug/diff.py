@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.debug.difference import Change, Comparison
-from wiretape.debug.figures import many
+from wiretape.model.wording import plural
 from wiretape.views.debug.brief import brief_text
 from wiretape.views.printable import one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
@@ -34,7 +34,7 @@ class _ComparisonView:
         for what, before, after in found.figures:
             arrow = before if before == after else f"{before} → {after}"
             yield Text.assemble((what.ljust(12), "dim"), arrow)
-        same = f"; the first {many(found.same_messages, 'message')} are the same" if found.same_messages else ""
+        same = f"; the first {plural(found.same_messages, 'message')} are the same" if found.same_messages else ""
         width = options.max_width
         yield from _changes(console, width, "request", found.request, same)
         yield from _changes(console, width, "answer", found.answer)
@@ -43,11 +43,11 @@ class _ComparisonView:
 def _changes(
     console: Console, width: int, title: str, changes: tuple[Change, ...], same: str = ""
 ) -> Iterator[RenderableType]:
-    yield Heading(f"{title}: {many(len(changes), 'difference') if changes else 'no difference'}{same}")
+    yield Heading(f"{title}: {plural(len(changes), 'difference') if changes else 'no difference'}{same}")
     for change in changes[:_MOST]:
         yield from _change(console, width, change)
     if len(changes) > _MOST:
-        yield Text(f"… {many(len(changes) - _MOST, 'more difference')}", style="dim")
+        yield Text(f"… {plural(len(changes) - _MOST, 'more difference')}", style="dim")
 
 
 def _change(console: Console, width: int, change: Change) -> Iterator[RenderableType]:

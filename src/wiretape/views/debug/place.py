@@ -12,9 +12,9 @@ from wiretape.debug.breakpoints import Hit
 from wiretape.debug.commands.topics import finding_name, finding_words
 from wiretape.debug.detail import Detail
 from wiretape.debug.expression.values import to_json
-from wiretape.debug.figures import many
 from wiretape.debug.replies import Arrived
 from wiretape.model.call import Message
+from wiretape.model.wording import plural
 from wiretape.views.blocks import message_view, pretty_arguments, shortened, tool_names
 from wiretape.views.call_line import ending
 from wiretape.views.debug.brief import brief, brief_text
@@ -140,7 +140,7 @@ def body(detail: Detail, full: bool = False) -> Iterator[RenderableType]:
 
 def _added(detail: Detail, full: bool) -> Iterator[RenderableType]:
     behind = f" to the {detail.history} before" if detail.history else ""
-    yield Heading(f"adds {many(len(detail.added), 'message')}{behind}")
+    yield Heading(f"adds {plural(len(detail.added), 'message')}{behind}")
     names = tool_names(detail.call.request) if _has_results(detail) else {}
     for path, message in detail.added:
         yield from _message(message, names, path, full)

@@ -12,11 +12,11 @@ from rich.text import Text
 from wiretape.debug.context import Context
 from wiretape.debug.difference import Comparison
 from wiretape.debug.replies import Arrived, Listing, Matched, Part, Reply, Said, Tone, Value
+from wiretape.model.wording import plural
 from wiretape.views.debug.context import context_view
 from wiretape.views.debug.diff import comparison_view
 from wiretape.views.debug.listing import listing_view
 from wiretape.views.debug.place import place_view
-from wiretape.views.figures import count
 from wiretape.views.printable import json_text, one_line, visible
 from wiretape.views.prose import Indented
 
@@ -70,7 +70,7 @@ def _value(part: Value) -> Iterator[RenderableType]:
         case str() if "\n" not in value and len(value) <= 200:
             yield _named(name, Text(visible(value) or '""'))
         case str():
-            yield Text.assemble((name, "bold"), (f"  {count(len(value), 'character')}", "dim"))
+            yield Text.assemble((name, "bold"), (f"  {plural(len(value), 'character')}", "dim"))
             yield Indented(Text(visible(value)), 2)
         case float():
             yield _named(name, Text(f"{value:.4g}"))
@@ -89,7 +89,7 @@ def _named(name: str, said: Text) -> Indented:
 
 def _matched(part: Matched) -> Iterator[RenderableType]:
     yield Text()
-    yield Text(f"match {part.number} of {count(part.total, 'call')}", style="bold")
+    yield Text(f"match {part.number} of {plural(part.total, 'call')}", style="bold")
     for excerpt in part.excerpts:
         yield Indented(_highlighted(one_line(excerpt), part.pattern), 2)
 

@@ -9,8 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.debug.streamed import Streamed
+from wiretape.model.wording import plural
 from wiretape.views.blocks import message_view
-from wiretape.views.figures import count
 from wiretape.views.prose import Heading
 
 _DONE, _TO_COME = "━", "─"
@@ -34,7 +34,7 @@ class _StreamView:
             (_DONE * done, "green"),
             (_TO_COME * (width - done), "dim"),
             f" {self.ms / 1000:.2f} s",
-            (f" · {self.events} of {count(len(self.stream), 'event')}", "dim"),
+            (f" · {self.events} of {plural(len(self.stream), 'event')}", "dim"),
         )
         yield Heading("answer")
         yield from self._said()

@@ -9,7 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.analyze.cache.report import CacheBreak, CacheCall, CacheReport, Verdict
-from wiretape.views.figures import UNKNOWN, count, money, percent, tokens
+from wiretape.model.wording import plural
+from wiretape.views.figures import UNKNOWN, money, percent, tokens
 from wiretape.views.printable import name, one_line, visible
 from wiretape.views.prose import labelled, sentence
 from wiretape.views.rows import Column, fit, header_line, row_lines
@@ -135,7 +136,7 @@ def _costs(one: CacheCall) -> Iterator[tuple[str, str]]:
 
 
 def _total(report: CacheReport, console: Console, width: int) -> Iterator[Text]:
-    facts = [count(len(report.calls), "call")]
+    facts = [plural(len(report.calls), "call")]
     facts += [f"{number} {WORDS[verdict]}" for verdict, number in report.verdicts.items()]
     yield from labelled(console, "Total", Text(" · ".join(facts)), width)
     if report.predicted is not None and report.reported is not None:

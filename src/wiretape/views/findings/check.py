@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wiretape.analyze.budgets.judging import NO_PRICES
 from wiretape.analyze.budgets.report import CheckReport, Judgement, TapeCheck
-from wiretape.views.figures import count
+from wiretape.model.wording import plural
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import Column, fit, header_line, row_lines
@@ -58,16 +58,16 @@ def verdict(report: CheckReport) -> str:
     """How it came out, in one line."""
     found = []
     if report.exceeded:
-        found.append(f"{count(report.exceeded, 'budget')} exceeded")
+        found.append(f"{plural(report.exceeded, 'budget')} exceeded")
     if report.unknown:
         found.append(
-            f"{count(report.unknown, 'budget')} cannot be judged{' (allowed)' if report.allow_unknown else ''}"
+            f"{plural(report.unknown, 'budget')} cannot be judged{' (allowed)' if report.allow_unknown else ''}"
         )
     if report.skipped:
         compared = sum(one.budget.startswith("baseline") for tape in report.tapes for one in tape.judgements)
-        found.append(f"{report.skipped} of {count(compared, 'comparison')} with the baseline could not be made")
+        found.append(f"{report.skipped} of {plural(compared, 'comparison')} with the baseline could not be made")
     if report.unreadable:
-        found.append(f"{count(report.unreadable, 'tape')} could not be read")
+        found.append(f"{plural(report.unreadable, 'tape')} could not be read")
     if report.passed and found:
         return f"passed, but {', '.join(found)}"
     return f"{'passed' if report.passed else 'failed'}{': ' if found else ''}{', '.join(found)}"

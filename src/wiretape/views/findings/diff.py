@@ -9,7 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.analyze.diff.report import CallSide, Comparison, Difference, Sums, TurnPair
-from wiretape.views.figures import count, duration, percent, short_cost, short_sum
+from wiretape.model.wording import plural
+from wiretape.views.figures import duration, percent, short_cost, short_sum
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import Column, fit, header_line, row_lines
@@ -50,9 +51,9 @@ class _DiffView:
             yield from _difference(comparison.first, console, width)
         rest = []
         if found > 1 and not self.everything:
-            rest.append(f"{count(found - 1, 'more difference')}")
+            rest.append(f"{plural(found - 1, 'more difference')}")
         if varied and not self.everything:
-            rest.append(f"{count(varied, 'value')} that change from run to run (clocks, ids)")
+            rest.append(f"{plural(varied, 'value')} that change from run to run (clocks, ids)")
         if rest:
             said = Text(f"{' and '.join(rest)}: --all shows them", style="dim")
             yield from labelled(console, "", said, width, label_width=0)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from wiretape.analyze.lint.base import LintFinding, Rule
 from wiretape.analyze.lint.report import LintReport, TapeLint
-from wiretape.views.figures import count
+from wiretape.model.wording import plural
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import Indented, labelled, sentence
 
@@ -41,9 +41,9 @@ class _LintView:
 def summary(report: LintReport) -> str:
     """How much was found, in one line."""
     numbers = ((report.errors, "error"), (report.warnings, "warning"), (report.infos, "note"))
-    found = ", ".join(count(number, noun) for number, noun in numbers if number) or "nothing found"
-    unreadable = f"; {count(report.unreadable, 'tape')} could not be read" if report.unreadable else ""
-    return f"{found} in {count(len(report.tapes) - report.unreadable, 'tape')}{unreadable}"
+    found = ", ".join(plural(number, noun) for number, noun in numbers if number) or "nothing found"
+    unreadable = f"; {plural(report.unreadable, 'tape')} could not be read" if report.unreadable else ""
+    return f"{found} in {plural(len(report.tapes) - report.unreadable, 'tape')}{unreadable}"
 
 
 def _tape(tape: TapeLint, console: Console, width: int) -> Iterator[Text]:

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
+from wiretape.model.wording import plural
 from wiretape.rerun.report import RerunCall, RerunReport
-from wiretape.views.figures import count
 from wiretape.views.printable import clip, name, one_line, visible
 from wiretape.views.prose import Indented, labelled, sentence
 
@@ -40,8 +40,8 @@ class _ForkView:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         report = self.report
         live = sum(row.outcome not in ("not reached", "not sent") for row in report.calls)
-        parts = [f"{count(self.kept, 'exchange')} kept", "1 answer changed" if self.edited else ""]
-        parts.append(f"{count(live, 'call')} asked live" if live else "nothing left to ask")
+        parts = [f"{plural(self.kept, 'exchange')} kept", "1 answer changed" if self.edited else ""]
+        parts.append(f"{plural(live, 'call')} asked live" if live else "nothing left to ask")
         yield sentence(f"forked to {one_line(report.wrote or '')}: {', '.join(part for part in parts if part)}", "bold")
         yield from self._stops()
         answer = next((row.said for row in reversed(report.calls) if row.said and row.agent == "root"), "")

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.matching.verify.freshness import CallFreshness, Change, Freshness, Verdict
-from wiretape.views.figures import count
+from wiretape.model.wording import numbered, plural
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
 from wiretape.views.replay.rows import Compared
@@ -47,7 +47,7 @@ class _FreshnessView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         found, width = self.found, options.max_width
-        age = f", recorded {count(found.age_days, 'day')} before" if found.age_days else ""
+        age = f", recorded {plural(found.age_days, 'day')} before" if found.age_days else ""
         yield Text(one_line(f"{found.tape}{age}, and {found.live}"), style="bold")
         shown = [call for call in found.calls if self.full or len(found.calls) <= _MOST or call.verdict != "same"]
         if shown:
@@ -62,7 +62,7 @@ class _FreshnessView:
         for line in self._verdict():
             yield from labelled(console, "", line, width, label_width=0)
         if found.unanswered:
-            which = _numbered("live call", [call.live for call in found.unanswered])
+            which = numbered("live call", [call.live for call in found.unanswered], _MOST)
             said = f"{which} got no answer that tells: verify again before anything is recorded"
             yield from labelled(console, "", Text(said), width, label_width=0)
         elif found.drifted and self.mend:
@@ -71,13 +71,13 @@ class _FreshnessView:
             yield Text(f"  {self.mend}", overflow="ignore", no_wrap=True)
             gone = [call.recorded for call in found.calls if call.verdict == "vanished"]
             if gone:
-                said = f"{_numbered('call', gone)} of the tape will be gone then: run all programs that made them"
+                said = f"{numbered('call', gone, _MOST)} of the tape will be gone then: run all programs that made them"
                 yield from labelled(console, "", Text(said), width, label_width=0)
 
     def _verdict(self) -> Iterator[Text]:
         found = self.found
         if found.tried_again:
-            said = f"not compared: {count(found.tried_again, 'attempt')} that failed, and were made again"
+            said = f"not compared: {plural(found.tried_again, 'attempt')} that failed, and were made again"
             yield Text(said if found.tried_again > 1 else said.replace("were", "was"), "dim")
         told = ", ".join(f"{found.count(verdict)} {verdict}" for verdict in _COUNTED if found.count(verdict))
         if found.drifted:
@@ -85,17 +85,12 @@ class _FreshnessView:
         elif found.unanswered:
             yield Text(f"undecided: {told}", "bold yellow")
         elif found.not_reached:
-            calls = count(len(found.calls), "call")
+            calls = plural(len(found.calls), "call")
             yield Text(
                 f"fresh so far: {calls}, nothing has changed; {found.not_reached} of the tape not reached", "bold"
             )
         else:
-            yield Text(f"fresh: {count(len(found.calls), 'call')}, nothing has changed", "bold green")
-
-
-def _numbered(what: str, numbers: Sequence[int | None]) -> str:
-    listed = ", ".join(map(str, numbers[:_MOST])) + (", …" if numbers[_MOST:] else "")
-    return f"{what}{'s' if numbers[1:] else ''} {listed}"
+            yield Text(f"fresh: {plural(len(found.calls), 'call')}, nothing has changed", "bold green")
 
 
 def _table(console: Console, calls: Sequence[CallFreshness], width: int) -> Iterator[Text]:

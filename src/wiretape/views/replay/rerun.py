@@ -10,6 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from wiretape.compare.excerpt import LIVE
+from wiretape.model.wording import plural
 from wiretape.rerun.report import RerunCall, RerunGiven, RerunReport
 from wiretape.views.printable import clip, name, one_line, visible
 from wiretape.views.prose import sentence
@@ -114,9 +115,8 @@ def _own(given: tuple[RerunGiven, ...]) -> str:
 def _summary(report: RerunReport) -> str:
     counts = Counter(row.outcome for row in report.calls)
     told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-    many = len(report.calls)
     verdict = "the runs part" if not report.equal else "equal as far as the tape goes" if report.gaps else "equal"
     parted = next((row for row in report.calls if row.parts or row.outcome == "differs"), None)
     where = f" at call {parted.call}" if not report.equal and parted is not None and parted.call is not None else ""
     wrote = f"; recorded as {one_line(report.wrote)}" if report.wrote else ""
-    return f"{many} call{'' if many == 1 else 's'} ({told}): {verdict}{where}{wrote}"
+    return f"{plural(len(report.calls), 'call')} ({told}): {verdict}{where}{wrote}"

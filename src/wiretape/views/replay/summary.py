@@ -12,7 +12,7 @@ from wiretape.compare.difference import Tier
 from wiretape.compare.excerpt import LIVE, RECORDED
 from wiretape.matching.report import Drifted, Mishap, Missed, ReplayReport
 from wiretape.matching.values import Answer, Injected, Miss, Outcome, Stray
-from wiretape.views.printable import counted
+from wiretape.model.wording import plural
 from wiretape.views.prose import labelled, sentence
 from wiretape.views.replay.named_calls import named_calls
 from wiretape.views.replay.rows import Command, Compared, Row, Rows, Words
@@ -33,14 +33,14 @@ def replay_view(report: ReplayReport) -> RenderableType:
         note = f": {stray.note}" if stray.note else ""
         lines.append(_row("strayed" if not position else "", f"{stray.what}{times}{note}"))
     for position, (host, connections) in enumerate(report.passed.items()):
-        lines.append(_row("let through" if not position else "", f"{host} ({counted(connections, 'connection')})"))
+        lines.append(_row("let through" if not position else "", f"{host} ({plural(connections, 'connection')})"))
     for position, (host, connections) in enumerate(report.straight.items()):
-        went = f"{host} ({counted(connections, 'connection')}), past the variables; unsealed it is the real host"
+        went = f"{host} ({plural(connections, 'connection')}), past the variables; unsealed it is the real host"
         lines.append(_row("led here" if not position else "", went))
     if report.left_over:
         lines.append(_row("left over", f"{named_calls(report.left_over)} not asked for"))
     if report.sockets:
-        lines.append(_row("", f"{counted(report.sockets, 'recorded WebSocket')} not opened"))
+        lines.append(_row("", f"{plural(report.sockets, 'recorded WebSocket')} not opened"))
     return Group(Text(f"replayed {report.tapes}", "bold"), Rows(lines))
 
 
@@ -103,9 +103,9 @@ def _played(report: ReplayReport) -> str:
     others = len(report.played) - len(calls)
     tiers = Counter(played.tier for played in calls)
     told = ", ".join(f"{tiers[tier.word]} {tier.word}" for tier in Tier if tiers[tier.word])
-    line = counted(len(calls), "call") + (f" ({told})" if told else "")
+    line = plural(len(calls), "call") + (f" ({told})" if told else "")
     if others:
-        line += f", {counted(others, 'other answer')}"
+        line += f", {plural(others, 'other answer')}"
     repeated = sum(1 for played in report.played if played.repeated)
     return line + (f", {repeated} of them again" if repeated else "")
 
@@ -117,7 +117,7 @@ def _injected(report: ReplayReport) -> Iterator[Row]:
     label = "injected"
     for fault, mishaps in by_fault.items():
         named = list({(one.answer.tape, one.answer.exchange, one.answer.call): one.answer for one in mishaps}.values())
-        again = f" ({counted(len(mishaps), 'attempt')})" if len(mishaps) > len(named) else ""
+        again = f" ({plural(len(mishaps), 'attempt')})" if len(mishaps) > len(named) else ""
         yield _row(label, f"{fault} into {named_calls(named)}{again}")
         label = ""
     if report.not_injected:
@@ -137,7 +137,7 @@ def _minor(report: ReplayReport) -> Iterator[Row]:
         yield _row(label, f"{drift.where}, new in {named_calls(drift.calls)}: {values}")
         label = ""
     if len(minor) > _MOST_MINOR:
-        more = counted(len(minor) - _MOST_MINOR, "place")
+        more = plural(len(minor) - _MOST_MINOR, "place")
         yield _row("", f"{more} more where only an id, a spelling or a volatile setting differs (--report lists them)")
 
 

@@ -13,7 +13,7 @@ from wiretape.compare.difference import Difference, Tier
 from wiretape.compare.excerpt import excerpts
 from wiretape.matching.report import ReplayReport
 from wiretape.matching.values import Miss
-from wiretape.views.figures import count
+from wiretape.model.wording import plural
 from wiretape.views.replay.named_calls import named_calls
 from wiretape.views.replay.rows import Compared, Row, Rows, Words
 
@@ -41,8 +41,8 @@ def _kept(report: ReplayReport) -> Iterator[Row]:
     tiers = Counter(played.tier for played in calls)
     told = ", ".join(f"{tiers[tier.word]} {tier.word}" for tier in Tier if tiers[tier.word])
     others = len(report.played) - len(calls)
-    said = count(len(calls), "call") + (f" ({told})" if told else "")
-    yield "kept", Words(said + (f", {count(others, 'other exchange')}" if others else ""))
+    said = plural(len(calls), "call") + (f" ({told})" if told else "")
+    yield "kept", Words(said + (f", {plural(others, 'other exchange')}" if others else ""))
 
 
 def _fresh(updated: Updated) -> Iterator[Row]:
@@ -50,16 +50,16 @@ def _fresh(updated: Updated) -> Iterator[Row]:
         yield "called live", Words("nothing")
         return
     anew = ", recorded anew" if updated.written else ", and not kept"
-    yield "called live", Words(count(updated.fresh, "exchange") + anew)
+    yield "called live", Words(plural(updated.fresh, "exchange") + anew)
     told = _told(updated.misses)
     for miss, times in told[:_MOST]:
         yield "", Words(f"{miss.what}: {_why(miss)}")
         if apart := _first_difference(miss):
             yield "", Compared(*excerpts(apart), 2)
         if times > 1:
-            yield "", Words(f"and so {count(times - 1, 'call')} more")
+            yield "", Words(f"and so {plural(times - 1, 'call')} more")
     if told[_MOST:]:
-        yield "", Words(f"and {count(sum(times for _, times in told[_MOST:]), 'call')} more")
+        yield "", Words(f"and {plural(sum(times for _, times in told[_MOST:]), 'call')} more")
     others = updated.fresh - len(updated.misses)
     if others > 0:
         yield "", Words(f"{others} of them no model calls, or WebSockets (always live)")
@@ -103,4 +103,4 @@ def _dropped(updated: Updated) -> Iterator[Row]:
     if dropped:
         yield "dropped", Words(f"{named_calls(dropped)}: not asked for any more")
     if report.sockets:
-        yield "" if dropped else "dropped", Words(f"{count(report.sockets, 'WebSocket')} of the old tape")
+        yield "" if dropped else "dropped", Words(f"{plural(report.sockets, 'WebSocket')} of the old tape")

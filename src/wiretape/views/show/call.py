@@ -10,9 +10,10 @@ from rich.text import Text
 
 from wiretape.model.call import CallError, CallResponse, ModelCall, ToolSpec, Usage
 from wiretape.model.run import Run, Step, ToolUse
+from wiretape.model.wording import plural
 from wiretape.views.blocks import message_view, tool_names
 from wiretape.views.call_line import ending
-from wiretape.views.figures import count, duration, tokens
+from wiretape.views.figures import duration, tokens
 from wiretape.views.printable import clip, json_text, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
 
@@ -132,7 +133,7 @@ def setting_words(settings: Mapping[str, object]) -> str:
 def _tools(tools: tuple[ToolSpec, ...]) -> Iterator[RenderableType]:
     if not tools:
         return
-    yield Heading(f"offers {count(len(tools), 'tool')}")
+    yield Heading(f"offers {plural(len(tools), 'tool')}")
     for tool in tools:
         yield Text(one_line(tool.name), style="bold magenta")
         if tool.description:
@@ -144,7 +145,7 @@ def _request(step: Step, full: bool) -> Iterator[RenderableType]:
     request = step.call.request
     start = 0 if full else step.new_from
     new = len(request.messages) - start
-    title = f"sends {count(new, 'message')}" if full else f"adds {count(new, 'message')}"
+    title = f"sends {plural(new, 'message')}" if full else f"adds {plural(new, 'message')}"
     yield Heading(title + (f" to the {start} of its thread" if start else ""))
     names = tool_names(request)
     for number, message in enumerate(request.messages[start:], start):

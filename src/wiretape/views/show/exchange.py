@@ -9,8 +9,9 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.model.http import Body, BytesBody, Exchange, Headers, JsonBody, StreamBody, TextBody, body_bytes
+from wiretape.model.wording import plural
 from wiretape.views.blocks import shortened
-from wiretape.views.figures import count, duration, size
+from wiretape.views.figures import duration, size
 from wiretape.views.printable import clip, json_text, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
 from wiretape.wire.mcp.mcp import mcp_words
@@ -40,7 +41,7 @@ class _ExchangeView:
             yield Text(str(response.status))
             yield from _content(response.headers, response.body, self.full)
         if exchange.messages:
-            yield Heading(count(len(exchange.messages), "message"))
+            yield Heading(plural(len(exchange.messages), "message"))
             shown = exchange.messages if self.full else exchange.messages[:MOST_MESSAGES]
             for message in shown:
                 arrow = "→" if message.sender == "client" else "←"
@@ -71,7 +72,7 @@ def exchange_words(exchange: Exchange) -> str:
         said += [one_line(kind)] if kind else []
         said.append(size(len(body_bytes(response.body))))
     if exchange.messages:
-        said.append(count(len(exchange.messages), "message"))
+        said.append(plural(len(exchange.messages), "message"))
     if exchange.ended_at is not None:
         said.append(duration(exchange.ended_at - exchange.at))
     if exchange.ended != "complete":
@@ -99,7 +100,7 @@ def body_text(body: Body) -> str:
         case StreamBody(binary=False):
             return body_bytes(body).decode(errors="backslashreplace")
         case StreamBody() | BytesBody():
-            return f"({count(len(body_bytes(body)), 'byte')}; --raw writes them)"
+            return f"({plural(len(body_bytes(body)), 'byte')}; --raw writes them)"
 
 
 def raw_exchange(exchange: Exchange) -> bytes:

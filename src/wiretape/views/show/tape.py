@@ -10,9 +10,10 @@ from rich.text import Text
 
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run, Step
+from wiretape.model.wording import plural
 from wiretape.tape.format.documents import Header
 from wiretape.views.call_line import ending
-from wiretape.views.figures import UNKNOWN, count, duration, tokens
+from wiretape.views.figures import UNKNOWN, duration, tokens
 from wiretape.views.printable import clip, name, one_line
 from wiretape.views.prose import labelled, sentence
 from wiretape.views.rows import Column, Fit, fit, header_line, row_lines
@@ -49,9 +50,9 @@ class _TapeView:
 
     def _holds(self) -> str:
         run = self.run
-        said = [count(len(self.exchanges), "exchange"), count(len(run.steps), "model call")]
-        said += [count(len(run.turns), "turn"), count(len(run.agents), "agent")]
-        said += [count(len(run.side_calls), "side call")] if run.side_calls else []
+        said = [plural(len(self.exchanges), "exchange"), plural(len(run.steps), "model call")]
+        said += [plural(len(run.turns), "turn"), plural(len(run.agents), "agent")]
+        said += [plural(len(run.side_calls), "side call")] if run.side_calls else []
         return ", ".join(said)
 
 

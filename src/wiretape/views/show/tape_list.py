@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.views.figures import count, size
+from wiretape.model.wording import plural
+from wiretape.views.figures import size
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import Column, fit, header_line, row_lines
@@ -90,7 +91,7 @@ def _row(entry: TapeEntry) -> list[Text]:
 def _numbers(entry: TapeEntry) -> str:
     """The row as a sentence, for a terminal too narrow for the table."""
     numbers = (("turn", entry.turns), ("call", entry.calls), ("exchange", entry.exchanges))
-    return ", ".join([*(count(n, noun) for noun, n in numbers if n is not None), size(entry.bytes)])
+    return ", ".join([*(plural(n, noun) for noun, n in numbers if n is not None), size(entry.bytes)])
 
 
 def _words(entry: TapeEntry) -> Iterator[tuple[str, str]]:
@@ -107,4 +108,4 @@ def _words(entry: TapeEntry) -> Iterator[tuple[str, str]]:
 
 def _summary(entries: Sequence[TapeEntry]) -> str:
     broken = sum(1 for entry in entries if entry.problem)
-    return count(len(entries), "tape") + (f", {broken} of them unreadable" if broken else "")
+    return plural(len(entries), "tape") + (f", {broken} of them unreadable" if broken else "")

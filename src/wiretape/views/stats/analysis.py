@@ -10,7 +10,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.analyze.report import StatsReport, TurnReport
-from wiretape.views.figures import count, duration, long_cost, long_sum, money, percent, short_cost, short_sum
+from wiretape.model.wording import plural
+from wiretape.views.figures import duration, long_cost, long_sum, money, percent, short_cost, short_sum
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import Indented, labelled, sentence
 from wiretape.views.stats.agent_links import between
@@ -56,7 +57,7 @@ def _turn(turn: TurnReport, table: StepTable, width: int) -> Iterator[Text | Ind
     label = f"Turn {turn.turn}  "
     words = clip(turn.user, width - len(label)) or "(no text)"
     yield Text.assemble((label, "bold"), (words, "bold cyan"))
-    facts = [count(turn.calls, "call"), count(turn.tool_calls, "tool call"), count(turn.agents, "agent")]
+    facts = [plural(turn.calls, "call"), plural(turn.tool_calls, "tool call"), plural(turn.agents, "agent")]
     facts += [duration(turn.wall_ms)] if turn.wall_ms is not None else []
     facts += [short_cost(turn.cost)] if turn.cost.usd is not None else []
     yield sentence(" · ".join(facts))
@@ -70,9 +71,9 @@ def _turn(turn: TurnReport, table: StepTable, width: int) -> Iterator[Text | Ind
 
 def _total(report: StatsReport, console: Console, width: int) -> Iterator[Text]:
     others = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in report.not_inferences.items())
-    calls = count(report.calls, "call") + (f" ({others})" if others else "")
-    facts = [count(len(report.turns), "turn"), calls, count(report.tool_calls, "tool call")]
-    facts += [count(report.agents, "agent")]
+    calls = plural(report.calls, "call") + (f" ({others})" if others else "")
+    facts = [plural(len(report.turns), "turn"), calls, plural(report.tool_calls, "tool call")]
+    facts += [plural(report.agents, "agent")]
     facts += [duration(report.wall_ms)] if report.wall_ms is not None else []
     yield from labelled(console, "Total", Text(" · ".join(facts)), width)
     fields = ["input", "cached", "output", "reasoning"]
@@ -121,4 +122,4 @@ def _others(report: StatsReport) -> Iterator[Text | Indented]:
     if report.other_exchanges:
         verb = "is no model call" if report.other_exchanges == 1 else "are no model calls"
         yield Text()
-        yield sentence(f"{count(report.other_exchanges, 'exchange')} {verb}; wiretape show lists them.", "dim")
+        yield sentence(f"{plural(report.other_exchanges, 'exchange')} {verb}; wiretape show lists them.", "dim")

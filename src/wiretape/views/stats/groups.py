@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from wiretape.analyze.report import AgentReport, GroupReport
-from wiretape.views.figures import UNKNOWN, count, percent, short_cost, short_sum
+from wiretape.model.wording import plural
+from wiretape.views.figures import UNKNOWN, percent, short_cost, short_sum
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import Column, fit, header_line, row_lines
@@ -55,7 +56,7 @@ def _row(report: GroupReport, depth: int) -> list[Text]:
 def _words(report: GroupReport) -> str:
     """The row as a sentence, for a terminal too narrow for the table."""
     sums = [f"{title} {short_sum(report.usage, f, report.calls)}" for title, f in zip(TITLES[2:6], FIELDS, strict=True)]
-    return " · ".join([count(report.calls, "call"), count(report.tool_calls, "tool call"), *sums])
+    return " · ".join([plural(report.calls, "call"), plural(report.tool_calls, "tool call"), *sums])
 
 
 def _depths(reports: Sequence[GroupReport]) -> dict[str, int]:

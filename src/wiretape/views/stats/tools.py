@@ -9,7 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from wiretape.analyze.tool_costs import ToolCost, ToolReport
-from wiretape.views.figures import UNKNOWN, count, tokens
+from wiretape.model.wording import numbered, plural
+from wiretape.views.figures import UNKNOWN, tokens
 from wiretape.views.printable import name
 from wiretape.views.prose import labelled, sentence
 from wiretape.views.rows import Column, fit, header_line, row_lines
@@ -80,8 +81,8 @@ def _context(one: ToolCost) -> str:
 
 def _words(one: ToolCost) -> str:
     """The row as a sentence, for a terminal too narrow for the table."""
-    schema = f"schema {_about(one.schema_tokens, one.schema_measured)} in {count(one.requests, 'request')}"
-    added = f"added {_about(one.added_tokens, one.added_measured)} in {count(one.calls, 'call')}"
+    schema = f"schema {_about(one.schema_tokens, one.schema_measured)} in {plural(one.requests, 'request')}"
+    added = f"added {_about(one.added_tokens, one.added_measured)} in {plural(one.calls, 'call')}"
     return " · ".join([schema, added if one.calls else "never called", f"context {_context(one)}"])
 
 
@@ -90,11 +91,10 @@ def _notes(one: ToolCost, console: Console, width: int) -> Iterator[Text]:
     if one.schema_stable is False:
         notes.append("its definition is not the same in all requests")
     if one.broken_in:
-        calls = ", ".join(map(str, one.broken_in[:8])) + (" …" if len(one.broken_in) > 8 else "")
-        notes.append(f"call{'s' if len(one.broken_in) > 1 else ''} {calls} did not go on from what was sent before")
+        notes.append(f"{numbered('call', one.broken_in, 8)} did not go on from what was sent before")
     unknown = one.results - one.added_calls
     if one.added_tokens is not None and unknown > 0:
-        notes.append(f"what {count(unknown, 'more result')} added is unknown")
+        notes.append(f"what {plural(unknown, 'more result')} added is unknown")
     if not one.calls and one.requests:
         notes.append("never called")
     for note in notes:

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from wiretape.analyze.report import GroupReport
 from wiretape.analyze.totals import TapeTotals, ToolTotals, TotalsReport
-from wiretape.views.figures import count, long_cost, long_sum, percent
+from wiretape.model.wording import plural
+from wiretape.views.figures import long_cost, long_sum, percent
 from wiretape.views.printable import name, one_line
 from wiretape.views.prose import labelled
 from wiretape.views.rows import Column, fit, header_line, row_lines
@@ -62,8 +63,8 @@ def _shortened(tapes: Sequence[TapeTotals]) -> list[TapeTotals]:
 
 def _total(report: TotalsReport, console: Console, width: int) -> Iterator[Text]:
     others = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in report.not_inferences.items())
-    calls = count(report.calls, "call") + (f" ({others})" if others else "")
-    facts = [count(report.tapes, "tape"), count(report.turns, "turn"), calls, count(report.tool_calls, "tool call")]
+    calls = plural(report.calls, "call") + (f" ({others})" if others else "")
+    facts = [plural(report.tapes, "tape"), plural(report.turns, "turn"), calls, plural(report.tool_calls, "tool call")]
     yield from labelled(console, "Total", Text(" · ".join(facts)), width)
     fields = ["input", "cached", "output", "reasoning"]
     if report.usage.cache_write is not None:

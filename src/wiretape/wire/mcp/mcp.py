@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 from wiretape.model.call import ServedToolCall
 from wiretape.model.http import Exchange, JsonBody, Request, Response, StreamBody
 from wiretape.model.jsonvalue import JsonObject
+from wiretape.model.wording import plural
 from wiretape.wire.content import result_text
 from wiretape.wire.lenient import body_json, dumps, obj, raw_bytes, string
 from wiretape.wire.payload import EventPayload, JsonPayload, read_payload
@@ -206,7 +207,7 @@ def mcp_words(exchange: Exchange) -> str | None:
     if method == "GET":
         came = sum(1 for _ in _answers(exchange))
         which = "an open channel" if exchange.ended is None else "a channel"
-        return f"MCP, {which} from the server, {came} message{'' if came == 1 else 's'}"
+        return f"MCP, {which} from the server, {plural(came, 'message')}"
     asked = [_about(message) for message in _messages(body_json(exchange.request.body))]
     more = f" and {len(asked) - _MOST_NAMED} more" if len(asked) > _MOST_NAMED else ""
     return "MCP " + ", ".join(asked[:_MOST_NAMED]) + more

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 import pytest
 
 from wiretape.adapters.pytest.options import Mode, has_tape, named_by
-from wiretape.adapters.pytest.tape_paths import SUFFIXES, counted, shown, tape_directory, tape_of
+from wiretape.adapters.pytest.tape_paths import SUFFIXES, shown, tape_directory, tape_of
 from wiretape.errors import UsageError, WiretapeError
+from wiretape.model.wording import plural
 
 if TYPE_CHECKING:
     from wiretape.adapters.pytest.tape_users import Users
@@ -225,8 +226,8 @@ class Summary:
                 exchanges[tape] = exchanges.get(tape, 0) + number
         for tape, number in exchanges.items():
             dropped = self._still_left(Path(tape).absolute())
-            more = f"; {counted(dropped, 'older call')} dropped" if dropped else ""
-            yield f"recorded {tape} ({counted(number, 'exchange')}{more})"
+            more = f"; {plural(dropped, 'older call')} dropped" if dropped else ""
+            yield f"recorded {tape} ({plural(number, 'exchange')}{more})"
         for test, told in self._told.items():
             yield from (f"{test}: {line}" for line in told.get("recorded", ()))
 
@@ -258,7 +259,7 @@ class Summary:
             return
         drifted = sum(1 for told in self._told.values() if told.get("drift"))
         if drifted:
-            yield f"{drifted} test{'' if drifted == 1 else 's'} drifted from what was recorded (-v shows where)"
+            yield f"{plural(drifted, 'test')} drifted from what was recorded (-v shows where)"
 
     def _orphans(self) -> Iterable[str]:
         if not self._config.getoption("wiretape_orphans"):

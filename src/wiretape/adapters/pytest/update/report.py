@@ -14,8 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from wiretape.adapters.pytest.tape_paths import counted, shown
+from wiretape.adapters.pytest.tape_paths import shown
 from wiretape.errors import WiretapeError
+from wiretape.model.wording import plural
 
 if TYPE_CHECKING:
     from wiretape.adapters.pytest.tape_users import Users
@@ -67,7 +68,7 @@ def named(report: ReplayReport, misses: Sequence[Miss]) -> list[str]:
     """What was dropped of a tape that its test has alone. What its recorder had lost has been asked again."""
     again = {miss.nearest.exchange for miss in misses if miss.reason == "not playable" and miss.nearest is not None}
     names = [str(one) for one in report.left_over if one.exchange not in again]
-    return names + ([counted(report.sockets, "WebSocket")] if report.sockets else [])
+    return names + ([plural(report.sockets, "WebSocket")] if report.sockets else [])
 
 
 def settled(tests: Mapping[str, Updated], patterns: Sequence[str]) -> list[str]:
@@ -106,7 +107,7 @@ def _settled(tape: Path, tests: Mapping[str, Updated], patterns: Sequence[str]) 
         with suppress(WiretapeError, OSError):  # it is gone by now: what one test has kept must do
             kept = _on(tape) - fresh
     if fresh or gone:
-        yield f"updated {shown(tape)}: {counted(fresh, 'exchange')} asked live, {kept} kept, {gone} dropped"
+        yield f"updated {shown(tape)}: {plural(fresh, 'exchange')} asked live, {kept} kept, {gone} dropped"
     whys = Counter(why for one in tests.values() for why in one["why"])
     for why, times in list(whys.items())[:_MOST_WHYS]:
         yield f"  {why}{f' ({times} times)' if times > 1 else ''}"
@@ -115,7 +116,7 @@ def _settled(tape: Path, tests: Mapping[str, Updated], patterns: Sequence[str]) 
         yield f"  not asked for any more: {', '.join(dropped[:_MOST_NAMED])}{more}"
     if stays:
         number = sum(stale.values())
-        what = f"{counted(number, 'exchange')} that these tests did not ask for {'stays' if number == 1 else 'stay'}"
+        what = f"{plural(number, 'exchange')} that these tests did not ask for {'stays' if number == 1 else 'stay'}"
         yield f"{shown(tape)}: {what}"
         yield f"  {stays}"
 
