@@ -11,12 +11,12 @@ from typing import Any
 
 from wiretape.adapters.launch.child import proxy_variables
 from wiretape.adapters.open_files import reported_once
-from wiretape.adapters.replay_server.admission import Admission
 from wiretape.adapters.replay_server.forward_proxy import Gate
 from wiretape.adapters.replay_server.interposing import Interpose
 from wiretape.adapters.replay_server.listening import listen, serve
 from wiretape.adapters.replay_server.tls import Authority, TlsOpener
 from wiretape.adapters.replay_server.tool_serving import ToolApp
+from wiretape.adapters.routing.admission import Admission
 from wiretape.adapters.routing.routes import base_url_variables
 from wiretape.adapters.routing.tool_route import tool_variables
 from wiretape.adapters.sealed.sealing import EVERYWHERE, Seal, make_seal

@@ -14,10 +14,10 @@ import orjson
 from wiretape.adapters.inprocess.arguments import shown
 from wiretape.adapters.inprocess.context import Context, as_http, several
 from wiretape.adapters.inprocess.exchange_recorder import Taken, TakenTool, Taker
-from wiretape.adapters.inprocess.network_guard import is_address, plain, proxies
+from wiretape.adapters.inprocess.network_guard import plain, proxies
 from wiretape.adapters.old_tape import OldTape
 from wiretape.adapters.output import say
-from wiretape.adapters.routing.hosts import Hosts
+from wiretape.adapters.routing.hosts import Hosts, is_address
 from wiretape.adapters.settings import load_settings, redactor_of
 from wiretape.compare.address import address
 from wiretape.errors import TapeUnwritable, UsageError

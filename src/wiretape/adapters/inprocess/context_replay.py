@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from wiretape.adapters.inprocess.arguments import shown
 from wiretape.adapters.inprocess.context import Context, as_http, several
 from wiretape.adapters.inprocess.dummy_api_keys import LENT
-from wiretape.adapters.inprocess.network_guard import is_address, matches, proxies
+from wiretape.adapters.inprocess.network_guard import matches, proxies
 from wiretape.adapters.inprocess.tools.decorator import stub
 from wiretape.adapters.inprocess.tools.values import NOTHING
 from wiretape.adapters.output import say
-from wiretape.adapters.routing.hosts import is_known_provider
+from wiretape.adapters.routing.hosts import is_address, is_known_provider
 from wiretape.adapters.settings import Settings, load_settings
 from wiretape.compare.difference import Tier
 from wiretape.errors import MissError, MissInterrupt, TapeError, UsageError

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from wiretape.adapters.routing.hosts import is_known_provider, is_loopback
+from wiretape.adapters.routing.hosts import is_address, is_known_provider, is_loopback
 from wiretape.errors import NetworkRefused
 
 _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)
@@ -257,13 +257,3 @@ def is_own_address(host: str) -> bool:
 
 def _text(host: Any) -> str:
     return host.decode("ascii", "replace") if isinstance(host, bytes) else str(host or "")
-
-
-def is_address(host: str) -> bool:
-    for family in _INTERNET:
-        try:
-            socket.inet_pton(family, host.partition("%")[0])
-        except OSError:
-            continue
-        return True
-    return False

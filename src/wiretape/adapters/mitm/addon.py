@@ -19,7 +19,7 @@ from wiretape.adapters.mitm._compat import chunks
 from wiretape.adapters.mitm._compat.chunks import CHUNK, LARGE
 from wiretape.adapters.mitm.layer_choice import Gate
 from wiretape.adapters.mitm.tool_reports import ToolReports
-from wiretape.adapters.replay_server.admission import Admission
+from wiretape.adapters.routing.admission import Admission
 from wiretape.adapters.routing.hosts import Hosts, is_loopback
 from wiretape.adapters.routing.route_links import Route
 from wiretape.adapters.routing.routes import route_url

@@ -11,7 +11,7 @@ from wiretape.adapters.launch.child import proxy_variables
 from wiretape.adapters.launch.trust import state_directory, trust_variables, upstream_bundle
 from wiretape.adapters.mitm.addon import RecordingAddon, RecordingDoor
 from wiretape.adapters.mitm.proxy import ProxySettings, RecordingProxy, ensure_ca
-from wiretape.adapters.replay_server.admission import Admission
+from wiretape.adapters.routing.admission import Admission
 from wiretape.adapters.routing.hosts import Hosts
 from wiretape.adapters.routing.routes import (
     base_url_hosts,

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from wiretape.adapters.http1.sending import TRANSPORT, ClientGone, Receive, Scope, Send, Sending
 from wiretape.adapters.http1.websocket_talk import handshake_bytes
-from wiretape.adapters.replay_server.admission import Admission
 from wiretape.adapters.replay_server.interposing import Interpose
 from wiretape.adapters.replay_server.websockets import PlayedSocket
+from wiretape.adapters.routing.admission import Admission
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.adapters.routing.route_links import Route
 from wiretape.adapters.routing.routes import route_url

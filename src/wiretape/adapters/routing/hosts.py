@@ -107,6 +107,16 @@ def is_loopback(host: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
+def is_address(host: str) -> bool:
+    """Return whether a host is an IPv4 or IPv6 address, without brackets; a zone (`%eth0`) is allowed."""
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=1024)
 def is_known_provider(host: str) -> bool:
     """Whether a host is one of the model providers that wiretape knows."""
     name = host.rstrip(".").lower()

@@ -9,9 +9,9 @@ from __future__ import annotations
 from types import ModuleType
 
 from wiretape.adapters.inprocess.active_context import innermost, replaying_around
-from wiretape.adapters.inprocess.network_guard import SocketWatch, is_address, is_own_address, is_this_machine, plain
+from wiretape.adapters.inprocess.network_guard import SocketWatch, is_own_address, is_this_machine, plain
 from wiretape.adapters.inprocess.patches.patching import Patch
-from wiretape.adapters.routing.hosts import is_loopback
+from wiretape.adapters.routing.hosts import is_address, is_loopback
 from wiretape.errors import NetworkRefused
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.adapters.replay_server.admission import Admission
+from wiretape.adapters.routing.admission import Admission
 from wiretape.model.http import Headers
 
 OURS = [

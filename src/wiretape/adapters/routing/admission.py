@@ -12,8 +12,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from wiretape.adapters.inprocess.network_guard import is_address
-from wiretape.adapters.routing.hosts import is_loopback
+from wiretape.adapters.routing.hosts import is_address, is_loopback
 from wiretape.model.http import Headers
 
 _OF_CONTAINERS = "host.docker.internal"
