@@ -24,7 +24,7 @@ def _in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def sit(on: Stage, play: Callable[[Seat], Awaitable[None]], size: tuple[int, int] = (80, 24)) -> None:
-    at_screen(on.desk.debugger, play, size, on.desk)
+    at_screen(on.queue.debugger, play, size, on.queue)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])

@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 
 from tests.support.views import shown
-from wiretape.adapters.live.decision_queue import Desk
-from wiretape.adapters.live.edit_operations import EditMeans
+from wiretape.adapters.live.decision_queue import DecisionQueue
+from wiretape.adapters.live.edit_operations import EditOperations
 from wiretape.adapters.live.holding import ReplayHolding
 from wiretape.adapters.live.tape import LiveTape
 from wiretape.adapters.replay_runner import Replaying
@@ -38,7 +38,7 @@ PATIENCE_S = 30
 class Stage:
     """`play(agent, …)` sets agents going at the first `continue`; `type_in` gives what a person sees."""
 
-    desk: Desk
+    queue: DecisionQueue
     url: str
     session: Any  # a ReplaySession, where they are played
     _agents: list[Callable[[], object]] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Stage:
 
     @property
     def live(self) -> Live:
-        return self.desk.live
+        return self.queue.live
 
     def play(self, *agents: Callable[[], object]) -> None:
         self._agents = list(agents)
@@ -67,7 +67,7 @@ class Stage:
                 left -= 1
                 last = left == 0
             if last:
-                self.desk.do(lambda: self.live.ended(0))
+                self.queue.run_now(lambda: self.live.ended(0))
 
         for agent, result in zip(self._agents, self.results, strict=True):
             threading.Thread(target=act, args=(agent, result), daemon=True).start()
@@ -76,10 +76,10 @@ class Stage:
         """A transcript: what was typed, and what a person saw."""
         said = []
         for line in lines:
-            reply = self.desk.execute(line)
+            reply = self.queue.execute(line)
             said.append(f"(wiretape) {line}\n" + shown(reply_view(reply), 80))
             if reply.waits:
-                said.append(shown(reply_view(self.desk.wait()), 80))
+                said.append(shown(reply_view(self.queue.wait()), 80))
         return "".join(said)
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
@@ -103,14 +103,17 @@ def stage(tapes: Sequence[Any] | None = None, live_tape: LiveTape | None = None)
     session = ReplaySession(read, names=["a.tape"])
     debugger = Debugger(build_run([]))
     expected = build_run(decode(read[0].exchanges))
-    live = debugger.live = Live(debugger, "replay", time.monotonic, EditMeans(), expected=expected)
+    live = debugger.live = Live(debugger, "replay", time.monotonic, EditOperations(), expected=expected)
     debugger.know(known_of_live("agents", debugger, live))
-    with Desk(debugger) as desk, Replaying(session, interpose=ReplayHolding(desk, session, live_tape)) as replaying:
-        made = Stage(desk, f"http://127.0.0.1:{replaying.port}", session)
+    with (
+        DecisionQueue(debugger) as queue,
+        Replaying(session, interpose=ReplayHolding(queue, session, live_tape)) as replaying,
+    ):
+        made = Stage(queue, f"http://127.0.0.1:{replaying.port}", session)
         try:
             yield made
         finally:
-            desk.let_everything_go()
+            queue.release_all()
             wait(made.results, PATIENCE_S)  # no agent outlives its test
 
 
@@ -126,7 +129,7 @@ def recorded_stage(upstream: str, tape: Path, state: Path) -> Iterator[Stage]:
 
     environ = {"XDG_STATE_HOME": str(state), "OPENAI_BASE_URL": upstream}
     debugger = Debugger(build_run([]))
-    live = debugger.live = Live(debugger, "record", time.monotonic, EditMeans(recording=True))
+    live = debugger.live = Live(debugger, "record", time.monotonic, EditOperations(recording=True))
     debugger.know(known_of_live("agents", debugger, live))
     troubles: list[str] = []
     told: list[HoldingAddon] = []
@@ -138,16 +141,16 @@ def recorded_stage(upstream: str, tape: Path, state: Path) -> Iterator[Stage]:
         on_exchange=lambda exchange: told[0].told(exchange),
         on_trouble=troubles.append,
     )
-    with Desk(debugger) as desk:
-        running = Recording(recorder, environ, troubles.append, addon=partial(HoldingAddon, desk=desk))
+    with DecisionQueue(debugger) as queue:
+        running = Recording(recorder, environ, troubles.append, addon=partial(HoldingAddon, queue=queue))
         assert isinstance(running.addon, HoldingAddon)
         told.append(running.addon)
         with running:
-            made = Stage(desk, running.variables()["OPENAI_BASE_URL"], None)
+            made = Stage(queue, running.variables()["OPENAI_BASE_URL"], None)
             try:
                 yield made
             finally:
-                desk.let_everything_go()
+                queue.release_all()
                 wait(made.results, PATIENCE_S)
         recorder.close()
     assert troubles == []

@@ -13,7 +13,7 @@ from textual.app import App
 from textual.events import Key
 from textual.pilot import Pilot
 
-from wiretape.adapters.live.decision_queue import Desk
+from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.tui.app import DebugScreen
 from wiretape.cli.debug.debugging import open_debugger
 from wiretape.debug.session import Debugger
@@ -83,10 +83,10 @@ def at_screen(
     debugger: Debugger | Path,
     play: Callable[[Seat], Awaitable[None]],
     size: tuple[int, int] = (80, 24),
-    desk: Desk | None = None,
+    queue: DecisionQueue | None = None,
 ) -> DebugScreen:
-    """Sit at a screen of so many columns and lines. `desk`: where a program is at work."""
-    app = DebugScreen(debugger if isinstance(debugger, Debugger) else open_debugger(str(debugger)), desk)
+    """Sit at a screen of so many columns and lines. `queue`: where a program is at work."""
+    app = DebugScreen(debugger if isinstance(debugger, Debugger) else open_debugger(str(debugger)), queue)
 
     async def sit() -> None:
         async with app.run_test(size=size) as pilot:

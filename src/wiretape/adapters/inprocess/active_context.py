@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from wiretape.errors import MissInterrupt
 
 if TYPE_CHECKING:
-    from wiretape.adapters.inprocess.exchange_recorder import Taken, TakenTool
+    from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder, ToolCallRecorder
     from wiretape.matching.playback import Playback
     from wiretape.matching.sockets.playing import SocketPlay
     from wiretape.matching.values import LiveRequest
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from wiretape.wire.mcp.tool_exchange import ToolAnswer
 
 
-class Inside:
+class ActiveContext:
     """A context that may be open. A subclass says what it does with requests."""
 
-    outer: Inside | None = None
+    outer: ActiveContext | None = None
     is_open = False
     name = ""
     pace: float = 0
@@ -38,8 +38,8 @@ class Inside:
     def __init__(self) -> None:
         self.lock = threading.RLock()  # many threads may ask
 
-    def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
-        """A recording context: the exchange that it begins; None where the host is not recorded."""
+    def begin_exchange(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> ExchangeRecorder | None:
+        """A recording context: the exchange that it begins; None route the host is not recorded."""
         return None
 
     @property
@@ -50,27 +50,27 @@ class Inside:
         """A replaying context: whether this host is let through. `count`: a request goes there now."""
         return False
 
-    def tool_taken(self, name: str, arguments: Json) -> TakenTool | None:
+    def begin_tool_call(self, name: str, arguments: Json) -> ToolCallRecorder | None:
         """A recording context: a tool's call that it begins, as an exchange."""
         return None
 
     def tool_answer(self, name: str, arguments: Json) -> ToolAnswer | None:
-        """A replaying context: what the tape says that the tool came to; None where it is to run."""
+        """A replaying context: what the tape says that the tool came to; None route it is to run."""
         return None
 
     def answer(self, request: LiveRequest) -> Playback:
         """A replaying context: what the tape answers."""
         raise NotImplementedError
 
-    def on_tape(self, request: LiveRequest) -> Playback | None:
+    def recorded_answer(self, request: LiveRequest) -> Playback | None:
         """The same; None: the tape has no answer, and the request is to go on to the network (see `called`)."""
         return self.answer(request)
 
-    def called(self, request: LiveRequest) -> Playback:
+    def call_live(self, request: LiveRequest) -> Playback:
         """The network's answer to what is not `on_tape`, for a door that cannot send the request on. Waits for it."""
         raise NotImplementedError
 
-    def socket(self, request: LiveRequest) -> SocketPlay | Playback:
+    def open_socket(self, request: LiveRequest) -> SocketPlay | Playback:
         """A replaying context: the recorded WebSocket that this handshake opens, or what it is answered instead."""
         raise NotImplementedError
 
@@ -91,28 +91,30 @@ class Inside:
         """Why a host, known by these names, may not be reached past every door; None: it may."""
         return None
 
-    def reached(self, host: str, names: frozenset[str], port: int | None) -> None:
+    def note_connection(self, host: str, names: frozenset[str], port: int | None) -> None:
         """A host is reached, through a door or past all of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Route:
     """Where a request goes: past a recorder, to a tape, or both (a recording of a replay). Neither: as if unpatched."""
 
-    recording: Inside | None
-    replaying: Inside | None
+    recording: ActiveContext | None
+    replaying: ActiveContext | None
 
-    def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
-        return self.recording.taken(method, url, headers) if self.recording is not None else None
+    def begin_exchange(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> ExchangeRecorder | None:
+        return self.recording.begin_exchange(method, url, headers) if self.recording is not None else None
 
 
-_here: ContextVar[Inside | None] = ContextVar("wiretape.inside", default=None)
-_open: list[Inside] = []
+_here: ContextVar[ActiveContext | None] = ContextVar("wiretape.inside", default=None)
+_open: list[ActiveContext] = []
 _lock = threading.Lock()
-outlived: Callable[[], Inside | None] | None = None  # what code gets that was started in a context and outlives it
+outlived: Callable[[], ActiveContext | None] | None = (
+    None  # what code gets that was started in a context and outlives it
+)
 
 
-def enter(context: Inside) -> None:
+def enter(context: ActiveContext) -> None:
     with _lock:
         context.outer = _enclosing()
         context.is_open = True
@@ -120,13 +122,13 @@ def enter(context: Inside) -> None:
     _here.set(context)
 
 
-def around_here() -> Inside | None:
-    """The context around this code, as far as it is known; it may have ended. For `carried`."""
+def enclosing_context() -> ActiveContext | None:
+    """The context around this code, as far as it is known; it may have ended. For `use_context`."""
     return _here.get()
 
 
 @contextmanager
-def carried(context: Inside | None) -> Iterator[None]:
+def use_context(context: ActiveContext | None) -> Iterator[None]:
     """What runs within belongs to that context, and not to what stands around here."""
     token = _here.set(context)
     try:
@@ -135,7 +137,7 @@ def carried(context: Inside | None) -> Iterator[None]:
         _here.reset(token)
 
 
-def leave(context: Inside) -> None:
+def leave(context: ActiveContext) -> None:
     with _lock:
         context.is_open = False
         _open.remove(context)
@@ -159,30 +161,30 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-def way(host: str, port: int, count: bool = True) -> Way | None:
-    """None: the request goes on as if nothing were patched. `count` is False where one only wants to know."""
+def route_for(host: str, port: int, count: bool = True) -> Route | None:
+    """None: the request goes on as if nothing were patched. `count` is False route one only wants to know."""
     context = _known() or _only()
     if context is None:
         return None
     recording = None if context.replays else context
-    context = replaying_around(context)
+    context = enclosing_replay(context)
     if context is not None and context.passes(host, port, count):
         context = None
-    return Way(recording, context) if recording is not None or context is not None else None
+    return Route(recording, context) if recording is not None or context is not None else None
 
 
-def standing() -> tuple[Inside | None, Inside | None]:
+def active_contexts() -> tuple[ActiveContext | None, ActiveContext | None]:
     """The context that records what happens here, and the one whose tape answers."""
     context = _known() or _only()
     recording = context if context is not None and not context.replays else None
-    context = replaying_around(context)
+    context = enclosing_replay(context)
     if context is not None and recording is None and context.records_too:
         recording = context
     return recording, context
 
 
-def innermost() -> list[Inside]:
-    """The contexts that what happens here and now may belong to: one, where that is known."""
+def innermost() -> list[ActiveContext]:
+    """The contexts that what happens here and now may belong to: one, route that is known."""
     context = _known()
     return [context] if context is not None else _side_by_side()
 
@@ -192,7 +194,7 @@ def child_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
     A thread that is known to no context may stand beside several. Any of them is better than the network.
     """
-    context: Inside | None = next(iter(innermost()), None)
+    context: ActiveContext | None = next(iter(innermost()), None)
     while context is not None:
         if context.is_open and (variables := context.child_variables(environ)):
             return variables
@@ -200,20 +202,20 @@ def child_variables(environ: Mapping[str, str]) -> dict[str, str]:
     return {}
 
 
-def replaying_around(context: Inside | None) -> Inside | None:
+def enclosing_replay(context: ActiveContext | None) -> ActiveContext | None:
     """The context that replays, of this one and those around it."""
     while context is not None and not (context.is_open and context.replays):
         context = context.outer
     return context
 
 
-def _known() -> Inside | None:
+def _known() -> ActiveContext | None:
     """The innermost context that this code is known to belong to."""
     context = _enclosing()
     return outlived() if context is None and outlived is not None else context
 
 
-def _enclosing() -> Inside | None:
+def _enclosing() -> ActiveContext | None:
     """The innermost open context around this code, as far as it is known."""
     context = _here.get()
     while context is not None and not context.is_open:
@@ -221,7 +223,7 @@ def _enclosing() -> Inside | None:
     return context
 
 
-def _only() -> Inside | None:
+def _only() -> ActiveContext | None:
     """The innermost context of the process."""
     contexts = _side_by_side()
     if len(contexts) <= 1:
@@ -235,7 +237,7 @@ def _only() -> Inside | None:
     )
 
 
-def _side_by_side() -> list[Inside]:
+def _side_by_side() -> list[ActiveContext]:
     """The innermost contexts of the process."""
     with _lock:
         around = [context.outer for context in _open]

@@ -1,4 +1,4 @@
-"""A context around a part of a program: entered, left, standing as a decorator; not what it does with requests."""
+"""A context around a part of a program: `with`, `async with` or a decorator. Subclasses record or replay."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
-from wiretape.adapters.inprocess.active_context import Inside, enter, leave
-from wiretape.adapters.inprocess.patches.patching import close_doors, open_doors
+from wiretape.adapters.inprocess.active_context import ActiveContext, enter, leave
+from wiretape.adapters.inprocess.patches.patching import apply_patches, remove_patches
 from wiretape.adapters.routing.unset_routes import only_set
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.inprocess.context_children import Children
+    from wiretape.adapters.inprocess.context_children import ChildRoutes
     from wiretape.adapters.inprocess.fork_channel import ForkChannel
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Context(Inside):
+class Context(ActiveContext):
     """Can be entered with `with` and `async with`, as often as one likes, and stands as a decorator.
 
     What a run needs is made when it begins: nothing is shared between two runs of a decorated function.
     """
 
-    serve_children: Callable[[], AbstractContextManager[Children]] | None = None
+    serve_children: Callable[[], AbstractContextManager[ChildRoutes]] | None = None
     on_unserved_children: Callable[[str], object] | None = None  # gets the reason; without it, a child does not start
     forks: ForkChannel | None = None  # how forked copies call this process; without it each copy is on its own
     is_copy = False  # this process was forked inside the context
 
     def __init__(self) -> None:
         super().__init__()
-        self._children: Children | None = None
+        self._children: ChildRoutes | None = None
         self._starts_children = False
         self._serving_children = ExitStack()
         self._children_lock = threading.RLock()
@@ -54,7 +54,7 @@ class Context(Inside):
         self.is_copy = False
         self.begin()
         try:
-            open_doors()
+            apply_patches()
         except BaseException as error:
             self.finish(error)
             raise
@@ -67,7 +67,7 @@ class Context(Inside):
         if not self.is_open:
             return  # it was left before
         leave(self)
-        close_doors()
+        remove_patches()
         try:
             self._stop_children()
         finally:
@@ -117,7 +117,7 @@ class Context(Inside):
 
     # child processes
 
-    def children(self) -> Children | None:
+    def children(self) -> ChildRoutes | None:
         """The server for child processes, started for the first of them; None: they use the network directly.
 
         Programs that the server itself starts on its way up are not sent to it.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Children:
+class ChildRoutes:
     """Where child processes are sent: `variables` come on top of an environment, `ports` are those that they name."""
 
     ports: Callable[[], Collection[int]]
@@ -27,9 +27,9 @@ class Children:
 
 
 @contextmanager
-def replaying_children(replay: Replay, pass_hosts: Sequence[str]) -> Iterator[Children]:
+def replaying_children(replay: Replay, pass_hosts: Sequence[str]) -> Iterator[ChildRoutes]:
     """A replay server that shares its session with this process. It opens TLS where mitmproxy is installed."""
-    shared = cast(ReplaySession, SharedSession(replay))
+    shared = cast(ReplaySession, LockedSession(replay))
     try:
         opened, why_closed = authority(os.environ), ""
     except UsageError as error:
@@ -42,10 +42,10 @@ def replaying_children(replay: Replay, pass_hosts: Sequence[str]) -> Iterator[Ch
         def ports() -> Collection[int]:
             return (replaying.port, replaying.gate_port, opener.running_port if opener is not None else 0)
 
-        yield Children(ports, replaying.variables)
+        yield ChildRoutes(ports, replaying.variables)
 
 
-class SharedSession:
+class LockedSession:
     """The session of a replay, for other threads: its lock is held while a method runs."""
 
     def __init__(self, replay: Replay) -> None:

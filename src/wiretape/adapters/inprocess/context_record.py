@@ -13,7 +13,7 @@ import orjson
 
 from wiretape.adapters.inprocess.arguments import shown
 from wiretape.adapters.inprocess.context import Context, as_http, several
-from wiretape.adapters.inprocess.exchange_recorder import Taken, TakenTool, Taker
+from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder, SafeRecorder, ToolCallRecorder
 from wiretape.adapters.inprocess.network_guard import plain, proxies
 from wiretape.adapters.old_tape import OldTape
 from wiretape.adapters.output import say
@@ -58,7 +58,7 @@ class Record(Context):
         self._provenance = provenance
         self._on_exchange = on_exchange
         self._recorder: Recorder | None = None
-        self._taker: Taker | None = None
+        self._safe_recorder: SafeRecorder | None = None
         self._old: OldTape | None = None
         self._hosts = Hosts()
         self._said_forked = False
@@ -87,7 +87,7 @@ class Record(Context):
             if self._old is not None:
                 self._old.forget()
             raise
-        self._taker = Taker(self._recorder, say)
+        self._safe_recorder = SafeRecorder(self._recorder, say)
 
     def finish(self, error: BaseException | None) -> None:
         if self._recorder is None or self.is_copy:
@@ -119,7 +119,7 @@ class Record(Context):
                 "  append=True goes on with it, force=True replaces it"
             )
 
-    def reached(self, host: str, names: frozenset[str], port: int | None) -> None:
+    def note_connection(self, host: str, names: frozenset[str], port: int | None) -> None:
         was_looked_up = is_address(host) and len(names) > 1  # and noted then; several hosts may share an address
         if not was_looked_up and self._hosts.recorded(host, port or 0):
             self._reached.add(host)
@@ -137,35 +137,35 @@ class Record(Context):
         return bool(past)
 
     def _tell_under_way(self) -> None:
-        count = self._taker.under_way if self._taker is not None else 0
+        count = self._safe_recorder.under_way if self._safe_recorder is not None else 0
         if count:
             were = "1 exchange was" if count == 1 else f"{count} exchanges were"
             say(f"{self.path}: {were} still under way when the recording ended: the tape has what had come by then")
 
     def tell(self, event: str, *values: Any) -> Any:
         """An event of the recorder, from another door onto the same tape: any thread may tell it, nothing is raised."""
-        return self._taker.tell(event, *values) if self._taker is not None else None
+        return self._safe_recorder.tell(event, *values) if self._safe_recorder is not None else None
 
     def forked(self) -> None:
         """Two processes cannot write one tape: a copy has the recorder's file, and not its threads."""
         super().forked()
         if self.forks is not None:
-            self._taker = Taker(self.forks.remote("recorder"), say)
+            self._safe_recorder = SafeRecorder(self.forks.remote("recorder"), say)
 
-    def _takes(self) -> Taker | None:
+    def _takes(self) -> SafeRecorder | None:
         if self.is_copy and self.forks is not None:
-            return self._taker
+            return self._safe_recorder
         if self.is_copy and not self._said_forked:
             self._said_forked = True
             say(
                 f"{self.path}: what a forked process asks is not recorded; wiretape record -o TAPE -- CMD records a "
                 "program and its children"
             )
-        return None if self.is_copy else self._taker
+        return None if self.is_copy else self._safe_recorder
 
     # what the doors ask
 
-    def tool_taken(self, name: str, arguments: Json) -> TakenTool | None:
+    def begin_tool_call(self, name: str, arguments: Json) -> ToolCallRecorder | None:
         taker = self._takes()
         if taker is None:
             return None
@@ -179,9 +179,9 @@ class Record(Context):
             return None
         taken.sent(data)
         taken.sent_all()
-        return TakenTool(taken)
+        return ToolCallRecorder(taken)
 
-    def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
+    def begin_exchange(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> ExchangeRecorder | None:
         taker = self._takes()
         if taker is None:
             return None

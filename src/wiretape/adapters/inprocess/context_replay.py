@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wiretape.adapters.inprocess.arguments import shown
 from wiretape.adapters.inprocess.context import Context, as_http, several
-from wiretape.adapters.inprocess.dummy_api_keys import LENT
+from wiretape.adapters.inprocess.dummy_api_keys import DUMMY_KEYS
 from wiretape.adapters.inprocess.network_guard import matches, proxies
 from wiretape.adapters.inprocess.tools.decorator import stub
 from wiretape.adapters.inprocess.tools.values import NOTHING
@@ -37,7 +37,7 @@ from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.mcp.tool_exchange import ToolAnswer
 
 if TYPE_CHECKING:
-    from wiretape.adapters.inprocess.context_children import Children
+    from wiretape.adapters.inprocess.context_children import ChildRoutes
 
 Name: TypeAlias = str | os.PathLike[str]
 TierName: TypeAlias = Literal["exact", "normalized", "masked", "position"]
@@ -108,7 +108,7 @@ class Replay(Context):
         self._session = ReplaySession(tapes, options, names=names, output=output)
         self._session.mend = functools.partial(_mended, names[0])
         self.name = f"the replay of {self._session.names}"
-        self._keys = LENT.lend(self._session)
+        self._keys = DUMMY_KEYS.lend(self._session)
         self.serve_children = self._serve_children
 
     def _check_age(self, tapes: Sequence[Tape], names: Sequence[str], settings: Settings) -> None:
@@ -119,7 +119,7 @@ class Replay(Context):
             self.on_warning(warning)
 
     def finish(self, error: BaseException | None) -> None:
-        LENT.take_back(self._keys)
+        DUMMY_KEYS.take_back(self._keys)
         misses = [miss.message for miss in self.session.misses]
         if not misses:
             return
@@ -186,14 +186,14 @@ class Replay(Context):
             outcome = self.session.answer(request)
         return self._played(outcome)
 
-    def socket(self, request: LiveRequest) -> SocketPlay | Playback:
+    def open_socket(self, request: LiveRequest) -> SocketPlay | Playback:
         with self.lock:
             opened = self.session.open_socket(replace(request, url=as_http(request.url)))
             if self.is_copy and isinstance(opened, Miss):
                 self.session.not_opened(opened.what, opened.message)  # where somebody learns of it
         return opened if isinstance(opened, SocketPlay) else self._played(opened)
 
-    def _serve_children(self) -> AbstractContextManager[Children]:
+    def _serve_children(self) -> AbstractContextManager[ChildRoutes]:
         from wiretape.adapters.inprocess.context_children import replaying_children
 
         return replaying_children(self, self._globs)

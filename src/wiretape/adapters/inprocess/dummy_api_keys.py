@@ -20,7 +20,7 @@ _AWS_FILES: Final = (
 )
 
 
-class LentKeys:
+class DummyKeys:
     """Keys in `environ` by name, each with the number of those that need it. What the person set stays."""
 
     def __init__(self, environ: MutableMapping[str, str]) -> None:
@@ -62,4 +62,4 @@ def _for_bedrock(environ: Mapping[str, str], session: ReplaySession) -> dict[str
     return {name: value for name, value in named.items() if not value.startswith("http:")}
 
 
-LENT: Final = LentKeys(os.environ)
+DUMMY_KEYS: Final = DummyKeys(os.environ)

@@ -12,7 +12,7 @@ from wiretape.tape.recording.recorder import Recorder
 from wiretape.wire.mcp.tool_exchange import HEADERS
 
 
-class Taker:
+class SafeRecorder:
     """A recorder that many threads may speak to. Whatever fails in here, the traffic flows on.
 
     In a forked process nothing is told: it has the recorder's file, and not its threads.
@@ -25,12 +25,12 @@ class Taker:
         self._under_way: set[int] = set()
         self._lock = threading.RLock()  # an exchange may end in a destructor, which may run while another one is told
 
-    def take(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
+    def take(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> ExchangeRecorder | None:
         number = self.tell("begin", method, url, None, list(headers))
         if number is None:
             return None
         self._under_way.add(number)
-        return Taken(self, number)
+        return ExchangeRecorder(self, number)
 
     @property
     def under_way(self) -> int:
@@ -52,13 +52,13 @@ class Taker:
             return None
 
 
-class Taken:
+class ExchangeRecorder:
     """An exchange that is being recorded. Its end is told once; what comes after that does not count."""
 
-    __slots__ = ("_ended", "_number", "_taker")
+    __slots__ = ("_ended", "_number", "_safe_recorder")
 
-    def __init__(self, taker: Taker, number: int) -> None:
-        self._taker = taker
+    def __init__(self, taker: SafeRecorder, number: int) -> None:
+        self._safe_recorder = taker
         self._number = number
         self._ended = False
 
@@ -69,7 +69,7 @@ class Taken:
 
     def _tell(self, event: str, *values: Any) -> None:
         if not self._ended:
-            self._taker.tell(event, self._number, *values)
+            self._safe_recorder.tell(event, self._number, *values)
 
     def sent(self, data: bytes) -> None:
         if data:
@@ -94,7 +94,7 @@ class Taken:
     def end(self, ended: Ended = Ended.COMPLETE) -> None:
         if not self._ended:
             self._ended = True
-            self._taker.end(self._number, ended)
+            self._safe_recorder.end(self._number, ended)
 
     def hung_up(self) -> None:
         """The program closed the response. The recorder knows whether it had heard all there is."""
@@ -108,10 +108,10 @@ class Taken:
             self.hung_up()
 
 
-class TakenTool:
+class ToolCallRecorder:
     """A tool's call that is being recorded: an exchange whose answer comes whole, or not at all."""
 
-    def __init__(self, taken: Taken) -> None:
+    def __init__(self, taken: ExchangeRecorder) -> None:
         self._taken = taken
 
     @property

@@ -30,13 +30,13 @@ class ClientLeft(Exception):
     """The client of a held call hung up: nobody has to decide any more."""
 
 
-class Desk:
-    """`with Desk(debugger) as desk:`; `debugger.live` is there by then. `on_news` is told of every change."""
+class DecisionQueue:
+    """Guards the debugger with one lock, and carries decisions to held calls. `on_change` runs after every change."""
 
     def __init__(self, debugger: Debugger) -> None:
         self.debugger = debugger
         self.lock = threading.RLock()
-        self.on_news: Callable[[], None] = lambda: None
+        self.on_change: Callable[[], None] = lambda: None
         self.waiting = False  # the front shows what is held by itself
         self._unseen: list[Line] = []
         self._changed = threading.Condition(self.lock)
@@ -47,7 +47,7 @@ class Desk:
         assert self.debugger.live is not None
         return self.debugger.live
 
-    def __enter__(self) -> Desk:
+    def __enter__(self) -> DecisionQueue:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -55,11 +55,11 @@ class Desk:
 
     # -- for doors -------------------------------------------------------------------------------------------------
 
-    async def tell(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[], T]) -> T:
         """Do something with the debugger's state, without a wait on this loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._engine, self.do, work)
+        return await asyncio.get_running_loop().run_in_executor(self._engine, self.run_now, work)
 
-    async def held(
+    async def decision(
         self, hold: Callable[[Release], bool], has_left: Callable[[], bool] | None = None
     ) -> Decision | None:
         """Wait for what a person decides. None: nothing holds this call.
@@ -72,7 +72,7 @@ class Desk:
             with suppress(InvalidStateError):  # the client hung up meanwhile
                 decided.set_result(decision)
 
-        if not await self.tell(lambda: hold(release)):
+        if not await self.run(lambda: hold(release)):
             return None
         deciding = asyncio.wrap_future(decided)
         if has_left is None:
@@ -83,19 +83,19 @@ class Desk:
                 raise ClientLeft
         return deciding.result()
 
-    def do(self, work: Callable[[], T]) -> T:
+    def run_now(self, work: Callable[[], T]) -> T:
         """The same from a thread."""
         with self.lock:
             try:
                 return work()
             finally:
                 self._changed.notify_all()
-                self.on_news()
+                self.on_change()
 
-    def tell_soon(self, work: Callable[[], object]) -> None:
+    def run_soon(self, work: Callable[[], object]) -> None:
         """The same, without waiting for it."""
         with suppress(RuntimeError):  # everything has ended
-            self._engine.submit(self.do, work)
+            self._engine.submit(self.run_now, work)
 
     # -- for the front ---------------------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class Desk:
         with self.lock:
             return self.debugger.execute(line)
 
-    def edited(self, edit: Edit, text: str) -> Reply:
+    def finish_edit(self, edit: Edit, text: str) -> Reply:
         """What becomes of an edit; the editor was open without the lock."""
         with self.lock:
             try:
@@ -131,7 +131,7 @@ class Desk:
         with self.lock:
             self.live.stepping = AT_NEXT_CALL
 
-    def let_everything_go(self) -> None:
+    def release_all(self) -> None:
         """Nothing is held any more."""
         with self.lock:
             self.live.free = True
@@ -151,15 +151,15 @@ class Desk:
 
     # -- what the program prints -----------------------------------------------------------------------------------
 
-    def printed(self, stream: Literal["out", "err"], text: str) -> None:
+    def add_output(self, stream: Literal["out", "err"], text: str) -> None:
         def keep() -> None:
             line = Line(self.live.last_answered, stream, text)
             self.live.output.append(line)
             self._unseen.append(line)
 
-        self.do(keep)
+        self.run_now(keep)
 
-    def unseen_output(self) -> list[Line]:
+    def new_output(self) -> list[Line]:
         """The lines that were not asked for yet."""
         with self.lock:
             found, self._unseen = self._unseen, []

@@ -15,7 +15,7 @@ from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry
 
 
-class EditMeans:
+class EditOperations:
     """The debugger's `Means`. `recording`: a proxy stands between the program and its model, and can do less."""
 
     def __init__(self, registry: Registry | None = None, *, recording: bool = False) -> None:

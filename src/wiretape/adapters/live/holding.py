@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from wiretape.adapters.live.asking import ask
-from wiretape.adapters.live.decision_queue import Desk
+from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.live.exchanges import LiveExchanges, answered, patience, words
 from wiretape.adapters.live.tape import LiveTape
 from wiretape.compare.difference import Tier
@@ -31,9 +31,9 @@ _OF_SOCKETS: frozenset[Way] = frozenset({"serve", "delay"})
 class ReplayHolding:
     """An `Interpose`: what the session answers passes through here, and waits where the debugger holds it."""
 
-    def __init__(self, desk: Desk, session: ReplaySession, live_tape: LiveTape | None = None) -> None:
+    def __init__(self, queue: DecisionQueue, session: ReplaySession, live_tape: LiveTape | None = None) -> None:
         """`live_tape`: where the answers of real models are kept."""
-        self._desk = desk
+        self._queue = queue
         self._session = session
         self._live_tape = live_tape
         self._exchanges = LiveExchanges(session.output)
@@ -42,15 +42,17 @@ class ReplayHolding:
     async def __call__(self, request: LiveRequest, outcome: Outcome) -> Outcome:
         if isinstance(outcome, Stray):
             return outcome
-        call = _Call(self._desk, self._session, self._exchanges, next(self._numbers), request, outcome, self._live_tape)
+        call = _Call(
+            self._queue, self._session, self._exchanges, next(self._numbers), request, outcome, self._live_tape
+        )
         try:
             if isinstance(outcome, Answer) and outcome.exchange.messages:
                 await call.hold_socket(outcome)
                 return outcome
             return await call.pass_through()
         except BaseException:
-            live = self._desk.live
-            self._desk.tell_soon(lambda: live.gone(call.number))
+            live = self._queue.live
+            self._queue.run_soon(lambda: live.gone(call.number))
             raise
 
 
@@ -59,7 +61,7 @@ class _Call:
 
     def __init__(
         self,
-        desk: Desk,
+        queue: DecisionQueue,
         session: ReplaySession,
         exchanges: LiveExchanges,
         number: int,
@@ -67,17 +69,17 @@ class _Call:
         outcome: Outcome,
         live_tape: LiveTape | None,
     ) -> None:
-        self._desk, self._live, self._session = desk, desk.live, session
+        self._queue, self._live, self._session = queue, queue.live, session
         self._exchanges, self.number, self._request, self._outcome = exchanges, number, request, outcome
         self._live_tape = live_tape
         self._opened: Exchange | None = None
 
     async def pass_through(self) -> Outcome:
-        await self._desk.tell(self._begin)
+        await self._queue.run(self._begin)
         await self._before()
-        await self._desk.tell(self._known)
+        await self._queue.run(self._known)
         await self._after()
-        await self._desk.tell(lambda: self._live.over(self.number))
+        await self._queue.run(lambda: self._live.over(self.number))
         return self._outcome
 
     async def hold_socket(self, outcome: Answer) -> None:
@@ -98,14 +100,14 @@ class _Call:
             told = replace(asked, response=made.response, ended=made.ended, ended_at=now)
             self._live.answered(replace(opened, response=answer, ended=Ended.COMPLETE, ended_at=now), told=told)
 
-        await self._desk.tell(begin)
+        await self._queue.run(begin)
         await self._wait_for_socket()
-        await self._desk.tell(known)
+        await self._queue.run(known)
         await self._wait_for_socket()
-        await self._desk.tell(lambda: self._live.over(self.number))
+        await self._queue.run(lambda: self._live.over(self.number))
 
     async def _wait_for_socket(self) -> None:
-        decision = await self._desk.held(lambda release: self._live.ask(self.number, release))
+        decision = await self._queue.decision(lambda release: self._live.ask(self.number, release))
         if isinstance(decision, Delay):
             await asyncio.sleep(decision.seconds)
 
@@ -138,7 +140,7 @@ class _Call:
         return answered(self._opened, self._outcome, self._exchanges.now)
 
     async def _before(self) -> None:
-        decision = await self._desk.held(lambda release: self._live.ask(self.number, release))
+        decision = await self._queue.decision(lambda release: self._live.ask(self.number, release))
         while decision is not None:
             problem = ""
             try:
@@ -154,7 +156,7 @@ class _Call:
             self._live.hold(self.number, release, reason=problem)
             return True
 
-        return await self._desk.held(hold)
+        return await self._queue.decision(hold)
 
     async def _carry_out(self, decision: Decision) -> bool:
         """Whether it is to be held again."""
@@ -211,7 +213,7 @@ class _Call:
             self._opened = replace(self._exchanges.opened(self.number, self._request), at=before.at)
             self._live.asked_anew(self._opened)
 
-        await self._desk.tell(anew)
+        await self._queue.run(anew)
 
     def _inject(self, asked: Inject) -> None:
         fault = Fault(asked.what, asked.effect, Everywhere())
@@ -241,7 +243,7 @@ class _Call:
         self._live.answered(self._with_answer(), _WITH_ANSWER, _drift(self._outcome))
 
     async def _after(self) -> None:
-        decision = await self._desk.held(lambda release: self._live.ask(self.number, release))
+        decision = await self._queue.decision(lambda release: self._live.ask(self.number, release))
         while decision is not None:
             problem = ""
             try:
@@ -250,9 +252,9 @@ class _Call:
                     break
             except UsageError as error:
                 problem = str(error)
-            await self._desk.tell(self._known)
-            decision = await self._desk.held(lambda release, why=problem: self._hold(release, why))  # type: ignore[misc]
-        await self._desk.tell(self._known)
+            await self._queue.run(self._known)
+            decision = await self._queue.decision(lambda release, why=problem: self._hold(release, why))  # type: ignore[misc]
+        await self._queue.run(self._known)
 
     def _hold(self, release: Callable[[Decision], None], problem: str) -> bool:
         self._live.hold(self.number, release, reason=problem or "this is what the real model answers")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wiretape.adapters.inprocess.exchange_recorder import Taken, Taker
+from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder, SafeRecorder
 from wiretape.adapters.rerun.forking import free_name
 from wiretape.errors import TapeError, UsageError
 from wiretape.matching.values import LiveRequest
@@ -31,13 +31,13 @@ class LiveTape:
         self._redact = tuple(redact)
         self._on_trouble = on_trouble
         self._recorder: Recorder | None = None
-        self._taker: Taker | None = None
+        self._safe_recorder: SafeRecorder | None = None
 
-    def take(self, request: LiveRequest) -> Taken | None:
+    def take(self, request: LiveRequest) -> ExchangeRecorder | None:
         """A request on its way to a model. Raises UsageError where the tape cannot be written: nothing was sent."""
-        if self._taker is None:
-            self._taker = Taker(self._open(), self._on_trouble)
-        taken = self._taker.take(request.method, request.url, request.headers.pairs())
+        if self._safe_recorder is None:
+            self._safe_recorder = SafeRecorder(self._open(), self._on_trouble)
+        taken = self._safe_recorder.take(request.method, request.url, request.headers.pairs())
         if taken is not None:
             taken.sent(request.body)
             taken.sent_all()

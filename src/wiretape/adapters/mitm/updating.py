@@ -17,7 +17,7 @@ from mitmproxy import http, tls
 from wiretape.adapters.mitm.addon import RecordingAddon, pairs_of
 from wiretape.adapters.replay_server.listening import listen, serve
 from wiretape.adapters.replay_server.server import ReplayApp
-from wiretape.adapters.update.session import Renewing
+from wiretape.adapters.update.session import UpdateSession
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, Injected, LiveRequest, Outcome, Stray
 from wiretape.model.http import Headers
@@ -32,14 +32,14 @@ class UpdatingAddon(RecordingAddon):
     def __init__(
         self,
         *values: Any,
-        renewing: Renewing,
+        renewing: UpdateSession,
         answers: AnswerServer,
         on_kept: Callable[[Answer], None],
         **named: Any,
     ) -> None:
         super().__init__(*values, **named)
         self._renewing = renewing
-        self.tools.from_tape, self.tools.on_call = renewing.tool, renewing.called
+        self.tools.from_tape, self.tools.on_call = renewing.tool, renewing.note_live_call
         self._answers = answers
         self._on_kept = on_kept
 
@@ -67,7 +67,7 @@ class UpdatingAddon(RecordingAddon):
     def _note(self, flow: http.HTTPFlow) -> None:
         x = self.number_of(flow)
         if x is not None:
-            self._renewing.called(x)
+            self._renewing.note_live_call(x)
 
     def _lead(self, flow: http.HTTPFlow, answer: Answer | Injected) -> None:
         """To the server that plays the answer."""

@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, cast
 
-from wiretape.adapters.inprocess.context_children import Children
+from wiretape.adapters.inprocess.context_children import ChildRoutes
 from wiretape.adapters.inprocess.context_record import Record
 from wiretape.adapters.output import say
-from wiretape.adapters.update.session import Renewing
+from wiretape.adapters.update.session import UpdateSession
 from wiretape.errors import UsageError
 
 
 @contextmanager
-def recording_children(record: Record, hosts: Sequence[str]) -> Iterator[Children]:
+def recording_children(record: Record, hosts: Sequence[str]) -> Iterator[ChildRoutes]:
     """The recording proxy, on the same tape as the doors in this process."""
     _need_mitmproxy()
     from wiretape.adapters.mitm.addon import RecordingAddon
@@ -28,7 +28,7 @@ def recording_children(record: Record, hosts: Sequence[str]) -> Iterator[Childre
 
 
 @contextmanager
-def mixed_children(record: Record, renewing: Renewing, hosts: Sequence[str]) -> Iterator[Children]:
+def mixed_children(record: Record, renewing: UpdateSession, hosts: Sequence[str]) -> Iterator[ChildRoutes]:
     """The recording proxy with the tape in front of it: it records what that does not answer."""
     _need_mitmproxy()
     from wiretape.adapters.mitm.updating import AnswerServer, UpdatingAddon
@@ -51,13 +51,13 @@ def _need_mitmproxy() -> None:
 
 
 @contextmanager
-def _recording(record: Record, hosts: Sequence[str], addon: Callable[..., Any]) -> Iterator[Children]:
+def _recording(record: Record, hosts: Sequence[str], addon: Callable[..., Any]) -> Iterator[ChildRoutes]:
     from wiretape.adapters.mitm.recording import Recording
 
     recorder = cast(Any, SharedRecorder(record))
 
     with Recording(recorder, os.environ, say, hosts=hosts, addon=addon) as made:
-        yield Children(lambda: (made.port,), lambda environ: made.variables(environ))
+        yield ChildRoutes(lambda: (made.port,), lambda environ: made.variables(environ))
 
 
 class SharedRecorder:

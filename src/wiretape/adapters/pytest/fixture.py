@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wiretape._version import __version__
 from wiretape.adapters.inprocess.api import record
-from wiretape.adapters.inprocess.context_children import SharedSession
+from wiretape.adapters.inprocess.context_children import LockedSession
 from wiretape.adapters.inprocess.context_record import Record
 from wiretape.adapters.inprocess.context_replay import OnMiss, Replay, TierName
 from wiretape.adapters.inprocess.fork_channel import ForkChannel
 from wiretape.adapters.inprocess.network_guard import NetworkGuard
 from wiretape.adapters.pytest.child_processes import SharedRecorder, recording_children
-from wiretape.adapters.pytest.late_threads import WATCHING
-from wiretape.adapters.pytest.options import Asked, Mode
-from wiretape.adapters.pytest.report.fixes import Mending
+from wiretape.adapters.pytest.late_threads import LATE_THREADS
+from wiretape.adapters.pytest.options import Mode, TapeOptions
+from wiretape.adapters.pytest.report.fixes import Fixes
 from wiretape.adapters.pytest.report.frames import asked_at
 from wiretape.adapters.pytest.tape_paths import shown
 from wiretape.adapters.pytest.thread_context import Origin
-from wiretape.adapters.pytest.update.mixed import Mixed
-from wiretape.adapters.pytest.update.new_tape import Renewal
-from wiretape.adapters.update.staging import Rerecording, there_is
+from wiretape.adapters.pytest.update.mixed import UpdatingReplay
+from wiretape.adapters.pytest.update.new_tape import UpdatedTape
+from wiretape.adapters.update.staging import StagedRecording, tape_exists
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.analyze.stats import stats
 from wiretape.errors import MissError, UsageError
@@ -41,7 +41,7 @@ from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.registry import decode
 
 if TYPE_CHECKING:
-    from wiretape.adapters.update.session import Renewing
+    from wiretape.adapters.update.session import UpdateSession
     from wiretape.analyze.lint.base import LintFinding
     from wiretape.matching.session import ReplaySession
     from wiretape.model.run import Run
@@ -64,16 +64,16 @@ class Wiretape:
     `tape` is its place; `recording` says whether the test runs live. Everything else may be asked at any time.
     """
 
-    def __init__(self, tape: Path, asked: Asked, mode: Mode, mending: Mending, root: Path) -> None:
+    def __init__(self, tape: Path, asked: TapeOptions, mode: Mode, mending: Fixes, root: Path) -> None:
         self.tape = tape
         self._root = root
         self.mode = mode
-        self._asked = asked
-        self._mending = mending
-        self._there = there_is(tape)
+        self._options = asked
+        self._fixes = mending
+        self._there = tape_exists(tape)
         self.recording = mode in (Mode.ALL, Mode.REWRITE) or (not self._there and mode is not Mode.NONE)
         self.guard = NetworkGuard(asked.allow_hosts, self._refusal)
-        self.rerecording: Rerecording | None = None
+        self.rerecording: StagedRecording | None = None
         self.warnings: list[str] = []  # of the tape's age, and of child processes that are not recorded
         self._replay: Replay | None = None
         self._record: Record | None = None
@@ -89,7 +89,7 @@ class Wiretape:
     @property
     def report(self) -> ReplayReport:
         """What was played, drifted, missed and left over so far; empty while recording."""
-        if isinstance(self._replay, Mixed):  # what is not on the tape is recorded
+        if isinstance(self._replay, UpdatingReplay):  # what is not on the tape is recorded
             return self._replay.report.model_copy(update={"missed": (), "strayed": ()})
         if self._replay is not None:
             return self._replay.report
@@ -147,15 +147,15 @@ class Wiretape:
             raise
 
     def _begin(self) -> None:
-        origin = Origin(self._mending.test, self._asked.allow_hosts)
-        WATCHING.begin(origin)
-        self._open.callback(WATCHING.end, origin)
+        origin = Origin(self._fixes.test, self._options.allow_hosts)
+        LATE_THREADS.begin(origin)
+        self._open.callback(LATE_THREADS.end, origin)
         if self.recording or self.mode in (Mode.NEW, Mode.UPDATE):
-            self.rerecording = Rerecording(self.tape, goes_on=not self.recording)
-            self._record = record(self.rerecording.fresh, hosts=self._asked.hosts, append=True)
+            self.rerecording = StagedRecording(self.tape, goes_on=not self.recording)
+            self._record = record(self.rerecording.fresh, hosts=self._options.hosts, append=True)
             self._record.says_empty = False  # a test may ask nothing
         if self._record is not None and self.recording:
-            self._record.serve_children = functools.partial(recording_children, self._record, self._asked.hosts)
+            self._record.serve_children = functools.partial(recording_children, self._record, self._options.hosts)
             self._record.on_unserved_children = self._warn
             self._record.forks = ForkChannel({"context": self._record, "recorder": SharedRecorder(self._record)})
             self._open.enter_context(self._record)
@@ -171,8 +171,8 @@ class Wiretape:
             self._open.enter_context(self.guard)
 
     def _forks(self, replay: Replay) -> ForkChannel:
-        asked: dict[str, object] = {"context": replay, "session": SharedSession(replay), "refused": self.guard.refused}
-        if isinstance(replay, Mixed):
+        asked: dict[str, object] = {"context": replay, "session": LockedSession(replay), "refused": self.guard.refused}
+        if isinstance(replay, UpdatingReplay):
             asked |= {"renewing": replay.renewing, "recorder": SharedRecorder(replay.recording)}
         return ForkChannel(asked)
 
@@ -187,12 +187,12 @@ class Wiretape:
             self.warnings.append(text)
 
     def _refusal(self, asked: str) -> str:
-        outlived = WATCHING.here()
-        return outlived.message(asked) if outlived is not None else self._mending.refusal(asked)
+        outlived = LATE_THREADS.here()
+        return outlived.message(asked) if outlived is not None else self._fixes.refusal(asked)
 
     def _mend(self, session: ReplaySession, reason: MissReason) -> str:
         """Runs where the request is made: on its thread, below whoever makes it."""
-        said = self._mending.mend(reason, bool(session.report().left_over))
+        said = self._fixes.mend(reason, bool(session.report().left_over))
         place = asked_at(self._root)
         return f"  asked at {place}\n{said}" if place is not None else said
 
@@ -202,23 +202,23 @@ class Wiretape:
 
     @property
     def misses(self) -> list[Miss]:
-        if isinstance(self._replay, Mixed):
+        if isinstance(self._replay, UpdatingReplay):
             return self._replay.unplayed
         if self._replay is None:
             return []
         return self._replay.session.misses
 
     @property
-    def renewing(self) -> Renewing | None:
+    def renewing(self) -> UpdateSession | None:
         """What of the tape answers, in the modes that ask the rest live."""
-        return self._replay.renewing if isinstance(self._replay, Mixed) else None
+        return self._replay.renewing if isinstance(self._replay, UpdatingReplay) else None
 
     @property
-    def renewal(self) -> Renewal | None:
+    def renewal(self) -> UpdatedTape | None:
         """What that makes of the tape so far."""
-        if self.renewing is None or self.rerecording is None or not there_is(self.rerecording.fresh):
+        if self.renewing is None or self.rerecording is None or not tape_exists(self.rerecording.fresh):
             return None
-        return Renewal.of(self.renewing.session.tapes[0], self.renewing, read_tape(self.rerecording.fresh))
+        return UpdatedTape.of(self.renewing.session.tapes[0], self.renewing, read_tape(self.rerecording.fresh))
 
     @property
     def new_exchanges(self) -> int:
@@ -246,7 +246,7 @@ class Wiretape:
 
     @property
     def strict(self) -> bool:
-        return self._asked.strict
+        return self._options.strict
 
     @property
     def is_missing(self) -> bool:
@@ -255,9 +255,9 @@ class Wiretape:
 
     def _replaying(self) -> Replay:
         tape = self._tape()
-        asked = self._asked
+        asked = self._options
         tier, on_miss = cast(TierName, asked.tier), cast(OnMiss, asked.on_miss)
-        kind = Replay if self._record is None else Mixed
+        kind = Replay if self._record is None else UpdatingReplay
         faults = asked.faults if self._there else ()  # that there is no tape is what must be told then
         action = cast(AgeAction | None, asked.max_age_action)
         made = kind(
@@ -272,9 +272,9 @@ class Wiretape:
             asked.max_age,
             action,
         )
-        made.on_warning, made.renewal = self.warnings.append, self._mending.rewriting()
-        if isinstance(made, Mixed) and self._record is not None:
-            made.recording, made.hosts, made.on_unserved_children = self._record, self._asked.hosts, self._warn
+        made.on_warning, made.renewal = self.warnings.append, self._fixes.rewriting()
+        if isinstance(made, UpdatingReplay) and self._record is not None:
+            made.recording, made.hosts, made.on_unserved_children = self._record, self._options.hosts, self._warn
         return made
 
     def _tape(self) -> Tape:
@@ -305,6 +305,6 @@ class Wiretape:
     @property
     def fresh(self) -> tuple[Exchange, ...]:
         """What the recording holds, its journal included; in the modes that go on with a tape, all of that before."""
-        if self.rerecording is None or not there_is(self.rerecording.fresh):
+        if self.rerecording is None or not tape_exists(self.rerecording.fresh):
             return ()
         return read_tape(self.rerecording.fresh).exchanges

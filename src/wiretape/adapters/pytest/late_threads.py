@@ -15,8 +15,8 @@ from typing import Final
 
 from wiretape._version import __version__
 from wiretape.adapters.inprocess import active_context
-from wiretape.adapters.inprocess.active_context import Inside
-from wiretape.adapters.inprocess.patches.patching import close_doors, open_doors
+from wiretape.adapters.inprocess.active_context import ActiveContext
+from wiretape.adapters.inprocess.patches.patching import apply_patches, remove_patches
 from wiretape.adapters.launch.child import proxy_variables
 from wiretape.adapters.pytest.thread_context import ORIGINS, Origin
 from wiretape.adapters.routing.routes import base_url_variables
@@ -31,7 +31,7 @@ from wiretape.tape.reading.reader import Tape
 _NOWHERE: Final = 9  # a port on which nothing listens: "discard", of which no system has a server any more
 
 
-class Outlived(Inside):
+class LateContext(ActiveContext):
     """Stands where the tape of a test stood that is over. `told`: every call that came after it."""
 
     is_open = True
@@ -63,7 +63,7 @@ class Outlived(Inside):
                 outcome = replace(outcome, headers=kept, body=body, message=message)
         return playback(outcome)
 
-    def socket(self, request: LiveRequest) -> SocketPlay | Playback:
+    def open_socket(self, request: LiveRequest) -> SocketPlay | Playback:
         return self.answer(request)
 
     def refusal(self, host: str, names: frozenset[str], port: int | None) -> str | None:
@@ -85,12 +85,12 @@ class Outlived(Inside):
         return said
 
 
-class Watching:
+class LateThreads:
     """All tests of this process. `told`: what was asked after the end of its test, and how often."""
 
     def __init__(self) -> None:
         self.told: dict[str, int] = {}
-        self._outlived: dict[Origin, Outlived] = {}
+        self._outlived: dict[Origin, LateContext] = {}
         self._at_work: list[Origin] = []  # tests of which something was left when they ended
 
     def begin(self, origin: Origin) -> None:
@@ -100,22 +100,22 @@ class Watching:
     def end(self, origin: Origin) -> None:
         if ORIGINS.end(origin):
             self._at_work.append(origin)
-            open_doors()
+            apply_patches()
 
-    def here(self) -> Outlived | None:
+    def here(self) -> LateContext | None:
         """What a call gets that is made here and now; None: its test is not over, or there is none."""
         origin = ORIGINS.here()
         if origin is None or not origin.is_over:
             return None
         if origin not in self._outlived:
-            self._outlived[origin] = Outlived(origin, self.told)
+            self._outlived[origin] = LateContext(origin, self.told)
         return self._outlived[origin]
 
     def close(self) -> dict[str, int]:
         """The run is over: what was told, and everything is as it was before."""
         told, self.told = self.told, {}
         for _ in self._at_work:
-            close_doors()
+            remove_patches()
         self._at_work.clear()
         self._outlived.clear()
         active_context.outlived = None
@@ -133,4 +133,4 @@ def _who() -> str:
     return f"the thread {threading.current_thread().name!r}"
 
 
-WATCHING: Final = Watching()
+LATE_THREADS: Final = LateThreads()

@@ -43,7 +43,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TapeOptions:
     """The arguments of a test's markers, its class's and its module's; the nearest one goes first, lists add up."""
 
     name: str | None = None
@@ -123,10 +123,10 @@ def has_tape(item: pytest.Item) -> bool:
     return item.get_closest_marker(MARKER) is not None or "wiretape" in getattr(item, "fixturenames", ())
 
 
-def asked_of(item: pytest.Item) -> Asked:
+def options_of(item: pytest.Item) -> TapeOptions:
     """What the markers around a test ask for, over what the project does."""
     config = item.config
-    asked = Asked(
+    asked = TapeOptions(
         strict=bool(config.getoption("wiretape_strict") or config.getini("wiretape_strict")),
         allow_hosts=tuple(config.getini("wiretape_allow_hosts")),
     )
@@ -149,14 +149,14 @@ def named_by(item: pytest.Item) -> str | None:
 def _arguments(mark: pytest.Mark) -> Mapping[str, Any]:
     if len(mark.args) > 1:
         raise UsageError(f"@pytest.mark.wiretape takes one name, and got {len(mark.args)}: {mark.args!r}")
-    known = [field.name for field in fields(Asked)]
+    known = [field.name for field in fields(TapeOptions)]
     for name in mark.kwargs:
         if name not in known:
             raise UsageError(f"@pytest.mark.wiretape does not know {name!r}; it takes {', '.join(known)}")
     return {**({"name": mark.args[0]} if mark.args else {}), **mark.kwargs}
 
 
-def _over(asked: Asked, given: Mapping[str, Any]) -> Asked:
+def _over(asked: TapeOptions, given: Mapping[str, Any]) -> TapeOptions:
     lists = {name: (*getattr(asked, name), *_strings(name, given[name])) for name in _LISTS if name in given}
     return replace(asked, **{**given, **lists})
 

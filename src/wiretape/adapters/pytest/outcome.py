@@ -11,15 +11,15 @@ import pytest
 
 from wiretape.adapters.pytest.fixture import Wiretape
 from wiretape.adapters.pytest.headline import headline
-from wiretape.adapters.pytest.options import Asked, Mode
-from wiretape.adapters.pytest.report.fixes import Mending
-from wiretape.adapters.pytest.report.summary import Summary, Told
+from wiretape.adapters.pytest.options import Mode, TapeOptions
+from wiretape.adapters.pytest.report.fixes import Fixes
+from wiretape.adapters.pytest.report.summary import ReportData, Summary
 from wiretape.adapters.pytest.report.unanswered import unanswered
 from wiretape.adapters.pytest.tape_paths import shown, tape_directory, twins
 from wiretape.adapters.pytest.tape_users import test_id, typed
-from wiretape.adapters.pytest.update.keep import Keeping
-from wiretape.adapters.pytest.update.report import Updated, named, recorded, updated
-from wiretape.adapters.update.staging import Rerecording
+from wiretape.adapters.pytest.update.keep import TapePlacement
+from wiretape.adapters.pytest.update.report import TapeUpdate, named, recorded, updated
+from wiretape.adapters.update.staging import StagedRecording
 from wiretape.errors import MissInterrupt, NotATape, TapeDamaged, WiretapeError
 from wiretape.matching.report import Named
 from wiretape.matching.values import Miss
@@ -32,20 +32,22 @@ _MOST_NAMED = 12
 class TapedTest:
     """A test, its tape, and how its phases went."""
 
-    def __init__(self, item: pytest.Item, asked: Asked, tape: Path, summary: Summary) -> None:
+    def __init__(self, item: pytest.Item, asked: TapeOptions, tape: Path, summary: Summary) -> None:
         self._item = item
         self._summary = summary
-        self._asked = asked
+        self._options = asked
         users, elsewhere = summary.users_of(item, tape), summary.is_of_another_worker(tape)
-        self._mending = Mending(typed(test_id(item), item.config), tape.exists(), users, elsewhere)
-        self._keeping = Keeping(tape, summary.turns)  # before the mode: either sees what another worker has recorded
+        self._fixes = Fixes(typed(test_id(item), item.config), tape.exists(), users, elsewhere)
+        self._keeping = TapePlacement(
+            tape, summary.turns
+        )  # before the mode: either sees what another worker has recorded
         mode = summary.mode_for(tape)
-        self.wiretape = Wiretape(tape, asked, mode, self._mending, item.config.rootpath)
+        self.wiretape = Wiretape(tape, asked, mode, self._fixes, item.config.rootpath)
         self._outcomes: dict[str, str] = {}
         self._told_misses = 0
         self.finished: list[str] = []  # what became of the recording
         self.made: list[tuple[str, int]] = []  # the tape that was recorded, and its new exchanges
-        self.updated: Updated | None = None  # by mode `update`
+        self.updated: TapeUpdate | None = None  # by mode `update`
         summary.began(item.nodeid, self)
 
     def begin(self) -> None:
@@ -54,7 +56,7 @@ class TapedTest:
         try:
             self.wiretape.begin()
         except (NotATape, TapeDamaged) as error:
-            anew = f"  to record it anew: {self._mending.rewriting()}"
+            anew = f"  to record it anew: {self._fixes.rewriting()}"
             raise pytest.fail.Exception(f"{error}\n{anew}", pytrace=False) from None
         except OSError as error:
             said = (
@@ -76,10 +78,10 @@ class TapedTest:
         if refused := self._refused_providers():
             self._fail(refused, error)
         if self.wiretape.is_missing:
-            tape, command = shown(self.wiretape.tape), self._mending.command("once")
+            tape, command = shown(self.wiretape.tape), self._fixes.command("once")
             error.add_note(f"there is no tape {tape}; to record it: {command}")
         for lack in self.wiretape.lacks[:_MOST_MISSES]:  # an answer that is lost breaks off, as the recording did
-            error.add_note(f"the tape is incomplete: {lack}\n  to mend it: {self._mending.updating()}")
+            error.add_note(f"the tape is incomplete: {lack}\n  to mend it: {self._fixes.updating()}")
 
     def judge(self) -> None:
         """A test that is content with itself. What it has not asked for, its fixtures may still ask for."""
@@ -96,7 +98,7 @@ class TapedTest:
         more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
         return [
             f"{len(left)} recorded on {shown(self.wiretape.tape)} and not asked for: {told}{more}",
-            f"  if the change is intended: {self._mending.updating()}",
+            f"  if the change is intended: {self._fixes.updating()}",
         ]
 
     def _fail(self, lines: list[str], error: BaseException | None = None) -> NoReturn:
@@ -134,7 +136,7 @@ class TapedTest:
     def _refused_providers(self) -> list[str]:
         """A model that was asked past every door: as good as a miss."""
         asked = [where for where, provider in self.wiretape.guard.refused.items() if provider]
-        return [self._mending.refusal(where) for where in asked]
+        return [self._fixes.refusal(where) for where in asked]
 
     def _faults_that_never_came(self) -> list[str]:
         """A test of what a fault does has tested nothing without it. A call that was asked live could not have one."""
@@ -206,21 +208,21 @@ class TapedTest:
             )
 
     def _lets_through(self, host: str) -> bool:
-        return any(fnmatchcase(host.lower(), glob.lower()) for glob in self._asked.allow_hosts)
+        return any(fnmatchcase(host.lower(), glob.lower()) for glob in self._options.allow_hosts)
 
-    def _keep(self, made: Rerecording) -> None:
+    def _keep(self, made: StagedRecording) -> None:
         wiretape = self.wiretape
         if (renewal := wiretape.renewal) is not None:
-            self._keeping.renew(made, renewal, wiretape.mode, self._mending.users is None)
+            self._keeping.renew(made, renewal, wiretape.mode, self._fixes.users is None)
             made.remove()
         elif (dropped := self._keeping.keep(made, wiretape.mode)) is not None:
             self._summary.dropped(wiretape.tape, dropped)
         self._summary.recorded(wiretape.tape)
         self.made.append((str(shown(wiretape.tape)), wiretape.new_exchanges))
 
-    def _update(self, made: Rerecording) -> None:
+    def _update(self, made: StagedRecording) -> None:
         """Mode `update`: what is on the tape and was not asked for goes now, where no other test may ask for it."""
-        wiretape, users = self.wiretape, self._mending.users
+        wiretape, users = self.wiretape, self._fixes.users
         renewing, renewal = wiretape.renewing, wiretape.renewal
         if renewing is None or renewal is None:  # there was no tape
             if wiretape.new_exchanges:
@@ -254,7 +256,7 @@ class TapedTest:
     def reported(self, report: pytest.TestReport) -> None:
         """Attributes of a report reach the process that prints the summary, also from xdist's workers."""
         self._outcomes[report.when] = report.outcome
-        told: Told = {}
+        told: ReportData = {}
         if report.when == "call":
             told = {"drift": list(self._drift()), "outside": self._outside(), "old": self.wiretape.warnings}
         elif report.when == "teardown":

@@ -15,11 +15,11 @@ from wiretape.adapters.pytest.options import (
     MARKER_HELP,
     Mode,
     add_options,
-    asked_of,
     has_tape,
     is_sealed,
     is_to_be_sealed,
     mode_of,
+    options_of,
 )
 from wiretape.adapters.pytest.report.summary import Summary
 from wiretape.adapters.pytest.tape_paths import tape_of
@@ -28,7 +28,7 @@ from wiretape.errors import WiretapeError
 if TYPE_CHECKING:
     from wiretape.adapters.pytest.fixture import Wiretape
     from wiretape.adapters.pytest.outcome import TapedTest
-    from wiretape.adapters.pytest.setup_guard import BeforeTape
+    from wiretape.adapters.pytest.setup_guard import SetupGuard
 
 _LIVE = {
     Mode.NEW: "what the tapes do not answer is asked live, of real models",
@@ -37,7 +37,7 @@ _LIVE = {
     Mode.REWRITE: "model calls are real",
 }
 _TAPED: pytest.StashKey[TapedTest] = pytest.StashKey()
-_BEFORE: pytest.StashKey[BeforeTape | None] = pytest.StashKey()
+_BEFORE: pytest.StashKey[SetupGuard | None] = pytest.StashKey()
 _SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
 
 
@@ -89,7 +89,7 @@ def wiretape(request: pytest.FixtureRequest) -> Iterator[Wiretape]:
     if (before := item.stash.get(_BEFORE, None)) is not None:
         before.end()
     try:
-        asked, tape = asked_of(item), tape_of(item)
+        asked, tape = options_of(item), tape_of(item)
         if is_sealed():
             from wiretape.adapters.pytest.sealed import check_hosts
 
@@ -125,13 +125,13 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
         before.judge()
 
 
-def _before_tape(item: pytest.Item) -> BeforeTape | None:
+def _before_tape(item: pytest.Item) -> SetupGuard | None:
     if not has_tape(item) or mode_of(item.config) is not Mode.NONE:
         return None
-    from wiretape.adapters.pytest.setup_guard import BeforeTape
+    from wiretape.adapters.pytest.setup_guard import SetupGuard
 
     try:
-        return BeforeTape(item.nodeid, asked_of(item).allow_hosts)
+        return SetupGuard(item.nodeid, options_of(item).allow_hosts)
     except WiretapeError:  # the fixture will say it
         return None
 

@@ -16,7 +16,7 @@ from wiretape.adapters.inprocess.network_guard import NetworkGuard
 _NAMES_A_KEY: Final = re.compile(r"api_?key|credentials|auth_?token", re.IGNORECASE)  # as SDKs do that lack one
 
 
-class BeforeTape:
+class SetupGuard:
     """Refuses model providers to a test that runs from its tape, until that is open. Other hosts are let through."""
 
     def __init__(self, test: str, allow_hosts: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from textual.timer import Timer
 from textual.widgets import Static, Tree
 
 from wiretape.adapters.editor import in_editor
-from wiretape.adapters.live.decision_queue import Desk
+from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.tui.command_line import CommandLine
 from wiretape.adapters.tui.help_page import help_page
 from wiretape.adapters.tui.keys import FOOTER, GROUPS, HELD_KEYS
@@ -66,11 +66,11 @@ class DebugScreen(App[None]):
         Binding("greater_than_sign", "widen(1)", "wider tree", show=False),
     ]
 
-    def __init__(self, debugger: Debugger, desk: Desk | None = None) -> None:
+    def __init__(self, debugger: Debugger, queue: DecisionQueue | None = None) -> None:
         super().__init__(ansi_color=True)
         self.debugger = debugger
-        self.desk = desk
-        self.guard: AbstractContextManager[Any] = desk.lock if desk is not None else nullcontext()
+        self.queue = queue
+        self.guard: AbstractContextManager[Any] = queue.lock if queue is not None else nullcontext()
         self._drawn: World | None = None  # the run as the tree shows it
         self._news = False  # something has happened to the program
         self._waiting = False  # for a call that is held, or the program's end
@@ -93,21 +93,21 @@ class DebugScreen(App[None]):
 
     def on_mount(self) -> None:
         self.query_one(OutlineTree).focus()
-        if self.desk is not None:
-            self._watch(self.desk)
+        if self.queue is not None:
+            self._watch(self.queue)
             return
         self.debugger.judged = False
         self._show_place(self._arrived())
         self._say(Text("? shows every key; : takes a command", style="dim"))
         self.run_worker(self._judge, thread=True)
 
-    def _watch(self, desk: Desk) -> None:
+    def _watch(self, queue: DecisionQueue) -> None:
         """A program is at work, or will be."""
 
         def note() -> None:
             self._news = True
 
-        desk.on_news = note
+        queue.on_change = note
         with self.guard:
             self.refresh_marks()
         self._show(Text(NOT_STARTED))
@@ -116,37 +116,37 @@ class DebugScreen(App[None]):
 
     def _look(self) -> None:
         """What has happened to the program since the last look."""
-        desk = self.desk
-        if desk is None:
+        queue = self.queue
+        if queue is None:
             return
         with self.guard:
-            for warning in desk.live.warnings():
+            for warning in queue.live.warnings():
                 self._say(Text(one_line(warning), style="yellow"))
             if not self._news:
                 return
             self._news = False
-            desk.live.refresh()
-            reply = wake(self.debugger, desk.live) if self._waiting else None
+            queue.live.refresh()
+            reply = wake(self.debugger, queue.live) if self._waiting else None
             grown = self._drawn is not self.debugger.world
             if grown:
                 self._drawn = self.debugger.world
                 self.query_one(OutlineTree).fill(self.debugger.outline())
-            settled = self._held and not desk.live.held  # what could be done is done
+            settled = self._held and not queue.live.held  # what could be done is done
             if settled:
                 self._held = self._asked = False
             if reply is not None:
                 self._waiting = False
                 self._answer("", reply, moved=True)
-                self._say(self._what_can_be_done(desk))
-                self._held = bool(desk.live.held)
+                self._say(self._what_can_be_done(queue))
+                self._held = bool(queue.live.held)
             elif (grown or settled) and not self._asked and self._player is None and self.debugger.line.calls:
                 self._show(self._place(self._arrived()), home=False)
             self.refresh_marks()
 
-    def _what_can_be_done(self, desk: Desk) -> Text:
-        if desk.live.held:
+    def _what_can_be_done(self, queue: DecisionQueue) -> Text:
+        if queue.live.held:
             return Text(HELD_KEYS, style="yellow")
-        return Text(f"the program has ended with exit code {desk.live.code}", style="dim")
+        return Text(f"the program has ended with exit code {queue.live.code}", style="dim")
 
     def _judge(self) -> None:
         """What takes longer than a glance is found out while the person looks at the first call."""
@@ -166,7 +166,7 @@ class DebugScreen(App[None]):
 
     def _place(self, arrived: Arrived) -> RenderableType:
         """A step as it is to be seen; the start of a tape says what there is on it."""
-        if arrived.place != "start" or self.desk is not None:
+        if arrived.place != "start" or self.queue is not None:
             return place_view(arrived)
         return Group(place_view(arrived), Text(), reply_view(Reply(parts=overview(self.debugger))), Text(), BEGIN)
 
@@ -193,8 +193,8 @@ class DebugScreen(App[None]):
         debugger, stop = self.debugger, self.debugger.here
         title = Text(f" {one_line(debugger.world.known.name)}", no_wrap=True, overflow="ellipsis")
         calls = len(debugger.line.calls)
-        if self.desk is not None:
-            title.append(f" · {self._program(self.desk)}")
+        if self.queue is not None:
+            title.append(f" · {self._program(self.queue)}")
         if stop.call is None:
             return title.append(f" · at the {stop.phase} · {calls} calls")
         agent = one_line(debugger.world.agent(stop).name)
@@ -202,8 +202,8 @@ class DebugScreen(App[None]):
         return title.append(f" · call {stop.call} of {calls}, {stop.phase} · {agent}{frame}")
 
     @staticmethod
-    def _program(desk: Desk) -> str:
-        live = desk.live
+    def _program(queue: DecisionQueue) -> str:
+        live = queue.live
         if live.held:
             return "held: " + " ".join(str(one.number) for one in live.held)
         if live.code is not None:
@@ -249,7 +249,7 @@ class DebugScreen(App[None]):
 
     def _edited(self, edit: Edit) -> Reply:
         """In the person's own editor, which has the terminal meanwhile."""
-        assert self.desk is not None
+        assert self.queue is not None
         try:
             with self.suspend():
                 text = in_editor(edit.text)
@@ -257,7 +257,7 @@ class DebugScreen(App[None]):
             return Reply(error=str(error))
         except SuspendNotSupported:
             return Reply(error="no editor can be opened here; edit answer takes the JSON behind it, too")
-        return self.desk.edited(edit, text)
+        return self.queue.finish_edit(edit, text)
 
     def _answer(self, line: str, reply: Reply, moved: bool) -> None:
         if reply.error is not None:
@@ -386,6 +386,6 @@ class DebugScreen(App[None]):
         self._player = self._played = None
 
 
-def run_screen(debugger: Debugger, desk: Desk | None = None) -> None:
-    """Show a debugger on the terminal until the person leaves. `desk`: where a program is at work."""
-    DebugScreen(debugger, desk).run()
+def run_screen(debugger: Debugger, queue: DecisionQueue | None = None) -> None:
+    """Show a debugger on the terminal until the person leaves. `queue`: where a program is at work."""
+    DebugScreen(debugger, queue).run()

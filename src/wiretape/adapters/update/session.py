@@ -22,7 +22,7 @@ from wiretape.wire.mcp.tool_exchange import ToolAnswer, answer_body
 _LOST = (None, Ended.RECORDER_STOPPED)
 
 
-class Renewing:
+class UpdateSession:
     """A session whose misses are called live. `lock`: what guards the session, if others ask it, too."""
 
     def __init__(self, session: ReplaySession, lock: AbstractContextManager[object] | None = None) -> None:
@@ -66,7 +66,7 @@ class Renewing:
                 self._order.append((True, played.shown.reference.exchange))
         return played.answer
 
-    def called(self, number: int) -> None:
+    def note_live_call(self, number: int) -> None:
         """A live call began, which the recorder gave this number."""
         with self._lock:
             self._order.append((False, number))

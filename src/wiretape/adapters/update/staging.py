@@ -26,12 +26,12 @@ _ABANDONED = 600
 _RECORDING = re.compile(r"\..+\.\d+\.new(?:\.zst)?(?:\.journal)?")
 
 
-def there_is(tape: Path) -> bool:
+def tape_exists(tape: Path) -> bool:
     """Whether there is a tape, or what a crash left of one."""
     return tape.is_file() or journal_path(tape).is_file()
 
 
-class Rerecording:
+class StagedRecording:
     """A tape in the making. `goes_on`: it begins with what the old one holds."""
 
     def __init__(self, tape: Path, goes_on: bool) -> None:
@@ -54,7 +54,7 @@ class Rerecording:
 
     def put_in_place_beside_the_rest(self, patterns: Sequence[str]) -> None:
         """As above, but exchanges of the old tape that this recording has no newer answer for stay on it."""
-        if there_is(self.tape):
+        if tape_exists(self.tape):
             old, new = read_tape(self.tape), read_tape(self.fresh)
             left = unasked(old, new.exchanges)
             if left:

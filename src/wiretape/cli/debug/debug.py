@@ -15,7 +15,7 @@ from wiretape.cli.with_program import WithProgram, program_of
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.live.decision_queue import Desk
+    from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.debug.session import Debugger
 
 
@@ -110,7 +110,7 @@ def _script(tape: str, batch: str | None, file: str | None) -> str | None:
     return sys.stdin.read()
 
 
-def _screen() -> Callable[[Debugger, Desk | None], None] | None:
+def _screen() -> Callable[[Debugger, DecisionQueue | None], None] | None:
     """The screen, where there is a terminal for it and the library is installed."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return None
@@ -119,5 +119,7 @@ def _screen() -> Callable[[Debugger, Desk | None], None] | None:
             "line by line, since textual is not installed: pip install 'wiretape[tui]' brings a screen", err=True
         )
         return None
-    found: Callable[[Debugger, Desk | None], None] = importlib.import_module("wiretape.adapters.tui.app").run_screen
+    found: Callable[[Debugger, DecisionQueue | None], None] = importlib.import_module(
+        "wiretape.adapters.tui.app"
+    ).run_screen
     return found

@@ -16,29 +16,29 @@ from wiretape.views.printable import one_line, visible
 from wiretape.views.terminal import make_console
 
 if TYPE_CHECKING:
-    from wiretape.adapters.live.decision_queue import Desk
+    from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.debug.session import Debugger
 
 PROMPT = "(wiretape) "
 
 
 class Front:
-    """A console with a debugger behind it. `desk`: where a program is at work, whose calls may wait."""
+    """A console with a debugger behind it. `queue`: where a program is at work, whose calls may wait."""
 
-    def __init__(self, debugger: Debugger, desk: Desk | None = None) -> None:
+    def __init__(self, debugger: Debugger, queue: DecisionQueue | None = None) -> None:
         self.debugger = debugger
-        self._desk = desk
+        self._queue = queue
         self._console = make_console()
 
     def do(self, line: str) -> Reply:
         """One command, to its end: the editor is closed, and what was to be waited for has come."""
-        if self._desk is None:
+        if self._queue is None:
             return self.debugger.execute(line)
-        reply = self._desk.execute(line)
+        reply = self._queue.execute(line)
         if reply.edit is not None:
-            reply = self._edited(self._desk, reply.edit)
+            reply = self._edited(self._queue, reply.edit)
         if reply.waits:
-            later = self._waited(self._desk)
+            later = self._waited(self._queue)
             reply = replace(reply, parts=(*reply.parts, *later.parts), error=later.error)
         self.show_output()
         return reply
@@ -55,7 +55,7 @@ class Front:
 
     def show_output(self) -> None:
         """What the program printed, each line with the call that was answered last before it."""
-        for line in self._desk.unseen_output() if self._desk is not None else ():
+        for line in self._queue.new_output() if self._queue is not None else ():
             mark = "-" if line.call is None else line.call
             with suppress(OSError):  # nobody reads it any more
                 print(
@@ -65,28 +65,28 @@ class Front:
                 )
 
     @staticmethod
-    def _edited(desk: Desk, edit: Edit) -> Reply:
+    def _edited(queue: DecisionQueue, edit: Edit) -> Reply:
         from wiretape.adapters.editor import in_editor
 
         try:
-            return desk.edited(edit, in_editor(edit.text))
+            return queue.finish_edit(edit, in_editor(edit.text))
         except UsageError as error:
             return Reply(error=str(error))
 
-    def _waited(self, desk: Desk) -> Reply:
+    def _waited(self, queue: DecisionQueue) -> Reply:
         try:
-            return desk.wait(self.show_output)
+            return queue.wait(self.show_output)
         except KeyboardInterrupt:
-            desk.interrupt()
+            queue.interrupt()
             return said("the program goes on; its very next call will be held (continue waits for it)", "dim")
 
 
-def run_script(debugger: Debugger, script: str, desk: Desk | None = None) -> bool:
+def run_script(debugger: Debugger, script: str, queue: DecisionQueue | None = None) -> bool:
     """Do every command, a blank line between the replies. Raises UsageError at the first that cannot be done.
 
     True: the last was to quit.
     """
-    front = Front(debugger, desk)
+    front = Front(debugger, queue)
     printed = False
     for number, line in enumerate(split(script), 1):
         reply = front.do(line)
@@ -102,10 +102,10 @@ def run_script(debugger: Debugger, script: str, desk: Desk | None = None) -> boo
     return False
 
 
-def converse(debugger: Debugger, desk: Desk | None = None) -> None:
+def converse(debugger: Debugger, queue: DecisionQueue | None = None) -> None:
     """Ask for a line, do it, show the reply, until the person leaves."""
-    front = Front(debugger, desk)
-    _greet(front, debugger, desk)
+    front = Front(debugger, queue)
+    _greet(front, debugger, queue)
     _prepare_completion(debugger)
     while True:
         try:
@@ -126,8 +126,8 @@ def converse(debugger: Debugger, desk: Desk | None = None) -> None:
             return
 
 
-def _greet(front: Front, debugger: Debugger, desk: Desk | None) -> None:
-    if desk is not None:
+def _greet(front: Front, debugger: Debugger, queue: DecisionQueue | None) -> None:
+    if queue is not None:
         front.say("the program has not been started: break says where to hold it, continue starts it", "dim")
         front.say("step starts it and holds its first call; help or ? lists the commands", "dim")
         return

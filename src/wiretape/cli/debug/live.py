@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from wiretape.adapters.launch.caught_program import CaughtProgram
     from wiretape.adapters.launch.config_discovery import Surroundings
-    from wiretape.adapters.live.decision_queue import Desk
+    from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.adapters.mitm.recording import Recording
     from wiretape.debug.live.pending_calls import Mode
     from wiretape.debug.live.program import Live
@@ -44,7 +44,7 @@ class Asked:
 
     argv: tuple[str, ...]
     script: str | None
-    screen: Callable[[Debugger, Desk | None], None] | None
+    screen: Callable[[Debugger, DecisionQueue | None], None] | None
     output: Path | None
     force: bool
     hosts: tuple[str, ...]
@@ -56,7 +56,7 @@ class Asked:
 def debug_replayed(tape: str, asked: Asked) -> int:
     """The program is played from a tape. Exit code: as `wiretape replay` has it."""
     from wiretape.adapters.launch.child import find_command
-    from wiretape.adapters.live.decision_queue import Desk
+    from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.adapters.live.holding import ReplayHolding
     from wiretape.adapters.live.tape import LiveTape
     from wiretape.adapters.replay_runner import Replaying
@@ -76,18 +76,18 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     )
     opened, why_closed = replay.authority_of(None)
     live_tape = LiveTape(Path(tape), load_settings(Path.cwd()).redact, say)
-    with Desk(debugger) as desk, closing(live_tape):
-        desk.live.kept_in = str(live_tape.path)
+    with DecisionQueue(debugger) as queue, closing(live_tape):
+        queue.live.kept_in = str(live_tape.path)
         replaying = Replaying(
             session,
             authority=opened,
             why_closed=why_closed,
             trouble=say,
             let_through=asked.let_through,
-            interpose=ReplayHolding(desk, session, live_tape),
+            interpose=ReplayHolding(queue, session, live_tape),
         )
         with replaying, replay.led_here(replaying, asked.argv, session, verbose=False) as (argv, variables):
-            code = _at_work(desk, asked, argv, variables)
+            code = _at_work(queue, asked, argv, variables)
     report = session.report()
     replay.summary(report, asked.argv, code)
     if live_tape.kept:
@@ -105,7 +105,7 @@ def debug_recorded(asked: Asked) -> int:
     from wiretape.cli.run import record
 
     record.need_mitmproxy()
-    from wiretape.adapters.live.decision_queue import Desk
+    from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.adapters.mitm.live.holding import HoldingAddon
     from wiretape.adapters.output import output
     from wiretape.cli.debug.debugging import from_here
@@ -133,71 +133,71 @@ def debug_recorded(asked: Asked) -> int:
         addons.append(recording.addon)
         with recording:
             argv, variables = record.led_here(recording, asked.argv, around, options)
-            return _at_work(desk, asked, argv, variables)
+            return _at_work(queue, asked, argv, variables)
 
-    with Desk(debugger) as desk:
-        return record.record(options, asked.argv, report, run, partial(HoldingAddon, desk=desk, output=output()))
+    with DecisionQueue(debugger) as queue:
+        return record.record(options, asked.argv, report, run, partial(HoldingAddon, queue=queue, output=output()))
 
 
 def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
     """A debugger on a run that has not begun."""
-    from wiretape.adapters.live.edit_operations import EditMeans
+    from wiretape.adapters.live.edit_operations import EditOperations
     from wiretape.cli.debug.debugging import known_of_live
     from wiretape.debug.live.program import Live
     from wiretape.debug.session import Debugger
     from wiretape.runs.run import build_run
 
     debugger = Debugger(build_run([]))
-    live = Live(debugger, mode, time.monotonic, EditMeans(recording=mode == "record"), expected=expected)
+    live = Live(debugger, mode, time.monotonic, EditOperations(recording=mode == "record"), expected=expected)
     debugger.live = live
     debugger.know(known_of_live(name, debugger, live))
     return debugger
 
 
-def _at_work(desk: Desk, asked: Asked, argv: Sequence[str], variables: Mapping[str, str]) -> int:
+def _at_work(queue: DecisionQueue, asked: Asked, argv: Sequence[str], variables: Mapping[str, str]) -> int:
     """Until the person leaves, and the program has ended. Its exit code."""
     from wiretape.adapters.launch.caught_program import CaughtProgram
     from wiretape.cli.debug.lines import Front, converse, run_script
 
-    live = desk.live
-    program = CaughtProgram(argv, {**os.environ, **variables}, desk.printed, lambda code: _ended(desk, live, code))
+    live = queue.live
+    program = CaughtProgram(argv, {**os.environ, **variables}, queue.add_output, lambda code: _ended(queue, live, code))
     live.start, live.stop = program.start, program.stop
-    with _ended_with_us(program), _telling(desk, asked):
+    with _ended_with_us(program), _telling(queue, asked):
         try:
             left = True
             if asked.script is not None:
-                left = run_script(desk.debugger, asked.script, desk)
+                left = run_script(queue.debugger, asked.script, queue)
             elif asked.screen is not None:
-                asked.screen(desk.debugger, desk)
+                asked.screen(queue.debugger, queue)
             else:
-                converse(desk.debugger, desk)
+                converse(queue.debugger, queue)
             if left:
-                _leave(desk, program)
+                _leave(queue, program)
             else:
-                desk.let_everything_go()
+                queue.release_all()
         except BaseException:
-            _leave(desk, program)
+            _leave(queue, program)
             raise
-        front = Front(desk.debugger, desk)
-        code = desk.wait_for_end(front.show_output) if live.running or live.code is not None else 0
+        front = Front(queue.debugger, queue)
+        code = queue.wait_for_end(front.show_output) if live.running or live.code is not None else 0
         program.join()
         front.show_output()
         return code
 
 
-def _ended(desk: Desk, live: Live, code: int) -> None:
-    desk.do(lambda: live.ended(code))
+def _ended(queue: DecisionQueue, live: Live, code: int) -> None:
+    queue.run_now(lambda: live.ended(code))
 
 
-def _leave(desk: Desk, program: CaughtProgram) -> None:
+def _leave(queue: DecisionQueue, program: CaughtProgram) -> None:
     """A program does not outlive its debugger."""
     program.stop()
-    if desk.live.running:
-        desk.let_everything_go()
+    if queue.live.running:
+        queue.release_all()
 
 
 @contextmanager
-def _telling(desk: Desk, asked: Asked) -> Iterator[None]:
+def _telling(queue: DecisionQueue, asked: Asked) -> Iterator[None]:
     """At a prompt a person is told of what has come to wait meanwhile, and of clients that will not wait for ever."""
     if asked.script is None and asked.screen is not None:  # a screen looks by itself
         yield
@@ -206,11 +206,11 @@ def _telling(desk: Desk, asked: Asked) -> Iterator[None]:
 
     def tell() -> None:
         while not over.wait(_LOOK_S):
-            with desk.lock:
-                lines = desk.live.warnings()
-                for one in desk.live.held:
+            with queue.lock:
+                lines = queue.live.warnings()
+                for one in queue.live.held:
                     key = (one.exchange.number, one.stop.phase)
-                    if key not in told and not desk.waiting and asked.script is None:
+                    if key not in told and not queue.waiting and asked.script is None:
                         lines.append(f"call {one.number} ({one.agent}) is held now")
                     told.add(key)
             for line in lines:

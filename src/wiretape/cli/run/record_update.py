@@ -23,8 +23,8 @@ from wiretape.views.replay.summary import tier_mark
 
 if TYPE_CHECKING:
     from wiretape.adapters.launch.tagging import CallTags
-    from wiretape.adapters.update.session import Renewing
-    from wiretape.adapters.update.staging import Rerecording
+    from wiretape.adapters.update.session import UpdateSession
+    from wiretape.adapters.update.staging import StagedRecording
     from wiretape.cli.run.record import Options
     from wiretape.cli.run.record_report import LiveReport
     from wiretape.matching.session import ReplaySession
@@ -41,8 +41,8 @@ class Update:
     options: Options
     tape: Tape
     redactor: Redactor
-    renewing: Renewing
-    rerecording: Rerecording
+    renewing: UpdateSession
+    rerecording: StagedRecording
 
     @property
     def session(self) -> ReplaySession:
@@ -50,7 +50,7 @@ class Update:
 
 
 def update(options: Options, argv: Sequence[str]) -> int:
-    from wiretape.adapters.update.staging import Rerecording
+    from wiretape.adapters.update.staging import StagedRecording
     from wiretape.tape.storage import TapeFile
 
     if not argv:
@@ -59,7 +59,7 @@ def update(options: Options, argv: Sequence[str]) -> int:
         raise UsageError("--append adds to a tape and --update replaces what drifted: give one of them")
     old = _old_tape(options)
     with closing(TapeFile(options.tape)):  # its lock: nobody else records to it meanwhile
-        rerecording = Rerecording(options.tape, goes_on=False)
+        rerecording = StagedRecording(options.tape, goes_on=False)
         try:
             return _update(_prepared(options, old, rerecording), argv)
         finally:
@@ -78,9 +78,9 @@ def _old_tape(options: Options) -> Tape:
     return tape
 
 
-def _prepared(options: Options, tape: Tape, rerecording: Rerecording) -> Update:
+def _prepared(options: Options, tape: Tape, rerecording: StagedRecording) -> Update:
     from wiretape.adapters.settings import load_settings, redactor_of
-    from wiretape.adapters.update.session import Renewing
+    from wiretape.adapters.update.session import UpdateSession
     from wiretape.compare.difference import Tier
     from wiretape.matching.session import ReplaySession
     from wiretape.matching.values import ReplayOptions
@@ -92,7 +92,7 @@ def _prepared(options: Options, tape: Tape, rerecording: Rerecording) -> Update:
     if tape.path is not None and tape.path.exists():
         redactor.resume(read_text(tape.path).decode("utf-8", "replace"))  # its placeholders keep their meaning
     session = ReplaySession([tape], asked, names=[str(options.update)], output=output())
-    return Update(options, tape, redactor, Renewing(session), rerecording)
+    return Update(options, tape, redactor, UpdateSession(session), rerecording)
 
 
 def _update(at_work: Update, argv: Sequence[str]) -> int:

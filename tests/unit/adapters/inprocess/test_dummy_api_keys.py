@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.replaying import chat, exchange, user
 
-from wiretape.adapters.inprocess.dummy_api_keys import LentKeys
+from wiretape.adapters.inprocess.dummy_api_keys import DummyKeys
 from wiretape.adapters.replay_runner import DUMMY_KEY
 from wiretape.matching.session import ReplaySession
 from wiretape.tape.reading.reader import Tape
@@ -24,7 +24,7 @@ def session(url: str, body: Any = None) -> ReplaySession:
 
 def test_two_replays_at_once_need_a_key_until_the_last_is_over() -> None:
     environ: dict[str, str] = {}
-    keys = LentKeys(environ)
+    keys = DummyKeys(environ)
     one = keys.lend(session("https://api.openai.com/v1/chat/completions"))
     other = keys.lend(session("https://api.openai.com/v1/chat/completions"))
     assert environ == {"OPENAI_API_KEY": DUMMY_KEY}
@@ -36,7 +36,7 @@ def test_two_replays_at_once_need_a_key_until_the_last_is_over() -> None:
 
 def test_what_the_person_set_stays_before_and_meanwhile() -> None:
     environ = {"OPENAI_API_KEY": "mine"}
-    keys = LentKeys(environ)
+    keys = DummyKeys(environ)
     assert keys.lend(session("https://api.openai.com/v1/chat/completions")) == []
     lent = keys.lend(session("https://api.anthropic.com/v1/messages"))
     environ["ANTHROPIC_API_KEY"] = "mine, too"
@@ -47,7 +47,7 @@ def test_what_the_person_set_stays_before_and_meanwhile() -> None:
 def test_bedrock_s_sdks_get_a_region_and_an_identity_where_aws_has_none(tmp_path: Path) -> None:
     files = {name: str(tmp_path / name) for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE")}
     environ = dict(files)
-    keys = LentKeys(environ)
+    keys = DummyKeys(environ)
     lent = keys.lend(session(BEDROCK, SAID))
     assert {name: value for name, value in environ.items() if name not in files} == {
         "AWS_REGION": "us-east-1",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wiretape.adapters.inprocess.exchange_recorder import Taken, Taker, ended_by
+from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder, SafeRecorder, ended_by
 from wiretape.model.http import Ended
 
 httpx = pytest.importorskip("httpx")
@@ -51,15 +51,15 @@ class Recorder:
         self.told.append(values)
 
 
-def taken() -> tuple[Taken, Recorder]:
+def begin_exchange() -> tuple[ExchangeRecorder, Recorder]:
     recorder: Any = Recorder()
-    made = Taker(recorder, print).take("POST", "https://api.openai.com/", [])
+    made = SafeRecorder(recorder, print).take("POST", "https://api.openai.com/", [])
     assert made is not None
     return made, recorder
 
 
 def test_a_cancellation_is_the_program_s_own_end_and_only_the_first_end_counts() -> None:
-    made, recorder = taken()
+    made, recorder = begin_exchange()
     made.received(b"data: 1\n\n")
     made.failed(asyncio.CancelledError())
     made.end()
@@ -69,7 +69,7 @@ def test_a_cancellation_is_the_program_s_own_end_and_only_the_first_end_counts()
 def test_what_comes_after_the_end_does_not_count() -> None:
     """A library may tell the close on one thread while another has told the end."""
     recorder = Recorder()
-    taken = Taken(Taker(recorder, pytest.fail), 1)  # type: ignore[arg-type]
+    taken = ExchangeRecorder(SafeRecorder(recorder, pytest.fail), 1)  # type: ignore[arg-type]
     taken.end()
     told = list(recorder.told)
     taken.closed_ws(1000, "", "client")

@@ -48,21 +48,21 @@ def asked(text: str) -> LiveRequest:
 def test_a_copy_writes_nothing_on_the_tape_and_says_so_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     tape = tmp_path / "x.tape"
     with wiretape.record(tape) as made:
-        begun = made.taken("POST", OPENAI, [])
+        begun = made.begin_exchange("POST", OPENAI, [])
         assert begun is not None
 
         def child() -> bool:
             begun.response(200, [])
             begun.received(b"of the copy")
             begun.end()
-            taken = [made.taken("POST", OPENAI, []), made.tool_taken("weather", {})]
+            taken = [made.begin_exchange("POST", OPENAI, []), made.begin_tool_call("weather", {})]
             made.__exit__(None, None, None)  # as what the copy raises goes past it
             return taken == [None, None]
 
         assert forked(child)
         begun.response(204, [])
         begun.end()
-        second = made.taken("POST", OPENAI, [])
+        second = made.begin_exchange("POST", OPENAI, [])
         assert second is not None
         second.end(Ended.TIMEOUT)
     said = f"wiretape: {tape}: what a forked process asks is not recorded; wiretape record -o TAPE -- CMD records"
@@ -101,7 +101,7 @@ def test_an_exchange_that_is_under_way_when_the_recording_ends_is_told(
     tape = tmp_path / "x.tape"
     with wiretape.record(tape) as made:
         for _ in range(3):
-            taken = made.taken("POST", OPENAI, [])
+            taken = made.begin_exchange("POST", OPENAI, [])
             assert taken is not None
         taken.end()
     assert capsys.readouterr().err == (

@@ -14,7 +14,7 @@ import orjson
 import pytest
 from tests.support.replaying import chat, live, user
 
-from wiretape.adapters.pytest.late_threads import Outlived
+from wiretape.adapters.pytest.late_threads import LateContext
 from wiretape.adapters.pytest.thread_context import Origin, Origins
 
 A, B = Origin("test_a"), Origin("test_b")
@@ -186,7 +186,7 @@ def test_what_is_started_is_watched_until_the_end(origins: Origins) -> None:
 
 def test_a_model_call_after_the_end_is_an_error_that_names_the_test_and_telemetry_is_none() -> None:
     told: dict[str, int] = {}
-    outlived = Outlived(Origin("test_a.py::test_a", ("tools.corp",)), told)
+    outlived = LateContext(Origin("test_a.py::test_a", ("tools.corp",)), told)
     for _ in range(2):
         shown = outlived.answer(live(chat(user("hi"))))
         assert shown.status == 400

@@ -10,7 +10,7 @@ from rich.console import Console
 from tests.support import sockets
 from tests.support.replaying import chat, exchange, live, reply, response, session, user
 
-from wiretape.adapters.update.session import Renewing
+from wiretape.adapters.update.session import UpdateSession
 from wiretape.matching.sockets.playing import SocketPlay
 from wiretape.matching.values import Answer
 from wiretape.model.http import Ended
@@ -22,7 +22,7 @@ from wiretape.views.replay.update import Updated, update_view
 def test_an_answer_that_its_recorder_lost_is_called_live(ended: Ended | None) -> None:
     body = chat(user("How warm is it?"))
     lost = replace(exchange(1, body, response(reply("Seven."))), response=None, ended=ended)
-    renewing = Renewing(session(lost))
+    renewing = UpdateSession(session(lost))
     assert renewing.answer(live(body)) is None
     assert renewing.kept == []
     (missed,) = renewing.session.misses
@@ -40,7 +40,7 @@ def test_an_answer_that_its_recorder_lost_is_called_live(ended: Ended | None) ->
 def test_an_answer_that_broke_off_by_itself_is_kept() -> None:
     body = chat(user("How warm is it?"))
     broken = replace(exchange(1, body, response(reply("Seven."))), response=None, ended=Ended.UPSTREAM_CLOSED)
-    renewing = Renewing(session(broken))
+    renewing = UpdateSession(session(broken))
     assert isinstance(renewing.answer(live(body)), Answer)
     assert renewing.kept == [1]
 
@@ -53,14 +53,14 @@ def test_a_websocket_that_was_played_is_kept_and_one_that_nobody_opened_is_not()
         sockets.socket([sockets.create("never"), *said[1:]], number=3),
         exchange(4, chat(user("two"))),
     )
-    renewing = Renewing(made)
+    renewing = UpdateSession(made)
     assert isinstance(renewing.answer(live(chat(user("one")))), Answer)
     play = made.open_socket(live(None, url=sockets.URL, method="GET", upgrade="websocket"))
     assert isinstance(play, SocketPlay)
     play.heard(sockets.text(said[0][1]))
     assert play.due()
     assert renewing.answer(live(chat(user("other")))) is None
-    renewing.called(5)
+    renewing.note_live_call(5)
     fresh = exchange(5, chat(user("other")))
     assert renewing.kept == [1, 2]
     assert renewing.order({5: fresh}) == [Kept(1), Fresh(fresh), Kept(2)]
@@ -71,7 +71,7 @@ def test_a_websocket_that_was_played_is_kept_and_one_that_nobody_opened_is_not()
 
 def test_nothing_has_drifted_where_every_call_was_answered() -> None:
     body = chat(user("one"))
-    renewing = Renewing(session(exchange(1, body)))
+    renewing = UpdateSession(session(exchange(1, body)))
     assert renewing.drifted  # nobody has asked for it yet
     renewing.answer(live(body))
     assert not renewing.drifted

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from wiretape.adapters.update.staging import Rerecording
+from wiretape.adapters.update.staging import StagedRecording
 from wiretape.tape.atomic import lock
 
 HOUR = 3600
@@ -25,7 +25,7 @@ def test_recordings_that_nobody_writes_go_with_the_next_one(tmp_path: Path) -> N
     ]
     fresh = left(tmp_path, ".a.tape.98.new", 5)
     others = [left(tmp_path, name, HOUR) for name in (".a.tape.99.old", "a.tape", ".notes.new", ".a.new.tape")]
-    Rerecording(tmp_path / "a.tape", goes_on=False)
+    StagedRecording(tmp_path / "a.tape", goes_on=False)
     assert [path for path in killed if path.exists()] == []
     assert fresh.exists()
     assert [path for path in others if not path.exists()] == []
@@ -36,7 +36,7 @@ def test_a_recording_that_waits_long_for_its_next_call_is_left_alone(tmp_path: P
     journal = left(tmp_path, ".a.tape.99.new.journal", HOUR)
     with written.open("rb+") as file:
         assert lock(file.fileno())
-        Rerecording(tmp_path / "b.tape", goes_on=False)
+        StagedRecording(tmp_path / "b.tape", goes_on=False)
         assert (written.exists(), journal.exists()) == (True, True)
-    Rerecording(tmp_path / "b.tape", goes_on=False)
+    StagedRecording(tmp_path / "b.tape", goes_on=False)
     assert (written.exists(), journal.exists()) == (False, False)

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from wiretape.adapters.http1.sending import LINGER_SECONDS
-from wiretape.adapters.inprocess.active_context import Inside, way
+from wiretape.adapters.inprocess.active_context import ActiveContext, route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.patches.sockets import WATCH
 from wiretape.adapters.inprocess.sockets.http1_messages import RequestReader, Tap, answer
@@ -25,7 +25,7 @@ from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Ended, Headers
 
 # The tape that answers the request for which a connection is being made.
-_replaying: ContextVar[Inside | None] = ContextVar("wiretape.aiohttp", default=None)
+_replaying: ContextVar[ActiveContext | None] = ContextVar("wiretape.aiohttp", default=None)
 
 
 def patches(module: ModuleType) -> list[Patch]:
@@ -43,20 +43,20 @@ def patches(module: ModuleType) -> list[Patch]:
 
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
     async def connect(connector: Any, req: Any, *args: Any, **kwargs: Any) -> Any:
-        where = way(req.url.raw_host or "", req.url.port or 0)
-        if where is None:
+        route = route_for(req.url.raw_host or "", req.url.port or 0)
+        if route is None:
             return await original(connector, req, *args, **kwargs)
-        tap = Tap(req.method, lambda sent: where.taken(req.method, _url(req), sent))
-        token = _replaying.set(where.replaying)
+        tap = Tap(req.method, lambda sent: route.begin_exchange(req.method, _url(req), sent))
+        token = _replaying.set(route.replaying)
         try:
             connection = await original(connector, req, *args, **kwargs)
         except BaseException as error:
-            if where.recording is not None:
+            if route.recording is not None:
                 tap.failed(error, list(req.headers.items()), getattr(req.body, "_value", b""))
             raise
         finally:
             _replaying.reset(token)
-        if where.recording is not None:
+        if route.recording is not None:
             _TappedProtocol(connection.protocol, tap)
         return connection
 
@@ -171,7 +171,7 @@ class _TappedProtocol(asyncio.Protocol):
 class _MemoryTransport(asyncio.Transport):
     """Takes a request, and gives what the tape answers to the protocol on this side."""
 
-    def __init__(self, protocol: Any, replaying: Inside, url: str) -> None:
+    def __init__(self, protocol: Any, replaying: ActiveContext, url: str) -> None:
         super().__init__({})
         self._protocol = protocol
         self._replaying = replaying
@@ -224,7 +224,7 @@ class _MemoryTransport(asyncio.Transport):
         reader = self._reader
         request = LiveRequest(reader.method, self._url, Headers(reader.headers), b"".join(self._body))
         try:
-            shown = self._replaying.on_tape(request)
+            shown = self._replaying.recorded_answer(request)
         except MissInterrupt as miss:  # the body is written by a task of its own: the one that reads must get it
             self._protocol.set_exception(miss)
             return
@@ -233,7 +233,7 @@ class _MemoryTransport(asyncio.Transport):
 
     async def _call(self, request: LiveRequest) -> None:
         """A live call, in a thread: the program's other tasks go on meanwhile."""
-        await self._play(await asyncio.to_thread(self._replaying.called, request))
+        await self._play(await asyncio.to_thread(self._replaying.call_live, request))
 
     async def _play(self, shown: Playback) -> None:
         for pause, data in answer(shown):

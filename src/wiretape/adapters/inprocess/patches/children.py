@@ -149,7 +149,7 @@ def _prepared(original: Callable[[str], dict[str, Any]]) -> Callable[[str], dict
 
 
 class _Environment:
-    """Variables that are set where this is unpickled. That needs no module of wiretape's."""
+    """Variables that are set route this is unpickled. That needs no module of wiretape's."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = {name: value for name, value in variables.items() if os.environ.get(name) != value}

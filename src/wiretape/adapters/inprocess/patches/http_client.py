@@ -14,13 +14,13 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from wiretape.adapters.inprocess.active_context import Way, way
+from wiretape.adapters.inprocess.active_context import Route, route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.sockets.http1_messages import Tap
 from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, is_led, real
 from wiretape.model.http import bracketed
 
-_ROUTE: Final = "_wiretape_route"
+_SOCKETS: Final = "_wiretape_sockets"
 _PORTS: Final = {"http": 80, "https": 443}
 _KINDS: Final = ("HTTP", "HTTPS")
 
@@ -33,12 +33,12 @@ def patches(module: ModuleType) -> list[Patch]:
         Patch(module.HTTPConnection, "putrequest", _putrequest),
         Patch(module.HTTPConnection, "send", _send),
     ]
-    if hasattr(module, "HTTPSConnection"):  # not where Python has no TLS
+    if hasattr(module, "HTTPSConnection"):  # not route Python has no TLS
         made.append(Patch(module.HTTPSConnection, "connect", _connect))
     return made
 
 
-class _Route(NamedTuple):
+class _RequestSockets(NamedTuple):
     """Where the request goes that a connection has begun."""
 
     memory: MemorySocket | None
@@ -63,8 +63,8 @@ class _Nowhere:
 
 def _connect(original: Callable[[Any], None]) -> Callable[[Any], None]:
     def connect(conn: Any) -> None:
-        where = None if is_led(conn) else _way(_url(conn, ""), count=False)
-        if where is None or where.replaying is None:
+        route = None if is_led(conn) else _route(_url(conn, ""), count=False)
+        if route is None or route.replaying is None:
             original(conn)
         else:
             conn.sock = _Nowhere()  # there is nobody to connect to, nor to open a tunnel
@@ -75,56 +75,58 @@ def _connect(original: Callable[[Any], None]) -> Callable[[Any], None]:
 def _putrequest(original: Callable[..., None]) -> Callable[..., None]:
     def putrequest(conn: Any, method: str, url: str, *args: Any, **kwargs: Any) -> None:
         original(conn, method, url, *args, **kwargs)
-        conn.__dict__.pop(_ROUTE, None)
+        conn.__dict__.pop(_SOCKETS, None)
         if is_led(conn):
             return
         full = _url(conn, url)
-        where = _way(full)
-        if where is None:
+        route = _route(full)
+        if route is None:
             _let_go(conn)
             return
-        memory = MemorySocket(where.replaying, full, _unreachable) if where.replaying is not None else None
-        tap = Tap(method, lambda sent: where.taken(method, full, sent)) if where.recording is not None else None
-        conn.__dict__[_ROUTE] = _Route(memory, tap)
+        memory = MemorySocket(route.replaying, full, _unreachable) if route.replaying is not None else None
+        tap = (
+            Tap(method, lambda sent: route.begin_exchange(method, full, sent)) if route.recording is not None else None
+        )
+        conn.__dict__[_SOCKETS] = _RequestSockets(memory, tap)
 
     return putrequest
 
 
 def _send(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
     def send(conn: Any, data: Any) -> None:
-        route: _Route | None = conn.__dict__.get(_ROUTE)
-        if route is None:
+        sockets: _RequestSockets | None = conn.__dict__.get(_SOCKETS)
+        if sockets is None:
             original(conn, data)
             return
         try:
-            _lead(conn, route)
+            _lead(conn, sockets)
             original(conn, data)
         except BaseException as error:
-            if route.tap is not None:
+            if sockets.tap is not None:
                 if isinstance(data, bytes) and not isinstance(conn.sock, TappedSocket):
-                    route.tap.sent(data)  # nobody was there to take it
-                route.tap.failed(error, (), b"")
+                    sockets.tap.sent(data)  # nobody was there to take it
+                sockets.tap.failed(error, (), b"")
             raise
 
     return send
 
 
-def _lead(conn: Any, route: _Route) -> None:
+def _lead(conn: Any, sockets: _RequestSockets) -> None:
     """The socket that this request goes to."""
     sock = real(conn.sock)
-    if route.memory is not None and sock is not route.memory:
+    if sockets.memory is not None and sock is not sockets.memory:
         if sock is not None:
             sock.close()  # it may lead to a real server
-        sock = conn.sock = route.memory
-    if route.memory is None and isinstance(sock, MemorySocket | _Nowhere):
+        sock = conn.sock = sockets.memory
+    if sockets.memory is None and isinstance(sock, MemorySocket | _Nowhere):
         sock = conn.sock = None  # it led to a tape before
-    if route.tap is None:
+    if sockets.tap is None:
         return
     if sock is None and conn.auto_open:
         conn.connect()
         sock = real(conn.sock)
     if sock is not None:
-        conn.sock = TappedSocket(sock, route.tap)
+        conn.sock = TappedSocket(sock, sockets.tap)
 
 
 def _unreachable(message: str) -> Exception:
@@ -137,9 +139,9 @@ def _let_go(conn: Any) -> None:
         conn.sock = None
 
 
-def _way(url: str, count: bool = True) -> Way | None:
+def _route(url: str, count: bool = True) -> Route | None:
     parts = urlsplit(url)
-    return way(parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0), count)
+    return route_for(parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0), count)
 
 
 def _url(conn: Any, target: str) -> str:

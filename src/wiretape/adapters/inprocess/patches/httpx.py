@@ -15,8 +15,8 @@ from typing import Any
 
 from wiretape.adapters.http1.sending import LINGER_SECONDS
 from wiretape.adapters.http1.websocket_talk import handshake
-from wiretape.adapters.inprocess.active_context import Inside, Way, way
-from wiretape.adapters.inprocess.exchange_recorder import Taken
+from wiretape.adapters.inprocess.active_context import ActiveContext, Route, route_for
+from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.sockets.httpx_sockets import AsyncPlayed, AsyncTapped, Played, Tapped
 from wiretape.adapters.inprocess.sockets.socket_server import played
@@ -48,28 +48,28 @@ class _Kit:
 
     def sync_handler(self, original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         def handle_request(transport: Any, request: Any) -> Any:
-            where = _way(request)
-            if where is None:
+            route = _route(request)
+            if route is None:
                 return original(transport, request)
 
             def forward(request: Any) -> Any:
-                if where.replaying is None:
+                if route.replaying is None:
                     return original(transport, request)
                 request.read()
-                shown = _answer(where.replaying, request)
+                shown = _answer(route.replaying, request)
                 if shown is None:
-                    return live(where.replaying, request)
+                    return live(route.replaying, request)
                 if isinstance(shown, SocketPlay):
-                    return self._socket(where.replaying, shown, request, Played)
+                    return self._socket(route.replaying, shown, request, Played)
                 played = self._played(shown, self._module)
                 played.begin()
                 return self._response(shown, played)
 
-            def live(context: Inside, request: Any) -> Any:
+            def live(context: ActiveContext, request: Any) -> Any:
                 """What is not on the tape, recorded by the context that would have answered."""
-                return tapped(context.taken(*_head(request)), request, functools.partial(original, transport))
+                return tapped(context.begin_exchange(*_head(request)), request, functools.partial(original, transport))
 
-            def tapped(taken: Taken | None, request: Any, send: Callable[[Any], Any]) -> Any:
+            def tapped(taken: ExchangeRecorder | None, request: Any, send: Callable[[Any], Any]) -> Any:
                 if taken is None:
                     return send(request)
                 try:
@@ -79,33 +79,35 @@ class _Kit:
                     raise
                 return self._teed_response(response, taken, Tapped)
 
-            return tapped(where.taken(*_head(request)), request, forward)
+            return tapped(route.begin_exchange(*_head(request)), request, forward)
 
         return handle_request
 
     def async_handler(self, original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         async def handle_async_request(transport: Any, request: Any) -> Any:
-            where = _way(request)
-            if where is None:
+            route = _route(request)
+            if route is None:
                 return await original(transport, request)
 
             async def forward(request: Any) -> Any:
-                if where.replaying is None:
+                if route.replaying is None:
                     return await original(transport, request)
                 await request.aread()
-                shown = _answer(where.replaying, request)
+                shown = _answer(route.replaying, request)
                 if shown is None:
-                    return await live(where.replaying, request)
+                    return await live(route.replaying, request)
                 if isinstance(shown, SocketPlay):
-                    return self._socket(where.replaying, shown, request, AsyncPlayed)
+                    return self._socket(route.replaying, shown, request, AsyncPlayed)
                 played = self._played(shown, self._module)
                 await played.abegin()
                 return self._response(shown, played)
 
-            async def live(context: Inside, request: Any) -> Any:
-                return await tapped(context.taken(*_head(request)), request, functools.partial(original, transport))
+            async def live(context: ActiveContext, request: Any) -> Any:
+                return await tapped(
+                    context.begin_exchange(*_head(request)), request, functools.partial(original, transport)
+                )
 
-            async def tapped(taken: Taken | None, request: Any, send: Callable[[Any], Any]) -> Any:
+            async def tapped(taken: ExchangeRecorder | None, request: Any, send: Callable[[Any], Any]) -> Any:
                 if taken is None:
                     return await send(request)
                 try:
@@ -115,7 +117,7 @@ class _Kit:
                     raise
                 return self._teed_response(response, taken, AsyncTapped)
 
-            return await tapped(where.taken(*_head(request)), request, forward)
+            return await tapped(route.begin_exchange(*_head(request)), request, forward)
 
         return handle_async_request
 
@@ -123,7 +125,7 @@ class _Kit:
         extensions = {"http_version": b"HTTP/1.1"}
         return self._module.Response(shown.status, headers=list(shown.headers), stream=stream, extensions=extensions)
 
-    def _teed_request(self, request: Any, taken: Taken) -> Any:
+    def _teed_request(self, request: Any, taken: ExchangeRecorder) -> Any:
         if hasattr(request, "_content"):  # a body that is in memory: read, or given as bytes
             taken.sent(request.content)
             taken.sent_all()
@@ -133,7 +135,7 @@ class _Kit:
             request.method, request.url, headers=request.headers, stream=stream, extensions=request.extensions
         )
 
-    def _socket(self, context: Inside, play: SocketPlay, request: Any, stream: Callable[..., Any]) -> Any:
+    def _socket(self, context: ActiveContext, play: SocketPlay, request: Any, stream: Callable[..., Any]) -> Any:
         """The answer to a WebSocket's handshake: what follows goes through a stream of its own."""
         core = import_module("httpcore" + self._module.__name__.removeprefix("httpx"))
         network = stream(played(context, play), (core.ReadError, core.WriteError, core.ReadTimeout))
@@ -141,7 +143,7 @@ class _Kit:
         extensions = {"http_version": b"HTTP/1.1", "network_stream": network}
         return self._module.Response(101, headers=headers, extensions=extensions, stream=self._played(_EMPTY, None))
 
-    def _teed_response(self, response: Any, taken: Taken, tapped: Callable[..., Any]) -> Any:
+    def _teed_response(self, response: Any, taken: ExchangeRecorder, tapped: Callable[..., Any]) -> Any:
         taken.response(response.status_code, response.headers.multi_items())
         network = response.extensions.get("network_stream")
         if response.status_code == 101 and network is not None:
@@ -153,19 +155,19 @@ class _Kit:
         return response
 
 
-def _way(request: Any) -> Way | None:
-    return way(request.url.host, request.url.port or _PORTS.get(request.url.scheme, 0))
+def _route(request: Any) -> Route | None:
+    return route_for(request.url.host, request.url.port or _PORTS.get(request.url.scheme, 0))
 
 
 def _head(request: Any) -> tuple[str, str, list[tuple[str, str]]]:
     return request.method, str(request.url), request.headers.multi_items()
 
 
-def _answer(context: Inside, request: Any) -> Playback | SocketPlay | None:
+def _answer(context: ActiveContext, request: Any) -> Playback | SocketPlay | None:
     headers = Headers(request.headers.multi_items())
     live = LiveRequest(request.method, str(request.url), headers, request.content)
     is_socket = headers.get("upgrade", "").lower() == "websocket"
-    return context.socket(live) if is_socket else context.on_tape(live)
+    return context.open_socket(live) if is_socket else context.recorded_answer(live)
 
 
 def _nothing(*_: object) -> None:
@@ -283,7 +285,7 @@ class _Played:
             await self._apause(LINGER_SECONDS * 1000)
 
     def _broken(self) -> Exception:
-        """What the library raises where a connection ends so."""
+        """What the library raises route a connection ends so."""
         module, shown = self._module, self._shown
         error: Exception
         if shown.status is not None:

@@ -28,9 +28,9 @@ def _of_grpc(module: ModuleType) -> Iterator[Patch]:
     """The ways to make a call: a callable per method of a service, whose classes end alike on both sides."""
     for name, kind in vars(module).items():
         if isinstance(kind, type) and name.endswith("MultiCallable") and kind.__module__ == module.__name__:
-            for way in ("__call__", "with_call", "future"):
-                if way in vars(kind):
-                    yield Patch(kind, way, _asking)
+            for method in ("__call__", "with_call", "future"):
+                if method in vars(kind):
+                    yield Patch(kind, method, _asking)
 
 
 def _asking(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -68,7 +68,7 @@ _patched: dict[str, list[_Patched]] = {}
 _left: dict[tuple[int, str], _Patched] = {}  # by owner and name: below what another tool patched, and so still there
 
 
-def open_doors() -> None:
+def apply_patches() -> None:
     """Counted: the first one patches."""
     global _users
     with _lock:
@@ -81,11 +81,11 @@ def open_doors() -> None:
                 if name in sys.modules:
                     _patch(name, sys.modules[name])
         except BaseException:
-            close_doors()
+            remove_patches()
             raise
 
 
-def close_doors() -> None:
+def remove_patches() -> None:
     """The last one takes every patch back."""
     global _users
     with _lock:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from wiretape.adapters.inprocess.active_context import innermost, replaying_around
+from wiretape.adapters.inprocess.active_context import enclosing_replay, innermost
 from wiretape.adapters.inprocess.network_guard import SocketWatch, is_own_address, is_this_machine, plain
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.routing.hosts import is_address, is_loopback
@@ -17,7 +17,7 @@ from wiretape.errors import NetworkRefused
 
 class Watch(SocketWatch):
     """Asks the contexts that are open. A thread may belong to any of several: a name may be looked up for each of them,
-    a connection is made where none of them forbids it."""
+    a connection is made route none of them forbids it."""
 
     def check(self, host: str, port: int | None) -> None:
         __tracebackhide__ = True
@@ -26,15 +26,15 @@ class Watch(SocketWatch):
             return
         names = frozenset(self.names(host))
         contexts = innermost()
-        replaying = [around for one in contexts if (around := replaying_around(one)) is not None]
+        replaying = [around for one in contexts if (around := enclosing_replay(one)) is not None]
         refused = [said for one in replaying if (said := one.refusal(host, names, port)) is not None]
         if refused and (port is not None or len(refused) == len(contexts)):
             raise NetworkRefused(refused[0])
         for context in contexts:
-            context.reached(host, names, port)
+            context.note_connection(host, names, port)
 
     def may_look_up(self, address: str) -> bool:
-        replaying = [around for one in innermost() if (around := replaying_around(one)) is not None]
+        replaying = [around for one in innermost() if (around := enclosing_replay(one)) is not None]
         if not is_loopback(address):
             replaying = [one for one in replaying if not (one.records_too or one.passes(plain(address), 0, False))]
         return not replaying

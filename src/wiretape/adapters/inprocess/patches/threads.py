@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from wiretape.adapters.inprocess.active_context import Inside, around_here, carried
+from wiretape.adapters.inprocess.active_context import ActiveContext, enclosing_context, use_context
 from wiretape.adapters.inprocess.patches.patching import Patch
 
 if TYPE_CHECKING:  # its import is what this door waits for
@@ -25,7 +25,7 @@ def patches(module: ModuleType) -> list[Patch]:
 
 def _start(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
     def start(thread: threading.Thread) -> None:
-        context = around_here()
+        context = enclosing_context()
         if context is None:
             original(thread)
             return
@@ -40,12 +40,12 @@ def _start(original: Callable[[threading.Thread], None]) -> Callable[[threading.
     return start
 
 
-def _run_in(context: Inside, thread: threading.Thread, own: Any) -> MethodType:
+def _run_in(context: ActiveContext, thread: threading.Thread, own: Any) -> MethodType:
     """A method, as what stood there: tools that wrap it in turn call its function, and give it the thread."""
 
     def run(thread: threading.Thread) -> None:
         _put_back(thread, own)  # ours holds the thread
-        with carried(context):
+        with use_context(context):
             thread.run()
 
     return MethodType(run, thread)
@@ -60,11 +60,11 @@ def _put_back(thread: threading.Thread, own: Any) -> None:
 
 def _submit(original: Callable[..., Future[Any]]) -> Callable[..., Future[Any]]:
     def submit(pool: ThreadPoolExecutor, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return original(pool, _work, around_here(), function, args, kwargs)
+        return original(pool, _work, enclosing_context(), function, args, kwargs)
 
     return submit
 
 
-def _work(context: Inside | None, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    with carried(context):
+def _work(context: ActiveContext | None, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    with use_context(context):
         return function(*args, **kwargs)

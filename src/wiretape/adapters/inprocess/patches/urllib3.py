@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from wiretape.adapters.inprocess.active_context import way
+from wiretape.adapters.inprocess.active_context import route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.sockets.http1_messages import Tap
 from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, led, real
@@ -27,8 +27,8 @@ def patches(module: ModuleType) -> list[Patch]:
 
 def _prepare_proxy(original: Callable[..., None]) -> Callable[..., None]:
     def prepare(pool: Any, conn: Any) -> None:
-        where = way(pool.host, _port(pool), count=False)
-        if where is None or where.replaying is None:  # else there is nobody to open a tunnel to
+        route = route_for(pool.host, _port(pool), count=False)
+        if route is None or route.replaying is None:  # else there is nobody to open a tunnel to
             original(pool, conn)
 
     return prepare
@@ -38,19 +38,19 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
     def make_request(
         pool: Any, conn: Any, method: str, url: str, body: Any = None, headers: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        where = way(pool.host, _port(pool))
+        route = route_for(pool.host, _port(pool))
         send = functools.partial(original, pool, conn, method, url, body, headers, *args, **kwargs)
         with led(conn):
-            if where is None:
+            if route is None:
                 return send()
             full = url if "://" in url else f"{pool.scheme}://{_netloc(pool)}{url}"
-            if where.replaying is not None:
+            if route.replaying is not None:
                 conn.close()  # it may lead to a real server
-                conn.sock = MemorySocket(where.replaying, full, functools.partial(_unreachable, conn))
+                conn.sock = MemorySocket(route.replaying, full, functools.partial(_unreachable, conn))
                 conn.is_verified = True
-            if where.recording is None:
+            if route.recording is None:
                 return send()
-            tap = Tap(method, lambda sent: where.taken(method, full, sent))
+            tap = Tap(method, lambda sent: route.begin_exchange(method, full, sent))
             _tap(conn, tap)
             try:
                 return send()

@@ -13,7 +13,7 @@ from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from wiretape.adapters.inprocess.active_context import Inside, way
+from wiretape.adapters.inprocess.active_context import ActiveContext, route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.sockets.http1_messages import Tap
 from wiretape.adapters.inprocess.sockets.socket_server import connected
@@ -93,10 +93,10 @@ def _new_tap(protocol: Any) -> Tap | None:
     uri = getattr(protocol, "uri", None) or getattr(protocol, "wsuri", None)
     if uri is None:  # a server's
         return None
-    where = way(uri.host, uri.port, count=False)
-    if where is None or where.recording is None:
+    route = route_for(uri.host, uri.port, count=False)
+    if route is None or route.recording is None:
         return None
-    return Tap("GET", lambda headers: where.taken("GET", _url(uri), headers))
+    return Tap("GET", lambda headers: route.begin_exchange("GET", _url(uri), headers))
 
 
 def _url(uri: Any) -> str:
@@ -108,9 +108,9 @@ def _url(uri: Any) -> str:
 # replaying
 
 
-def _replaying(uri: Any) -> Inside | None:
-    where = way(uri.host, uri.port)
-    return where.replaying if where is not None else None
+def _replaying(uri: Any) -> ActiveContext | None:
+    route = route_for(uri.host, uri.port)
+    return route.replaying if route is not None else None
 
 
 def _uri(connecter: Any) -> Any:
@@ -169,14 +169,14 @@ def _enable_tls_trio(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _NoTls:
-    """Stands for an SSL context where the socket leads to this process."""
+    """Stands for an SSL context route the socket leads to this process."""
 
     def wrap_socket(self, sock: Any, **kwargs: Any) -> Any:
         return sock
 
 
 class _Pair(socket.socket):
-    """An end of a pair of sockets, where a library takes it for one of TCP's."""
+    """An end of a pair of sockets, route a library takes it for one of TCP's."""
 
     def setsockopt(self, level: int, *option: Any) -> None:
         if level != socket.IPPROTO_TCP:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import httptools
 
-from wiretape.adapters.inprocess.exchange_recorder import Taken
+from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder
 from wiretape.adapters.inprocess.sockets.socket_tap import SocketTap
 from wiretape.matching.playback import Playback
 from wiretape.model.http import Ended
@@ -114,9 +114,9 @@ class Tap:
     `begin` makes the exchange from the headers that were really sent; None: its host is not recorded.
     """
 
-    def __init__(self, method: str, begin: Callable[[Pairs], Taken | None]) -> None:
+    def __init__(self, method: str, begin: Callable[[Pairs], ExchangeRecorder | None]) -> None:
         self._begin = begin
-        self.taken: Taken | None = None
+        self.taken: ExchangeRecorder | None = None
         self._begun = False
         self._over = False
         self._socket: SocketTap | None = None  # after the protocol was switched

@@ -14,7 +14,7 @@ from typing import Any, Final
 from httptools import HttpParserError
 
 from wiretape.adapters.http1.sending import LINGER_SECONDS
-from wiretape.adapters.inprocess.active_context import Inside
+from wiretape.adapters.inprocess.active_context import ActiveContext
 from wiretape.adapters.inprocess.sockets.http1_messages import RequestReader, Tap, answer
 from wiretape.matching.playback import Playback
 from wiretape.matching.values import LiveRequest
@@ -91,7 +91,7 @@ class _TappedFile(io.RawIOBase):
 class MemorySocket:
     """Takes a request, and gives what the tape answers. `unreachable`: what the library raises where nobody listens."""
 
-    def __init__(self, replaying: Inside, url: str, unreachable: Callable[[str], Exception]) -> None:
+    def __init__(self, replaying: ActiveContext, url: str, unreachable: Callable[[str], Exception]) -> None:
         self._replaying = replaying
         self._url = url
         self._unreachable = unreachable

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from wiretape.adapters.http1.websocket_talk import SocketTalk, handshake_bytes
-from wiretape.adapters.inprocess.active_context import Inside
+from wiretape.adapters.inprocess.active_context import ActiveContext
 from wiretape.adapters.inprocess.sockets.http1_messages import RequestReader, answer
 from wiretape.matching.playback import Playback
 from wiretape.matching.sockets.playing import SocketPlay
@@ -22,12 +22,12 @@ from wiretape.model.http import Headers
 _CHUNK = 65536
 
 
-def connected(context: Inside, url: str) -> socket.socket:
+def connected(context: ActiveContext, url: str) -> socket.socket:
     """The client's end of a connection to a server that answers the handshake for this URL, and plays on."""
     return _started(lambda sock: _serve(context, url, sock))
 
 
-def played(context: Inside, play: SocketPlay) -> socket.socket:
+def played(context: ActiveContext, play: SocketPlay) -> socket.socket:
     """The client's end of a connection whose handshake is over."""
     return _started(lambda sock: _play(context, play, sock, b""))
 
@@ -43,7 +43,7 @@ def _started(serve: Any) -> socket.socket:
     return theirs
 
 
-def _serve(context: Inside, url: str, sock: socket.socket) -> None:
+def _serve(context: ActiveContext, url: str, sock: socket.socket) -> None:
     body: list[bytes] = []
     reader = RequestReader(body.append)
     left = b""
@@ -53,7 +53,7 @@ def _serve(context: Inside, url: str, sock: socket.socket) -> None:
             return
         left = reader.feed(data)
     headers = Headers(reader.headers)
-    opened = context.socket(LiveRequest(reader.method, url, headers, b"".join(body)))
+    opened = context.open_socket(LiveRequest(reader.method, url, headers, b"".join(body)))
     if isinstance(opened, Playback):
         for pause, data in answer(opened):
             time.sleep(pause / 1000)
@@ -63,7 +63,7 @@ def _serve(context: Inside, url: str, sock: socket.socket) -> None:
     _play(context, opened, sock, left)
 
 
-def _play(context: Inside, play: SocketPlay, sock: socket.socket, data: bytes) -> None:
+def _play(context: ActiveContext, play: SocketPlay, sock: socket.socket, data: bytes) -> None:
     talk = SocketTalk(play, lock=context.lock, pace=context.pace)
     while not talk.over:
         sock.sendall(talk.heard(data))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 
 from wiretape.adapters.http1.ws_frames import FrameReader
-from wiretape.adapters.inprocess.exchange_recorder import Taken
+from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder
 from wiretape.model.http import Ended, Sender
 
 
 class SocketTap:
     """`extensions`: what the server agreed on, as its header says."""
 
-    def __init__(self, taken: Taken, extensions: str) -> None:
+    def __init__(self, taken: ExchangeRecorder, extensions: str) -> None:
         deflated = "permessage-deflate" in extensions
         self._taken = taken
         self._readers: dict[Sender, FrameReader] = {"client": FrameReader(deflated), "server": FrameReader(deflated)}

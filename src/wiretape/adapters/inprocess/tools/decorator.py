@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 import orjson
 
 from wiretape.adapters.inprocess import arguments as arguments_
-from wiretape.adapters.inprocess.active_context import Inside, standing
+from wiretape.adapters.inprocess.active_context import ActiveContext, active_contexts
 from wiretape.adapters.inprocess.tools.outside import outside
 from wiretape.adapters.inprocess.tools.values import NOTHING, arguments, given, raised, returned
 from wiretape.errors import MissError, UsageError
@@ -61,14 +61,14 @@ def tool(
 
 
 def _wrapped(function: Callable[..., Any], name: str | None, ignore: Sequence[str]) -> Callable[..., Any]:
-    shape = Shape(function, name, ignore)
+    shape = ToolSignature(function, name, ignore)
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise UsageError(f"{shape.name} is a generator: a tool returns what it has to say at once")
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def awaited(*args: Any, **kwargs: Any) -> Any:
-            call = Call.begun(shape, args, kwargs)
+            call = ToolInvocation.begun(shape, args, kwargs)
             if call is None:
                 return await function(*args, **kwargs)
             if call.answer is None:
@@ -84,7 +84,7 @@ def _wrapped(function: Callable[..., Any], name: str | None, ignore: Sequence[st
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        call = Call.begun(shape, args, kwargs)
+        call = ToolInvocation.begun(shape, args, kwargs)
         if call is None:
             return function(*args, **kwargs)
         if call.answer is None:
@@ -99,7 +99,7 @@ def _wrapped(function: Callable[..., Any], name: str | None, ignore: Sequence[st
     return called
 
 
-class Shape:
+class ToolSignature:
     """What is known of a tool's function: its name, its parameters, what it returns."""
 
     def __init__(self, function: Callable[..., Any], name: str | None, ignore: Sequence[str]) -> None:
@@ -140,7 +140,7 @@ class Shape:
         return arguments(flat, self._ignored)
 
 
-class TakenCall(Protocol):
+class CallRecorder(Protocol):
     """A call that is being recorded somewhere."""
 
     def answered(self, data: bytes) -> None:
@@ -152,25 +152,25 @@ class TakenCall(Protocol):
         ...
 
 
-class Call:
+class ToolInvocation:
     """One call of a tool inside a context: answered from the tape, or run and recorded."""
 
-    def __init__(self, shape: Shape, answer: ToolAnswer | None, taken: Sequence[TakenCall]) -> None:
+    def __init__(self, shape: ToolSignature, answer: ToolAnswer | None, taken: Sequence[CallRecorder]) -> None:
         self.answer = answer
         self._shape = shape
         self._taken = taken
 
     @classmethod
-    def begun(cls, shape: Shape, args: Sequence[Any], kwargs: dict[str, Any]) -> Call | None:
+    def begun(cls, shape: ToolSignature, args: Sequence[Any], kwargs: dict[str, Any]) -> ToolInvocation | None:
         """None where no context is open."""
-        recording, replaying = standing()
+        recording, replaying = active_contexts()
         if recording is None and replaying is None and outside() is None:
             return None
         asked = shape.arguments(args, kwargs)
         answer = replaying.tool_answer(shape.name, asked) if replaying is not None else None
         if recording is replaying and answer is not None:
             return cls(shape, answer, ())  # it is on the tape that goes on
-        taken: list[TakenCall] = []
+        taken: list[CallRecorder] = []
         around = outside() if answer is None else None  # a context inside the program goes first
         if around is not None:
             told = around.ask(shape.name, asked)
@@ -178,7 +178,7 @@ class Call:
                 answer = told
             elif told is not None:
                 taken.append(told)
-        here = recording.tool_taken(shape.name, asked) if recording is not None else None
+        here = recording.begin_tool_call(shape.name, asked) if recording is not None else None
         return cls(shape, answer, [*taken, *([here] if here is not None else [])])
 
     def gave(self, value: Any) -> Any:
@@ -211,7 +211,7 @@ class Call:
             taken.answered(data)
 
 
-class Stub:
+class ToolStub:
     """Answers as a recorded tool did, by arguments. `returns`: the type of its results, as an annotation would say."""
 
     def __init__(self, name: str, ask: Callable[[str, Json], ToolAnswer], returns: Any = NOTHING) -> None:
@@ -228,10 +228,10 @@ class Stub:
         return f"<the recorded tool {self.__name__}>"
 
 
-def stub(source: Tape | Inside, name: str, returns: Any = NOTHING, is_async: bool = False) -> Callable[..., Any]:
+def stub(source: Tape | ActiveContext, name: str, returns: Any = NOTHING, is_async: bool = False) -> Callable[..., Any]:
     """What `tape.tool(name)` gives."""
-    ask = functools.partial(_answered, source) if isinstance(source, Inside) else _of_tape(source)
-    made = Stub(name, ask, returns)
+    ask = functools.partial(_answered, source) if isinstance(source, ActiveContext) else _of_tape(source)
+    made = ToolStub(name, ask, returns)
     if not is_async:
         return made
 
@@ -242,7 +242,7 @@ def stub(source: Tape | Inside, name: str, returns: Any = NOTHING, is_async: boo
     return awaited
 
 
-def _answered(context: Inside, name: str, asked: Json) -> ToolAnswer:
+def _answered(context: ActiveContext, name: str, asked: Json) -> ToolAnswer:
     return cast(ToolAnswer, context.tool_answer(name, asked))
 
 

@@ -17,7 +17,7 @@ from mitmproxy import http
 
 from wiretape.adapters.http1 import sending
 from wiretape.adapters.live.asking import body_of
-from wiretape.adapters.live.decision_queue import ClientLeft, Desk
+from wiretape.adapters.live.decision_queue import ClientLeft, DecisionQueue
 from wiretape.adapters.live.exchanges import LiveExchanges, later, patience
 from wiretape.adapters.mitm.addon import RecordingAddon, pairs_of
 from wiretape.adapters.mitm.live import keep_alive
@@ -44,14 +44,14 @@ _POLLS = 400  # for what has ended to be on the tape, before the next call is lo
 class HoldingAddon(RecordingAddon):
     """`told(exchange)` is to be called with each exchange that the recorder has finished, from whatever thread."""
 
-    def __init__(self, *values: Any, desk: Desk, output: OutputRedactor | None = None, **named: Any) -> None:
+    def __init__(self, *values: Any, queue: DecisionQueue, output: OutputRedactor | None = None, **named: Any) -> None:
         """`output`: redacts what the debugger shows."""
         super().__init__(*values, **named)
         keep_alive.install()
-        self._desk = desk
+        self._queue = queue
         self._output = output or OutputRedactor()
         self._exchanges = LiveExchanges(self._output)
-        self._sockets = HeldSockets(desk, self._exchanges)
+        self._sockets = HeldSockets(queue, self._exchanges)
         self._deciding: dict[int, asyncio.Future[bool]] = {}  # of answers whose clients are told that they wait
         self._later = 0  # of the debugger's times against the tape's, in milliseconds
         self._untold: set[int] = set()  # exchanges that have ended, and are not on the tape yet
@@ -61,7 +61,7 @@ class HoldingAddon(RecordingAddon):
         if self._sockets.tells_of(exchange.number):
             self._sockets.over(exchange)
             return
-        live = self._desk.live
+        live = self._queue.live
 
         def tell() -> None:
             begun = live.exchanges.get(exchange.number)
@@ -70,7 +70,7 @@ class HoldingAddon(RecordingAddon):
             live.answered(later(exchange, self._later))
             live.over(exchange.number)
 
-        self._desk.tell_soon(tell)
+        self._queue.run_soon(tell)
 
     # requests
 
@@ -88,8 +88,8 @@ class HoldingAddon(RecordingAddon):
         await super().request(flow)
 
     async def _before(self, flow: http.HTTPFlow, x: int) -> None:
-        live = self._desk.live
-        opened = await self._desk.tell(lambda: self._open(flow, x))
+        live = self._queue.live
+        opened = await self._queue.run(lambda: self._open(flow, x))
         if live.may_hold:
             await self._all_told(x)
         decision = await self._held(flow, lambda release: live.ask(x, release))
@@ -98,24 +98,24 @@ class HoldingAddon(RecordingAddon):
             try:
                 if not await self._carry_out(flow, decision, opened):
                     return
-                opened = await self._desk.tell(partial(self._open_anew, flow, opened))
+                opened = await self._queue.run(partial(self._open_anew, flow, opened))
             except UsageError as error:
                 problem = str(error)
             decision = await self._held(flow, lambda release, why=problem: self._hold(x, release, why))  # type: ignore[misc]
 
     async def _held(self, flow: http.HTTPFlow, hold: Callable[[Release], bool]) -> Decision | None:
-        return await self._desk.held(hold, lambda: has_left(flow))
+        return await self._queue.decision(hold, lambda: has_left(flow))
 
     def _open(self, flow: http.HTTPFlow, x: int) -> Exchange:
         request = _live(flow.request)
         opened = self._exchanges.opened(x, request)
-        self._desk.live.begin(opened, patience(request.headers))
-        self._desk.live.propose(x, _BEFORE)
+        self._queue.live.begin(opened, patience(request.headers))
+        self._queue.live.propose(x, _BEFORE)
         return opened
 
     def _open_anew(self, flow: http.HTTPFlow, before: Exchange) -> Exchange:
         opened = replace(self._exchanges.opened(before.number, _live(flow.request)), at=before.at)
-        self._desk.live.asked_anew(opened)
+        self._queue.live.asked_anew(opened)
         return opened
 
     async def _all_told(self, x: int) -> None:
@@ -127,7 +127,7 @@ class HoldingAddon(RecordingAddon):
             await asyncio.sleep(_POLL_S)
 
     def _hold(self, x: int, release: Callable[[Decision], None], problem: str) -> bool:
-        self._desk.live.hold(x, release, reason=problem)
+        self._queue.live.hold(x, release, reason=problem)
         return True
 
     async def _carry_out(self, flow: http.HTTPFlow, decision: Decision, exchange: Exchange) -> bool:
@@ -173,12 +173,12 @@ class HoldingAddon(RecordingAddon):
     # responses
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
-        if self.number_of(flow) is not None and self._desk.live.may_hold_answers and flow.response is not None:
+        if self.number_of(flow) is not None and self._queue.live.may_hold_answers and flow.response is not None:
             flow.metadata[_HELD_BACK] = True
             flow.metadata[HELD] = flow.response.headers.get("content-type", "").startswith("text/event-stream")
             return
         if (x := self.number_of(flow)) is not None:
-            self._desk.live.answering(x)
+            self._queue.live.answering(x)
         super().responseheaders(flow)
 
     async def held_answer(self, flow: http.HTTPFlow) -> None:
@@ -209,7 +209,7 @@ class HoldingAddon(RecordingAddon):
             return not await self._harmless(self._after, flow, x)
         if not deciding.done():
             deciding.cancel()
-            self._desk.tell_soon(lambda: self._desk.live.gone(x))
+            self._queue.run_soon(lambda: self._queue.live.gone(x))
             return True
         return not deciding.result()
 
@@ -229,8 +229,8 @@ class HoldingAddon(RecordingAddon):
             await self._record(self._recorder.response_data, x, response.raw_content)
 
     async def _after(self, flow: http.HTTPFlow, x: int) -> None:
-        live = self._desk.live
-        exchange = await self._desk.tell(lambda: self._answered(flow, x))
+        live = self._queue.live
+        exchange = await self._queue.run(lambda: self._answered(flow, x))
         decision = await self._held(flow, lambda release: live.ask(x, release))
         while decision is not None:
             try:
@@ -239,10 +239,10 @@ class HoldingAddon(RecordingAddon):
             except UsageError as error:
                 problem = str(error)
             decision = await self._held(flow, lambda release, why=problem: self._hold(x, release, why))  # type: ignore[misc]
-        await self._desk.tell(lambda: live.over(x))
+        await self._queue.run(lambda: live.over(x))
 
     def _answered(self, flow: http.HTTPFlow, x: int) -> Exchange:
-        live, response, now = self._desk.live, flow.response, self._exchanges.now
+        live, response, now = self._queue.live, flow.response, self._exchanges.now
         assert response is not None
         body = _body(response)
         headers = Headers(pairs_of(response.headers))
@@ -275,7 +275,7 @@ class HoldingAddon(RecordingAddon):
         try:
             await hold(flow, x)
         except ClientLeft:
-            await self._desk.tell(lambda: self._desk.live.gone(x))
+            await self._queue.run(lambda: self._queue.live.gone(x))
             return False
         except Exception as error:
             self.trouble(f"the debugger failed at call x{x}, which went on: {type(error).__name__}: {error}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from mitmproxy import http
 
-from wiretape.adapters.live.decision_queue import ClientLeft, Desk
+from wiretape.adapters.live.decision_queue import ClientLeft, DecisionQueue
 from wiretape.adapters.live.exchanges import LiveExchanges, patience
 from wiretape.adapters.mitm.addon import pairs_of
 from wiretape.adapters.mitm.live.keep_alive import has_left
@@ -47,8 +47,8 @@ class _Socket:
 class HeldSockets:
     """`heard` is to be waited for with each message before it is passed on."""
 
-    def __init__(self, desk: Desk, exchanges: LiveExchanges) -> None:
-        self._desk = desk
+    def __init__(self, queue: DecisionQueue, exchanges: LiveExchanges) -> None:
+        self._queue = queue
         self._exchanges = exchanges
         self._sockets: dict[int, _Socket] = {}
 
@@ -64,7 +64,7 @@ class HeldSockets:
         if socket is None or socket.follower is None:
             return
         left, last = socket.follower.rest(exchange), socket.last
-        live, now = self._desk.live, self._exchanges.now
+        live, now = self._queue.live, self._exchanges.now
 
         def tell() -> None:
             live.connected(replace(socket.exchange, ended=exchange.ended, ended_at=now), socket.messages)
@@ -78,7 +78,7 @@ class HeldSockets:
                     told = replace(call, at=before.at, ended=ended, ended_at=now)
                     live.answered(replace(before, ended=ended, ended_at=now), told=told)
 
-        self._desk.tell_soon(tell)
+        self._queue.run_soon(tell)
 
     async def heard(self, flow: http.HTTPFlow, x: int) -> None:
         assert flow.websocket is not None
@@ -104,7 +104,7 @@ class HeldSockets:
         for call in ended:
             if (call.part or 0) > socket.last:  # the server began it by itself
                 socket.last = call.part or 0
-                await self._desk.tell(self._beginning(call, b""))
+                await self._queue.run(self._beginning(call, b""))
             await self._answered(call, flow)
 
     def _handshake(self, flow: http.HTTPFlow, x: int) -> Exchange:
@@ -121,11 +121,11 @@ class HeldSockets:
                 socket.follower = found.follow()
                 for before in socket.messages[:-1]:  # its calls name their messages by how many came before
                     socket.follower.feed(socket.exchange, before)
-                await self._desk.tell(lambda: self._desk.live.connected(socket.exchange, socket.messages))
+                await self._queue.run(lambda: self._queue.live.connected(socket.exchange, socket.messages))
         return socket.follower
 
     async def _asked(self, call: ModelCall, data: bytes, flow: http.HTTPFlow) -> None:
-        await self._desk.tell(self._beginning(call, data))
+        await self._queue.run(self._beginning(call, data))
         if not await self._wait(_number_of(call), flow):
             assert flow.websocket is not None
             flow.websocket.messages[-1].drop()  # nobody would hear what a model is paid for
@@ -135,7 +135,7 @@ class HeldSockets:
         number, shake = _number_of(call), call.headers
         opened = self._exchanges.opened(number, LiveRequest("GET", call.url, Headers(shake), data))
         asked = replace(call, at=opened.at, response=None, ended=None, ended_at=None)
-        live = self._desk.live
+        live = self._queue.live
 
         def begin() -> None:
             live.begin(opened, patience(Headers(shake)), told=asked)
@@ -144,7 +144,7 @@ class HeldSockets:
         return begin
 
     async def _answered(self, call: ModelCall, flow: http.HTTPFlow) -> None:
-        number, live, now = _number_of(call), self._desk.live, self._exchanges.now
+        number, live, now = _number_of(call), self._queue.live, self._exchanges.now
 
         def known() -> None:
             before = live.exchanges[number]
@@ -152,18 +152,18 @@ class HeldSockets:
             answer = replace(before, response=Response(200, Headers(), now), ended=Ended.COMPLETE, ended_at=now)
             live.answered(answer, _WAYS, told=told)
 
-        await self._desk.tell(known)
+        await self._queue.run(known)
         await self._wait(number, flow)
-        await self._desk.tell(lambda: live.over(number))
+        await self._queue.run(lambda: live.over(number))
 
     async def _wait(self, number: int, flow: http.HTTPFlow) -> bool:
         """Until a person has decided. False: its client has left meanwhile."""
         try:
-            decision = await self._desk.held(
-                lambda release: self._desk.live.ask(number, release), lambda: has_left(flow)
+            decision = await self._queue.decision(
+                lambda release: self._queue.live.ask(number, release), lambda: has_left(flow)
             )
         except ClientLeft:
-            await self._desk.tell(lambda: self._desk.live.gone(number))
+            await self._queue.run(lambda: self._queue.live.gone(number))
             return False
         if isinstance(decision, Delay):
             await asyncio.sleep(decision.seconds)

@@ -12,7 +12,7 @@ from wiretape.matching.values import MissReason
 
 
 @dataclass(frozen=True, slots=True)
-class Mending:
+class Fixes:
     """`test` is the test as one types it. `users`: of a tape that other tests use, or may use; None: it has it alone.
 
     `other_worker`: another worker of xdist has recorded the tape in this run.

@@ -22,24 +22,24 @@ from wiretape.model.wording import plural
 
 if TYPE_CHECKING:
     from wiretape.adapters.pytest.tape_users import Users
-    from wiretape.adapters.pytest.update.report import Updated
+    from wiretape.adapters.pytest.update.report import TapeUpdate
     from wiretape.tape.reading.reader import Tape
 
 _WORKER = "wiretape"  # the key of what a worker of xdist is given, and hands over
 
 
-class Told(TypedDict, total=False):
+class ReportData(TypedDict, total=False):
     """What a test's report carries."""
 
     drift: list[str]
     outside: list[str]
     recorded: list[str]
     made: list[tuple[str, int]]
-    updated: Updated
+    updated: TapeUpdate
     old: list[str]
 
 
-class Finishing(Protocol):
+class OpenTest(Protocol):
     """A test with a tape."""
 
     finished: list[str]
@@ -59,8 +59,8 @@ class Summary:
         self._items: Sequence[pytest.Item] = ()
         self._items_of: dict[Path, list[pytest.Item]] | None = None
         self._left: dict[Path, Tape] = {}  # what rewrites dropped of old tapes
-        self._told: dict[str, Told] = {}
-        self._running: dict[str, Finishing] = {}
+        self._told: dict[str, ReportData] = {}
+        self._running: dict[str, OpenTest] = {}
         self._used: set[str] = set()
         self._late: dict[str, int] = {}  # what was asked after the end of its test, and how often
         self._updates: list[str] = []  # what became of the tapes that were updated
@@ -99,7 +99,7 @@ class Summary:
         """A rewrite has dropped this of the old tape; tests that share the tape may record it anew yet."""
         self._left.setdefault(tape, left)
 
-    def began(self, test: str, finishing: Finishing) -> None:
+    def began(self, test: str, finishing: OpenTest) -> None:
         self._running[test] = finishing
 
     def ended(self, item: pytest.Item) -> None:
@@ -130,7 +130,7 @@ class Summary:
     # -- collecting --------------------------------------------------------------------------------------------------
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told: Told | None = getattr(report, "wiretape", None)
+        told: ReportData | None = getattr(report, "wiretape", None)
         if not told:
             return
         self._told.setdefault(report.nodeid, {}).update(told)
@@ -161,10 +161,10 @@ class Summary:
         for test, interrupted in list(self._running.items()):
             with suppress(pytest.fail.Exception):  # nobody is left to be failed
                 interrupted.finish(False)
-            told: Told = {"recorded": interrupted.finished, "made": interrupted.made}
+            told: ReportData = {"recorded": interrupted.finished, "made": interrupted.made}
             self._told.setdefault(test, {}).update(told)
         if (outlived := sys.modules.get("wiretape.adapters.pytest.late_threads")) is not None:
-            self._late.update(outlived.WATCHING.close())
+            self._late.update(outlived.LATE_THREADS.close())
         if self._late and session.exitstatus == pytest.ExitCode.OK:  # no test is left that it could fail
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
@@ -245,7 +245,7 @@ class Summary:
         return len(still.exchanges) if still is not None else 0
 
     def _old_tapes(self) -> Iterable[str]:
-        """Told once for each tape, however many tests it has."""
+        """ReportData once for each tape, however many tests it has."""
         told = [warning for told in self._told.values() for warning in told.get("old", ())]
         firsts = {warning.partition("\n")[0]: warning for warning in reversed(told)}
         for warning in reversed(firsts.values()):

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from wiretape.adapters.pytest.options import Mode
-from wiretape.adapters.pytest.update.new_tape import Renewal
+from wiretape.adapters.pytest.update.new_tape import UpdatedTape
 from wiretape.adapters.settings import load_settings
-from wiretape.adapters.update.staging import Rerecording, there_is, unasked
+from wiretape.adapters.update.staging import StagedRecording, tape_exists, unasked
 from wiretape.errors import WiretapeError
 from wiretape.tape.atomic import lock, private
 from wiretape.tape.reading.reader import Tape, read_tape
@@ -19,7 +19,7 @@ from wiretape.tape.reading.reader import Tape, read_tape
 _PATIENCE = 30  # seconds; a tape is put in place within a fraction of one
 
 
-class Keeping:
+class TapePlacement:
     """Of one test. Made before its recording begins: what has come to the tape since then is never dropped.
 
     `turns`: the file whose lock the workers of one run hold in turn while they put a tape in place; None: there is
@@ -31,7 +31,7 @@ class Keeping:
         self._turns = turns
         self._before = _identity(tape)
 
-    def keep(self, made: Rerecording, mode: Mode) -> Tape | None:
+    def keep(self, made: StagedRecording, mode: Mode) -> Tape | None:
         """The old tape with what no request of the recording answers to any more, where that was dropped."""
         with _turn(self._turns):
             if mode is Mode.ALL or _identity(self._tape) != self._before:
@@ -41,7 +41,7 @@ class Keeping:
             made.put_in_place()
             return dropped
 
-    def renew(self, made: Rerecording, renewal: Renewal, mode: Mode, alone: bool) -> Renewal:
+    def renew(self, made: StagedRecording, renewal: UpdatedTape, mode: Mode, alone: bool) -> UpdatedTape:
         """Put what a test with mode `new` or `update` has asked on its tape. `alone`: no other test uses the tape.
 
         What was put there: not what another worker has recorded as well, and with what stays of the old tape.
@@ -49,7 +49,7 @@ class Keeping:
         patterns = load_settings(Path.cwd()).redact
         drops = alone and mode is Mode.UPDATE
         with _turn(self._turns):
-            changed = there_is(self._tape) and _identity(self._tape) != self._before
+            changed = tape_exists(self._tape) and _identity(self._tape) != self._before
             if changed:
                 renewal = renewal.onto(read_tape(self._tape))
             elif not drops:
@@ -61,8 +61,8 @@ class Keeping:
                 renewal.write(self._tape, patterns)
             return renewal
 
-    def _dropped(self, made: Rerecording) -> Tape | None:
-        if not there_is(self._tape):
+    def _dropped(self, made: StagedRecording) -> Tape | None:
+        if not tape_exists(self._tape):
             return None
         with suppress(WiretapeError):  # a tape that nobody can read loses nothing
             return left_of(read_tape(self._tape), read_tape(made.fresh))

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
-from wiretape.adapters.inprocess.context_children import Children
+from wiretape.adapters.inprocess.context_children import ChildRoutes
 from wiretape.adapters.inprocess.context_record import Record
 from wiretape.adapters.inprocess.context_replay import Replay
-from wiretape.adapters.inprocess.exchange_recorder import Taken, TakenTool, ended_by
+from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder, ToolCallRecorder, ended_by
 from wiretape.adapters.pytest.child_processes import mixed_children
-from wiretape.adapters.update.session import Renewing
+from wiretape.adapters.update.session import UpdateSession
 from wiretape.matching.playback import Piece, Playback
 from wiretape.matching.values import LiveRequest, Miss
 from wiretape.model.http import Ended
@@ -32,17 +32,17 @@ _OF_THE_SENDING: Final = _OF_THE_CONNECTION | {"content-encoding"}  # undone her
 _LONGEST: Final = 600  # seconds without a byte
 
 
-class Mixed(Replay):
+class UpdatingReplay(Replay):
     """Replays, and gives `recording` what the tape does not answer. The recording belongs to this context."""
 
     recording: Record
-    renewing: Renewing
+    renewing: UpdateSession
     hosts: Sequence[str] = ()  # that child processes have recorded, too
     records_too = True
 
     def begin(self) -> None:
         super().begin()
-        self.renewing = Renewing(self.session, self.lock)
+        self.renewing = UpdateSession(self.session, self.lock)
         self._calling = threading.local()
         self.recording.begin()
 
@@ -52,7 +52,7 @@ class Mixed(Replay):
         finally:
             self.recording.finish(error)
 
-    def _serve_children(self) -> AbstractContextManager[Children]:
+    def _serve_children(self) -> AbstractContextManager[ChildRoutes]:
         return mixed_children(self.recording, self.renewing, self.hosts)
 
     def forked(self) -> None:
@@ -75,29 +75,29 @@ class Mixed(Replay):
         """Not this thread's own call, on its way to the network."""
         return not getattr(self._calling, "now", False)
 
-    def taken(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> Taken | None:
-        taken = self.recording.taken(method, url, headers)
+    def begin_exchange(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> ExchangeRecorder | None:
+        taken = self.recording.begin_exchange(method, url, headers)
         if taken is not None:
-            self.renewing.called(taken.number)
+            self.renewing.note_live_call(taken.number)
         return taken
 
     def tool_answer(self, name: str, arguments: Json) -> ToolAnswer | None:
         return self.renewing.tool_answer(name, arguments)
 
-    def tool_taken(self, name: str, arguments: Json) -> TakenTool | None:
-        taken = self.recording.tool_taken(name, arguments)
+    def begin_tool_call(self, name: str, arguments: Json) -> ToolCallRecorder | None:
+        taken = self.recording.begin_tool_call(name, arguments)
         if taken is not None:
-            self.renewing.called(taken.number)
+            self.renewing.note_live_call(taken.number)
         return taken
 
     def answer(self, request: LiveRequest) -> Playback:
-        return self.on_tape(request) or self.called(request)
+        return self.recorded_answer(request) or self.call_live(request)
 
-    def on_tape(self, request: LiveRequest) -> Playback | None:
+    def recorded_answer(self, request: LiveRequest) -> Playback | None:
         outcome = self.renewing.answer(request)
         return self._played(outcome) if outcome is not None else None
 
-    def called(self, request: LiveRequest) -> Playback:
+    def call_live(self, request: LiveRequest) -> Playback:
         self._calling.now = True
         try:
             return _call(request)

@@ -13,7 +13,7 @@ from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
 
-from wiretape.adapters.update.session import Renewing
+from wiretape.adapters.update.session import UpdateSession
 from wiretape.adapters.update.staging import unanswered
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.tape.client_versions import versions_of
@@ -26,7 +26,7 @@ from wiretape.tape.storage import journal_path, read_text
 
 
 @dataclass(frozen=True, slots=True)
-class Renewal:
+class UpdatedTape:
     """`entries`: how the test went. `header`: of the recording that the fresh exchanges come from."""
 
     old: Tape
@@ -34,7 +34,7 @@ class Renewal:
     header: Header
 
     @classmethod
-    def of(cls, old: Tape, renewing: Renewing, recording: Tape) -> Renewal:
+    def of(cls, old: Tape, renewing: UpdateSession, recording: Tape) -> UpdatedTape:
         """`recording` goes on with the old tape: what has numbers beyond it was asked live."""
         last = max((one.number for one in old.exchanges), default=0)
         fresh = {one.number: one for one in recording.exchanges if one.number > last}
@@ -68,17 +68,17 @@ class Renewal:
         kept = self.kept
         return [one for one in self.old.exchanges if one.number not in kept]
 
-    def in_place(self) -> Renewal:
+    def in_place(self) -> UpdatedTape:
         """What was asked live stands where it was asked, beside what the test did not ask for; nothing is dropped."""
         first = min(self.kept, default=None)
         before = [one for one in self.left if first is None or one.number < first]
         return replace(self, entries=[*_all(before), *self.entries, *_all(self.left[len(before) :])])
 
-    def behind(self) -> Renewal:
+    def behind(self) -> UpdatedTape:
         """What was asked live stands behind all that the tape has."""
         return replace(self, entries=[*_all(self.old.exchanges), *map(Fresh, self.fresh)])
 
-    def onto(self, now: Tape) -> Renewal:
+    def onto(self, now: Tape) -> UpdatedTape:
         """The same for the tape as others have left it meanwhile: what they have recorded, too, is there once."""
         known = Counter(map(digest, self.old.exchanges))
         theirs = []
@@ -87,7 +87,7 @@ class Renewal:
             if known[digest(one)] < 0:
                 theirs.append(one)
         fresh = unanswered(self.fresh, replace(now, exchanges=tuple(theirs)))
-        return Renewal(now, [*_all(now.exchanges), *map(Fresh, fresh)], self.header)
+        return UpdatedTape(now, [*_all(now.exchanges), *map(Fresh, fresh)], self.header)
 
     def write(self, tape: Path, patterns: Sequence[str]) -> None:
         """All or nothing."""
@@ -110,7 +110,7 @@ def without(path: Path, stale: Counter[str], patterns: Sequence[str]) -> int:
             stays.append(one)
     if not stays or len(stays) == len(tape.exchanges):
         return 0
-    Renewal(tape, _all(stays), tape.header).write(path, patterns)
+    UpdatedTape(tape, _all(stays), tape.header).write(path, patterns)
     return len(tape.exchanges) - len(stays)
 
 

@@ -20,7 +20,7 @@ from wiretape.model.wording import plural
 
 if TYPE_CHECKING:
     from wiretape.adapters.pytest.tape_users import Users
-    from wiretape.adapters.pytest.update.new_tape import Renewal
+    from wiretape.adapters.pytest.update.new_tape import UpdatedTape
     from wiretape.matching.report import ReplayReport
     from wiretape.matching.values import Miss
 
@@ -28,7 +28,7 @@ _MOST_WHYS = 6
 _MOST_NAMED = 12
 
 
-class Updated(TypedDict):
+class TapeUpdate(TypedDict):
     """What one test that has passed did to its tape. `fresh`: exchanges that were asked live; `why`: what differed.
 
     `users`: the ids of the tests that use the tape, where they are several; `partial`: why there may be more of them.
@@ -46,7 +46,7 @@ class Updated(TypedDict):
     left: dict[str, int]
 
 
-def updated(tape: Path, users: Users | None, renewal: Renewal, misses: Sequence[Miss]) -> Updated:
+def updated(tape: Path, users: Users | None, renewal: UpdatedTape, misses: Sequence[Miss]) -> TapeUpdate:
     """Of a test that has passed, before anything is written. `users`: None: it has the tape alone."""
     from wiretape.adapters.pytest.headline import headline
     from wiretape.adapters.pytest.update.new_tape import digest
@@ -58,10 +58,10 @@ def updated(tape: Path, users: Users | None, renewal: Renewal, misses: Sequence[
     return made
 
 
-def recorded(tape: Path, users: Users | None) -> Updated:
+def recorded(tape: Path, users: Users | None) -> TapeUpdate:
     """Of a test for which there was no tape: it has left nothing."""
     tests, partial = (list(users.tests), users.partial) if users is not None else ([], "")
-    return Updated(tape=str(tape), users=tests, partial=partial, fresh=0, kept=0, dropped=[], why=[], left={})
+    return TapeUpdate(tape=str(tape), users=tests, partial=partial, fresh=0, kept=0, dropped=[], why=[], left={})
 
 
 def named(report: ReplayReport, misses: Sequence[Miss]) -> list[str]:
@@ -71,9 +71,9 @@ def named(report: ReplayReport, misses: Sequence[Miss]) -> list[str]:
     return names + ([plural(report.sockets, "WebSocket")] if report.sockets else [])
 
 
-def settled(tests: Mapping[str, Updated], patterns: Sequence[str]) -> list[str]:
+def settled(tests: Mapping[str, TapeUpdate], patterns: Sequence[str]) -> list[str]:
     """Drops what no test of a shared tape asked for, and says what has become of each tape."""
-    by_tape: dict[str, dict[str, Updated]] = {}
+    by_tape: dict[str, dict[str, TapeUpdate]] = {}
     for test, one in tests.items():
         by_tape.setdefault(one["tape"], {})[test] = one
     lines: list[str] = []
@@ -88,7 +88,7 @@ def settled(tests: Mapping[str, Updated], patterns: Sequence[str]) -> list[str]:
     return lines
 
 
-def _settled(tape: Path, tests: Mapping[str, Updated], patterns: Sequence[str]) -> Iterator[str]:
+def _settled(tape: Path, tests: Mapping[str, TapeUpdate], patterns: Sequence[str]) -> Iterator[str]:
     """Nothing where the tape was not touched."""
     fresh = sum(one["fresh"] for one in tests.values())
     kept = max(one["kept"] for one in tests.values())
@@ -121,7 +121,7 @@ def _settled(tape: Path, tests: Mapping[str, Updated], patterns: Sequence[str]) 
         yield f"  {stays}"
 
 
-def _left_by_all(tests: Mapping[str, Updated]) -> Counter[str]:
+def _left_by_all(tests: Mapping[str, TapeUpdate]) -> Counter[str]:
     """Exchanges that none of these tests asked for. What one of them has recorded, it has not left."""
     lefts = [Counter(one["left"]) for one in tests.values()]
     common = lefts[0]
@@ -130,7 +130,7 @@ def _left_by_all(tests: Mapping[str, Updated]) -> Counter[str]:
     return common
 
 
-def _why_not(tests: Mapping[str, Updated]) -> str:
+def _why_not(tests: Mapping[str, TapeUpdate]) -> str:
     """Why another test may ask for what these have left; empty: there is no other."""
     missing = sorted({user for one in tests.values() for user in one["users"]} - set(tests))
     if missing:
@@ -140,7 +140,7 @@ def _why_not(tests: Mapping[str, Updated]) -> str:
     return f"{partial}, and others may use this tape: a run of the whole suite drops them" if partial else ""
 
 
-def _is_shared(tests: Mapping[str, Updated]) -> bool:
+def _is_shared(tests: Mapping[str, TapeUpdate]) -> bool:
     return any(one["users"] for one in tests.values())
 
 

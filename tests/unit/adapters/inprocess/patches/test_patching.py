@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from wiretape.adapters.inprocess.patches.patching import close_doors, open_doors
+from wiretape.adapters.inprocess.patches.patching import apply_patches, remove_patches
 
 Wrap = Callable[[Any], Any]
 KIND = http.client.HTTPConnection
@@ -55,15 +55,15 @@ def stood() -> Iterator[Any]:
     "wrap", [by_closure, by_default, Proxy, functools.partial, lambda found: Proxy(by_closure(found))]
 )
 def test_what_a_tool_has_wrapped_is_put_there_once_and_taken_back_when_it_has_gone(wrap: Wrap, stood: Any) -> None:
-    open_doors()
+    apply_patches()
     ours = vars(KIND)["send"]
     assert ours is not stood
     KIND.send = above = wrap(ours)
-    close_doors()
-    open_doors()
+    remove_patches()
+    apply_patches()
     assert vars(KIND)["send"] is above
     KIND.send = ours  # type: ignore[method-assign]
-    close_doors()
+    remove_patches()
     assert vars(KIND)["send"] is stood
 
 
@@ -71,12 +71,12 @@ def test_what_a_tool_has_replaced_is_patched_anew(stood: Any) -> None:
     def nothing(conn: Any, data: Any) -> None:
         """As a mock: it goes no further."""
 
-    open_doors()
+    apply_patches()
     KIND.send = nothing  # type: ignore[method-assign]
-    close_doors()
-    open_doors()
+    remove_patches()
+    apply_patches()
     assert vars(KIND)["send"] is not nothing
-    close_doors()
+    remove_patches()
     assert vars(KIND)["send"] is nothing
 
 
@@ -86,8 +86,8 @@ def test_a_wrapper_that_was_there_before_is_called_as_its_class_gives_it(stood: 
     connection: Any = http.client.HTTPConnection("models.example")
     connection.sock = SimpleNamespace(sendall=sent.append, close=list)
     KIND.send = before = Proxy(stood)  # type: ignore[method-assign,assignment]
-    open_doors()
+    apply_patches()
     connection.send(b"asked")
-    close_doors()
+    remove_patches()
     assert sent == [b"asked"]
     assert vars(KIND)["send"] is before

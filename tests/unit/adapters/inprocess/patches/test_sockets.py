@@ -193,7 +193,7 @@ def test_a_recording_names_what_went_past_its_doors(tmp_path: Path, capsys: pyte
         for host in ("api.openai.com", "api.x.ai", "db.example"):
             socket.getaddrinfo(host, 443)
             WATCH.check("203.0.113.7", 443)
-        made.taken("POST", OPENAI, [])  # as a door tells it
+        made.begin_exchange("POST", OPENAI, [])  # as a door tells it
     assert made.summary is not None
     assert made.summary.bypassed == ("api.x.ai",)
     said = f"wiretape: {tape}: api.x.ai was reached past wiretape's doors: what was asked there is not on the tape\n"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import wiretape
-from wiretape.adapters.inprocess.active_context import Inside, innermost
+from wiretape.adapters.inprocess.active_context import ActiveContext, innermost
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import Tape
 
@@ -23,7 +23,7 @@ Run = Callable[..., Any]
 
 
 @contextmanager
-def side_by_side() -> Iterator[list[tuple[Inside, Run]]]:
+def side_by_side() -> Iterator[list[tuple[ActiveContext, Run]]]:
     """Two replays at once, each with a way to run something inside of it."""
     contexts = [wiretape.replay(Tape(Path(name), HEADER, (), (), False)) for name in ("one.tape", "other.tape")]
     runs = [contextvars.copy_context().run for _ in contexts]
@@ -41,13 +41,13 @@ class Asking(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[Inside] = []
+        self.found: list[ActiveContext] = []
 
     def run(self) -> None:
         self.found = innermost()
 
 
-def started() -> list[Inside]:
+def started() -> list[ActiveContext]:
     thread = Asking()
     thread.start()
     thread.join()
@@ -57,9 +57,9 @@ def started() -> list[Inside]:
     return thread.found
 
 
-def started_within() -> list[Inside]:
+def started_within() -> list[ActiveContext]:
     """A thread that a thread starts."""
-    found: list[list[Inside]] = []
+    found: list[list[ActiveContext]] = []
     thread = threading.Thread(target=lambda: found.append(started()))
     thread.start()
     thread.join()
@@ -67,7 +67,7 @@ def started_within() -> list[Inside]:
 
 
 @pytest.mark.parametrize("ask", [started, started_within])
-def test_a_thread_belongs_to_the_context_that_it_was_started_in(ask: Callable[[], list[Inside]]) -> None:
+def test_a_thread_belongs_to_the_context_that_it_was_started_in(ask: Callable[[], list[ActiveContext]]) -> None:
     with side_by_side() as both:
         assert [run(ask) for _, run in both] == [[context] for context, _ in both]
         assert ask() == [context for context, _ in both]  # started in neither
@@ -82,7 +82,7 @@ def test_work_belongs_to_who_gave_it_whoever_needed_the_thread_first() -> None:
 
 
 def test_a_thread_that_brings_its_own_way_to_run_keeps_it() -> None:
-    found: list[list[Inside]] = []
+    found: list[list[ActiveContext]] = []
     mine = lambda: found.append(innermost())  # noqa: E731
     with side_by_side() as both:
         for _, run in both:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import wiretape
-from wiretape.adapters.inprocess.patches.patching import DOORS, close_doors, open_doors
+from wiretape.adapters.inprocess.patches.patching import DOORS, apply_patches, remove_patches
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import Tape
 
@@ -56,7 +56,7 @@ def test_the_library_may_set_what_it_sets_on_tcp_and_begin_its_tls(
 
 def test_what_goes_elsewhere_is_the_function_s_own_work(by_name: Callable[..., tuple[str, bool]]) -> None:
     """Nothing replays here, or the program has a socket of its own."""
-    open_doors()
+    apply_patches()
     try:
         one, other = socket.socketpair()
         with other, pytest.raises(OSError, match="not supported"):
@@ -64,4 +64,4 @@ def test_what_goes_elsewhere_is_the_function_s_own_work(by_name: Callable[..., t
         with pytest.raises(AssertionError, match="it would open a connection"):
             by_name("ws://models.example/v1")
     finally:
-        close_doors()
+        remove_patches()

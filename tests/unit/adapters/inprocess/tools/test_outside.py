@@ -20,7 +20,7 @@ from wiretape.adapters.mitm.tool_port import ToolPort
 from wiretape.adapters.mitm.tool_reports import ToolReports
 from wiretape.adapters.replay_runner import Replaying
 from wiretape.adapters.routing.tool_route import PATH, VARIABLE
-from wiretape.adapters.update.session import Renewing
+from wiretape.adapters.update.session import UpdateSession
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Ended
 from wiretape.tape.reading.reader import Tape, read_tape
@@ -96,12 +96,12 @@ def tape(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def recorded(tape: Path, monkeypatch: pytest.MonkeyPatch, renewing: Renewing | None = None) -> Iterator[Taping]:
+def recorded(tape: Path, monkeypatch: pytest.MonkeyPatch, renewing: UpdateSession | None = None) -> Iterator[Taping]:
     """As in a child of `wiretape record`; with `renewing`, of `record --update`."""
     taping = Taping(tape)
     reports = ToolReports(taping.recorder, safely)
     if renewing is not None:
-        reports.from_tape, reports.on_call = renewing.tool, renewing.called
+        reports.from_tape, reports.on_call = renewing.tool, renewing.note_live_call
     with heard(reports) as port:
         monkeypatch.setenv(VARIABLE, f"record+http://127.0.0.1:{port}{PATH}")
         yield taping
@@ -294,7 +294,7 @@ def test_an_update_runs_only_what_the_tape_no_longer_answers(tape: Path, monkeyp
         weather("Bern")
         weather("Rome")
     ran.clear()
-    renewing = Renewing(ReplaySession([read_tape(tape)]))
+    renewing = UpdateSession(ReplaySession([read_tape(tape)]))
     with recorded(tape.with_name("fresh.tape"), monkeypatch, renewing):
         assert weather("Rome")["degrees"] == 4
         assert weather("Oslo!")["degrees"] == 5
@@ -318,7 +318,7 @@ def test_what_a_kept_tool_asked_of_models_stays_with_it(tape: Path, monkeypatch:
     with recorded(tape, monkeypatch) as taping:
         subagent()
         weather("Bern")
-    renewing = Renewing(ReplaySession([read_tape(tape)]))
+    renewing = UpdateSession(ReplaySession([read_tape(tape)]))
     with recorded(tape.with_name("fresh.tape"), monkeypatch, renewing):
         assert subagent() == "done"
     assert (renewing.kept, renewing.within_kept) == ([1], [2])

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.support.sockets import Said, create, events, message, socket, text
 
-from wiretape.adapters.live.decision_queue import Desk
-from wiretape.adapters.live.edit_operations import EditMeans
+from wiretape.adapters.live.decision_queue import DecisionQueue
+from wiretape.adapters.live.edit_operations import EditOperations
 from wiretape.adapters.live.exchanges import LiveExchanges
 from wiretape.debug.live.pending_calls import AT_NEXT_CALL
 from wiretape.debug.live.program import Live
@@ -30,10 +30,10 @@ from wiretape.adapters.live import decision_queue
 from wiretape.adapters.mitm.live.pending_sockets import HeldSockets
 
 
-def heard_by(desk: Desk, said: list[Said], flow: Any = None) -> HeldSockets:
+def heard_by(queue: DecisionQueue, said: list[Said], flow: Any = None) -> HeldSockets:
     """What is said on connection 3."""
     flow = flow or tflow.twebsocketflow(messages=False)
-    sockets = HeldSockets(desk, LiveExchanges(OutputRedactor()))
+    sockets = HeldSockets(queue, LiveExchanges(OutputRedactor()))
 
     async def hear() -> None:
         for sender, value in said:
@@ -46,7 +46,7 @@ def heard_by(desk: Desk, said: list[Said], flow: Any = None) -> HeldSockets:
 
 def recording() -> Debugger:
     debugger = Debugger(build_run([]))
-    debugger.live = Live(debugger, "record", lambda: 0.0, EditMeans(recording=True))
+    debugger.live = Live(debugger, "record", lambda: 0.0, EditOperations(recording=True))
     return debugger
 
 
@@ -65,16 +65,16 @@ def test_a_call_that_the_server_began_by_itself_is_known_when_it_ends() -> None:
     said[2:2] = [steer]
     said += events("r2", message("two"))
     debugger = recording()
-    with Desk(debugger) as desk:
-        heard_by(desk, said)
+    with DecisionQueue(debugger) as queue:
+        heard_by(queue, said)
     assert ends(debugger) == ["complete", "complete"]
 
 
 def test_a_call_whose_connection_ends_without_an_answer_is_no_longer_open() -> None:
     debugger = recording()
     said = [create("a"), *events("r1", message("one")), create("b"), *events("r2", message("two"))[:2]]
-    with Desk(debugger) as desk:
-        sockets = heard_by(desk, said)
+    with DecisionQueue(debugger) as queue:
+        sockets = heard_by(queue, said)
         assert ends(debugger) == ["complete", None]
         assert sockets.tells_of(3)
         sockets.over(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
@@ -86,18 +86,18 @@ def test_all_calls_of_a_connection_are_of_its_exchange_and_have_their_messages()
     debugger = recording()
     first = ("client", {"type": "session.update", "session": {}})
     said = [first, create("a"), *events("r1", message("one")), create("b"), *events("r2", message("two"))]
-    with Desk(debugger) as desk:
-        sockets = heard_by(desk, said)
+    with DecisionQueue(debugger) as queue:
+        sockets = heard_by(queue, said)
         assert ends(debugger) == ["complete", "complete"]
         calls = [step.call for step in debugger.line.run.steps]
         assert [(call.exchange, call.part) for call in calls] == [(3, 1), (3, 2)]
-        assert [desk.live.number_of(300_000 + part) for part in (1, 2)] == [1, 2]
+        assert [queue.live.number_of(300_000 + part) for part in (1, 2)] == [1, 2]
         on_tape = decode([socket(said, number=3)])
         assert [call.frames for call in calls] == [call.frames for call in on_tape]
-        connection = desk.live.exchanges[3]
+        connection = queue.live.exchanges[3]
         assert [one.sender for one in connection.messages] == [sender for sender, _ in said]
         sockets.over(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
-    assert desk.live.exchanges[3].ended is Ended.CLIENT_CLOSED
+    assert queue.live.exchanges[3].ended is Ended.CLIENT_CLOSED
     assert debugger.line.run.other_exchanges == ()
 
 
@@ -105,26 +105,26 @@ def test_a_client_that_leaves_is_held_no_longer_and_its_model_is_not_asked(monke
     monkeypatch.setattr(decision_queue, "LOOK_S", 0.01)
     debugger = recording()
     flow = tflow.twebsocketflow(messages=False)
-    with Desk(debugger) as desk:
-        desk.live.stepping = AT_NEXT_CALL
+    with DecisionQueue(debugger) as queue:
+        queue.live.stepping = AT_NEXT_CALL
 
         def leave() -> None:
-            if desk.live.held:
+            if queue.live.held:
                 flow.client_conn.state = ConnectionState.CAN_WRITE
 
-        desk.on_news = leave
-        heard_by(desk, [create("a")], flow)
-        assert desk.live.held == []
+        queue.on_change = leave
+        heard_by(queue, [create("a")], flow)
+        assert queue.live.held == []
     assert flow.websocket.messages[-1].dropped
 
 
 def test_a_connection_that_ends_lets_go_of_what_it_held() -> None:
     debugger = recording()
     said = [create("a"), *events("r1", message("one"))]
-    with Desk(debugger) as desk:
-        sockets = heard_by(desk, said)
-        desk.live.refresh()
-        desk.live.hold(300_001, lambda decision: None)
-        assert [one.number for one in desk.live.held] == [1]
+    with DecisionQueue(debugger) as queue:
+        sockets = heard_by(queue, said)
+        queue.live.refresh()
+        queue.live.hold(300_001, lambda decision: None)
+        assert [one.number for one in queue.live.held] == [1]
         sockets.over(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
-    assert desk.live.held == []
+    assert queue.live.held == []

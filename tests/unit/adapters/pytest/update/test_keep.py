@@ -10,8 +10,8 @@ import pytest
 from tests.support.replaying import chat, exchange, user
 
 from wiretape.adapters.pytest.options import Mode
-from wiretape.adapters.pytest.update.keep import Keeping, left_of
-from wiretape.adapters.update.staging import Rerecording
+from wiretape.adapters.pytest.update.keep import TapePlacement, left_of
+from wiretape.adapters.update.staging import StagedRecording
 from wiretape.model.http import JsonBody
 from wiretape.tape.editing.edit import merge_tapes
 from wiretape.tape.format.documents import VERSION, Header
@@ -40,7 +40,9 @@ def tape(tmp_path: Path) -> Path:
 def test_what_another_worker_has_recorded_meanwhile_stays(tape: Path, mode: Mode, old: tuple[str, ...]) -> None:
     if old:
         write(tape, *old)
-    one, other = [(Keeping(tape, tape.with_name(".turns")), Rerecording(tape, goes_on=False)) for _ in range(2)]
+    one, other = [
+        (TapePlacement(tape, tape.with_name(".turns")), StagedRecording(tape, goes_on=False)) for _ in range(2)
+    ]
     for (keeping, made), text in ((one, "one"), (other, "other")):
         write(made.fresh, text)
         keeping.keep(made, mode)
@@ -49,7 +51,7 @@ def test_what_another_worker_has_recorded_meanwhile_stays(tape: Path, mode: Mode
 
 def test_a_rewrite_gives_what_it_dropped_for_others_to_record_anew(tape: Path) -> None:
     write(tape, "one", "two", "three")
-    keeping, made = Keeping(tape, None), Rerecording(tape, goes_on=False)
+    keeping, made = TapePlacement(tape, None), StagedRecording(tape, goes_on=False)
     write(made.fresh, "one")
     dropped = keeping.keep(made, Mode.REWRITE)
     assert dropped is not None
@@ -65,7 +67,7 @@ def test_a_rewrite_gives_what_it_dropped_for_others_to_record_anew(tape: Path) -
 @pytest.mark.parametrize("mode", [Mode.ONCE, Mode.NEW, Mode.ALL])
 def test_other_modes_drop_nothing(tape: Path, mode: Mode) -> None:
     write(tape, "one")
-    keeping, made = Keeping(tape, None), Rerecording(tape, goes_on=False)
+    keeping, made = TapePlacement(tape, None), StagedRecording(tape, goes_on=False)
     write(made.fresh, "one", "two")
     assert keeping.keep(made, mode) is None
     assert asked(read_tape(tape)) == ["one", "two"]
@@ -73,7 +75,7 @@ def test_other_modes_drop_nothing(tape: Path, mode: Mode) -> None:
 
 def test_a_tape_that_nobody_can_read_is_rewritten(tape: Path) -> None:
     tape.write_text("no tape at all\n")
-    keeping, made = Keeping(tape, None), Rerecording(tape, goes_on=False)
+    keeping, made = TapePlacement(tape, None), StagedRecording(tape, goes_on=False)
     write(made.fresh, "one")
     assert keeping.keep(made, Mode.REWRITE) is None
     assert asked(read_tape(tape)) == ["one"]

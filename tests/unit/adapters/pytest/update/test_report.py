@@ -11,11 +11,11 @@ import pytest
 from tests.support.replaying import chat, exchange, live, user
 
 from wiretape.adapters.pytest.options import Mode
-from wiretape.adapters.pytest.update.keep import Keeping
-from wiretape.adapters.pytest.update.new_tape import Renewal, digest
-from wiretape.adapters.pytest.update.report import Updated, settled
-from wiretape.adapters.update.session import Renewing
-from wiretape.adapters.update.staging import Rerecording
+from wiretape.adapters.pytest.update.keep import TapePlacement
+from wiretape.adapters.pytest.update.new_tape import UpdatedTape, digest
+from wiretape.adapters.pytest.update.report import TapeUpdate, settled
+from wiretape.adapters.update.session import UpdateSession
+from wiretape.adapters.update.staging import StagedRecording
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, JsonBody
 from wiretape.tape.editing.edit import moved
@@ -39,27 +39,27 @@ def asked(exchanges: Sequence[Exchange]) -> list[str]:
     return [body.value["messages"][0]["content"] for body in bodies if isinstance(body, JsonBody)]
 
 
-def ran(old: Tape, *words: str) -> Renewal:
+def ran(old: Tape, *words: str) -> UpdatedTape:
     """A test that has asked for these, a day after the old tape: what that does not answer is recorded behind it."""
-    renewing = Renewing(ReplaySession([old]))
+    renewing = UpdateSession(ReplaySession([old]))
     fresh: list[Exchange] = []
     for text in words:
         if renewing.answer(live(chat(user(text)))) is None:
             number = len(old.exchanges) + len(fresh) + 1
             fresh += made(text, first=number, after=DAY)
-            renewing.called(number)
-    return Renewal.of(old, renewing, Tape(None, HEADER, (*old.exchanges, *fresh)))
+            renewing.note_live_call(number)
+    return UpdatedTape.of(old, renewing, Tape(None, HEADER, (*old.exchanges, *fresh)))
 
 
-def keep(renewal: Renewal, tape: Path, mode: Mode, alone: bool = False) -> list[str]:
-    Keeping(tape, None).renew(Rerecording(tape, goes_on=True), renewal, mode, alone)
+def keep(renewal: UpdatedTape, tape: Path, mode: Mode, alone: bool = False) -> list[str]:
+    TapePlacement(tape, None).renew(StagedRecording(tape, goes_on=True), renewal, mode, alone)
     return asked(read_tape(tape).exchanges)
 
 
-def told(renewal: Renewal, tape: Path, users: Sequence[str] = (A, B), partial: str = "") -> Updated:
+def told(renewal: UpdatedTape, tape: Path, users: Sequence[str] = (A, B), partial: str = "") -> TapeUpdate:
     left = dict(Counter(map(digest, renewal.left)))
     fresh = len(renewal.fresh)
-    return Updated(
+    return TapeUpdate(
         tape=str(tape), users=list(users), partial=partial, fresh=fresh, kept=0, dropped=[], why=[], left=left
     )
 
@@ -111,7 +111,7 @@ def test_a_tape_of_which_nothing_is_kept_begins_when_it_was_recorded(tape: Path)
 
 def test_what_another_worker_has_put_on_the_tape_meanwhile_stays_and_is_there_once(tape: Path) -> None:
     old = read_tape(tape)
-    keepings = [(Keeping(tape, tape.with_name(".turns")), Rerecording(tape, goes_on=True)) for _ in range(2)]
+    keepings = [(TapePlacement(tape, tape.with_name(".turns")), StagedRecording(tape, goes_on=True)) for _ in range(2)]
     (first, ours), (second, theirs) = keepings
     assert asked(first.renew(ours, ran(old, "one", "plan", "mine"), Mode.UPDATE, alone=True).left) == ["two", "three"]
     put = second.renew(theirs, ran(old, "plan", "yours"), Mode.UPDATE, alone=True)
