@@ -96,7 +96,7 @@ class ActiveContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class RequestRoute:
     """Where a request goes: past a recorder, to a tape, or both (a recording of a replay). Neither: as if unpatched."""
 
     recording: ActiveContext | None
@@ -161,7 +161,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-def route_for(host: str, port: int, count: bool = True) -> Route | None:
+def route_for(host: str, port: int, count: bool = True) -> RequestRoute | None:
     """None: the request goes on as if nothing were patched. `count` is False route one only wants to know."""
     context = _known() or _only()
     if context is None:
@@ -170,7 +170,7 @@ def route_for(host: str, port: int, count: bool = True) -> Route | None:
     context = enclosing_replay(context)
     if context is not None and context.passes(host, port, count):
         context = None
-    return Route(recording, context) if recording is not None or context is not None else None
+    return RequestRoute(recording, context) if recording is not None or context is not None else None
 
 
 def active_contexts() -> tuple[ActiveContext | None, ActiveContext | None]:

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from wiretape.adapters.inprocess.active_context import Route, route_for
+from wiretape.adapters.inprocess.active_context import RequestRoute, route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.sockets.http1_messages import Tap
 from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, is_led, real
@@ -139,7 +139,7 @@ def _let_go(conn: Any) -> None:
         conn.sock = None
 
 
-def _route(url: str, count: bool = True) -> Route | None:
+def _route(url: str, count: bool = True) -> RequestRoute | None:
     parts = urlsplit(url)
     return route_for(parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0), count)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from wiretape.adapters.http1.sending import LINGER_SECONDS
 from wiretape.adapters.http1.websocket_talk import handshake
-from wiretape.adapters.inprocess.active_context import ActiveContext, Route, route_for
+from wiretape.adapters.inprocess.active_context import ActiveContext, RequestRoute, route_for
 from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.sockets.httpx_sockets import AsyncPlayed, AsyncTapped, Played, Tapped
@@ -155,7 +155,7 @@ class _Kit:
         return response
 
 
-def _route(request: Any) -> Route | None:
+def _route(request: Any) -> RequestRoute | None:
     return route_for(request.url.host, request.url.port or _PORTS.get(request.url.scheme, 0))
 
 
