@@ -5,31 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from wiretape.model.volatile_text import KINDS
 from wiretape.runs.agent_identity import common_prefix
 
 _NEAR = 120  # characters around a difference in which the thing that changed is looked for
 _SHOWN = 40
-
-_WEEKDAY = (
-    r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?|星期[一二三四五六日天]|周[一二三四五六日天]"
-)
-_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
-# The first kind that covers the difference in both texts is it: specific before general.
-_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("a uuid", re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")),
-    ("a clock", re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")),
-    ("a clock", re.compile(r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[AaPp]\.?[Mm]\.?)?")),
-    ("a clock", re.compile(r"\d{1,2}\s?[时時点]\s?\d{1,2}\s?分(?:\s?\d{1,2}\s?秒)?")),
-    ("a date", re.compile(r"\d{4}年\d{1,2}月\d{1,2}日")),
-    ("a date", re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}")),
-    ("a date", re.compile(rf"{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{1,2}} {_MONTH}\.? \d{{4}}")),
-    ("a weekday", re.compile(rf"\b(?:{_WEEKDAY})|{_WEEKDAY}")),
-    ("a unix time", re.compile(r"\b1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9}|\.\d+)?\b")),
-    ("a temporary path", re.compile(r"(?:/tmp/|/var/folders/|\\Temp\\)[^\s'\"]+")),
-    ("a nonce", re.compile(r"\b(?=[0-9a-zA-Z_-]*\d)(?=[0-9a-zA-Z_-]*[a-zA-Z])[0-9a-zA-Z_-]{8,}\b")),
-    ("a nonce", re.compile(r"(?<==)[0-9a-fA-F]{3,}\b")),
-    ("a number", re.compile(r"-?\d+(?:\.\d+)?")),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +54,7 @@ def moved(old: str, new: str) -> Moved:
     start = max(0, at - _NEAR)
     one, other = old[start : at + _NEAR], new[start : at + _NEAR]
     seen = ((one, other), at - start)
-    for kind, pattern in _KINDS:
+    for kind, pattern in KINDS:
         before, after = _covering(pattern, one, at - start), _covering(pattern, other, at - start)
         if before is not None and after is not None and before != after:
             return Moved(kind, at, before, after, *seen)

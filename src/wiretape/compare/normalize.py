@@ -6,7 +6,6 @@ mentioned, in order. Ids count by first appearance only: the same id again must 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, assert_never
@@ -28,6 +27,7 @@ from wiretape.model.call import (
 )
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.jsonwalk import rebuilt
+from wiretape.model.volatile_text import BILLING_HEADER
 from wiretape.wire.base import Volatile
 
 # Members of wire blocks that never count: where the cache was marked, what only the provider can read, stray positions.
@@ -50,7 +50,6 @@ _IDS: Final = frozenset(
     {"id", "call_id", "tool_call_id", "tool_use_id", "toolUseId", "item_id", "approval_request_id", "message_id"}
 )
 LEFT_OUT: Final = _DROPPED | _IDS
-_NONCE: Final = re.compile(r"^x-anthropic-billing-header:.*", re.DOTALL)  # a text block that Claude Code puts first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,8 +121,8 @@ def counts(where: str, volatile: Volatile) -> bool:
 
 def text_template(text: str) -> Json:
     """The text, or what it says where it is JSON: clients spell the same arguments differently."""
-    if text[:2] == "x-":
-        return _NONCE.sub("x-anthropic-billing-header", text)
+    if text.startswith(BILLING_HEADER):
+        return BILLING_HEADER
     bare = text.strip()
     if bare[:1] in ("{", "[") and bare[-1:] in ("}", "]"):
         try:

@@ -18,12 +18,12 @@ from typing import Final
 from wiretape.compare.common_prefix import Beginnings
 from wiretape.compare.difference import Difference
 from wiretape.compare.json import differences
-from wiretape.compare.mask import ID_LIKE, TEMPORARY_PLACES
 from wiretape.compare.normalize import loose
 from wiretape.model.http import Body, Exchange, JsonBody, StreamBody, TextBody
 from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import rebuilt, strings
 from wiretape.model.stream_text import Channel, Channels
+from wiretape.model.volatile_text import ID_LIKE, TEMPORARY_PLACES
 
 _SHORTEST: Final = 8  # no id-like word is shorter
 _WORD: Final = re.compile(r"[0-9A-Za-z_-]{8,}")  # what an id-like word is made of, if it is no path

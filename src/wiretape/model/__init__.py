@@ -10,5 +10,6 @@ __all__ = [
     "jsonwalk",
     "run",
     "stream_text",
+    "volatile_text",
     "wording",
 ]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import takewhile
 
 from wiretape.model.call import CallRequest, Message, ModelCall, Text
+from wiretape.model.volatile_text import without_numbers
 
 _LONG = 400  # characters of a prompt in which a tenth may differ
 _WORD = 40  # no word that moves is longer
-_MOVING = re.compile(
-    r"(?<![\w.:+-])[\w.:+-]*\d[\w.:+-]*|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|(?:星期|周)[一二三四五六日天]"
-    r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b"
-)
 
 
 def system_of(request: CallRequest) -> tuple[Message, ...]:
@@ -54,7 +50,7 @@ def same_prompt(a: CallRequest, b: CallRequest) -> bool:
     if longer > _LONG and 10 * shared(one, other) >= 9 * longer:
         return True
     start = max(0, common_prefix(one, other) - _WORD)
-    return _MOVING.sub("#", one[start:]) == _MOVING.sub("#", other[start:])
+    return without_numbers(one[start:]) == without_numbers(other[start:])
 
 
 def shared(a: str, b: str) -> int:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from wiretape.compare.mask import Masker, masked
+from wiretape.compare.mask import Masker
 from wiretape.errors import UsageError
+from wiretape.model.volatile_text import mask
 
 
 @pytest.mark.parametrize(
@@ -120,15 +121,15 @@ _PARTS = [
 @given(st.lists(st.sampled_from(_PARTS), min_size=200, max_size=260))
 def test_a_long_text_is_masked_in_pieces_as_it_is_as_a_whole(parts: list[str]) -> None:
     text = " ".join(parts)
-    assert Masker().text(text) == masked(text)
+    assert Masker().text(text) == mask(text)
 
 
 def test_how_many_others_a_notification_waits_for_is_masked_there_alone() -> None:
     told = "<task-notification>\n<task-id>a</task-id>\n<remaining>{}</remaining>\n<all-terminal>{}</all-terminal>\n"
-    assert masked(told.format(1, "false")) == masked(told.format(0, "true"))
-    assert masked("<remaining>1</remaining>") == "<remaining>1</remaining>"
+    assert mask(told.format(1, "false")) == mask(told.format(0, "true"))
+    assert mask("<remaining>1</remaining>") == "<remaining>1</remaining>"
     inside = "<task-notification><result>words <remaining>1</remaining></result></task-notification>"
-    assert masked(inside) == inside
+    assert mask(inside) == inside
 
 
 def test_a_list_of_agents_has_no_order_and_other_lists_have_one() -> None:
@@ -154,7 +155,7 @@ def test_a_list_of_agents_has_no_order_and_other_lists_have_one() -> None:
     ],
 )
 def test_process_ids_are_masked_where_they_are_called_so(text: str, made: str) -> None:
-    assert masked(text) == made
+    assert mask(text) == made
 
 
 def test_process_ids_that_are_numbers_are_masked() -> None:

@@ -10,7 +10,7 @@ from wiretape.analyze.budgets.judging import NO_PRICES
 from wiretape.analyze.budgets.report import Judgement, Outcome
 from wiretape.analyze.cost import Price
 from wiretape.analyze.diff.aligning import aligned_turns
-from wiretape.analyze.diff.settling import Settler
+from wiretape.compare.mask import Masker
 from wiretape.model.call import ModelCall
 from wiretape.model.run import Run
 
@@ -27,7 +27,7 @@ def against(
     """Turns are paired by what the user said. A turn that is gone is worse; one that is new cannot be compared."""
     judged: list[Judgement] = []
     measure = _Measure(tolerance, old_price, new_price, has_prices)
-    for before, after in aligned_turns(old, new, Settler(masks)):
+    for before, after in aligned_turns(old, new, Masker(masks).without_secrets):
         if after is None and before is not None:
             text = f"the turn is gone: {before.user}"
             judged.append(_said("turns", f"turn {before.number}", "there", "gone", "exceeded", text))

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from wiretape.analyze.moved import Break
 from wiretape.analyze.tools_changed import ANOTHER_TOOL, REORDERED
 from wiretape.model.call import CallRequest, Control, Message
+from wiretape.model.volatile_text import BILLING_HEADER
 
 BreakKind: TypeAlias = Literal[
     "clock",
@@ -65,7 +66,6 @@ MENDS: dict[BreakKind, str] = {
     "key_changed": "send one prompt_cache_key for the whole conversation",
     "setting_changed": "keep the setting for the whole conversation",
 }
-_BILLING = "x-anthropic-billing-header"
 
 
 def kind_of(found: Break, before: CallRequest, after: CallRequest) -> BreakKind:
@@ -96,7 +96,7 @@ def mend(kind: BreakKind, found: Break) -> str:
 
 def _is_billing(found: Break) -> bool:
     """The line that Claude Code writes at the top of its system prompt, with a value of its own for each request."""
-    return found.around is not None and any(_BILLING in text for text in found.around)
+    return found.around is not None and any(BILLING_HEADER in text for text in found.around)
 
 
 def compacted(before: CallRequest, after: CallRequest) -> bool:

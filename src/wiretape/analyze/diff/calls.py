@@ -6,13 +6,12 @@ texts without what moves. A history is compared in its new part once the runs ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import orjson
 
-from wiretape.analyze.diff.settling import Settler
 from wiretape.analyze.moved import moved
 from wiretape.analyze.tools_changed import spelled, value_break
 from wiretape.model.call import (
@@ -70,7 +69,7 @@ class Ids:
 class CallComparer:
     """Compares calls one pair after the other; `volatile` says what a format's settings hold of moving things."""
 
-    def __init__(self, settle: Settler) -> None:
+    def __init__(self, settle: Callable[[str], str]) -> None:
         self._settle = settle
         self._ids = Ids()
         self._before: dict[tuple[int, int], tuple[tuple[Message, ...], tuple[Message, ...]]] = {}

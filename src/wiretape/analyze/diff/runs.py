@@ -9,10 +9,10 @@ from wiretape.analyze.cost import Price, cost_sum, pricing
 from wiretape.analyze.diff.aligning import aligned_steps, aligned_turns
 from wiretape.analyze.diff.calls import CallComparer, Spot
 from wiretape.analyze.diff.report import CallSide, Comparison, Difference, Sums, TurnPair
-from wiretape.analyze.diff.settling import Settler
 from wiretape.analyze.stats import wall_ms
 from wiretape.analyze.sums import hit_rate, usage_sum
 from wiretape.analyze.why import why
+from wiretape.compare.mask import Masker
 from wiretape.model.run import Run, Step, Turn
 from wiretape.model.wording import clip
 from wiretape.wire.base import Volatile
@@ -25,7 +25,7 @@ def compare_runs(
     a: Run, b: Run, masks: Sequence[str] = (), price_a: Price | None = None, price_b: Price | None = None
 ) -> Comparison:
     """Where two runs of one agent part. `masks`: patterns of what does not count in texts, besides clocks and ids."""
-    settle = Settler(masks)
+    settle = Masker(masks).without_secrets
     side = _Sides(a, b, settle, pricing(price_a), pricing(price_b))
     turns = [side.turns(one, other) for one, other in aligned_turns(a, b, settle)]
     for name, of in (("outside of turns", _outside), ("side calls", lambda run: run.side_calls)):
@@ -42,7 +42,7 @@ def _outside(run: Run) -> tuple[Step, ...]:
 
 
 class _Sides:
-    def __init__(self, a: Run, b: Run, settle: Settler, price_a: Price, price_b: Price) -> None:
+    def __init__(self, a: Run, b: Run, settle: Callable[[str], str], price_a: Price, price_b: Price) -> None:
         self._a, self._b = a, b
         self._price_a, self._price_b = price_a, price_b
         self._comparer = CallComparer(settle)

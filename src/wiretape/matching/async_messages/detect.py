@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from wiretape.compare.mask import ID_LIKE
 from wiretape.matching.async_messages.pieces import Piece, Pieces
 from wiretape.matching.recorded import Recorded
 from wiretape.model.call import CallRequest, Message, Text, ToolCall, ToolResult
 from wiretape.model.run import Run, Step
+from wiretape.model.volatile_text import ID_LIKE
 from wiretape.runs.dataflow import carried
 from wiretape.runs.words import answer_text, is_result_as_text, words
 from wiretape.wire.base import Memo

@@ -8,7 +8,7 @@ from tests.support.calls import asks, assistant, make_call, result, system, thin
 
 from wiretape.analyze.diff.report import Comparison, Difference
 from wiretape.analyze.diff.runs import compare_runs
-from wiretape.analyze.diff.settling import Settler
+from wiretape.compare.mask import Masker
 from wiretape.errors import UsageError
 from wiretape.model.call import Message, ModelCall, Usage
 from wiretape.runs.run import build_run
@@ -182,7 +182,7 @@ def test_the_users_own_masks_count() -> None:
     assert not compared(one, other).same
     assert compared(one, other, r"order \d+").same
     with pytest.raises(UsageError, match=r"the mask '\(' is not a regular expression"):
-        Settler(["("])
+        Masker(["("])
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_the_users_own_masks_count() -> None:
     ],
 )
 def test_what_moves_between_any_two_runs_is_settled(one: str, other: str) -> None:
-    settle = Settler()
+    settle = Masker().without_secrets
     assert settle(one) == settle(other)
 
 
@@ -214,5 +214,5 @@ def test_what_moves_between_any_two_runs_is_settled(one: str, other: str) -> Non
     ],
 )
 def test_what_matters_is_not(one: str, other: str) -> None:
-    settle = Settler()
+    settle = Masker().without_secrets
     assert settle(one) != settle(other)
