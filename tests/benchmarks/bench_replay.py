@@ -101,9 +101,9 @@ def through_http(tape: BenchTape, live: list[bytes]) -> float:
     """Seconds with the replay server and a client in one process."""
     import httpx
 
-    from wiretape.adapters.replay_runner import Replaying
+    from wiretape.adapters.replay_runner import ReplayServer
 
-    with Replaying(ReplaySession([tape])) as replaying, httpx.Client(trust_env=False) as client:  # type: ignore[list-item]
+    with ReplayServer(ReplaySession([tape])) as replaying, httpx.Client(trust_env=False) as client:  # type: ignore[list-item]
         url = f"http://127.0.0.1:{replaying.port}/api.example.com/v1/chat/completions"
 
         def work() -> None:

@@ -16,7 +16,7 @@ from tests.support.corpora import files
 
 from wiretape.adapters.importers.importing import Taken, import_data
 from wiretape.adapters.importers.importing_tape import write_imported
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.tape.reading.reader import Tape, read_tape
@@ -114,7 +114,7 @@ def test_the_sdk_that_made_a_cassette_is_answered_from_the_tape(
 ) -> None:
     tape = imported(archive, cassette, tmp_path / "cassette.tape")
     session = ReplaySession([tape])
-    with Replaying(session) as running:
+    with ReplayServer(session) as running:
         for exchange in tape.exchanges:
             ask(running.variables({}), exchange)
     assert session.misses == []

@@ -18,7 +18,7 @@ from tests.support.inprocess import answers, ask, frames
 from tests.support.upstream import CHAT_ANSWER, CHAT_EVENTS, Upstream
 
 import wiretape
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Ended
 from wiretape.tape.reading.reader import read_tape
@@ -149,7 +149,7 @@ def test_what_was_recorded_in_process_replays_through_the_server(
     recordings: dict[str, tuple[Path, str]], recorded: str
 ) -> None:
     tape, url = recordings[recorded]
-    with Replaying(ReplaySession([read_tape(tape)])) as replaying:
+    with ReplayServer(ReplaySession([read_tape(tape)])) as replaying:
         first, chunks = by_requests(f"http://127.0.0.1:{replaying.port}/{url.removeprefix('http://')}")
     assert first == CHAT_ANSWER
     assert b"".join(chunks) == STREAM

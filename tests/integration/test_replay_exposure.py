@@ -11,7 +11,7 @@ from tests.support.replaying import chat, exchange, session, user
 from tests.support.sockets import URL as SOCKET_URL
 from tests.support.sockets import socket as recorded_socket
 
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.matching.session import ReplaySession
 
 URL = "https://api.example.com/v1/chat/completions"
@@ -47,7 +47,7 @@ FOREIGN = [
 def test_a_foreign_page_reads_no_recorded_answer(lines: str, option: str, way: str) -> None:
     """On the short way of plain requests, on the parser's, and where a request has no answer either."""
     replay = recorded()
-    with Replaying(replay) as running:
+    with ReplayServer(replay) as running:
         port = running.gate_port if way == "to the proxy port" else running.port
         said = spoken(
             port,
@@ -83,7 +83,7 @@ def test_a_foreign_page_reads_no_recorded_answer(lines: str, option: str, way: s
 )
 def test_what_is_of_this_machine_recorded_or_allowed_is_answered(lines: str) -> None:
     options = {"allow_hosts": ["*.corp.example"], "allow_origins": ["https://app.example"]}
-    with Replaying(recorded(), **options) as running:
+    with ReplayServer(recorded(), **options) as running:
         said = spoken(running.port, lines.format(port=running.port))
     assert said.startswith("HTTP/1.1 200 OK\r\n")
     assert "the recorded answer" in said
@@ -94,7 +94,7 @@ def test_a_foreign_handshake_opens_no_recorded_websocket() -> None:
     upgrade = ["upgrade: websocket", "connection: Upgrade", "sec-websocket-version: 13"]
     key = "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA=="
     target = "/" + SOCKET_URL.removeprefix("https://")
-    with Replaying(replay) as running:
+    with ReplayServer(replay) as running:
         for line in ("host: evil.example", "host: localhost\r\norigin: https://evil.example"):
             head = "\r\n".join([f"GET {target} HTTP/1.1", line, *upgrade, key, "", ""])
             with socket.create_connection(("127.0.0.1", running.port), 20) as talking:
@@ -111,7 +111,7 @@ def test_a_foreign_handshake_opens_no_recorded_websocket() -> None:
 def test_proxied_traffic_is_not_checked() -> None:
     replay = session(exchange(1, chat(user("hi")), "one", url="http://models.example.com/v1/chat/completions"))
     with (
-        Replaying(replay) as running,
+        ReplayServer(replay) as running,
         httpx.Client(proxy=f"http://127.0.0.1:{running.gate_port}", trust_env=False) as client,
     ):
         headers = {"origin": "https://page.example"}

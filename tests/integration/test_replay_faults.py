@@ -25,7 +25,7 @@ import pytest
 from tests.support.replaying import chat, exchange, reply, response, session, stream, user
 
 import wiretape
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.adapters.replay_server.server import ReplayApp
 from wiretape.errors import UsageError
 from wiretape.matching.faults.specs import parse_fault
@@ -68,7 +68,7 @@ def replaying(*recorded: Exchange, faults: tuple[str, ...] = (), pace: float = 0
             outcomes.append(outcome)
             ended.notify_all()
 
-    with Replaying(replay, pace=pace, on_outcome=note) as running:
+    with ReplayServer(replay, pace=pace, on_outcome=note) as running:
         yield Running(replay, running.variables({}), outcomes, ended)
 
 

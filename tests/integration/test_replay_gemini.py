@@ -13,7 +13,7 @@ import pytest
 from tests.support.replaying import exchange, response, session, stream
 from tests.support.taping import Taping
 
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, StreamBody
 from wiretape.tape.reading.reader import read_tape
@@ -53,7 +53,7 @@ def events(*answers: dict[str, Any]) -> Any:
 @contextmanager
 def replaying(*recorded: Exchange) -> Iterator[tuple[ReplaySession, Any]]:
     replay = session(*recorded)
-    with Replaying(replay) as running:
+    with ReplayServer(replay) as running:
         options = {"base_url": running.variables({})["GOOGLE_GEMINI_BASE_URL"]}
         yield replay, genai.Client(api_key="x", http_options=options)
 
@@ -143,7 +143,7 @@ def test_a_list_that_grows_is_recorded_and_replayed_element_by_element(tmp_path:
     body = tape.exchanges[0].response.body
     assert isinstance(body, StreamBody)
     assert (list(body.frames), list(body.ms)) == (pieces, [1, 2, 3])
-    with Replaying(ReplaySession([tape])) as running:
+    with ReplayServer(ReplaySession([tape])) as running:
         base = running.variables({})["GOOGLE_GEMINI_BASE_URL"]
         url = f"{base}/v1beta/models/gemini-9:streamGenerateContent"
         sent = urllib.request.Request(url, request, {"content-type": "application/json"})

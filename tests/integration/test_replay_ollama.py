@@ -13,7 +13,7 @@ import pytest
 from tests.support.replaying import exchange, response, session
 from tests.support.wire_binary import GENERATE, GENERATE_LINES, OLLAMA, WEATHER, lines
 
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.matching.session import ReplaySession
 from wiretape.model.http import Exchange, Headers, Response, StreamBody
 
@@ -29,9 +29,9 @@ def streamed(frames: list[bytes]) -> Response:
 
 
 @contextmanager
-def replaying(*recorded: Exchange) -> Iterator[tuple[ReplaySession, Any, Replaying]]:
+def replaying(*recorded: Exchange) -> Iterator[tuple[ReplaySession, Any, ReplayServer]]:
     replay = session(*recorded)
-    with Replaying(replay) as running, ollama.Client(host=f"http://127.0.0.1:{running.port}") as client:
+    with ReplayServer(replay) as running, ollama.Client(host=f"http://127.0.0.1:{running.port}") as client:
         yield replay, client, running
 
 

@@ -18,7 +18,7 @@ from tests.support.replaying import chat, exchange, session, user
 from tests.support.sealing import PYTHON, inside, need_sealing
 
 from wiretape.adapters.launch.child import run_child
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.adapters.replay_server.tls import why_not
 from wiretape.adapters.sealed import transparent_proxy
 from wiretape.adapters.sealed.transparent_proxy import straight_ports
@@ -62,13 +62,13 @@ def request(host: str, path: str = "/v1/chat/completions") -> str:
 
 
 @contextmanager
-def sealed(replay: ReplaySession, **options: Any) -> Iterator[Replaying]:
+def sealed(replay: ReplaySession, **options: Any) -> Iterator[ReplayServer]:
     need_sealing()
-    with Replaying(replay, sealed=True, **options) as running:
+    with ReplayServer(replay, sealed=True, **options) as running:
         yield running
 
 
-def straight(running: Replaying, *words: str) -> list[str]:
+def straight(running: ReplayServer, *words: str) -> list[str]:
     assert running.seal is not None
     return inside(running.seal, STRAIGHT, *words).splitlines()
 

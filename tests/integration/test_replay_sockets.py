@@ -18,7 +18,7 @@ from tests.support.replaying import chat, exchange, session, user
 from tests.support.sockets import create, events, message, socket
 
 import wiretape
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.compare.difference import Tier
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.session import ReplaySession
@@ -36,7 +36,7 @@ PATH = "/api.example.com/v1/responses"
 PATIENCE = 30
 
 
-def dial(replaying: Replaying, path: str = PATH, **options: Any) -> ClientConnection:
+def dial(replaying: ReplayServer, path: str = PATH, **options: Any) -> ClientConnection:
     return connect(f"ws://127.0.0.1:{replaying.port}{path}", **options)
 
 
@@ -68,7 +68,7 @@ def texts(connection: Any, answered: str) -> list[str]:
 def test_openai_s_responses_connect_gets_its_recorded_responses() -> None:
     seen: list[Outcome] = []
     replay = session(two_calls())
-    with Replaying(replay, on_outcome=seen.append) as replaying:
+    with ReplayServer(replay, on_outcome=seen.append) as replaying:
         base = f"http://127.0.0.1:{replaying.port}/api.example.com/v1"
         with openai.OpenAI(base_url=base, api_key="sk-test") as client, client.responses.connect() as connection:
             got = []
@@ -86,7 +86,7 @@ def test_openai_s_responses_connect_gets_its_recorded_responses() -> None:
 
 def test_calls_of_an_opened_connection_that_nobody_asked_for_are_left_over() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"), replace(two_calls(), number=2))
-    with Replaying(replay) as replaying, dial(replaying) as talk:
+    with ReplayServer(replay) as replaying, dial(replaying) as talk:
         ask(talk, create("hi")[1])
         hear(talk, len(events("r1", message("one"))))
     report = replay.report()
@@ -97,7 +97,7 @@ def test_calls_of_an_opened_connection_that_nobody_asked_for_are_left_over() -> 
 
 def test_frames_of_the_server_wait_for_the_client_s_earlier_ones_and_pings_are_answered_meanwhile() -> None:
     replay = session(socket([("client", "a"), ("client", "b"), ("server", "after both"), ("server", b"\x00\xff")]))
-    with Replaying(replay) as replaying, dial(replaying) as talk:
+    with ReplayServer(replay) as replaying, dial(replaying) as talk:
         ask(talk, "a")
         assert talk.ping().wait(PATIENCE)
         with pytest.raises(TimeoutError):
@@ -108,7 +108,7 @@ def test_frames_of_the_server_wait_for_the_client_s_earlier_ones_and_pings_are_a
 
 def test_a_server_that_speaks_first_is_played_at_once() -> None:
     replay = session(socket([("server", "welcome"), ("client", "thanks"), ("server", "bye")]))
-    with Replaying(replay) as replaying, dial(replaying) as talk:
+    with ReplayServer(replay) as replaying, dial(replaying) as talk:
         assert hear(talk) == ["welcome"]
         ask(talk, "thanks")
         assert hear(talk) == ["bye"]
@@ -118,7 +118,7 @@ def test_a_server_that_speaks_first_is_played_at_once() -> None:
 def test_an_offer_to_compress_is_declined(offers: str | None) -> None:
     text = "你好 " * 40_000
     replay = session(socket([("client", text), ("server", text)]))
-    with Replaying(replay) as replaying, dial(replaying, compression=offers, max_size=None) as talk:
+    with ReplayServer(replay) as replaying, dial(replaying, compression=offers, max_size=None) as talk:
         assert "sec-websocket-extensions" not in talk.response.headers
         ask(talk, text)
         assert hear(talk) == [text]
@@ -131,7 +131,7 @@ def test_a_subprotocol_is_agreed_on_only_where_it_was_recorded_and_is_offered() 
     agreed = Response(101, Headers([("sec-websocket-protocol", "realtime"), ("x-request-id", "r1")]))
     for offered, got in ((["realtime", "other"], "realtime"), (["other"], None), (None, None)):
         replay = session(replace(spoken, response=agreed))
-        with Replaying(replay) as replaying, dial(replaying, subprotocols=offered) as talk:
+        with ReplayServer(replay) as replaying, dial(replaying, subprotocols=offered) as talk:
             assert talk.subprotocol == got
             assert talk.response.headers["x-request-id"] == "r1"
 
@@ -140,7 +140,7 @@ def test_a_subprotocol_is_agreed_on_only_where_it_was_recorded_and_is_offered() 
 def test_the_server_s_close_comes_with_its_code_and_reason_after_its_last_message(code: int) -> None:
     close = Close(code, "come back later", "server")
     replay = session(socket([("client", "a"), ("server", "b")], close=close))
-    with Replaying(replay) as replaying, dial(replaying) as talk:
+    with ReplayServer(replay) as replaying, dial(replaying) as talk:
         ask(talk, "a")
         assert hear(talk) == ["b"]
         with pytest.raises(websockets.exceptions.ConnectionClosed) as closed:
@@ -150,7 +150,7 @@ def test_the_server_s_close_comes_with_its_code_and_reason_after_its_last_messag
 
 def test_a_connection_that_broke_off_breaks_off_again() -> None:
     replay = session(socket([("client", "a"), ("server", "b")], ended=Ended.UPSTREAM_CLOSED))
-    with Replaying(replay) as replaying, dial(replaying) as talk:
+    with ReplayServer(replay) as replaying, dial(replaying) as talk:
         ask(talk, "a")
         assert hear(talk) == ["b"]
         with pytest.raises(websockets.exceptions.ConnectionClosedError) as closed:
@@ -161,7 +161,7 @@ def test_a_connection_that_broke_off_breaks_off_again() -> None:
 def test_a_message_that_was_not_recorded_is_a_miss_that_is_told_at_once() -> None:
     seen: list[Outcome] = []
     replay = session(two_calls())
-    with Replaying(replay, on_outcome=seen.append) as replaying, dial(replaying) as talk:
+    with ReplayServer(replay, on_outcome=seen.append) as replaying, dial(replaying) as talk:
         ask(talk, create("hi")[1])
         hear(talk, len(events("r1", message("one"))))
         ask(talk, create("something else")[1])
@@ -177,7 +177,7 @@ def test_a_message_that_was_not_recorded_is_a_miss_that_is_told_at_once() -> Non
 
 def test_a_handshake_that_was_never_recorded_is_refused_as_a_request_is() -> None:
     replay = session(two_calls())
-    with Replaying(replay) as replaying, pytest.raises(websockets.exceptions.InvalidStatus) as refused:
+    with ReplayServer(replay) as replaying, pytest.raises(websockets.exceptions.InvalidStatus) as refused:
         dial(replaying, "/api.example.com/elsewhere").__enter__()
     assert refused.value.response.status_code == 404
     assert [strayed.what for strayed in replay.report().strayed] == ["GET api.example.com/elsewhere"]
@@ -185,7 +185,7 @@ def test_a_handshake_that_was_never_recorded_is_refused_as_a_request_is() -> Non
 
 def test_a_second_connection_where_one_was_recorded_is_a_miss_before_it_opens() -> None:
     replay = session(socket([("client", "a"), ("server", "b")]))
-    with Replaying(replay) as replaying:
+    with ReplayServer(replay) as replaying:
         with dial(replaying) as talk:
             ask(talk, "a")
             hear(talk)
@@ -200,7 +200,7 @@ def test_connections_that_are_open_at_once_get_each_its_own_recording() -> None:
     every = [socket([("client", f"agent {n}"), ("server", f"for {n}")], number=n) for n in (1, 2, 3)]
     twins = [socket([("client", "same"), ("server", f"twin {n}")], number=n) for n in (4, 5)]
     replay = session(*every, *twins)
-    with Replaying(replay) as replaying, ExitStack() as open_at_once:
+    with ReplayServer(replay) as replaying, ExitStack() as open_at_once:
         talks = [open_at_once.enter_context(dial(replaying)) for _ in range(5)]
         heard = []
         for talk, said in zip(talks, ["agent 3", "agent 1", "same", "agent 2", "same"], strict=True):
@@ -213,13 +213,16 @@ def test_connections_that_are_open_at_once_get_each_its_own_recording() -> None:
 def test_recorded_pauses_are_kept_at_pace_1_and_end_when_the_client_goes() -> None:
     said: Sequence[Any] = [("client", "a"), *(("server", f"{n}") for n in range(30))]  # 10 ms each
     replay = session(socket(said), socket([("client", "b"), ("server", "x")], number=2))
-    with Replaying(replay, pace=1) as replaying, dial(replaying) as talk:
+    with ReplayServer(replay, pace=1) as replaying, dial(replaying) as talk:
         ask(talk, "a")
         began = time.monotonic()
         assert hear(talk, 30) == [f"{n}" for n in range(30)]
         assert time.monotonic() - began >= 0.25
     replay = session(socket(said))
-    with Replaying(replay, pace=100_000) as replaying, dial(replaying) as talk:  # leaving the block waits for nothing
+    with (
+        ReplayServer(replay, pace=100_000) as replaying,
+        dial(replaying) as talk,
+    ):  # leaving does not wait
         ask(talk, "a")
 
 
@@ -227,7 +230,7 @@ def test_bytes_that_are_no_frames_end_the_connection_only() -> None:
     import socket as sockets
 
     replay = session(socket([("client", "a"), ("server", "b")]))
-    with Replaying(replay) as replaying:
+    with ReplayServer(replay) as replaying:
         with sockets.create_connection(("127.0.0.1", replaying.port), PATIENCE) as raw:
             raw.sendall(
                 f"GET {PATH} HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
@@ -251,7 +254,7 @@ def test_each_message_can_be_held_by_whoever_interposes() -> None:
         return outcome
 
     replay = session(socket([("client", "a"), ("server", "b"), ("client", "c"), ("server", "d")]))
-    with Replaying(replay, interpose=interpose) as replaying, dial(replaying) as talk:
+    with ReplayServer(replay, interpose=interpose) as replaying, dial(replaying) as talk:
         for said, answer in (("a", "b"), ("c", "d")):
             ask(talk, said)
             assert hear(talk) == [answer]
@@ -264,7 +267,7 @@ def test_a_socket_that_was_recorded_without_tls_is_played_through_the_proxy_port
 
     url = "http://models.example.com/v1/responses"
     replay = session(socket([("client", "a"), ("server", "b")], url=url))
-    with Replaying(replay) as replaying:
+    with ReplayServer(replay) as replaying:
         if way == "tunnel":
             proxy = f"http://127.0.0.1:{replaying.gate_port}"
             with connect(url.replace("http", "ws"), proxy=proxy) as talk:
@@ -293,7 +296,7 @@ def faulty(*faults: str, **options: Any) -> ReplaySession:
 FIRST = len(events("r1", message("one")))
 
 
-def at_second_call(replaying: Replaying, talk: ClientConnection) -> None:
+def at_second_call(replaying: ReplayServer, talk: ClientConnection) -> None:
     """The first call answered, the second one asked for."""
     ask(talk, create("hi")[1])
     hear(talk, FIRST)
@@ -304,7 +307,7 @@ def at_second_call(replaying: Replaying, talk: ClientConnection) -> None:
 def test_openai_s_connection_gets_a_refusal_as_an_event_and_the_answer_when_it_asks_again() -> None:
     seen: list[Outcome] = []
     replay = faulty("429@2:after=10ms")
-    with Replaying(replay, on_outcome=seen.append) as replaying:
+    with ReplayServer(replay, on_outcome=seen.append) as replaying:
         base = f"http://127.0.0.1:{replaying.port}/api.example.com/v1"
         with openai.OpenAI(base_url=base, api_key="sk-test") as client, client.responses.connect() as connection:
             got = []
@@ -328,7 +331,7 @@ def test_a_cut_ends_the_connection_without_a_close_and_a_reset_resets_it(way: st
     spoken = replace(two_calls(), request=replace(two_calls().request, url=url))
     for fault, error in (("cut@1:event=2", None), ("reset@1:event=2", ConnectionResetError)):
         replay = session(spoken, faults=(parse_fault(fault),))
-        with Replaying(replay) as replaying:
+        with ReplayServer(replay) as replaying:
             port, target = replaying.port, "/models.example.com/v1/responses"
             if way == "proxy port":
                 port, target = replaying.gate_port, url
@@ -359,7 +362,7 @@ def masked(text: str) -> bytes:
 
 def test_a_stalled_connection_says_nothing_more_and_a_new_one_gets_the_answer() -> None:
     replay = faulty("stall@2:event=1")
-    with Replaying(replay) as replaying:
+    with ReplayServer(replay) as replaying:
         with dial(replaying, ping_interval=None, close_timeout=0.1) as talk:
             at_second_call(replaying, talk)
             assert json.loads(*hear(talk))["type"] == "response.created"
@@ -374,7 +377,7 @@ def test_a_stalled_connection_says_nothing_more_and_a_new_one_gets_the_answer() 
 
 
 def test_a_refused_handshake_is_an_http_answer_and_the_next_one_opens() -> None:
-    with Replaying(faulty("503@1:handshake")) as replaying:
+    with ReplayServer(faulty("503@1:handshake")) as replaying:
         with pytest.raises(websockets.exceptions.InvalidStatus) as refused:
             dial(replaying).__enter__()
         assert (refused.value.response.status_code, refused.value.response.headers["retry-after"]) == (503, "1")
@@ -385,7 +388,7 @@ def test_a_refused_handshake_is_an_http_answer_and_the_next_one_opens() -> None:
 
 def test_a_slow_call_takes_its_time_and_a_stall_with_an_end_goes_on() -> None:
     for fault, least in (("slow@1:x5", 6 * 0.05), ("stall@1:for=300ms", 0.3)):
-        with Replaying(faulty(fault)) as replaying, dial(replaying) as talk:
+        with ReplayServer(faulty(fault)) as replaying, dial(replaying) as talk:
             began = time.monotonic()
             ask(talk, create("hi")[1])
             hear(talk, FIRST)
@@ -394,7 +397,7 @@ def test_a_slow_call_takes_its_time_and_a_stall_with_an_end_goes_on() -> None:
 
 def test_with_repeat_a_program_may_run_through_its_connection_twice() -> None:
     replay = faulty(repeat=True)
-    with Replaying(replay) as replaying:
+    with ReplayServer(replay) as replaying:
         for _ in range(2):
             with dial(replaying) as talk:
                 at_second_call(replaying, talk)
@@ -469,7 +472,7 @@ def test_httpx2_meets_refusals_and_a_refused_handshake_in_process() -> None:
 
 def test_by_position_a_changed_prompt_gets_the_recorded_answers_through_the_server() -> None:
     replay = session(two_calls(), tier=Tier.POSITION)
-    with Replaying(replay) as replaying, dial(replaying) as talk:
+    with ReplayServer(replay) as replaying, dial(replaying) as talk:
         for text in ("another", "and another"):
             ask(talk, create(text)[1])
             assert json.loads(hear(talk, 6)[-1])["type"] == "response.completed"

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.replaying import chat, exchange, response, session, user
 
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 
 _WATCHERS: list[list[Any]] = []
 
@@ -77,7 +77,7 @@ def canary() -> Iterator[tuple[int, list[Any]]]:
         listening.close()
 
 
-def outside(seen: list[Any], replaying: Replaying, *own_ports: int) -> list[Any]:
+def outside(seen: list[Any], replaying: ReplayServer, *own_ports: int) -> list[Any]:
     own = {("127.0.0.1", port) for port in (replaying.port, replaying.gate_port, *own_ports)}
     return [address for address in seen if address[:2] not in own]
 
@@ -104,7 +104,7 @@ def test_no_request_ever_reaches_the_recorded_server(requests: list[tuple[str, s
         ]
         replay = session(exchange(1, chat(user("hi")), "one", url=url), *moves, repeat=True)
         with (
-            Replaying(replay) as replaying,
+            ReplayServer(replay) as replaying,
             httpx.Client(trust_env=False, follow_redirects=True) as direct,
             httpx.Client(
                 proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False, follow_redirects=True
@@ -141,7 +141,7 @@ def test_no_request_ever_reaches_the_recorded_server(requests: list[tuple[str, s
 
 def test_a_name_of_a_real_host_is_not_even_looked_up() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
-    with connections() as seen, Replaying(replay) as replaying:
+    with connections() as seen, ReplayServer(replay) as replaying:
         with httpx.Client(proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False) as client:
             with pytest.raises(httpx.ProxyError):
                 client.get("https://api.example.com/v1/models")
@@ -154,7 +154,7 @@ def test_the_watch_itself_sees_what_is_let_through() -> None:
     with (
         canary() as (port, heard),
         connections() as seen,
-        Replaying(replay, let_through=["127.0.0.1"]) as replaying,
+        ReplayServer(replay, let_through=["127.0.0.1"]) as replaying,
         httpx.Client(proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False) as client,
     ):
         with pytest.raises(httpx.HTTPError):

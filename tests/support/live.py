@@ -20,7 +20,7 @@ from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.live.edit_operations import EditOperations
 from wiretape.adapters.live.holding import ReplayHolding
 from wiretape.adapters.live.tape import LiveTape
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.cli.debug.debugging import known_of_live
 from wiretape.debug.live.program import Live
 from wiretape.debug.session import Debugger
@@ -107,7 +107,7 @@ def stage(tapes: Sequence[Any] | None = None, live_tape: LiveTape | None = None)
     debugger.know(known_of_live("agents", debugger, live))
     with (
         DecisionQueue(debugger) as queue,
-        Replaying(session, interpose=ReplayHolding(queue, session, live_tape)) as replaying,
+        ReplayServer(session, interpose=ReplayHolding(queue, session, live_tape)) as replaying,
     ):
         made = Stage(queue, f"http://127.0.0.1:{replaying.port}", session)
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.matching.session import ReplaySession
 
 PATIENCE_S = 30
@@ -20,24 +20,24 @@ PATIENCE_S = 30
 @contextmanager
 def opening(
     replay: ReplaySession, state: Path, everything: bool = True, **options: Any
-) -> Iterator[tuple[Replaying, ssl.SSLContext, list[str]]]:
+) -> Iterator[tuple[ReplayServer, ssl.SSLContext, list[str]]]:
     """(a replay that opens TLS, what its clients trust, the troubles it told)."""
     from wiretape.adapters.replay_server.tls import authority
 
     environ = {"XDG_STATE_HOME": str(state)}
     told: list[str] = []
     made = authority(environ, everything)
-    with Replaying(replay, authority=made, trouble=told.append, **options) as running:
+    with ReplayServer(replay, authority=made, trouble=told.append, **options) as running:
         context = ssl.create_default_context(cafile=running.variables(environ)["SSL_CERT_FILE"])
         yield running, context, told
 
 
-def client(running: Replaying, context: ssl.SSLContext | bool) -> httpx.Client:
+def client(running: ReplayServer, context: ssl.SSLContext | bool) -> httpx.Client:
     proxy = f"http://127.0.0.1:{running.gate_port}"
     return httpx.Client(proxy=proxy, verify=context, trust_env=False, timeout=PATIENCE_S)
 
 
-def tunnel(running: Replaying, host: str, port: int = 443) -> socket.socket:
+def tunnel(running: ReplayServer, host: str, port: int = 443) -> socket.socket:
     """What a client gets that has asked for a tunnel and was given one."""
     raw = socket.create_connection(("127.0.0.1", running.gate_port), timeout=PATIENCE_S)
     raw.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
@@ -51,7 +51,7 @@ def tunnel(running: Replaying, host: str, port: int = 443) -> socket.socket:
 class H2:
     """One connection over HTTP/2, with as many streams as are started."""
 
-    def __init__(self, running: Replaying, context: ssl.SSLContext, host: str, port: int = 443) -> None:
+    def __init__(self, running: ReplayServer, context: ssl.SSLContext, host: str, port: int = 443) -> None:
         from h2.connection import H2Connection
 
         context.set_alpn_protocols(["h2", "http/1.1"])

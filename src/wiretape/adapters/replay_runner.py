@@ -58,8 +58,8 @@ _AWS_IDENTITIES = ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK
 DUMMY_KEY = "sk-wiretape-replay"
 
 
-class Replaying:
-    """`with Replaying(session) as replaying:` serves until the block ends.
+class ReplayServer:
+    """`with ReplayServer(session) as replaying:` serves until the block ends.
 
     `authority`: TLS is opened in its name; without one it stays closed, and `why_closed` says in a miss what would
     open it. `interpose` stands between answers and what is sent. `trouble` is told of what went wrong on the way.
@@ -123,7 +123,7 @@ class Replaying:
             **tool_variables("replay", self.port),
         }
 
-    def __enter__(self) -> Replaying:
+    def __enter__(self) -> ReplayServer:
         self._thread.start()
         self._ready.wait()
         return self

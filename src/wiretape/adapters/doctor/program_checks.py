@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from wiretape.adapters.doctor.checks import LIBRARIES, library_check
 from wiretape.adapters.launch.child import find_command, proxy_variables
-from wiretape.adapters.launch.config_discovery import Surroundings, look_around
-from wiretape.adapters.launch.env_leaks import going_past
+from wiretape.adapters.launch.config_discovery import DiscoveredConfig, discover_config
+from wiretape.adapters.launch.env_leaks import NODE_WITH_PROXY, env_leaks, node_version, old_node, output_of
 from wiretape.adapters.launch.preparing import Setting, explained, prepare
 from wiretape.adapters.launch.presets import NODE, PYTHON, Preset
 from wiretape.adapters.launch.programs import command_name
@@ -30,8 +29,6 @@ for name in sys.argv[1:]:
     try: print(name, m.version(name))
     except m.PackageNotFoundError: pass
 """
-_ANSWER_S = 10.0
-_NODE_OBEYS = (22, 21)
 
 
 def program_checks(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
@@ -41,7 +38,7 @@ def program_checks(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -
     except WiretapeError as error:
         yield Check(level="fail", what="program", said=str(error), next="check its name and the PATH")
         found = None
-    around = look_around(argv, environ, cwd)
+    around = discover_config(argv, environ, cwd)
     yield _preset_check(around.program.preset)
     yield from (Check(level="warn", what="configuration", said=problem) for problem in around.problems)
     for one in around.found:
@@ -52,15 +49,15 @@ def program_checks(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -
         set_there = f"{path} sets {name}={without_user(around.environ[name])}"
         said = f"{set_there}: left to the program in a recording, set in a replay"
         yield Check(level="ok", what="configuration", said=said)
-    for past in going_past(argv, environ):
-        yield Check(level="warn", what="environment", said=past.said, next=past.next)
+    for leak in env_leaks(argv, environ):
+        yield Check(level="warn", what="environment", said=leak.reason, next=leak.fix)
     if found is not None:
         yield from _interpreter_checks(argv, found, around)
 
 
 def would_set(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> tuple[list[Setting], tuple[str, ...]]:
     """What `wiretape record` would set, with PORT for the port and the authority's file unnamed; and notes."""
-    around = look_around(argv, environ, cwd)
+    around = discover_config(argv, environ, cwd)
     trust = dict.fromkeys((*REPLACING, *ADDING, PHP_SETTINGS), "…")
     tools = tool_variables("record", PORT)
     variables = {**proxy_variables(PORT), **base_url_variables(environ, PORT), **trust, **tools}
@@ -80,7 +77,7 @@ def _preset_check(preset: Preset) -> Check:
     return Check(level="ok", what="preset", said=f"{preset.title}, seen running with version {preset.verified}")
 
 
-def _interpreter_checks(argv: Sequence[str], found: str, around: Surroundings) -> Iterator[Check]:
+def _interpreter_checks(argv: Sequence[str], found: str, around: DiscoveredConfig) -> Iterator[Check]:
     name = command_name(argv[0])
     if re.fullmatch(r"python[0-9.]*", name):
         yield python_libraries(found)
@@ -94,27 +91,18 @@ def _interpreter_checks(argv: Sequence[str], found: str, around: Surroundings) -
 
 def python_libraries(python: str) -> Check:
     """The SDKs of the Python that will run the program; wiretape's own may be another."""
-    answer = _ask([python, "-c", _ASK_PYTHON, *LIBRARIES])
+    answer = output_of([python, "-c", _ASK_PYTHON, *LIBRARIES])
     if answer is None:
         return Check(level="fail", what="libraries", said=f"{python} does not run", next="check that interpreter")
     return Check(level="ok", what="libraries", said=", ".join(answer.splitlines()))
 
 
 def node_check(node: str) -> Check:
-    answer = _ask([node, "--version"]) or ""
-    match = re.match(r"v(\d+)\.(\d+)", answer)
-    if match is None:
-        return Check(level="fail", what="Node", said=f"{node} --version says nothing", next="check that interpreter")
-    shown = answer.strip()
-    if (int(match[1]), int(match[2])) < _NODE_OBEYS:
-        said = f"{shown}: its fetch does not obey proxy variables (22.21 does)"
-        return Check(level="warn", what="Node", said=said, next="use a newer Node, or a client that reads a base URL")
-    return Check(level="ok", what="Node", said=f"{shown} obeys proxy variables")
-
-
-def _ask(argv: Sequence[str]) -> str | None:
-    try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=_ANSWER_S, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout
+    """Whether the fetch of a Node reads proxy variables."""
+    version = node_version(node)
+    if version is None:
+        return Check(level="fail", what="Node", said=f"{node} --version prints none", next="check that interpreter")
+    if version < NODE_WITH_PROXY:
+        leak = old_node(version)
+        return Check(level="warn", what="Node", said=leak.reason, next=leak.fix)
+    return Check(level="ok", what="Node", said=f"{'.'.join(map(str, version))}: its fetch reads proxy variables")

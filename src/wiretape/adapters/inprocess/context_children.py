@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.adapters.replay_server.tls import authority
 from wiretape.errors import UsageError
 from wiretape.matching.session import ReplaySession
@@ -34,7 +34,7 @@ def replaying_children(replay: Replay, pass_hosts: Sequence[str]) -> Iterator[Ch
         opened, why_closed = authority(os.environ), ""
     except UsageError as error:
         opened, why_closed = None, f"  TLS of child processes is not opened: {error}"
-    with Replaying(
+    with ReplayServer(
         shared, let_through=pass_hosts, lock=replay.lock, authority=opened, why_closed=why_closed
     ) as replaying:
         opener = replaying.opener

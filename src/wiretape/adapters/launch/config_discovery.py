@@ -31,7 +31,7 @@ _ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=(.*)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ConfiguredUrl:
     """A base URL in a program's configuration. `key` is its way from the root."""
 
     key: tuple[str, ...]
@@ -40,7 +40,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class DiscoveredConfig:
     """Where a program is about to run, and what it will find there.
 
     `environ` has the base-URL variables of its .env files; `from_files` says which file each of these came from.
@@ -52,7 +52,7 @@ class Surroundings:
     given: frozenset[str]  # base-URL variables of the environment itself
     from_files: dict[str, Path]
     config_files: tuple[Path, ...]
-    found: tuple[Found, ...]
+    found: tuple[ConfiguredUrl, ...]
     problems: tuple[str, ...]
 
     @property
@@ -70,7 +70,7 @@ class Surroundings:
         return {name: value for name, value in variables.items() if name not in left}
 
 
-def look_around(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> Surroundings:
+def discover_config(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> DiscoveredConfig:
     """Find out what a command line runs, and which base URLs it has been given."""
     program = find_program(argv)
     values, origins = _env_files(program, argv, environ, cwd)
@@ -78,7 +78,7 @@ def look_around(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> S
     files = tuple(_config_paths(config, environ, cwd)) if config is not None else ()
     problems: list[str] = []
     found = tuple(_base_urls(config, files, problems)) if config is not None else ()
-    return Surroundings(
+    return DiscoveredConfig(
         program, {**values, **environ}, frozenset(user_base_urls(environ)), origins, files, found, tuple(problems)
     )
 
@@ -130,9 +130,9 @@ def _unquoted(value: str) -> str:
     return re.sub(r"\s+#.*", "", value)
 
 
-def _base_urls(config: ConfigFile, files: Sequence[Path], problems: list[str]) -> Iterator[Found]:
+def _base_urls(config: ConfigFile, files: Sequence[Path], problems: list[str]) -> Iterator[ConfiguredUrl]:
     """Every base URL that a program's configuration sets; of files that set the same one, the last counts."""
-    found: dict[tuple[str, ...], Found] = {}
+    found: dict[tuple[str, ...], ConfiguredUrl] = {}
     for path in files:
         if not _is_file(path):
             continue
@@ -144,7 +144,7 @@ def _base_urls(config: ConfigFile, files: Sequence[Path], problems: list[str]) -
         for pattern in config.keys:
             for key, value in _at(document, tuple(pattern.split("."))):
                 if parse_base_url(value) is not None:
-                    found[key] = Found(key, value, path)
+                    found[key] = ConfiguredUrl(key, value, path)
                 elif value.strip():
                     problems.append(f"{path}: {'.'.join(key)} is not an http:// or https:// URL with a host")
     yield from found.values()

@@ -1,102 +1,76 @@
-"""What is known, before a program runs, to go past wiretape, which leads a program by the variables of its environment.
+"""Detects launchers and runtimes that ignore or drop the environment variables that wiretape sets.
 
-Launchers that hand their environment on to nobody are data here; languages whose clients read no proxy variable have
-it in their preset, and an old Node is asked for its version.
+`launchers.py` lists the launchers, and `presets.py` the languages whose HTTP clients ignore proxy variables. Node is
+asked for its version, because old versions ignore them.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from wiretape.adapters.launch.launchers import LAUNCHERS
 from wiretape.adapters.launch.programs import command_name, commands, find_program
 
-_ITS_OWN: Final = "what it asks of an address of its own goes to the real host"
-_ALL: Final = "what the program asks goes to the real host"
+NODE_WITH_PROXY: Final = (22, 21)  # the first version whose fetch reads NODE_USE_ENV_PROXY
+_VERSION_TIMEOUT_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """`next` is what to do about it. `all_of_it`: base URLs are lost, too."""
+class EnvLeak:
+    """Why requests of a program can bypass wiretape, and the fix. `all_requests`: base-URL variables are lost, too."""
 
-    said: str
-    next: str
-    all_of_it: bool = True
+    reason: str
+    fix: str
+    all_requests: bool = True
 
     def __str__(self) -> str:
-        return f"{self.said} ({self.next}): {_ALL if self.all_of_it else _ITS_OWN}"
+        which = "all its requests" if self.all_requests else "its requests to other addresses"
+        return f"{self.reason} ({self.fix}): {which} go to the real host"
 
 
-@dataclass(frozen=True, slots=True)
-class _Loser:
-    """`only`: it loses them with one of these words; `unless`: it keeps them with one that begins so, a pattern."""
-
-    said: str
-    next: str
-    only: frozenset[str] = frozenset()
-    unless: str = ""
-
-    def loses(self, words: Sequence[str]) -> bool:
-        """`words` stand behind the launcher's name, as far as the program that it launches, where that is known."""
-        if self.only and self.only.isdisjoint(words):
-            return False
-        return not (self.unless and any(re.match(self.unless, word) for word in words))
-
-
-_INSIDE: Final = "run wiretape in there, or hand its variables on: docs/clients.md"
-_RUN: Final = frozenset({"run", "exec", "start", "up"})
-_HANDED_ON: Final = "-e|--env"  # whoever names variables knows that they are lost otherwise
-_CONTAINER: Final = _Loser("a container has an environment of its own, and a loopback", _INSIDE, _RUN, _HANDED_ON)
-_LOSERS: Final[dict[str, _Loser]] = {
-    "sudo": _Loser(
-        "sudo drops the variables that lead here", "sudo -E keeps them", unless="-[AbHikKnPsS]*E|--preserve-env"
-    ),
-    "doas": _Loser("doas drops the variables that lead here", "run wiretape itself with doas"),
-    "su": _Loser(
-        "su - drops the variables that lead here", "su without - keeps them", frozenset({"-", "-l", "--login"})
-    ),
-    "env": _Loser(
-        "env -i drops the variables that lead here",
-        "leave -i out, or put env -i in front of wiretape",
-        frozenset({"-i", "-", "--ignore-environment"}),
-    ),
-    **dict.fromkeys(("docker", "podman", "nerdctl", "docker-compose"), _CONTAINER),
-    "kubectl": _CONTAINER,
-    "ssh": _Loser("another machine has an environment of its own, and a loopback", _INSIDE),
-    "tmux": _Loser(
-        "a tmux that runs already keeps the environment of its start", "tmux -L wiretape starts another", unless="-L"
-    ),
-    "systemd-run": _Loser(
-        "systemd-run has an environment of its own", "systemd-run --scope keeps it", unless="-E|--setenv|--sc"
-    ),
-}
-
-
-def going_past(argv: Sequence[str], environ: Mapping[str, str]) -> Iterator[Past]:
-    """Nothing where nothing is known to go past."""
+def env_leaks(argv: Sequence[str], environ: Mapping[str, str]) -> Iterator[EnvLeak]:
+    """Yield the known reasons why a command line bypasses wiretape."""
     if not argv:
         return
     for words in commands(argv):
-        loser = _LOSERS.get(command_name(words[0]))
-        if loser is not None and loser.loses(words[1:]):
-            yield Past(loser.said, loser.next)
+        launcher = LAUNCHERS.get(command_name(words[0]))
+        if launcher is not None and launcher.drop is not None and launcher.drop.applies(words[1:]):
+            yield EnvLeak(launcher.drop.reason, launcher.drop.fix)
     preset = find_program(argv).preset
-    if preset.past:
-        yield Past(preset.past, "a base URL leads here", all_of_it=False)
-    if Path(argv[0]).name == "node":
-        yield from _old_node(environ)
+    if preset.ignores_proxy:
+        yield EnvLeak(preset.ignores_proxy, "set a base URL", all_requests=False)
+    if Path(argv[0]).name == "node" and (node := shutil.which("node", path=environ.get("PATH"))) is not None:
+        version = node_version(node)
+        if version is not None and version < NODE_WITH_PROXY:
+            yield old_node(version)
 
 
-def _old_node(environ: Mapping[str, str]) -> Iterator[Past]:
-    found = shutil.which("node", path=environ.get("PATH"))
-    if found is None:
-        return
-    from wiretape.adapters.doctor.program_checks import node_check
+def old_node(version: tuple[int, ...]) -> EnvLeak:
+    """Return the leak of a Node whose fetch ignores proxy variables."""
+    shown = ".".join(map(str, version))
+    return EnvLeak(
+        f"the fetch of Node {shown} ignores proxy variables (22.21 reads them)",
+        "use a newer Node, or a client that reads a base URL",
+        all_requests=False,
+    )
 
-    check = node_check(found)
-    if check.level == "warn":
-        yield Past(check.said, check.next or "", all_of_it=False)
+
+def node_version(node: str) -> tuple[int, ...] | None:
+    """Return the version that `node --version` prints, or None if it prints none."""
+    match = re.match(r"v(\d+)\.(\d+)(?:\.(\d+))?", output_of([node, "--version"]) or "")
+    return tuple(int(part) for part in match.groups() if part is not None) if match is not None else None
+
+
+def output_of(argv: Sequence[str]) -> str | None:
+    """Return what a command prints, or None if it fails."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wiretape.adapters.launch.config_discovery import Found, Surroundings, json_object, read_config
+from wiretape.adapters.launch.config_discovery import ConfiguredUrl, DiscoveredConfig, json_object, read_config
 from wiretape.adapters.launch.jvm import jvm_options
 from wiretape.adapters.launch.presets import REASONS, ConfigFile, Preset
 from wiretape.adapters.launch.programs import Program
@@ -40,7 +40,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedProgram:
     """How to run the program. `variables` come on top of those that every program gets."""
 
     program: Program
@@ -52,14 +52,14 @@ class Prepared:
 
 def prepare(
     argv: Sequence[str],
-    around: Surroundings,
+    around: DiscoveredConfig,
     port: int,
     *,
     replaying: bool = False,
     knows: Callable[[str], bool] = lambda host: False,
     scratch: Path | None = None,
     led: Mapping[str, str] | None = None,
-) -> Prepared:
+) -> PreparedProgram:
     """What to run. A recorder stands in the way as a proxy, so configuration is overridden for a replay only.
 
     `knows` says whether a tape has heard a host; `scratch` is a directory of this run's own; `led` are the
@@ -78,16 +78,16 @@ def prepare(
     if arguments and around.program.at is not None:
         changed[around.program.at + 1 : around.program.at + 1] = arguments
     variables = {s.name: s.value for s in settings if not s.name.startswith("-")}
-    return Prepared(around.program, tuple(changed), variables, tuple(settings), tuple(notes))
+    return PreparedProgram(around.program, tuple(changed), variables, tuple(settings), tuple(notes))
 
 
-def explained(variables: Mapping[str, str], around: Surroundings) -> list[Setting]:
+def explained(variables: Mapping[str, str], around: DiscoveredConfig) -> list[Setting]:
     """The variables that every program gets, each with its reason. Of two spellings, the one in capitals is told."""
     told = {name: value for name, value in variables.items() if name.isupper() or name.upper() not in variables}
     return [Setting(name, value, _reason(name, value, around)) for name, value in told.items()]
 
 
-def _reason(name: str, value: str, around: Surroundings) -> str:
+def _reason(name: str, value: str, around: DiscoveredConfig) -> str:
     known = REASONS.get(name.upper())
     if known is not None:
         return known
@@ -127,14 +127,19 @@ class _Overriding:
     """Leads the base URLs of a configuration to a port."""
 
     def __init__(
-        self, config: ConfigFile, around: Surroundings, port: int, knows: Callable[[str], bool], scratch: Path | None
+        self,
+        config: ConfigFile,
+        around: DiscoveredConfig,
+        port: int,
+        knows: Callable[[str], bool],
+        scratch: Path | None,
     ) -> None:
         self._config = config
         self._around = around
         self._port = port
         self._scratch = scratch
         there = {found.key for found in around.found}
-        defaults = [Found(tuple(key.split(".")), url, None) for key, url in config.defaults]
+        defaults = [ConfiguredUrl(tuple(key.split(".")), url, None) for key, url in config.defaults]
         self._found = [
             *around.found,
             *(one for one in defaults if one.key not in there and knows(base_url_host(one.url))),
@@ -207,7 +212,7 @@ class _Overriding:
             place[found.key[-1]] = _routed(found.url, self._port)
 
 
-def _why(*found: Found) -> str:
+def _why(*found: ConfiguredUrl) -> str:
     keys = ", ".join(".".join(one.key) for one in found)
     files = sorted({str(one.file) for one in found if one.file is not None})
     return f"leads {keys}" + (f" of {', '.join(files)}" if files else "") + " to wiretape"

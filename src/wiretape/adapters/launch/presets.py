@@ -1,8 +1,11 @@
-"""What well-known programs need so that a recorder or a replay server is in front of their models. Data only.
+"""What well-known programs need, besides the variables that every program gets, to reach wiretape. Data only.
 
-A preset is one entry of PRESETS. Proxy, certificate and base-URL variables are set for every program (child.py,
-trust.py, routes.py); a preset holds what comes on top. `programs.py` finds the preset of a command line,
-`preparing.py` applies it.
+PRESETS are agents; LANGUAGES are the runtimes of other programs. `programs.py` finds the preset of a command line, and
+`preparing.py` applies it. Proxy, certificate and base-URL variables are set for every program (`child.py`, `trust.py`,
+`routing/routes.py`).
+
+To add a client: copy the entry that is nearest to it, record and replay the client once, and put the version that you
+ran into `verified`. `tests/clients` runs the clients that can be installed.
 """
 
 from __future__ import annotations
@@ -15,61 +18,58 @@ When: TypeAlias = Literal["always", "record", "replay"]
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable to set. The user's own value goes first. A fixed `value`, a `route` for that URL, or what is `made`
-    for the run: `jvm` are a Java virtual machine's options, which go behind the user's own. `where_set`: only for
-    a user who has it set, were it to nothing.
+    """An environment variable: exactly one of `value`, `route` and `made` says what it is set to.
+
+    A value that the user has set takes precedence; the options of `made` are appended to it.
     """
 
     name: str
     why: str
-    value: str = ""
-    route: str = ""
-    made: Literal["", "jvm"] = ""
-    where_set: bool = False
+    value: str = ""  # this text
+    route: str = ""  # the URL under wiretape's port that stands for this base URL
+    made: Literal["", "jvm"] = ""  # computed for each run: the options of a Java virtual machine
+    where_set: bool = False  # only if the user has set the variable; an empty value is enough
     when: When = "always"
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A file in which a program keeps base URLs, and how they are overridden without touching it.
+    """A configuration file with base URLs, and how a replay overrides them without changing the file.
 
-    `paths` begin with `~` or belong to the working directory; `directory_variable` moves the directory of those under
-    `~`. `keys` are dotted, `*` stands for any name. `defaults` are keys that count even where no file sets them, if a
-    tape knows the host of their URL.
-
-    `override`: `flag` puts `-c KEY=VALUE` after the program's name, `variable` puts JSON into `override_variable`,
-    `copy` points `override_variable` at a copy of the file's directory: links to all that is in it but the file itself.
+    `override` is one of
+    - `flag`: insert `-c KEY=VALUE` after the program's name;
+    - `variable`: put JSON into `override_variable`;
+    - `copy`: point `override_variable` at a copy of the file's directory, which links to all its other files.
     """
 
-    paths: tuple[str, ...]
-    keys: tuple[str, ...]
+    paths: tuple[str, ...]  # relative to the working directory, or under `~`
+    keys: tuple[str, ...]  # dotted; `*` matches any name
     override: Literal["flag", "variable", "copy"]
     override_variable: str = ""
-    directory_variable: str = ""
-    defaults: tuple[tuple[str, str], ...] = ()
+    directory_variable: str = ""  # the variable that moves the directory of the paths under `~`
+    defaults: tuple[tuple[str, str], ...] = ()  # keys and URLs to override even if no file sets them
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """`verified` is the version that was recorded and replayed; None: read of it, never seen running."""
+    """A client or a language: how its command lines look, and what it needs."""
 
     name: str
     title: str
-    verified: str | None
+    verified: str | None  # the version that was recorded and replayed; None: known from its documentation only
     commands: tuple[str, ...] = ()
-    packages: tuple[str, ...] = ()  # of npm or PyPI: `npx PACKAGE`, or a piece of a script's path
-    modules: tuple[str, ...] = ()  # python -m MODULE
+    packages: tuple[str, ...] = ()  # on npm or PyPI: `npx PACKAGE`, or a part of a script's path
+    modules: tuple[str, ...] = ()  # `python -m MODULE`
+    suffixes: tuple[str, ...] = ()  # of files that the language runs
     variables: tuple[Variable, ...] = ()
     config: ConfigFile | None = None
-    env_files: tuple[str, ...] = ()  # besides .env: files of variables that the program reads itself
+    env_files: tuple[str, ...] = ()  # files of variables that the program reads, besides .env
     hosts: tuple[str, ...] = ()  # to record besides the known providers
-    past: str = ""  # what in it obeys no proxy variable, whatever its version
+    ignores_proxy: str = ""  # which of its HTTP clients ignore proxy variables
     notes: tuple[str, ...] = ()
 
 
-_AIOHTTP = Variable(
-    "AIOHTTP_TRUST_ENV", "litellm's asynchronous calls read the proxy variables only with this", value="True"
-)
+_AIOHTTP = Variable("AIOHTTP_TRUST_ENV", "makes litellm's asynchronous calls read the proxy variables", value="True")
 
 PRESETS: tuple[Preset, ...] = (
     Preset(
@@ -86,8 +86,8 @@ PRESETS: tuple[Preset, ...] = (
         commands=("claude",),
         packages=("@anthropic-ai/claude-code",),
         notes=(
-            "base URLs under `env` in its settings.json go before the variables that are set here",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC changes its prompt and tools: set it in both runs or none",
+            "base URLs under `env` in its settings.json take precedence over these variables",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC changes its prompt and tools: set it in both runs or in neither",
         ),
     ),
     Preset(
@@ -104,7 +104,7 @@ PRESETS: tuple[Preset, ...] = (
             defaults=(("openai_base_url", "https://api.openai.com/v1"),),
         ),
         env_files=("~/.codex/.env",),
-        notes=("it reads no base-URL variable, only its configuration",),
+        notes=("it reads base URLs from its configuration only, never from variables",),
     ),
     Preset(
         "gemini",
@@ -115,18 +115,18 @@ PRESETS: tuple[Preset, ...] = (
         variables=(
             Variable(
                 "CODE_ASSIST_ENDPOINT",
-                "where it calls the model when it is logged in with a Google account",
+                "the model's address after a login with a Google account",
                 route="https://cloudcode-pa.googleapis.com",
                 when="replay",
             ),
             Variable(
                 "UV_THREADPOOL_SIZE",
-                "its skills stand in its prompt as its threads find them: with one thread, always in one order",
+                "its prompt lists skills in the order in which its threads find them; one thread keeps it stable",
                 value="1",
             ),
         ),
         env_files=(".gemini/.env", "~/.gemini/.env", "~/.env"),
-        notes=("a login with a Google account is renewed at oauth2.googleapis.com, which a replay refuses",),
+        notes=("a login with a Google account is renewed at oauth2.googleapis.com, which a replay blocks",),
     ),
     Preset(
         "qwen",
@@ -135,7 +135,7 @@ PRESETS: tuple[Preset, ...] = (
         commands=("qwen",),
         packages=("@qwen-code/qwen-code",),
         env_files=(".qwen/.env", "~/.qwen/.env", "~/.env"),
-        notes=("base URLs in its settings.json may go before the variables that are set here",),
+        notes=("base URLs in its settings.json may take precedence over these variables",),
     ),
     Preset(
         "pi",
@@ -186,9 +186,7 @@ PRESETS: tuple[Preset, ...] = (
         "Cline",
         "3.0.65",
         commands=("cline",),
-        notes=(
-            "its hub stays a while after a run, and a run that finds it there calls where that one did: cline hub stop",
-        ),
+        notes=("its hub outlives a run and keeps the addresses of that run; stop it between runs: cline hub stop",),
     ),
     Preset(
         "cursor-agent",
@@ -196,7 +194,7 @@ PRESETS: tuple[Preset, ...] = (
         None,
         commands=("cursor-agent",),
         hosts=("*.cursor.sh",),
-        notes=("it speaks to Cursor's own servers, in no format that wiretape knows: what it sends is recorded whole",),
+        notes=("it calls Cursor's own servers in an unknown format: requests are recorded but not decoded",),
     ),
     Preset(
         "aider",
@@ -206,7 +204,7 @@ PRESETS: tuple[Preset, ...] = (
         packages=("aider-chat",),
         modules=("aider",),
         variables=(_AIOHTTP,),
-        notes=("a base URL in .aider.conf.yml goes before the variables that are set here",),
+        notes=("a base URL in .aider.conf.yml takes precedence over these variables",),
     ),
     Preset(
         "goose",
@@ -220,16 +218,17 @@ PRESETS: tuple[Preset, ...] = (
     ),
 )
 
-_LWP = Variable("PERL_LWP_ENV_PROXY", "Perl's LWP reads the proxy variables only with this", value="1")
+_LWP = Variable("PERL_LWP_ENV_PROXY", "makes Perl's LWP read the proxy variables", value="1")
 NODE = Preset(
     "node",
     "a Node program",
     "24",
-    notes=("Node's fetch obeys the proxy variables from 22.21 on; before, a base URL must lead to wiretape",),
+    suffixes=(".js", ".mjs", ".cjs", ".ts"),
+    notes=("Node's fetch reads the proxy variables from version 22.21 on; older versions need a base URL",),
 )
-PYTHON = Preset("python", "a Python program", "3.13", variables=(_AIOHTTP,))
+PYTHON = Preset("python", "a Python program", "3.13", suffixes=(".py",), variables=(_AIOHTTP,))
 _JVM = Variable(
-    "JAVA_TOOL_OPTIONS", "a JVM reads no proxy variable and trusts a store of its own", made="jvm", where_set=True
+    "JAVA_TOOL_OPTIONS", "a JVM ignores proxy variables and has its own trust store", made="jvm", where_set=True
 )
 PROGRAM = Preset("program", "a program that wiretape does not know", None, variables=(_AIOHTTP, _LWP, _JVM))
 
@@ -241,14 +240,15 @@ JVM = Preset(
         *("javaw", "jshell", "mvn", "mvnw", "mvnd", "gradle", "gradlew", "ant", "sbt", "lein", "jbang"),
         *("kotlin", "kotlinc", "scala", "scala-cli", "groovy", "clojure", "clj"),
     ),
+    suffixes=(".jar", ".java", ".kts"),
     variables=(replace(_JVM, where_set=False),),
     notes=(
         (
-            'each JVM says "Picked up JAVA_TOOL_OPTIONS: …" on stderr, with a port that differs from run to run; an '
-            "agent that shows its model what its JVMs print needs mask = ['proxyPort=\\d+']"
+            'each JVM prints "Picked up JAVA_TOOL_OPTIONS: …" on stderr, with a port that differs from run to run; if '
+            "your agent sends that output to its model, set mask = ['proxyPort=\\d+']"
         ),
-        "a JVM that was started before (a daemon of Gradle or Maven) goes past: gradle --no-daemon, mvn for mvnd",
-        "a client that sets a proxy or a trust store in its code, or by -D, goes by those",
+        "a JVM that is already running (a Gradle or Maven daemon) bypasses wiretape: gradle --no-daemon, mvn for mvnd",
+        "a proxy or a trust store that is set in code, or with -D, takes precedence",
     ),
 )
 PHP = Preset(
@@ -256,30 +256,33 @@ PHP = Preset(
     "a PHP program",
     "8.2",
     commands=("composer", "artisan", "phpunit"),
+    suffixes=(".php",),
     notes=(
         (
-            "curl's functions, and Guzzle on them, obey the proxy variables; fopen, file_get_contents and Symfony's "
-            "NativeHttpClient do not: give these a base URL"
+            "PHP's curl functions, and Guzzle, read the proxy variables; fopen, file_get_contents and Symfony's "
+            "NativeHttpClient ignore them: set a base URL for these"
         ),
     ),
 )
-PERL = Preset("perl", "a Perl program", "5.36", commands=("prove",), variables=(_LWP,))
+PERL = Preset("perl", "a Perl program", "5.36", commands=("prove",), suffixes=(".pl",), variables=(_LWP,))
 RUBY = Preset(
     "ruby",
     "a Ruby program",
     "3.1",
     commands=("rake", "rails", "rspec", "irb"),
-    notes=("Net::HTTP sends no request for this machine through a proxy: a model server here needs a base URL",),
+    suffixes=(".rb",),
+    notes=("Net::HTTP never uses a proxy for this machine: set a base URL for a model server here",),
 )
 R = Preset(
     "r",
     "an R program",
     "4.2",
     commands=("R",),
+    suffixes=(".R",),
     notes=(
         (
-            "libcurl, on which httr, httr2 and ellmer are built, reads no variable for certificates: "
-            "httr::set_config(httr::config(cainfo = Sys.getenv('CURL_CA_BUNDLE'))), or a base URL"
+            "libcurl, below httr, httr2 and ellmer, ignores certificate variables: call "
+            "httr::set_config(httr::config(cainfo = Sys.getenv('CURL_CA_BUNDLE'))), or set a base URL"
         ),
     ),
 )
@@ -288,25 +291,25 @@ ERLANG = Preset(
     "a program on Erlang's virtual machine",
     "25",
     commands=("erl", "escript", "rebar3", "elixir", "iex", "mix"),
-    past="Erlang's httpc, and Elixir's Mint, Finch and Req, obey no proxy variable",
+    ignores_proxy="Erlang's httpc, and Elixir's Mint, Finch and Req, ignore proxy variables",
 )
 WGET = Preset(
     "wget",
     "wget",
     "1.21",
     commands=("wget",),
-    notes=('with GnuTLS it reads no variable for certificates: wget --ca-certificate="$SSL_CERT_FILE"',),
+    notes=('wget with GnuTLS ignores certificate variables: wget --ca-certificate="$SSL_CERT_FILE"',),
 )
 LANGUAGES: tuple[Preset, ...] = (NODE, PYTHON, JVM, PHP, PERL, RUBY, R, ERLANG, WGET)
-"""What is known of a program by the language that it is written in, where it is none of PRESETS."""
+"""Presets of programs that match no entry of PRESETS, by their language."""
 
 REASONS: dict[str, str] = {
-    "WIRETAPE_TOOLS": "functions that `@wiretape.tool` wraps are recorded, or answered, here",
-    "HTTPS_PROXY": "requests over TLS go through this port",
-    "HTTP_PROXY": "plain requests go through this port",
-    "ALL_PROXY": "for clients that read no other proxy variable",
-    "NO_PROXY": "emptied, so that this machine's own model servers are seen",
-    "NODE_USE_ENV_PROXY": "Node's fetch obeys the proxy variables only with this",
+    "WIRETAPE_TOOLS": "records or answers functions wrapped with `@wiretape.tool`",
+    "HTTPS_PROXY": "routes HTTPS requests through this port",
+    "HTTP_PROXY": "routes HTTP requests through this port",
+    "ALL_PROXY": "for clients that read only this proxy variable",
+    "NO_PROXY": "emptied, so that model servers on this machine are recorded, too",
+    "NODE_USE_ENV_PROXY": "makes Node's fetch read the proxy variables",
     "SSL_CERT_FILE": "trust for OpenSSL, Python's httpx, Go, Rust, Bun",
     "REQUESTS_CA_BUNDLE": "trust for Python's requests",
     "CURL_CA_BUNDLE": "trust for curl",
@@ -314,8 +317,8 @@ REASONS: dict[str, str] = {
     "GIT_SSL_CAINFO": "trust for git",
     "CODEX_CA_CERTIFICATE": "trust for Codex",
     "PERL_LWP_SSL_CA_FILE": "trust for Perl's LWP",
-    "PHP_INI_SCAN_DIR": "trust for PHP, beside its other settings",
-    "NODE_EXTRA_CA_CERTS": "trust for Node, beside its own certificates",
+    "PHP_INI_SCAN_DIR": "trust for PHP, in addition to its other settings",
+    "NODE_EXTRA_CA_CERTS": "trust for Node, in addition to its own certificates",
     "DENO_CERT": "trust for Deno",
 }
-"""Why the variables are set that every program gets."""
+"""Why each variable is set that every program gets."""

@@ -133,13 +133,13 @@ def _run(asked: Asked, how: tuple[tuple[str, ...], bool, str | None, bool], argv
 
 def _record(options: Options, argv: Sequence[str]) -> tuple[int, bool]:
     """The program's exit code, and whether the recording is incomplete."""
-    from wiretape.adapters.launch.config_discovery import look_around
+    from wiretape.adapters.launch.config_discovery import discover_config
     from wiretape.adapters.mitm.recording import Recording
     from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.cli.run.record import held_signals, recorder_of, run_recorded
     from wiretape.cli.run.record_report import LiveReport
 
-    around = look_around(argv, os.environ, Path.cwd())
+    around = discover_config(argv, os.environ, Path.cwd())
     settings = load_settings(Path.cwd())
     report = LiveReport(options.tape, argv, counted=False)
     click.echo("wiretape verifying: the program runs LIVE, and asks real models", err=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from wiretape.adapters.launch.caught_program import CaughtProgram
-    from wiretape.adapters.launch.config_discovery import Surroundings
+    from wiretape.adapters.launch.config_discovery import DiscoveredConfig
     from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.adapters.mitm.recording import Recording
     from wiretape.debug.live.pending_calls import Mode
@@ -59,7 +59,7 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.adapters.live.holding import ReplayHolding
     from wiretape.adapters.live.tape import LiveTape
-    from wiretape.adapters.replay_runner import Replaying
+    from wiretape.adapters.replay_runner import ReplayServer
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.debug.debugging import from_here
     from wiretape.cli.run import replay
@@ -78,7 +78,7 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     live_tape = LiveTape(Path(tape), load_settings(Path.cwd()).redact, say)
     with DecisionQueue(debugger) as queue, closing(live_tape):
         queue.live.kept_in = str(live_tape.path)
-        replaying = Replaying(
+        replaying = ReplayServer(
             session,
             authority=opened,
             why_closed=why_closed,
@@ -128,7 +128,7 @@ def debug_recorded(asked: Asked) -> int:
 
     report = Watched(options.tape, asked.argv, counted=False)
 
-    def run(recording: Recording, around: Surroundings) -> int:
+    def run(recording: Recording, around: DiscoveredConfig) -> int:
         assert isinstance(recording.addon, HoldingAddon)
         addons.append(recording.addon)
         with recording:

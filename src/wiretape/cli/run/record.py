@@ -24,7 +24,7 @@ from wiretape.cli.streams import ignore_stdout
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.launch.config_discovery import Surroundings
+    from wiretape.adapters.launch.config_discovery import DiscoveredConfig
     from wiretape.adapters.launch.tagging import CallTags
     from wiretape.adapters.mitm.addon import RecordingAddon, RecordingDoor
     from wiretape.adapters.mitm.recording import Recording
@@ -168,7 +168,7 @@ def _record(options: Options, argv: Sequence[str]) -> int:
     if tags is not None:
         report.on_socket_calls = tags.answered_more
 
-    def run(recording: Recording, around: Surroundings) -> int:
+    def run(recording: Recording, around: DiscoveredConfig) -> int:
         return run_recorded(recording, argv, report, around, options, tags=tags)
 
     return record(options, argv, report, run, tags=tags)
@@ -197,7 +197,7 @@ def record(
     options: Options,
     argv: Sequence[str],
     report: LiveReport,
-    run: Callable[[Recording, Surroundings], int],
+    run: Callable[[Recording, DiscoveredConfig], int],
     addon: Callable[..., RecordingAddon] | None = None,
     tags: CallTags | None = None,
 ) -> int:
@@ -205,10 +205,10 @@ def record(
     need_mitmproxy()
     check_run(options, argv)
     check_tape(options)
-    from wiretape.adapters.launch.config_discovery import look_around
+    from wiretape.adapters.launch.config_discovery import discover_config
     from wiretape.adapters.settings import load_settings, redactor_of
 
-    around = look_around(argv, os.environ, Path.cwd())
+    around = discover_config(argv, os.environ, Path.cwd())
     settings = load_settings(Path.cwd())
     tape = TapeInPlace(options)
     redactor = redactor_of(settings, tool_arguments=options.redact_tool_arguments)
@@ -256,7 +256,7 @@ def run_recorded(
     recording: Recording,
     argv: Sequence[str],
     report: LiveReport,
-    around: Surroundings,
+    around: DiscoveredConfig,
     options: Options,
     *,
     apart: bool = False,
@@ -276,14 +276,14 @@ def run_recorded(
 
 
 def led_here(
-    recording: Recording, argv: Sequence[str], around: Surroundings, options: Options
+    recording: Recording, argv: Sequence[str], around: DiscoveredConfig, options: Options
 ) -> tuple[Sequence[str], dict[str, str]]:
     """The program as it is to be run, and the variables that lead it to the recorder, which listens by now."""
     from wiretape.adapters.launch.preparing import prepare
     from wiretape.adapters.routing.unset_routes import only_set
-    from wiretape.cli.run.settings_lines import say_settings, say_what_goes_past
+    from wiretape.cli.run.settings_lines import say_env_leaks, say_settings
 
-    say_what_goes_past(argv, "and on no tape")
+    say_env_leaks(argv, "unrecorded")
     variables = around.without_those_of_files(recording.variables())
     prepared = prepare(argv, around, recording.port, led=variables)
     if options.verbose:

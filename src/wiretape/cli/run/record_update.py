@@ -96,14 +96,14 @@ def _prepared(options: Options, tape: Tape, rerecording: StagedRecording) -> Upd
 
 
 def _update(at_work: Update, argv: Sequence[str]) -> int:
-    from wiretape.adapters.launch.config_discovery import look_around
+    from wiretape.adapters.launch.config_discovery import discover_config
     from wiretape.adapters.mitm.updating import AnswerServer, UpdatingAddon
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.run.record import held_signals, recorder_of, recording_of, run_recorded, tagging, tags_of
     from wiretape.cli.run.record_report import LiveReport
 
     options = at_work.options
-    around = look_around(argv, os.environ, Path.cwd())
+    around = discover_config(argv, os.environ, Path.cwd())
     settings = load_settings(Path.cwd())
     report = LiveReport(options.tape, argv, counted=options.stats)
     fresh = replace(options, tape=at_work.rerecording.fresh, append=False)

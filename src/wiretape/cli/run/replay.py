@@ -26,7 +26,7 @@ from wiretape.errors import MissError, UsageError
 
 if TYPE_CHECKING:
     from wiretape.adapters.launch.tagging import CallTags
-    from wiretape.adapters.replay_runner import Replaying
+    from wiretape.adapters.replay_runner import ReplayServer
     from wiretape.adapters.replay_server.interposing import Interpose
     from wiretape.adapters.replay_server.tls import Authority
     from wiretape.matching.report import ReplayReport
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from wiretape.matching.values import LiveRequest, Outcome
     from wiretape.tape.reading.reader import Tape
 
-_SEAL_IT = "\n  --sealed leads it to the tape" if sys.platform == "linux" else ""
+_SEAL_IT = "\n  --sealed intercepts them" if sys.platform == "linux" else ""
 _TAPES = (".tape", ".tape.zst")
 _FLAGS = ("--repeat", "--proxy", "--no-proxy", "-v", "--verbose", "--tag", "--sealed", "--no-sealed")
 
@@ -167,7 +167,7 @@ def command(ctx: click.Context, /, port: int | None, **asked: object) -> None:
 def _replay(options: Options, argv: Sequence[str]) -> int:
     from wiretape.adapters.launch.child import find_command
     from wiretape.adapters.launch.tagging import CallTags
-    from wiretape.adapters.replay_runner import Replaying
+    from wiretape.adapters.replay_runner import ReplayServer
     from wiretape.cli.run.live_lines import LiveLines
 
     if argv:
@@ -180,7 +180,7 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
     sealed = _is_sealed(options, argv)
     tags = CallTags() if options.tag else None
     with LiveLines(session, options.verbose) as lines:
-        replaying = Replaying(
+        replaying = ReplayServer(
             session,
             port=0 if options.proxy else options.port,
             proxy_port=options.port if options.proxy else 0,
@@ -305,7 +305,7 @@ def session_of(options: Options, argv: Sequence[str]) -> ReplaySession:
 
 
 def _run(
-    replaying: Replaying, argv: Sequence[str], session: ReplaySession, options: Options, tags: CallTags | None
+    replaying: ReplayServer, argv: Sequence[str], session: ReplaySession, options: Options, tags: CallTags | None
 ) -> int:
     """Until the program ends, or until Ctrl-C where there is none."""
     import subprocess
@@ -327,7 +327,7 @@ def _run(
 
 @contextmanager
 def led_here(
-    replaying: Replaying, argv: Sequence[str], session: ReplaySession, verbose: bool, mend: str = ""
+    replaying: ReplayServer, argv: Sequence[str], session: ReplaySession, verbose: bool, mend: str = ""
 ) -> Iterator[tuple[Sequence[str], dict[str, str]]]:
     """The program as it is to be run, and the variables that lead it here. What it needs is there meanwhile.
 
@@ -335,13 +335,13 @@ def led_here(
     """
     from tempfile import TemporaryDirectory
 
-    from wiretape.adapters.launch.config_discovery import look_around
+    from wiretape.adapters.launch.config_discovery import discover_config
     from wiretape.adapters.launch.preparing import prepare
-    from wiretape.cli.run.settings_lines import say_settings, say_what_goes_past
+    from wiretape.cli.run.settings_lines import say_env_leaks, say_settings
 
     if replaying.seal is None:
-        say_what_goes_past(argv, f"past the tape and at your cost{mend}")
-    around = look_around(argv, os.environ, Path.cwd())
+        say_env_leaks(argv, f"at your cost{mend}")
+    around = discover_config(argv, os.environ, Path.cwd())
     variables = replaying.variables(around.environ)
     with TemporaryDirectory(prefix="wiretape-") as scratch:
         prepared = prepare(

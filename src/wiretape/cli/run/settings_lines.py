@@ -11,11 +11,11 @@ import click
 from wiretape.adapters.output import output, say
 
 if TYPE_CHECKING:
-    from wiretape.adapters.launch.config_discovery import Surroundings
-    from wiretape.adapters.launch.preparing import Prepared
+    from wiretape.adapters.launch.config_discovery import DiscoveredConfig
+    from wiretape.adapters.launch.preparing import PreparedProgram
 
 
-def say_settings(variables: Mapping[str, str], around: Surroundings, prepared: Prepared) -> None:
+def say_settings(variables: Mapping[str, str], around: DiscoveredConfig, prepared: PreparedProgram) -> None:
     """On stderr: the preset, then a line for each setting, then what to know of it."""
     from wiretape.adapters.launch.preparing import explained
     from wiretape.views.printable import one_line
@@ -29,9 +29,9 @@ def say_settings(variables: Mapping[str, str], around: Surroundings, prepared: P
         click.echo(f"  note: {one_line(output().text(note))}", err=True)
 
 
-def say_what_goes_past(argv: Sequence[str], so: str) -> None:
-    """Said before a program runs that wiretape does not reach whole. `so`: what that means for its calls."""
-    from wiretape.adapters.launch.env_leaks import going_past
+def say_env_leaks(argv: Sequence[str], consequence: str) -> None:
+    """Warn before a program runs that some of its requests will bypass wiretape."""
+    from wiretape.adapters.launch.env_leaks import env_leaks
 
-    for past in going_past(argv, os.environ):
-        say(f"{past}, {so}")
+    for leak in env_leaks(argv, os.environ):
+        say(f"{leak}, {consequence}")

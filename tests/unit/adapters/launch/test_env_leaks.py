@@ -1,4 +1,4 @@
-"""What is said of launchers that lose the environment, and of languages that read no proxy variable."""
+"""Reports launchers that drop the environment, and languages that ignore proxy variables."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from pathlib import Path
 import pytest
 
 from wiretape.adapters.doctor.program_checks import program_checks
-from wiretape.adapters.launch.env_leaks import going_past
-from wiretape.cli.run.settings_lines import say_what_goes_past
+from wiretape.adapters.launch.env_leaks import env_leaks
+from wiretape.cli.run.settings_lines import say_env_leaks
 
-SUDO = "sudo drops the variables that lead here (sudo -E keeps them): what the program asks goes to the real host"
+SUDO = "sudo drops wiretape's variables (sudo -E keeps them): all its requests go to the real host"
 
 
 @pytest.mark.parametrize(
     ("line", "begins"),
     [
-        ("sudo codex exec", "sudo drops the variables"),
-        ("sudo -u bob codex exec", "sudo drops the variables"),
-        ("sudo codex exec -E", "sudo drops the variables"),
-        ("timeout 60 sudo make run", "sudo drops the variables"),
-        ("bash -c 'cd x && sudo ./agent'", "sudo drops the variables"),
-        ("env -i PATH=/bin ./agent", "env -i drops the variables"),
-        ("env - ./agent", "env -i drops the variables"),
-        ("sudo -Hu Eve ./agent", "sudo drops the variables"),
-        ("su - bob -c ./agent", "su - drops the variables"),
-        ("doas ./agent", "doas drops the variables"),
-        ("docker run --rm image agent", "a container has an environment of its own"),
-        ("docker compose up", "a container has an environment of its own"),
-        ("kubectl exec pod -- agent", "a container has an environment of its own"),
-        ("ssh host ./agent", "another machine has an environment of its own"),
-        ("tmux new -d ./agent", "a tmux that runs already keeps"),
-        ("systemd-run ./agent", "systemd-run has an environment of its own"),
+        ("sudo codex exec", "sudo drops wiretape's variables"),
+        ("sudo -u bob codex exec", "sudo drops wiretape's variables"),
+        ("sudo codex exec -E", "sudo drops wiretape's variables"),
+        ("timeout 60 sudo make run", "sudo drops wiretape's variables"),
+        ("bash -c 'cd x && sudo ./agent'", "sudo drops wiretape's variables"),
+        ("env -i PATH=/bin ./agent", "env -i drops wiretape's variables"),
+        ("env - ./agent", "env -i drops wiretape's variables"),
+        ("sudo -Hu Eve ./agent", "sudo drops wiretape's variables"),
+        ("su - bob -c ./agent", "su - drops wiretape's variables"),
+        ("doas ./agent", "doas drops wiretape's variables"),
+        ("docker run --rm image agent", "a container has its own environment"),
+        ("docker compose up", "a container has its own environment"),
+        ("kubectl exec pod -- agent", "a container has its own environment"),
+        ("ssh host ./agent", "another machine has its own environment"),
+        ("tmux new -d ./agent", "a running tmux server keeps"),
+        ("systemd-run ./agent", "systemd-run does not inherit the environment"),
         ("mix run", "Erlang's httpc, and Elixir's"),
         ("escript agent.erl", "Erlang's httpc, and Elixir's"),
     ],
 )
-def test_what_is_known_to_go_past_is_said(line: str, begins: str) -> None:
-    (past,) = going_past(shlex.split(line), {})
-    assert past.said.startswith(begins)
-    assert past.next
+def test_a_launcher_that_drops_variables_is_reported(line: str, begins: str) -> None:
+    (leak,) = env_leaks(shlex.split(line), {})
+    assert leak.reason.startswith(begins)
+    assert leak.fix
 
 
 @pytest.mark.parametrize(
@@ -66,20 +66,20 @@ def test_what_is_known_to_go_past_is_said(line: str, begins: str) -> None:
         "npm run sudo",
     ],
 )
-def test_of_all_others_nothing_is_said(line: str) -> None:
-    assert list(going_past(shlex.split(line), {})) == []
+def test_other_command_lines_have_no_leak(line: str) -> None:
+    assert list(env_leaks(shlex.split(line), {})) == []
 
 
-def test_it_is_said_before_the_program_runs_and_by_the_doctor(
+def test_a_leak_is_reported_before_the_program_runs_and_by_the_doctor(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    say_what_goes_past(["sudo", "./agent"], "past the tape and at your cost")
-    assert capsys.readouterr().err == f"wiretape: {SUDO}, past the tape and at your cost\n"
+    say_env_leaks(["sudo", "./agent"], "at your cost")
+    assert capsys.readouterr().err == f"wiretape: {SUDO}, at your cost\n"
     checks = program_checks(["sudo", "./agent"], {"PATH": ""}, tmp_path)
     told = [(check.level, check.said, check.next) for check in checks if check.what == "environment"]
-    assert told == [("warn", "sudo drops the variables that lead here", "sudo -E keeps them")]
+    assert told == [("warn", "sudo drops wiretape's variables", "sudo -E keeps them")]
 
 
-def test_what_a_language_does_not_obey_is_told_from_what_loses_all() -> None:
-    (past,) = going_past(["iex"], {})
-    assert str(past).endswith("what it asks of an address of its own goes to the real host")
+def test_a_language_that_ignores_proxies_leaks_only_other_addresses() -> None:
+    (leak,) = env_leaks(["iex"], {})
+    assert str(leak).endswith("its requests to other addresses go to the real host")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.certificates import make_authority
 
-from wiretape.adapters.launch.config_discovery import look_around
+from wiretape.adapters.launch.config_discovery import discover_config
 from wiretape.adapters.launch.jvm import jvm_options, own_certificates, pem_certificates, read_store, write_store
 from wiretape.adapters.launch.preparing import prepare
 
@@ -130,5 +130,5 @@ def test_options_go_behind_the_users_own_and_where_no_jvm_is_seen_only_if_they_a
     argv: list[str], own: str | None, options: str | None, tmp_path: Path
 ) -> None:
     environ = {} if own is None else {"JAVA_TOOL_OPTIONS": own}
-    prepared = prepare(argv, look_around(argv, environ, tmp_path), 8124, led=LED)
+    prepared = prepare(argv, discover_config(argv, environ, tmp_path), 8124, led=LED)
     assert prepared.variables.get("JAVA_TOOL_OPTIONS") == options

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.launch.config_discovery import look_around
-from wiretape.adapters.launch.preparing import Prepared, explained, prepare
+from wiretape.adapters.launch.config_discovery import discover_config
+from wiretape.adapters.launch.preparing import PreparedProgram, explained, prepare
 from wiretape.adapters.routing.routes import base_url_variables
 from wiretape.adapters.routing.tool_route import tool_variables
 
@@ -21,14 +21,14 @@ def codex_home(tmp_path: Path) -> dict[str, str]:
 
 def test_a_recording_leaves_configuration_and_arguments_alone(tmp_path: Path, codex_home: dict[str, str]) -> None:
     argv = ["codex", "exec", "x"]
-    prepared = prepare(argv, look_around(argv, codex_home, tmp_path), 8123)
+    prepared = prepare(argv, discover_config(argv, codex_home, tmp_path), 8123)
     assert prepared.argv == ("codex", "exec", "x")
     assert prepared.variables == {}
 
 
 def test_a_replay_overrides_codex_configuration_by_flags(tmp_path: Path, codex_home: dict[str, str]) -> None:
     argv = ["npx", "-y", "@openai/codex", "exec", "x"]
-    prepared = prepare(argv, look_around(argv, codex_home, tmp_path), 8123, replaying=True)
+    prepared = prepare(argv, discover_config(argv, codex_home, tmp_path), 8123, replaying=True)
     flag = 'model_providers.corp.base_url="http://127.0.0.1:8123/llm.corp.example/v1"'
     assert prepared.argv == ("npx", "-y", "@openai/codex", "-c", flag, "exec", "x")
     assert any("a b" in note and "not plain" in note for note in prepared.notes)
@@ -37,7 +37,7 @@ def test_a_replay_overrides_codex_configuration_by_flags(tmp_path: Path, codex_h
 
 def test_a_default_is_overridden_only_where_the_tape_knows_its_host(tmp_path: Path) -> None:
     argv = ["codex", "exec"]
-    around = look_around(argv, {"CODEX_HOME": str(tmp_path)}, tmp_path)
+    around = discover_config(argv, {"CODEX_HOME": str(tmp_path)}, tmp_path)
     assert prepare(argv, around, 8123, replaying=True).argv == ("codex", "exec")
     known = prepare(argv, around, 8123, replaying=True, knows=lambda host: host == "api.openai.com")
     assert known.argv[1:3] == ("-c", 'openai_base_url="http://127.0.0.1:8123/api.openai.com/v1"')
@@ -45,7 +45,7 @@ def test_a_default_is_overridden_only_where_the_tape_knows_its_host(tmp_path: Pa
 
 def test_inside_a_shells_command_the_flags_are_told(tmp_path: Path, codex_home: dict[str, str]) -> None:
     argv = ["bash", "-c", "codex exec x"]
-    prepared = prepare(argv, look_around(argv, codex_home, tmp_path), 8123, replaying=True)
+    prepared = prepare(argv, discover_config(argv, codex_home, tmp_path), 8123, replaying=True)
     assert list(prepared.argv) == argv
     assert any("by hand" in note and "model_providers.corp.base_url" in note for note in prepared.notes)
 
@@ -54,7 +54,7 @@ def test_opencode_gets_its_base_urls_in_a_variable_beside_what_stands_there(tmp_
     (tmp_path / "opencode.json").write_text('{"provider": {"x": {"options": {"baseURL": "https://x.example/v1"}}}}')
     environ = {"HOME": str(tmp_path), "OPENCODE_CONFIG_CONTENT": '{"model": "x/y"}'}
     argv = ["opencode", "run", "x"]
-    prepared = prepare(argv, look_around(argv, environ, tmp_path), 8123, replaying=True)
+    prepared = prepare(argv, discover_config(argv, environ, tmp_path), 8123, replaying=True)
     assert json.loads(prepared.variables["OPENCODE_CONFIG_CONTENT"]) == {
         "model": "x/y",
         "provider": {"x": {"options": {"baseURL": "http://127.0.0.1:8123/x.example/v1"}}},
@@ -69,7 +69,7 @@ def test_pi_gets_a_copy_of_its_directory_in_which_only_the_base_urls_differ(tmp_
     (home / "models.json").write_text(json.dumps(models))
     (tmp_path / "scratch").mkdir()
     argv = ["pi", "-p", "x"]
-    around = look_around(argv, {"PI_CODING_AGENT_DIR": str(home)}, tmp_path)
+    around = discover_config(argv, {"PI_CODING_AGENT_DIR": str(home)}, tmp_path)
     prepared = prepare(
         argv,
         around,
@@ -94,7 +94,7 @@ def test_pi_gets_a_copy_of_its_directory_in_which_only_the_base_urls_differ(tmp_
 
 def test_variables_of_a_preset_are_set_where_they_are_meant_to_be(tmp_path: Path) -> None:
     argv = ["gemini", "-p", "x"]
-    around = look_around(argv, {"HOME": str(tmp_path)}, tmp_path)
+    around = discover_config(argv, {"HOME": str(tmp_path)}, tmp_path)
     one_thread = {"UV_THREADPOOL_SIZE": "1"}
     assert prepare(argv, around, 8123).variables == one_thread
     replayed = prepare(argv, around, 8123, replaying=True).variables
@@ -104,25 +104,25 @@ def test_variables_of_a_preset_are_set_where_they_are_meant_to_be(tmp_path: Path
 def test_nothing_is_set_that_changes_what_claude_code_sends(tmp_path: Path) -> None:
     """Without its telemetry it has other tools and another prompt: a recording and its replay would differ."""
     argv = ["claude", "-p", "x"]
-    around = look_around(argv, {}, tmp_path)
+    around = discover_config(argv, {}, tmp_path)
     assert prepare(argv, around, 8123).variables == prepare(argv, around, 8123, replaying=True).variables == {}
 
 
 def test_the_users_own_value_goes_before_a_presets(tmp_path: Path) -> None:
     argv = ["aider"]
-    assert prepare(argv, look_around(argv, {}, tmp_path), 1).variables == {"AIOHTTP_TRUST_ENV": "True"}
-    assert prepare(argv, look_around(argv, {"AIOHTTP_TRUST_ENV": "False"}, tmp_path), 1).variables == {}
+    assert prepare(argv, discover_config(argv, {}, tmp_path), 1).variables == {"AIOHTTP_TRUST_ENV": "True"}
+    assert prepare(argv, discover_config(argv, {"AIOHTTP_TRUST_ENV": "False"}, tmp_path), 1).variables == {}
     argv = ["goose", "run"]
-    around = look_around(argv, {"OPENAI_HOST": "https://llm.corp.example"}, tmp_path)
+    around = discover_config(argv, {"OPENAI_HOST": "https://llm.corp.example"}, tmp_path)
     assert prepare(argv, around, 1).variables["OPENAI_HOST"] == "http://127.0.0.1:1/llm.corp.example"
 
 
 def test_every_variable_is_explained(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("ANTHROPIC_BASE_URL=https://two.example\n")
-    around = look_around(["x"], {"OPENAI_BASE_URL": "https://one.example/v1"}, tmp_path)
+    around = discover_config(["x"], {"OPENAI_BASE_URL": "https://one.example/v1"}, tmp_path)
     variables = base_url_variables(around.environ, 1) | tool_variables("record", 1)
     reasons = {setting.name: setting.why for setting in explained(variables, around)}
-    assert reasons["WIRETAPE_TOOLS"] == "functions that `@wiretape.tool` wraps are recorded, or answered, here"
+    assert reasons["WIRETAPE_TOOLS"] == "records or answers functions wrapped with `@wiretape.tool`"
     assert reasons["OPENAI_BASE_URL"].startswith("your own value")
     assert str(tmp_path / ".env") in reasons["ANTHROPIC_BASE_URL"]
     assert reasons["GROQ_BASE_URL"].startswith("the provider's default")
@@ -132,8 +132,8 @@ def test_what_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "models.json").write_text("{")
     environ = {"PI_CODING_AGENT_DIR": str(tmp_path), "OPENCODE_CONFIG_CONTENT": "{", "HOME": str(tmp_path)}
 
-    def run(name: str) -> Prepared:
-        around = look_around([name], environ, tmp_path)
+    def run(name: str) -> PreparedProgram:
+        around = discover_config([name], environ, tmp_path)
         return prepare([name], around, 1, replaying=True, knows=lambda host: True, scratch=tmp_path / "scratch")
 
     assert run("pi").variables == run("opencode").variables == {}
@@ -142,7 +142,7 @@ def test_what_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_of_two_spellings_one_is_told(tmp_path: Path) -> None:
-    around = look_around(["x"], {}, tmp_path)
+    around = discover_config(["x"], {}, tmp_path)
     variables = {"HTTPS_PROXY": "a", "https_proxy": "a", "AWS_REGION": "x", "AWS_ENDPOINT_URL": "http://127.0.0.1:1/x"}
     reasons = {setting.name: setting.why for setting in explained(variables, around)}
     assert list(reasons) == ["HTTPS_PROXY", "AWS_REGION", "AWS_ENDPOINT_URL"]

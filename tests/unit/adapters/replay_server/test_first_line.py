@@ -8,7 +8,7 @@ import httpx
 import pytest
 from tests.support.replaying import chat, exchange, response, session, user
 
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.adapters.replay_server.first_line import FirstLine
 
 URL = "http://tools.example.com/things/1"
@@ -47,7 +47,7 @@ def test_a_usual_method_may_be_cut_too() -> None:
 def test_a_request_with_a_method_of_its_own_is_answered_from_the_tape() -> None:
     answers = [exchange(n, {"q": n}, response({"found": n}), url=URL, method="FOO") for n in (1, 2)]
     replay = session(*answers, exchange(3, chat(user("hi")), "one"))
-    with Replaying(replay) as replaying, httpx.Client(trust_env=False) as client:
+    with ReplayServer(replay) as replaying, httpx.Client(trust_env=False) as client:
         route = f"http://127.0.0.1:{replaying.port}/http:tools.example.com/things/1"
         for number in (1, 2):
             assert client.request("FOO", route, json={"q": number}).json() == {"found": number}
@@ -61,7 +61,7 @@ def test_a_request_with_a_method_of_its_own_is_answered_from_the_tape() -> None:
 
 def test_a_method_of_its_own_that_nobody_recorded_is_listed() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
-    with Replaying(replay) as replaying:
+    with ReplayServer(replay) as replaying:
         for port in (replaying.port, replaying.gate_port):
             with socket.create_connection(("127.0.0.1", port)) as raw:
                 raw.sendall(b"FOO /tools.example.com/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")

@@ -14,7 +14,7 @@ import orjson
 import pytest
 from tests.support.replaying import chat, exchange, live, session, user
 
-from wiretape.adapters.replay_runner import DUMMY_KEY, Replaying, dummy_keys
+from wiretape.adapters.replay_runner import DUMMY_KEY, ReplayServer, dummy_keys
 from wiretape.adapters.replay_server.forward_proxy import _Moved, _while_it_moves
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.values import Outcome
@@ -48,13 +48,13 @@ def host() -> Iterator[tuple[int, list[bytes]]]:
         thread.join()
 
 
-def through(replaying: Replaying) -> httpx.Client:
+def through(replaying: ReplayServer) -> httpx.Client:
     return httpx.Client(proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False)
 
 
 def test_a_tunnel_is_refused_with_the_reason_and_listed() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
-    with Replaying(replay) as replaying, through(replaying) as client, pytest.raises(httpx.ProxyError, match="403"):
+    with ReplayServer(replay) as replaying, through(replaying) as client, pytest.raises(httpx.ProxyError, match="403"):
         client.get("https://tracking.example.com/x")
     assert [(s.what, s.note) for s in replay.report().strayed] == [
         (
@@ -67,7 +67,7 @@ def test_a_tunnel_is_refused_with_the_reason_and_listed() -> None:
 def test_a_tunnel_to_a_host_on_the_tape_is_a_miss_that_says_what_to_do() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     seen: list[Outcome] = []
-    with Replaying(replay, on_outcome=seen.append) as replaying:
+    with ReplayServer(replay, on_outcome=seen.append) as replaying:
         answers = [tunnelled(replaying, "api.example.com:443", b"") for _ in range(2)]
         own = f"http://127.0.0.1:{replaying.port}/api.example.com"
     assert answers[0].startswith(b"HTTP/1.1 403 ")
@@ -86,7 +86,7 @@ def test_a_tunnel_to_a_host_on_the_tape_is_a_miss_that_says_what_to_do() -> None
 @pytest.mark.parametrize("let_through", [[], ["*"], ["api.openai.*"]])
 def test_a_tunnel_to_a_model_provider_is_a_miss_and_never_let_through(let_through: list[str]) -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
-    with Replaying(replay, let_through=let_through) as replaying:
+    with ReplayServer(replay, let_through=let_through) as replaying:
         assert tunnelled(replaying, "api.openai.com:443", b"").startswith(b"HTTP/1.1 403 ")
     [missed] = replay.report().missed
     assert "let it read OPENAI_BASE_URL or OPENAI_API_BASE, which wiretape sets" in missed.message
@@ -105,7 +105,7 @@ def test_a_tunnel_to_a_model_provider_is_a_miss_and_never_let_through(let_throug
 )
 def test_another_port_of_a_recorded_host_is_not_on_the_tape(url: str, known: str, unknown: str) -> None:
     replay = session(exchange(1, chat(user("hi")), "one", url=url))
-    with Replaying(replay) as replaying:
+    with ReplayServer(replay) as replaying:
         assert b"only hosts named by --pass are let through" in tunnelled(replaying, unknown, b"")
         assert b"does not open TLS" in tunnelled(replaying, known, b"")
     assert [missed.what for missed in replay.report().missed] == [f"CONNECT {known}"]
@@ -114,7 +114,7 @@ def test_another_port_of_a_recorded_host_is_not_on_the_tape(url: str, known: str
 
 def test_plain_http_through_the_proxy_is_answered_from_the_tape() -> None:
     replay = session(exchange(1, chat(user("hi")), "one", url=URL))
-    with Replaying(replay) as replaying, through(replaying) as client:
+    with ReplayServer(replay) as replaying, through(replaying) as client:
         assert client.post(URL, json=chat(user("hi"))).json()["choices"][0]["message"]["content"] == "one"
         assert client.post(URL, json=chat(user("other"))).status_code == 400
         assert client.get("http://elsewhere.example.com/x").status_code == 404
@@ -124,7 +124,7 @@ def test_plain_http_through_the_proxy_is_answered_from_the_tape() -> None:
 
 def test_a_host_that_is_let_through_is_reached_and_listed() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
-    with host() as (port, heard), Replaying(replay, let_through=["127.0.0.*"]) as replaying:
+    with host() as (port, heard), ReplayServer(replay, let_through=["127.0.0.*"]) as replaying:
         with through(replaying) as client:
             assert client.get(f"http://127.0.0.1:{port}/tool?q=1").text == "real"
         with socket.create_connection(("127.0.0.1", replaying.gate_port)) as raw:
@@ -139,7 +139,7 @@ def test_a_host_that_is_let_through_is_reached_and_listed() -> None:
 
 def test_a_host_that_is_not_named_is_not_reached() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
-    with host() as (port, heard), Replaying(replay, let_through=["*.example.com"]) as replaying:
+    with host() as (port, heard), ReplayServer(replay, let_through=["*.example.com"]) as replaying:
         with through(replaying) as client:
             assert client.get(f"http://127.0.0.1:{port}/tool").status_code == 404
         assert heard == []
@@ -150,14 +150,14 @@ def test_an_unreachable_host_that_is_let_through_is_a_502() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    with Replaying(replay, let_through=["127.0.0.1"]) as replaying, through(replaying) as client:
+    with ReplayServer(replay, let_through=["127.0.0.1"]) as replaying, through(replaying) as client:
         assert client.get(f"http://127.0.0.1:{port}/").status_code == 502
 
 
 @pytest.mark.parametrize("rubbish", [b"\x16\x03\x01\r\n\r\n", b"CONNECT nowhere HTTP/1.1\r\n\r\n", b"", b"GET\r\n\r\n"])
 def test_rubbish_ends_its_own_connection_only(rubbish: bytes) -> None:
     replay = session(exchange(1, chat(user("hi")), "one", url=URL))
-    with Replaying(replay) as replaying:
+    with ReplayServer(replay) as replaying:
         with socket.create_connection(("127.0.0.1", replaying.gate_port)) as raw:
             raw.sendall(rubbish)
             raw.shutdown(socket.SHUT_WR)
@@ -181,7 +181,7 @@ def test_a_tape_with_nothing_on_it_has_heard_of_no_provider_and_every_one_gets_i
 
 def test_the_childs_variables_lead_here_and_nowhere_else() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
-    with Replaying(replay) as replaying:
+    with ReplayServer(replay) as replaying:
         variables = replaying.variables({"OPENAI_BASE_URL": "https://api.example.com/v1", "NO_PROXY": "*"})
         assert variables["OPENAI_BASE_URL"] == f"http://127.0.0.1:{replaying.port}/api.example.com/v1"
         assert variables["HTTPS_PROXY"] == f"http://127.0.0.1:{replaying.gate_port}"
@@ -192,7 +192,7 @@ def test_the_childs_variables_lead_here_and_nowhere_else() -> None:
 def test_an_open_tunnel_does_not_hold_up_the_end() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        with Replaying(replay, let_through=["127.0.0.1"]) as replaying:
+        with ReplayServer(replay, let_through=["127.0.0.1"]) as replaying:
             raw = socket.create_connection(("127.0.0.1", replaying.gate_port))
             raw.sendall(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % listening.getsockname()[1])
             assert raw.recv(4096).startswith(b"HTTP/1.1 200 ")
@@ -201,7 +201,7 @@ def test_an_open_tunnel_does_not_hold_up_the_end() -> None:
         raw.close()
 
 
-def tunnelled(replaying: Replaying, target: str, request: bytes) -> bytes:
+def tunnelled(replaying: ReplayServer, target: str, request: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", replaying.gate_port)) as raw:
         raw.sendall(f"CONNECT {target} HTTP/1.1\r\n\r\n".encode())
         answer = raw.recv(4096)
@@ -222,7 +222,7 @@ def test_a_client_that_tunnels_plain_http_is_answered_from_the_tape() -> None:
     url = "http://127.0.0.1:9/v1/chat/completions"
     replay = session(*[exchange(n, chat(user("hi")), f"answer {n}", url=url) for n in (1, 2)])
     body = orjson.dumps(chat(user("hi")))
-    with Replaying(replay) as replaying:
+    with ReplayServer(replay) as replaying:
         own = tunnelled(replaying, f"127.0.0.1:{replaying.port}", post("/127.0.0.1:9/v1/chat/completions", body))
         recorded = tunnelled(replaying, "127.0.0.1:9", post("/v1/chat/completions", body))
         elsewhere = tunnelled(replaying, "127.0.0.1:10", post("/v1/chat/completions", body))
@@ -236,7 +236,7 @@ def test_a_client_that_tunnels_plain_http_is_answered_from_the_tape() -> None:
     assert elsewhere.startswith(b"HTTP/1.1 403 ")
 
 
-def raw(replaying: Replaying, *said: bytes, done: bool = False) -> bytes:
+def raw(replaying: ReplayServer, *said: bytes, done: bool = False) -> bytes:
     """All that a client hears that says this; `done`: and that it will say no more."""
     with socket.create_connection(("127.0.0.1", replaying.gate_port), timeout=30) as connection:
         heard = b""
@@ -253,7 +253,7 @@ def raw(replaying: Replaying, *said: bytes, done: bool = False) -> bytes:
 def test_a_client_that_says_no_more_still_hears_its_answer(way: str) -> None:
     body = orjson.dumps(chat(user("hi")))
     head = b"host: models.example.com\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
-    with Replaying(session(exchange(1, chat(user("hi")), "one", url=URL))) as replaying:
+    with ReplayServer(session(exchange(1, chat(user("hi")), "one", url=URL))) as replaying:
         if way == "tunnel":
             asked = [b"CONNECT models.example.com:80 HTTP/1.1\r\n\r\n", b"POST /v1/chat/completions HTTP/1.1\r\n"]
         else:
@@ -273,7 +273,7 @@ def test_a_client_that_says_no_more_still_hears_its_answer(way: str) -> None:
     ],
 )
 def test_what_the_proxy_port_cannot_read_is_told_so(said: bytes, status: int, why: bytes) -> None:
-    with Replaying(session()) as replaying:
+    with ReplayServer(session()) as replaying:
         told = raw(replaying, said)
     assert told.startswith(b"HTTP/1.1 %d " % status)
     assert why in told
@@ -284,7 +284,7 @@ def test_a_reset_is_one_behind_the_proxy_port_too() -> None:
     replay = session(exchange(1, chat(user("hi")), "one", url=URL), faults=(parse_fault("reset@1"),))
     body = orjson.dumps(chat(user("hi")))
     asked = b"POST %b HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%b" % (URL.encode(), len(body), body)
-    with Replaying(replay) as replaying, pytest.raises(ConnectionResetError):
+    with ReplayServer(replay) as replaying, pytest.raises(ConnectionResetError):
         raw(replaying, asked)
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from wiretape.cli.main import main
-from wiretape.cli.run.settings_lines import say_what_goes_past
+from wiretape.cli.run.settings_lines import say_env_leaks
 
 SAID = (
-    "its fetch does not obey proxy variables (22.21 does) (use a newer Node, or a client that reads a base URL): "
-    "what it asks of an address of its own goes to the real host"
+    "ignores proxy variables (22.21 reads them) (use a newer Node, or a client that reads a base URL): "
+    "its requests to other addresses go to the real host"
 )
 
 
 @pytest.mark.parametrize(
-    ("version", "told"), [("v20.20.2", f"wiretape: v20.20.2: {SAID}, and on no tape\n"), ("v22.21.0", "")]
+    ("version", "told"), [("v20.20.2", f"wiretape: the fetch of Node 20.20.2 {SAID}, unrecorded\n"), ("v22.21.0", "")]
 )
 def test_an_old_node_is_named_before_it_runs(
     version: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -25,13 +25,13 @@ def test_an_old_node_is_named_before_it_runs(
     node.write_text(f"#!/bin/sh\necho {version}\n")
     node.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    say_what_goes_past(["node", "agent.mjs"], "and on no tape")
+    say_env_leaks(["node", "agent.mjs"], "unrecorded")
     assert capsys.readouterr().err == told
 
 
 @pytest.mark.parametrize("argv", [[], ["python", "node"], ["node-of-mine"]])
 def test_nothing_is_asked_of_other_programs(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    say_what_goes_past(argv, "and on no tape")
+    say_env_leaks(argv, "unrecorded")
     assert capsys.readouterr().err == ""
 
 

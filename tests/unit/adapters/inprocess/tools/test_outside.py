@@ -18,7 +18,7 @@ from tests.support.taping import Taping
 import wiretape
 from wiretape.adapters.mitm.tool_port import ToolPort
 from wiretape.adapters.mitm.tool_reports import ToolReports
-from wiretape.adapters.replay_runner import Replaying
+from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.adapters.routing.tool_route import PATH, VARIABLE
 from wiretape.adapters.update.session import UpdateSession
 from wiretape.matching.session import ReplaySession
@@ -113,7 +113,7 @@ def recorded(tape: Path, monkeypatch: pytest.MonkeyPatch, renewing: UpdateSessio
 def replayed(tape: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplaySession]:
     """As in a child of `wiretape replay`."""
     session = ReplaySession([read_tape(tape)])
-    with Replaying(session) as replaying:
+    with ReplayServer(session) as replaying:
         monkeypatch.setenv(VARIABLE, f"replay+http://127.0.0.1:{replaying.port}{PATH}")
         yield session
         monkeypatch.delenv(VARIABLE)
