@@ -13,6 +13,8 @@ LAYERS = {
     "adapters.pytest": 9,
     "adapters.tui": 9,
     "app": 8,
+    "library": 8,
+    "plugin": 8,
     "adapters": 7,
     "demo": 7,
     "views": 6,
@@ -27,8 +29,9 @@ LAYERS = {
     "model": 1,
     "errors": 0,
     "_version": 0,
+    "_plugins": 0,
 }
-SANS_IO = ("analyze", "matching", "debug", "rerun", "compare", "runs", "wire", "tape", "model", "errors", "_version")
+SANS_IO = tuple(name for name, level in LAYERS.items() if level <= LAYERS["analyze"])
 NEVER_BELOW_VIEWS = {"socket", "asyncio", "httpx", "httpx2", "mitmproxy", "uvicorn", "click", "rich", "subprocess"}
 # Importers read the files that mitmproxy writes.
 MITMPROXY = ("adapters/mitm/", "adapters/importers/mitm_flows.py")

@@ -1,6 +1,6 @@
 """wiretape: record what an LLM agent really sent over the wire, replay it exactly, and explain it.
 
-The public face. Importing it is cheap: what it offers is imported when it is first asked for.
+The public names. Importing this module is cheap: each name is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -13,18 +13,22 @@ if TYPE_CHECKING:
     from wiretape.adapters.inprocess.api import record as record
     from wiretape.adapters.inprocess.api import replay as replay
     from wiretape.adapters.inprocess.tools.decorator import tool as tool
-    from wiretape.adapters.inprocess.tools.read_tape import read_tape as read_tape
     from wiretape.errors import MissError as MissError
     from wiretape.errors import MissInterrupt as MissInterrupt
     from wiretape.errors import ToolError as ToolError
     from wiretape.errors import WiretapeError as WiretapeError
+    from wiretape.library import AnalyzedTape as Tape
+    from wiretape.library import open as open
+    from wiretape.library import open as read_tape
 
 __all__ = [
     "MissError",
     "MissInterrupt",
+    "Tape",
     "ToolError",
     "WiretapeError",
     "__version__",
+    "open",
     "read_tape",
     "record",
     "replay",
@@ -32,22 +36,25 @@ __all__ = [
 ]
 
 _HOMES = {
-    "MissError": "wiretape.errors",
-    "MissInterrupt": "wiretape.errors",
-    "ToolError": "wiretape.errors",
-    "WiretapeError": "wiretape.errors",
-    "__version__": "wiretape._version",
-    "read_tape": "wiretape.adapters.inprocess.tools.read_tape",
-    "record": "wiretape.adapters.inprocess.api",
-    "replay": "wiretape.adapters.inprocess.api",
-    "tool": "wiretape.adapters.inprocess.tools.decorator",
+    "MissError": "wiretape.errors:MissError",
+    "MissInterrupt": "wiretape.errors:MissInterrupt",
+    "Tape": "wiretape.library:AnalyzedTape",
+    "ToolError": "wiretape.errors:ToolError",
+    "WiretapeError": "wiretape.errors:WiretapeError",
+    "__version__": "wiretape._version:__version__",
+    "open": "wiretape.library:open",
+    "read_tape": "wiretape.library:open",  # the name before `open`
+    "record": "wiretape.adapters.inprocess.api:record",
+    "replay": "wiretape.adapters.inprocess.api:replay",
+    "tool": "wiretape.adapters.inprocess.tools.decorator:tool",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    module, _, member = _HOMES[name].partition(":")
+    value = globals()[name] = getattr(import_module(module), member)
     return value
 
 

@@ -12,7 +12,6 @@ import pytest
 from tests.support.scripted import asks, says, scripted_model
 
 import wiretape
-from wiretape.adapters.inprocess.tools.read_tape import ToolTape
 from wiretape.cli.main import main
 from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
@@ -106,5 +105,5 @@ def test_a_tool_of_an_mcp_server_is_answered_by_its_own_name() -> None:
     request = Request("POST", "https://tools.example/mcp", kind, JsonBody(call))
     exchange = Exchange(1, 0, request, Response(200, kind, 1, JsonBody(result)), Ended.COMPLETE, 2)
     header = Header(started=datetime(2026, 1, 1, tzinfo=UTC), recorder="hand")
-    tape = ToolTape(None, header, (exchange,))
+    tape = wiretape.Tape(None, header, (exchange,))
     assert tape.tool("seats")(row=1) == {"free": 4}

@@ -9,11 +9,11 @@ from rich.console import Console, RenderableType
 
 from wiretape.analyze.report import (
     AgentReport,
+    CallReport,
     CauseReport,
     Finding,
     GroupReport,
     StatsReport,
-    StepReport,
     TurnReport,
     UsageSum,
 )
@@ -69,8 +69,8 @@ def step(
     model: str | None = "deepseek-flash",
     duration_ms: int | None = 1200,
     first_token_ms: int | None = None,
-) -> StepReport:
-    return StepReport(
+) -> CallReport:
+    return CallReport(
         call=call,
         exchange=call,
         agent=agent,

@@ -7,6 +7,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from wiretape.model.run import AgentOrigin, CauseKind, Certainty, LinkBasis, LinkKind
+from wiretape.model.wording import plural
+
+UNKNOWN = "unknown tokens"
 
 
 class Report(BaseModel):
@@ -23,6 +26,10 @@ class UsageSum(Report):
     reasoning: int | None = None
     unknown_calls: int = Field(0, description="calls of which the wire gave no usage at all")
     unknown: dict[str, int] = Field(default_factory=dict, description="per field, the calls that do not give it")
+
+    def __str__(self) -> str:
+        known = [(self.input, "input"), (self.cached, "cached"), (self.output, "output")]
+        return ", ".join(f"{count:,} {name}" for count, name in known if count is not None) or UNKNOWN
 
 
 class CostSum(Report):
@@ -63,7 +70,7 @@ class ToolRunReport(Report):
     ms: int | None = None
 
 
-class StepReport(Report):
+class CallReport(Report):
     call: int
     exchange: int
     agent: str
@@ -85,6 +92,10 @@ class StepReport(Report):
     why: str
     cause: CauseReport
 
+    def __repr__(self) -> str:
+        model = self.model or "unknown model"
+        return f"<Call {self.call} by {self.agent}: {model}, {self.usage or UNKNOWN}; {self.why}>"
+
 
 class TurnReport(Report):
     turn: int
@@ -97,7 +108,15 @@ class TurnReport(Report):
     hit_rate: float | None = None
     cost: CostSum = Field(default_factory=CostSum)
     wall_ms: int | None = None
-    steps: list[StepReport]
+    steps: list[CallReport]
+
+    def __repr__(self) -> str:
+        user = " ".join(self.user[:80].split())
+        return f"<Turn {self.turn}: {_counted(self)}, {self.usage}; {user!r}>"
+
+
+def _counted(group: TurnReport | GroupReport) -> str:
+    return f"{plural(group.calls, 'model call')}, {plural(group.tool_calls, 'tool call')}"
 
 
 class GroupReport(Report):
@@ -117,6 +136,10 @@ class AgentReport(GroupReport):
     started_tool: str | None = None
     basis: LinkBasis | None = None
     origin: AgentOrigin = "root"
+
+    def __repr__(self) -> str:
+        start = f"; started by call {self.started_by}" if self.started_by is not None else ""
+        return f"<Agent {self.name}: {_counted(self)}, {self.usage}{start}>"
 
 
 class LinkReport(Report):
@@ -155,7 +178,7 @@ class StatsReport(Report):
     cost: CostSum = Field(default_factory=CostSum)
     wall_ms: int | None = None
     turns: list[TurnReport]
-    side_calls: list[StepReport] = Field(default_factory=list)
+    side_calls: list[CallReport] = Field(default_factory=list)
     by_agent: list[AgentReport] = Field(default_factory=list)
     links: list[LinkReport] = Field(default_factory=list, description="everything between agents")
     by_model: list[GroupReport] = Field(default_factory=list)

@@ -11,11 +11,11 @@ from wiretape.analyze.cost import Price, PriceList, cost_sum, pricing
 from wiretape.analyze.findings import findings
 from wiretape.analyze.report import (
     AgentReport,
+    CallReport,
     CauseReport,
     GroupReport,
     LinkReport,
     StatsReport,
-    StepReport,
     ToolRunReport,
     TurnReport,
 )
@@ -53,6 +53,12 @@ def stats(run: Run, warnings: Sequence[str] = (), listed: PriceList | None = Non
         other_exchanges=len(run.other_exchanges),
         warnings=list(warnings),
     )
+
+
+def call_reports(run: Run, listed: PriceList | None = None) -> list[CallReport]:
+    """Every call of a run, by number, as `stats` reports it."""
+    price, ran = pricing(listed), _ran(run)
+    return [_step(step, run, ran, price) for step in run.steps]
 
 
 def wall_ms(calls: Sequence[ModelCall]) -> int | None:
@@ -100,9 +106,9 @@ def _turn(turn: Turn, run: Run, ran: Mapping[int, list[ToolRunReport]], price: P
     )
 
 
-def _step(step: Step, run: Run, ran: Mapping[int, list[ToolRunReport]], price: Price) -> StepReport:
+def _step(step: Step, run: Run, ran: Mapping[int, list[ToolRunReport]], price: Price) -> CallReport:
     call, response, cause = step.call, step.call.response, step.cause
-    return StepReport(
+    return CallReport(
         call=call.number,
         exchange=call.exchange,
         agent=run.agents[step.agent].name,

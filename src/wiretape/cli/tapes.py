@@ -13,6 +13,7 @@ from wiretape.cli.damaged import read_to_show, read_whole
 from wiretape.errors import TapeError
 
 if TYPE_CHECKING:
+    from wiretape.library import AnalyzedTape
     from wiretape.model.run import Run
     from wiretape.tape.reading.reader import Tape
 
@@ -22,8 +23,11 @@ class Opened:
     """A tape, and what its calls make together."""
 
     name: str
-    tape: Tape
-    run: Run
+    tape: AnalyzedTape
+
+    @property
+    def run(self) -> Run:
+        return self.tape.run
 
 
 def open_tape(path: str, show: bool = False) -> Opened:
@@ -68,15 +72,10 @@ def _read_stdin(reads: Callable[[Path], Tape]) -> Tape:
 
 
 def link(name: str, tape: Tape) -> Opened:
-    """Decode a tape's exchanges and say which call continues which."""
-    from wiretape.runs.run import build_run
-    from wiretape.wire.mcp.mcp import served_tool_calls
-    from wiretape.wire.registry import decode
+    """A tape that was read, with its run and its analysis."""
+    from wiretape.library import analyzed
 
-    calls = decode(tape.exchanges)
-    decoded = {call.exchange for call in calls}
-    others = [exchange.number for exchange in tape.exchanges if exchange.number not in decoded]
-    return Opened(name, tape, build_run(calls, others, served_tool_calls(tape.exchanges)))
+    return Opened(name, analyzed(tape))
 
 
 def print_json(value: object) -> None:

@@ -243,3 +243,7 @@ class Exchange:
     ended_at: int | None = None
     messages: tuple[WsMessage, ...] = ()
     close: Close | None = None
+
+    def __repr__(self) -> str:
+        status = self.response.status if self.response is not None else "no response"
+        return f"<Exchange x{self.number}: {self.request.method} {self.request.url}, {status}, {self.ended or 'open'}>"

@@ -3,6 +3,7 @@
 __all__ = [
     "active_context",
     "api",
+    "arguments",
     "context_children",
     "context_record",
     "context_replay",

@@ -27,19 +27,11 @@ def command(ctx: click.Context, a: str, b: str, everything: bool, mask: tuple[st
     nor does what matches `mask` of [tool.wiretape] in pyproject.toml or --mask; tokens and times are shown only.
     Exits with 1 if the runs differ.
     """
-    from wiretape.adapters.prices import price_list
     from wiretape.adapters.settings import load_settings
-    from wiretape.analyze.diff.runs import compare_runs
     from wiretape.cli.tapes import open_tape, print_json
 
     one, other = open_tape(a), open_tape(b)
-    comparison = compare_runs(
-        one.run,
-        other.run,
-        (*load_settings(Path.cwd()).mask, *mask),
-        price_list(one.tape.header.started),
-        price_list(other.tape.header.started),
-    )
+    comparison = one.tape.diff(other.tape, (*load_settings(Path.cwd()).mask, *mask))
     if as_json:
         print_json({"a": one.name, "b": other.name, **comparison.model_dump(mode="json")})
     else:

@@ -74,9 +74,7 @@ def _lint(tapes: tuple[str, ...], rules: list[Rule], redact: list[str]) -> LintR
 
 def lint_tape(name: str, rules: list[Rule], redact: list[str]) -> TapeLint:
     """What the rules find on one tape."""
-    from wiretape.analyze.lint.base import Subject
     from wiretape.analyze.lint.report import TapeLint
-    from wiretape.analyze.lint.rules import lint
     from wiretape.cli.gathering import Unreadable, opened, say_unreadable, say_warnings
 
     tape = opened(name)
@@ -84,8 +82,7 @@ def lint_tape(name: str, rules: list[Rule], redact: list[str]) -> TapeLint:
         say_unreadable(tape)
         return TapeLint(tape=tape.name, problem=tape.problem)
     say_warnings(tape)
-    findings = lint(Subject(tape.run, tape.tape.exchanges, redact, tape.tape.gaps), rules)
-    return TapeLint(tape=tape.name, findings=findings)
+    return TapeLint(tape=tape.name, findings=tape.tape.lint_with(rules, redact))
 
 
 def _show(report: LintReport, as_json: bool) -> None:

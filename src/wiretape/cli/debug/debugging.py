@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from wiretape.debug.annotations import CacheVerdict, Known, Remark
+from wiretape.debug.annotations import Known, Remark
 from wiretape.debug.notes import Note
 from wiretape.debug.session import Debugger
 from wiretape.debug.timeline import Phase, Stop
 
 if TYPE_CHECKING:
-    from wiretape.analyze.lint.base import Subject
     from wiretape.cli.tapes import Opened
     from wiretape.debug.live.program import Live
-    from wiretape.model.run import Run, Step
+    from wiretape.model.run import Run
     from wiretape.tape.notes import NoteDocument, NotesFile
 
 
@@ -52,22 +50,11 @@ def from_here(path: str) -> str:
 
 def known_of(opened: Opened) -> Known:
     """What is known of a tape, asked for when it is needed."""
-    run = opened.run
+    from wiretape import library
 
-    judging = _Judging(run)
-
-    def why(step: Step) -> str:
-        from wiretape.analyze.why import why
-
-        return why(step, run)
-
-    return Known(
-        name=from_here(opened.name),
-        started=opened.tape.header.started,
-        exchanges={exchange.number: exchange for exchange in opened.tape.exchanges},
-        why=why,
-        cache=judging.verdicts,
-        findings=judging.remarks,
+    return library.known_of(
+        opened.tape,
+        from_here(opened.name),
         open_tape=_other_tape,
         fork=lambda call, words: _fork(opened, call, words),
     )
@@ -76,25 +63,22 @@ def known_of(opened: Opened) -> Known:
 def known_of_live(name: str, debugger: Debugger, live: Live) -> Known:
     """What is known of a run that is still happening: asked of the run as it is by then."""
 
-    def why(step: Step) -> str:
-        from wiretape.analyze.why import why
-
-        return why(step, debugger.line.run)
+    from wiretape.library import RunAnnotations
 
     def findings() -> list[Remark]:
         """Those that time cannot mend: an answer, or a tool's result, that may still come is not missed."""
         waiting = {one.number for one in live.held}
         return [
             one
-            for one in _Judging(debugger.line.run).remarks()
+            for one in RunAnnotations(debugger.line.run).findings()
             if not live.is_open(one.call) and one.call not in waiting and not (live.running and one.kind in _STILL_OPEN)
         ]
 
     return Known(
         name=name,
         exchanges=live.exchanges,
-        why=why,
-        cache=lambda: _Judging(debugger.line.run).verdicts(),
+        why=lambda step: RunAnnotations(debugger.line.run).why(step),
+        cache=lambda: RunAnnotations(debugger.line.run).cache(),
         findings=findings,
         drift=live.drifts,
         open_tape=_other_tape,
@@ -105,40 +89,6 @@ def _fork(opened: Opened, call: int, words: Sequence[str]) -> str:
     from wiretape.cli.run.fork import make_as_typed
 
     return make_as_typed(opened, call, words)
-
-
-class _Judging:
-    """The analysis of a run, each part worked out when it is asked for, and once."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    @cached_property
-    def _subject(self) -> Subject:
-        from wiretape.analyze.lint.base import Subject
-
-        return Subject(self._run)
-
-    def remarks(self) -> list[Remark]:
-        """What lint finds in the loop."""
-        from wiretape.analyze.lint.rules import lint
-
-        return [
-            Remark(
-                kind=found.name,
-                call=found.call,
-                text=f"{found.path}: {found.text}" if found.path is not None else found.text,
-                severity=found.severity,
-                id=found.rule,
-                values=tuple(found.values.items()),
-                mend=found.mend,
-            )
-            for found in lint(self._subject)
-        ]
-
-    def verdicts(self) -> dict[int, CacheVerdict]:
-        """What the prompt cache did for each call."""
-        return {one.call: CacheVerdict(one.verdict, one.text) for one in self._subject.cache.calls}
 
 
 _STILL_OPEN = ("tool-call-without-result",)  # findings about what has not come yet

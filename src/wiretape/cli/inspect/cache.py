@@ -19,12 +19,9 @@ def command(tape: str, number: int | None, as_json: bool) -> None:
     A row has what an earlier call had sent before, what the provider's rules let its cache serve of that, and what
     the answer reports. Below it: the verdict, what a miss cost, and the one change that would mend it.
     """
-    from wiretape.adapters.prices import price_list
-    from wiretape.analyze.cache.diagnosis import diagnose
     from wiretape.cli.tapes import open_tape, print_json
 
-    opened = open_tape(tape)
-    report = diagnose(opened.run, price_list(opened.tape.header.started))
+    report = open_tape(tape).tape.cache()
     one = next((found for found in report.calls if found.call == number), None)
     if number is not None and one is None:
         numbers = [found.call for found in report.calls]

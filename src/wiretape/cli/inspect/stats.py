@@ -31,8 +31,6 @@ def command(ctx: click.Context, tapes: tuple[str, ...], by: tuple[str, ...], eac
     Several tapes, or a directory of them, are added up: by tape, model, agent, tool and day. One that cannot be read
     is named and left out, and the exit code is 2.
     """
-    from wiretape.adapters.prices import price_list
-    from wiretape.analyze.stats import stats
     from wiretape.cli.tapes import is_call, open_tape, print_json
 
     named = [tape for tape in tapes if not is_call(tape)]
@@ -50,7 +48,7 @@ def command(ctx: click.Context, tapes: tuple[str, ...], by: tuple[str, ...], eac
 
         ctx.exit(show_totals(several, by or ALL_TABLES, as_json))
     opened = [open_tape(tape) for tape in (tapes if len(several) == 1 else several)]
-    reports = [stats(one.run, one.tape.warnings, price_list(one.tape.header.started)) for one in opened]
+    reports = [one.tape.stats() for one in opened]
     if as_json:
         documents = [report.model_dump(mode="json") for report in reports]
         pairs = [{"tape": one.name, "stats": document} for one, document in zip(opened, documents, strict=True)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from wiretape.analyze.report import StatsReport, StepReport, ToolRunReport, UsageSum
+from wiretape.analyze.report import CallReport, StatsReport, ToolRunReport, UsageSum
 from wiretape.views.figures import UNKNOWN, duration, short_cost, tokens
 from wiretape.views.printable import name, one_line
 from wiretape.views.prose import labelled
@@ -63,7 +63,7 @@ class StepTable:
             cells += [Text(duration(step.first_token_ms))] if self._first_token else []
         return [*cells, Text(duration(step.duration_ms))]
 
-    def lines(self, steps: Sequence[StepReport]) -> Iterator[Text]:
+    def lines(self, steps: Sequence[CallReport]) -> Iterator[Text]:
         """A header, then each call: its numbers, why it was made, how it ended."""
         yield header_line(self._columns, self._fit)
         for place in tree(steps, self._agents):
@@ -75,7 +75,7 @@ class StepTable:
             if place.step.ran:
                 yield from self._say("ran", Text(one_line(", ".join(map(_run_words, place.step.ran)))))
 
-    def _ending(self, step: StepReport) -> Text:
+    def _ending(self, step: CallReport) -> Text:
         ending = finish_text(step)
         if step.tool_calls:
             ending.append(" → ").append(one_line(", ".join(step.tool_calls)), style="magenta")
@@ -105,7 +105,7 @@ def agent_cell(agent: str, depth: int) -> Text:
     return Text.assemble(("  " * (depth - 1) + "└ " if depth else "", "dim"), name(agent))
 
 
-def finish_text(step: StepReport) -> Text:
+def finish_text(step: CallReport) -> Text:
     """How the call ended: its finish reason, or what went wrong."""
     if step.status is None:
         return Text(f"no response ({step.ended or 'still open'})", style="red")

@@ -56,7 +56,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: NAMED.record("a.tape", all="no"), "all is 'no': use True or False"),
     (lambda: NAMED.record("a.tape", note=3), "note is 3: it is text"),
     (lambda: NAMED.record("a.tape", on_exchange=3), "on_exchange is 3: it is called with each exchange"),
-    (lambda: NAMED.read_tape(""), "wiretape.read_tape(''): no tape is named"),
+    (lambda: NAMED.open(""), "wiretape.open(''): no tape is named"),
     (lambda: NAMED.tool(ignore=3), "ignore is 3: give a parameter's name, or a list of them"),
     (lambda: NAMED.tool(""), "wiretape.tool: the name is '': give the name by which the model knows the tool"),
     (lambda: NAMED.tool(name=3), "wiretape.tool: the name is 3"),

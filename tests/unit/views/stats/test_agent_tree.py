@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.views import step
 
-from wiretape.analyze.report import AgentReport, StepReport, UsageSum
+from wiretape.analyze.report import AgentReport, CallReport, UsageSum
 from wiretape.views.stats.agent_tree import tree
 
 NOTHING = UsageSum(unknown_calls=0)
@@ -17,7 +17,7 @@ def agents(*started: tuple[str, str | None, int | None]) -> list[AgentReport]:
     ]
 
 
-def drawn(steps: list[StepReport], known: list[AgentReport]) -> list[tuple[int, int]]:
+def drawn(steps: list[CallReport], known: list[AgentReport]) -> list[tuple[int, int]]:
     return [(place.step.call, place.depth) for place in tree(steps, known)]
 
 
