@@ -1,19 +1,36 @@
-"""The texts of a stream whose frames are JSON: what is spread over deltas is one text, and can be given anew.
+"""Texts of a stream of JSON frames: joins the deltas of each text, and replaces them.
 
-A channel is the strings at one place of the frames' JSON, such as a message's text deltas. Deltas of several things
-may be interleaved: their index members tell them apart.
+A channel is all strings at one path of the frames' JSON, such as the text deltas of a message. Deltas of several blocks
+may be interleaved: their index members say which block each belongs to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import orjson
 
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.jsonwalk import text_of
+
+INDEX_MEMBERS: Final = frozenset(
+    {
+        "index",
+        "output_index",
+        "content_index",
+        "summary_index",
+        "annotation_index",
+        "partial_image_index",
+        "contentBlockIndex",
+    }
+)
+
+
+def index_values(value: JsonObject) -> Iterator[int]:
+    """The numbers in an event that say which block it belongs to. They are part of a channel's key."""
+    return (number for key in INDEX_MEMBERS if isinstance(number := value.get(key), int))
 
 
 @dataclass(slots=True, eq=False)
@@ -34,11 +51,11 @@ class Channel:
 
 
 class Channels:
-    """One stream, taken apart; what was changed is written anew, every other frame keeps its bytes."""
+    """The channels of one stream. Changed frames are written again; every other frame keeps its bytes."""
 
     def __init__(self, frames: Iterable[bytes]) -> None:
         self._frames = list(frames)
-        self._values: dict[int, tuple[bytes, Json, bytes]] = {}  # frame -> what stands before its JSON, that, the rest
+        self._values: dict[int, tuple[bytes, Json, bytes]] = {}  # by frame: the bytes before, the JSON, the bytes after
         self._channels: dict[tuple[object, ...], Channel] = {}
         self._changed: set[int] = set()
         for number, frame in enumerate(self._frames):
@@ -52,17 +69,17 @@ class Channels:
         return self._channels.values()
 
     def put_value(self, number: int, value: Json) -> None:
+        """Replace the JSON of a frame."""
         before, was, rest = self._values[number]
         if text_of(was) != text_of(value):
             self._values[number] = (before, value, rest)
             self._changed.add(number)
 
-    def say(self, channel: Channel, text: str) -> None:
-        """Let a channel's deltas say another text, cut into as many pieces."""
-        spoken = [place for place, was in enumerate(channel.texts) if was] or [0]
-        pieces = iter(_pieces(text, len(spoken)))
-        for place in spoken:
-            self.put(channel, place, next(pieces))
+    def replace_text(self, channel: Channel, text: str) -> None:
+        """Replace the text of a channel, in as many pieces as it has deltas with text."""
+        places = [place for place, delta in enumerate(channel.texts) if delta] or [0]
+        for place, piece in zip(places, _pieces(text, len(places)), strict=True):
+            self.put(channel, place, piece)
 
     @property
     def changed(self) -> bool:
@@ -91,7 +108,7 @@ class Channels:
             channel.texts.append(text)
 
     def put(self, channel: Channel, place: int, text: str) -> None:
-        """Another text for one delta of a channel."""
+        """Replace one delta of a channel."""
         number = channel.frames[place]
         before, value, rest = self._values[number]
         self._values[number] = (before, _with(value, channel.paths[place], text), rest)
@@ -107,7 +124,7 @@ _Path: TypeAlias = tuple[str | int, ...]
 
 
 def _texts(value: Json, place: _Place) -> Iterator[tuple[_Place, _Path, str]]:
-    """Every string, with the channel that it belongs to and its path."""
+    """Every string with the key of its channel and its path."""
     left: list[Iterator[tuple[Json, _Place, _Path]]] = [iter(((value, place, ()),))]
     while left:
         for item, where, path in left[-1]:
@@ -123,19 +140,19 @@ def _texts(value: Json, place: _Place) -> Iterator[tuple[_Place, _Path, str]]:
 def _parts(value: JsonObject | list[Json], place: _Place, path: _Path) -> Iterator[tuple[Json, _Place, _Path]]:
     if isinstance(value, list):
         return ((item, (*place, index), (*path, index)) for index, item in enumerate(value))
-    numbers = [(key, item) for key, item in value.items() if isinstance(item, int) and "index" in key]
+    numbers = () if INDEX_MEMBERS.isdisjoint(value) else tuple(index_values(value))
     return ((item, (*place, *numbers, key), (*path, key)) for key, item in value.items())
 
 
 def _pieces(text: str, count: int) -> list[str]:
-    """The text in so many pieces of about one length."""
+    """The text in `count` pieces of about the same length."""
     size = -(-len(text) // count) or 1
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
     return [*pieces, *[""] * (count - len(pieces))]
 
 
 def _with(value: Json, path: Sequence[str | int], text: str) -> Json:
-    """The JSON value with another string at a path."""
+    """A copy of the JSON value with `text` at a path."""
     holder: list[Json] = [value]
     inside: Json = holder
     for step, following in zip((0, *path), (*path, None), strict=True):

@@ -151,7 +151,7 @@ class _Edit:
             if text is not None:
                 settled.update(channel.frames)
                 if text != channel.text:
-                    channels.say(channel, text)
+                    channels.replace_text(channel, text)
         for number, value in list(channels.values()):
             if number not in settled:
                 kind = value.get("type") if isinstance(value, dict) else None

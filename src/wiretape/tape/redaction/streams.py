@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import orjson
 
-from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.model.jsonvalue import Json
+from wiretape.model.stream_text import INDEX_MEMBERS, index_values
 from wiretape.tape.redaction import aws
 from wiretape.tape.redaction.arguments import holds_arguments
 from wiretape.tape.redaction.assignments import kind_of
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 Place: TypeAlias = tuple[str | int, ...]
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _MOST_PASSES = 8
-# Deltas of several things may be interleaved: these members tell them apart.
-_NUMBERS = frozenset({"index", "output_index", "content_index", "summary_index", "contentBlockIndex"})
 
 
 @dataclass(slots=True)
@@ -130,7 +129,7 @@ class _Stream:
         """Which of the noted strings is the root's `type`, and its value."""
         if not root:
             return None
-        leaves = self._channels[(*root, *_numbers(value), "type")].leaves
+        leaves = self._channels[(*root, *index_values(value), "type")].leaves
         return next((i, value["type"]) for i, (_, noted) in enumerate(self._noted) if noted is leaves)
 
     def _walk(self, frame: int, value: Json, place: Place, name: str, ordinal: int, written: bool) -> int:
@@ -139,8 +138,8 @@ class _Stream:
             for i, part in enumerate(value):
                 ordinal = self._part(frame, part, (*place, i), name, ordinal, written)
             return ordinal
-        if not _NUMBERS.isdisjoint(value):
-            place = (*place, *_numbers(value))
+        if not INDEX_MEMBERS.isdisjoint(value):
+            place = (*place, *index_values(value))
         for key, part in value.items():
             inside = written or (not self._redactor.tool_arguments and holds_arguments(value, key))
             ordinal = self._part(frame, part, (*place, key), key, ordinal + 1, inside)
@@ -247,10 +246,6 @@ class _Stream:
             return frame
         clean = self._redactor.redacted(message.text, search, Care.KNOWN)
         return frame if clean is message.text else message.sealed(clean)
-
-
-def _numbers(value: JsonObject) -> Iterator[int]:
-    return (number for key in _NUMBERS if isinstance(number := value.get(key), int))
 
 
 def _payload(text: str) -> Payload | None:
