@@ -23,7 +23,7 @@ from typing import Any
 
 from rich.console import Console
 
-from wiretape.cli.debug.debugging import open_debugger
+from wiretape.cli.debug.open_debugger import open_debugger
 from wiretape.debug.session import Debugger
 from wiretape.model.http import Ended
 from wiretape.tape.reading.reader import read_tape

@@ -22,7 +22,7 @@ from tests.support.sockets import socket as socket_tape
 from wiretape.adapters.http1 import sending
 from wiretape.adapters.live.tape import LiveTape
 from wiretape.cli.main import main
-from wiretape.debug.commands.table import commands
+from wiretape.debug.commands.registry import COMMANDS
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, body_bytes
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
@@ -499,7 +499,7 @@ def test_commands_for_held_calls_say_what_they_need_on_a_tape(
 
 def test_every_command_for_held_calls_is_tried_here() -> None:
     tried = Path(__file__).read_text(encoding="utf-8")
-    for command in commands().values():
+    for command in COMMANDS.values():
         if command.group == "living":
             assert re.search(rf"[\"; ]{command.name}[\"; ]", tried), command.name
 

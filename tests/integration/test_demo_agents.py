@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from wiretape.demo.customer_service import ROUTE_QUESTION
 from wiretape.demo.upstream import Upstream, serve
 
 ROOT = Path(__file__).parent.parent.parent
@@ -41,7 +42,11 @@ def run(module: str, *arguments: str, url: str) -> subprocess.CompletedProcess[s
         ("subagents", ["--stream"], "已经帮你安排好了：明天（2025-06-11）下午 3 点和张三的产品评审会，时长 1 小时。"),
         ("customer_service", ["你是谁？"], "我是强子开发的智能客服，能够为您提供信息咨询、问题解答等服务。"),
         ("customer_service", [], "明天成都的天气为多云，东北风 2 级，气温 10℃到 18℃，湿度 76%。"),
-        ("route", [], "如需驾驶路线（若临时遇雨或偏好驾驶），可直接告知调整为驾车方案。祝您出行顺利！"),
+        (
+            "customer_service",
+            [ROUTE_QUESTION],
+            "如需驾驶路线（若临时遇雨或偏好驾驶），可直接告知调整为驾车方案。祝您出行顺利！",
+        ),
         ("introduction", [], "你好！我是DeepSeek，由深度求索公司创造的AI助手，免费且支持超长上下文，很高兴为你服务～"),
         (
             "introduction",

@@ -13,7 +13,8 @@ from tests.support.costs import COMMANDS, DEBUGGER, EXEMPT, PATHS, RESENDING, ca
 from tests.support.large import SHAPES, write_pair
 
 from wiretape.cli.main import COMMANDS as EVERY_COMMAND
-from wiretape.debug.commands.table import commands, find
+from wiretape.debug.commands.registry import COMMANDS as DEBUGGER_COMMANDS
+from wiretape.debug.commands.registry import find
 
 FEW = 40
 FEW_EQUAL = 80  # of calls before which a fixed number of equal ones is looked at
@@ -50,5 +51,5 @@ def test_every_command_is_measured_or_exempt_for_a_reason() -> None:
 
 def test_every_command_of_the_debugger_is_measured() -> None:
     typed = {find(line.strip())[0].name for batch in DEBUGGER for line in batch.split(";")}
-    of_a_program = {name for name, command in commands().items() if command.group in ("living", "forking")}
-    assert set(commands()) - typed - of_a_program == {"up", "down", "quit"}
+    of_a_program = {name for name, command in DEBUGGER_COMMANDS.items() if command.group in ("living", "forking")}
+    assert set(DEBUGGER_COMMANDS) - typed - of_a_program == {"up", "down", "quit"}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wiretape.debug.commands.help import GROUPS
-from wiretape.debug.commands.table import Command, commands
+from wiretape.debug.commands.registry import COMMANDS, GROUPS, DebugCommand
 from wiretape.debug.commands.topics import TOPICS
 from wiretape.debug.expression.names import NAMES
 
@@ -27,14 +26,14 @@ def command_lines() -> list[str]:
     lines = []
     for group, title in GROUPS.items():
         lines += [f"### {title[0].upper()}{title[1:]}", ""]
-        for command in commands().values():
+        for command in COMMANDS.values():
             if command.group == group:
                 lines += [_entry(command)]
         lines.append("")
     return lines[:-1]
 
 
-def _entry(command: Command) -> str:
+def _entry(command: DebugCommand) -> str:
     usage = f"{command.name} {command.arguments}".strip().replace("|", "\\|")
     also = f" ({', '.join(f'`{alias}`' for alias in command.aliases)})" if command.aliases else ""
     said = f"- **`{usage}`**{also}: {command.help}.".replace("\\|", "|")
@@ -46,7 +45,7 @@ def _entry(command: Command) -> str:
     return said + more + topics + examples
 
 
-def _is_info(command: Command) -> bool:
+def _is_info(command: DebugCommand) -> bool:
     return command.name == "info"
 
 

@@ -21,7 +21,7 @@ from wiretape.adapters.live.edit_operations import EditOperations
 from wiretape.adapters.live.holding import ReplayHolding
 from wiretape.adapters.live.tape import LiveTape
 from wiretape.adapters.replay_runner import ReplayServer
-from wiretape.cli.debug.debugging import known_of_live
+from wiretape.cli.debug.open_debugger import known_of_live
 from wiretape.debug.live.program import Live
 from wiretape.debug.session import Debugger
 from wiretape.matching.session import ReplaySession

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wiretape.demo.customer_service import ROUTE_QUESTION
 from wiretape.demo.upstream import Upstream, serve
 
 ROOT = Path(__file__).parent.parent.parent
@@ -74,8 +75,8 @@ CAPTURE_LIST = (
     ),
     Capture(
         "route-two-tools",
-        "wiretape.demo.route",
-        ("--clock", "2026-02-28T15:31:12"),
+        _SERVICE,
+        (ROUTE_QUESTION, "--clock", "2026-02-28T15:31:12"),
         "All of it is reconstruction: the published description of this run gives the user's question, the order of "
         "the tools and the final answer, and no packets. The system prompt, tools and dialect are those of "
         "weather-one-tool; the time, the tool calls and the route's data are made up to fit; usage is unknown.",

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 
 from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.tui.app import DebugScreen
-from wiretape.cli.debug.debugging import open_debugger
+from wiretape.cli.debug.open_debugger import open_debugger
 from wiretape.debug.session import Debugger
 
 _RUN = re.compile(r'<text class="[^"]*-r\d+" x="([\d.]+)" y="[\d.]+" [^>]*-line-(\d+)\)"[^>]*>([^<]*)</text>')

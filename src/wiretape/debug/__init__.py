@@ -1,25 +1,22 @@
 """The debugger's pure state: positions in a run, moves and breakpoints.
 
-Nothing here reads, waits or prints, and nothing judges: what other layers know (why a call was made, findings, cache
-verdicts, drift) is handed in as `Known`. A screen, line mode and scripts share one front: `session.Debugger`, whose
-`execute(line)` gives a `replies.Reply` that the views render.
+Nothing here waits or prints. The debugger gets causes, findings, cache verdicts and drift as `Annotations`, because it
+does not import the layers that compute them. The screen, line mode and scripts call `session.Debugger.execute(line)`
+and render the `replies.Reply` that it returns.
 """
 
 __all__ = [
     "annotated_run",
     "annotations",
+    "answer_stream",
     "breakpoints",
     "commands",
-    "context",
     "detail",
     "difference",
     "expression",
-    "figures",
     "live",
-    "notes",
     "outline",
     "replies",
     "session",
-    "streamed",
     "timeline",
 ]

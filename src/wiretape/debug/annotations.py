@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+from wiretape.debug.timeline import Stop
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run, Step
 
@@ -75,3 +76,13 @@ class Known:
     drift: Callable[[], Mapping[int, Sequence[str]]] | None = None  # call -> how it strayed from its recording
     open_tape: OpensTapes = _no_tapes
     fork: Forks | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    stop: Stop
+    text: str
+
+
+# Writes all notes to wherever they are kept. Raises WiretapeError.
+SavesNotes: TypeAlias = Callable[[Sequence[Note]], None]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from wiretape.debug.annotated_run import World
+from wiretape.debug.annotations import Note
 from wiretape.debug.breakpoints import Breakpoints
 from wiretape.debug.figures import first_line
-from wiretape.debug.notes import Note
 from wiretape.debug.timeline import Activation, Stop, Timeline
 from wiretape.model.run import Step, ToolUse
 

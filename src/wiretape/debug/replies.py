@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wiretape.debug.breakpoints import Hit
-from wiretape.debug.context import Context
-from wiretape.debug.detail import Detail
+from wiretape.debug.detail import Context, Detail
 from wiretape.debug.difference import Comparison
 
 Tone: TypeAlias = Literal["plain", "good", "bad", "dim"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wiretape.demo import answers
-from wiretape.demo.control_answers import CONTROL_SCENES
+from wiretape.demo.answers import CONTROL_SCENES
 
 Json = dict[str, Any]
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from tests.support.debugging import debugger, last, runs
 from tests.support.views import shown
 
-from wiretape.debug.annotations import CacheVerdict, Known, Remark
-from wiretape.debug.commands.table import commands
-from wiretape.debug.notes import Note
+from wiretape.debug.annotations import CacheVerdict, Known, Note, Remark
+from wiretape.debug.commands.registry import COMMANDS
 from wiretape.debug.outline import Node, key_of
 from wiretape.debug.session import Debugger
 from wiretape.debug.timeline import Stop
@@ -55,7 +54,7 @@ def made(run: Run) -> Debugger:
     return Debugger(run, known)
 
 
-@given(runs(), st.lists(st.tuples(st.sampled_from(sorted(commands())), st.sampled_from(ARGUMENTS)), max_size=12))
+@given(runs(), st.lists(st.tuples(st.sampled_from(sorted(COMMANDS)), st.sampled_from(ARGUMENTS)), max_size=12))
 def test_no_sequence_of_commands_crashes_it_and_every_reply_can_be_shown(
     run: Run, lines: list[tuple[str, str]]
 ) -> None:

@@ -13,8 +13,7 @@ from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Literal, TypeVar
 
-from wiretape.debug.live.decisions import Decision, Go
-from wiretape.debug.live.pending_calls import AT_NEXT_CALL, Line, Release
+from wiretape.debug.live.pending_calls import AT_NEXT_CALL, Decision, Go, Line, Release
 from wiretape.debug.live.program import Live
 from wiretape.debug.live.stepping import wake
 from wiretape.debug.replies import Edit, Reply

@@ -15,7 +15,7 @@ from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.live.exchanges import LiveExchanges, answered, patience, words
 from wiretape.adapters.live.tape import LiveTape
 from wiretape.compare.difference import Tier
-from wiretape.debug.live.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
+from wiretape.debug.live.pending_calls import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
 from wiretape.errors import UsageError
 from wiretape.matching.faults.apply import Everywhere, Fault
 from wiretape.matching.session import ReplaySession

@@ -17,21 +17,19 @@ from textual.widgets import Static, Tree
 from wiretape.adapters.editor import in_editor
 from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.tui.command_line import CommandLine
-from wiretape.adapters.tui.help_page import help_page
-from wiretape.adapters.tui.keys import FOOTER, GROUPS, HELD_KEYS
+from wiretape.adapters.tui.keys import FOOTER, GROUPS, HELD_KEYS, help_page
 from wiretape.adapters.tui.outline_tree import OutlineTree
 from wiretape.debug.annotated_run import World
-from wiretape.debug.commands.overview import overview
-from wiretape.debug.commands.table import needs_terminal
+from wiretape.debug.answer_stream import Streamed, streamed
+from wiretape.debug.commands.registry import needs_terminal
+from wiretape.debug.commands.topics import overview
 from wiretape.debug.live.stepping import wake
 from wiretape.debug.outline import Node, key_of
 from wiretape.debug.replies import Arrived, Edit, Reply, Said
 from wiretape.debug.session import Debugger
-from wiretape.debug.streamed import Streamed, streamed
 from wiretape.errors import WiretapeError
-from wiretape.views.debug.place import place_view
+from wiretape.views.debug.place import place_view, stream_view
 from wiretape.views.debug.reply import reply_view
-from wiretape.views.debug.stream import stream_view
 from wiretape.views.printable import one_line
 
 _LOOK_S = 0.1  # between two looks at a program at work

@@ -67,8 +67,8 @@ def command(
 
         wish = Asked(tuple(argv), script, screen, **asked)
         ctx.exit(debug_recorded(wish) if live else debug_replayed(str(tape), wish))
-    from wiretape.cli.debug.debugging import open_debugger
-    from wiretape.cli.debug.lines import converse, run_script
+    from wiretape.cli.debug.line_mode import converse, run_script
+    from wiretape.cli.debug.open_debugger import open_debugger
 
     debugger = open_debugger(str(tape))
     if script is not None:

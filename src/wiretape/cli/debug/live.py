@@ -61,7 +61,7 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     from wiretape.adapters.live.tape import LiveTape
     from wiretape.adapters.replay_runner import ReplayServer
     from wiretape.adapters.settings import load_settings
-    from wiretape.cli.debug.debugging import from_here
+    from wiretape.cli.debug.open_debugger import from_here
     from wiretape.cli.run import replay
     from wiretape.cli.tapes import link
     from wiretape.model.wording import plural
@@ -108,7 +108,7 @@ def debug_recorded(asked: Asked) -> int:
     from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.adapters.mitm.live.holding import HoldingAddon
     from wiretape.adapters.output import output
-    from wiretape.cli.debug.debugging import from_here
+    from wiretape.cli.debug.open_debugger import from_here
     from wiretape.cli.run.record_report import LiveReport
 
     assert asked.output is not None
@@ -142,7 +142,7 @@ def debug_recorded(asked: Asked) -> int:
 def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
     """A debugger on a run that has not begun."""
     from wiretape.adapters.live.edit_operations import EditOperations
-    from wiretape.cli.debug.debugging import known_of_live
+    from wiretape.cli.debug.open_debugger import known_of_live
     from wiretape.debug.live.program import Live
     from wiretape.debug.session import Debugger
     from wiretape.runs.run import build_run
@@ -157,7 +157,7 @@ def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
 def _at_work(queue: DecisionQueue, asked: Asked, argv: Sequence[str], variables: Mapping[str, str]) -> int:
     """Until the person leaves, and the program has ended. Its exit code."""
     from wiretape.adapters.launch.caught_program import CaughtProgram
-    from wiretape.cli.debug.lines import Front, converse, run_script
+    from wiretape.cli.debug.line_mode import Front, converse, run_script
 
     live = queue.live
     program = CaughtProgram(argv, {**os.environ, **variables}, queue.add_output, lambda code: _ended(queue, live, code))

@@ -1,3 +1,3 @@
 """Every command of the debugger, as data."""
 
-__all__ = ["completion", "overview", "script", "table", "topics"]
+__all__ = ["completion", "registry", "topics"]

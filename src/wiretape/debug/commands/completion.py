@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from wiretape.debug.commands.table import Command, commands, named
+from wiretape.debug.command import DebugCommand
+from wiretape.debug.commands.registry import COMMANDS, named
+from wiretape.debug.commands.topics import TOPICS
 from wiretape.debug.expression.expression import evaluate
 from wiretape.debug.expression.names import NAMES
 from wiretape.debug.expression.parsing import parse
 from wiretape.debug.expression.values import members
+from wiretape.debug.state import DebuggerState
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
-
-if TYPE_CHECKING:
-    from wiretape.debug.session import Debugger
 
 MOST = 100
 _WORD = re.compile(r"[^\s=<>~!,()+*/]*$")
@@ -32,12 +31,12 @@ class Completion:
     candidates: tuple[str, ...]
 
 
-def complete(debugger: Debugger, line: str, cursor: int) -> Completion:
+def complete(debugger: DebuggerState, line: str, cursor: int) -> Completion:
     head = line[:cursor]
     word, blank, rest = head.lstrip().partition(" ")
     if not blank:
         start = len(head) - len(word)
-        return Completion(start, tuple(sorted(name for name in commands() if name.startswith(word))))
+        return Completion(start, tuple(sorted(name for name in COMMANDS if name.startswith(word))))
     try:
         command = named(word)
     except UsageError:
@@ -47,7 +46,7 @@ def complete(debugger: Debugger, line: str, cursor: int) -> Completion:
     return Completion(start, tuple(dict.fromkeys(c for c in candidates if c.startswith(typed)))[:MOST])
 
 
-def _argument(debugger: Debugger, command: Command, head: str, rest: str) -> tuple[int, Iterable[str]]:
+def _argument(debugger: DebuggerState, command: DebugCommand, head: str, rest: str) -> tuple[int, Iterable[str]]:
     match = _WORD.search(head)
     assert match is not None
     start = match.start()
@@ -66,16 +65,14 @@ def _argument(debugger: Debugger, command: Command, head: str, rest: str) -> tup
         case "checkpoint":
             return start, map(str, debugger.checkpoints)
         case "topic":
-            from wiretape.debug.commands.topics import TOPICS
-
             return start, TOPICS
         case "command":
-            return start, [*commands(), "names", "expressions"]
+            return start, [*COMMANDS, "names", "expressions"]
         case _:
             return start, ()
 
 
-def _expression(debugger: Debugger, head: str, start: int) -> tuple[int, Iterable[str]]:
+def _expression(debugger: DebuggerState, head: str, start: int) -> tuple[int, Iterable[str]]:
     beside = _BESIDE.search(head)
     if beside is not None and (values := _values(debugger, beside[1])):
         return beside.start(2), values
@@ -85,7 +82,7 @@ def _expression(debugger: Debugger, head: str, start: int) -> tuple[int, Iterabl
     return start, NAMES
 
 
-def _values(debugger: Debugger, name: str) -> list[str]:
+def _values(debugger: DebuggerState, name: str) -> list[str]:
     """What a name is compared with, as this run has it."""
     run = debugger.line.run
     match name:
@@ -110,7 +107,7 @@ def _values(debugger: Debugger, name: str) -> list[str]:
             return []
 
 
-def _members(debugger: Debugger, typed: str, start: int) -> tuple[int, Iterable[str]]:
+def _members(debugger: DebuggerState, typed: str, start: int) -> tuple[int, Iterable[str]]:
     """Members of what stands before the last dot, at the place where the debugger is."""
     path, _, _ = typed.rpartition(".")
     stop = debugger.selected

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+import shlex
 
-from wiretape.debug.commands.table import Command
+from wiretape.debug.annotations import Note
+from wiretape.debug.command import DebugCommand
 from wiretape.debug.commands.topics import notes_listing
 from wiretape.debug.figures import place_words
-from wiretape.debug.notes import Note
 from wiretape.debug.replies import Reply, Said, said
+from wiretape.debug.state import DebuggerState
 from wiretape.errors import UsageError
 
-if TYPE_CHECKING:
-    from wiretape.debug.session import Debugger
 
-
-def _checkpoint(debugger: Debugger, rest: str) -> Reply:
+def _checkpoint(debugger: DebuggerState, rest: str) -> Reply:
     if rest:
         raise UsageError("checkpoint takes no argument: it remembers where you are (info checkpoints lists them)")
     number = max(debugger.checkpoints, default=0) + 1
@@ -24,11 +22,11 @@ def _checkpoint(debugger: Debugger, rest: str) -> Reply:
     return said(f"checkpoint {number}: {place_words(debugger.line, debugger.here)}; restart {number} comes back here")
 
 
-def _restart(debugger: Debugger, rest: str) -> Reply:
+def _restart(debugger: DebuggerState, rest: str) -> Reply:
     return Reply(parts=(debugger.visit(debugger.checkpoints[_number(debugger, rest, "restart")]),))
 
 
-def _number(debugger: Debugger, rest: str, command: str) -> int:
+def _number(debugger: DebuggerState, rest: str, command: str) -> int:
     if not debugger.checkpoints:
         raise UsageError("there is no checkpoint; checkpoint makes one here")
     if not rest:
@@ -40,7 +38,7 @@ def _number(debugger: Debugger, rest: str, command: str) -> int:
     return number
 
 
-def forget_checkpoint(debugger: Debugger, rest: str) -> Reply:
+def forget_checkpoint(debugger: DebuggerState, rest: str) -> Reply:
     """`delete checkpoint N`."""
     number = _number(debugger, rest.strip(), "delete checkpoint")
     del debugger.checkpoints[number]
@@ -50,7 +48,7 @@ def forget_checkpoint(debugger: Debugger, rest: str) -> Reply:
 _DELETION = re.compile(r"(?:-d|delete|del)\s+(\d{1,9})")
 
 
-def _note(debugger: Debugger, rest: str) -> Reply:
+def _note(debugger: DebuggerState, rest: str) -> Reply:
     """Write a note here, delete one, or list them."""
     if not rest:
         return Reply(parts=(notes_listing(debugger),))
@@ -63,7 +61,7 @@ def _note(debugger: Debugger, rest: str) -> Reply:
     return said(f"note {len(notes)} at {place_words(debugger.line, here)}: {rest}")
 
 
-def _forget(debugger: Debugger, number: int) -> Reply:
+def _forget(debugger: DebuggerState, number: int) -> Reply:
     if not 1 <= number <= len(debugger.notes):
         raise UsageError(f"there is no note {number}; " + _notes_there(len(debugger.notes)))
     note = debugger.notes[number - 1]
@@ -75,25 +73,61 @@ def _notes_there(number: int) -> str:
     return f"info notes lists the {number} there are" if number else "note TEXT writes one"
 
 
-def _save(debugger: Debugger, notes: list[Note]) -> None:
+def _save(debugger: DebuggerState, notes: list[Note]) -> None:
     """On disk first: a note that could not be kept is not shown as if it were."""
     if debugger.save_notes is not None:
         debugger.save_notes(notes)
     debugger.notes = notes
 
 
+def _fork(debugger: DebuggerState, rest: str) -> Reply:
+    world, stop = debugger.world, debugger.selected
+    number = world.number(stop)
+    if world.known.fork is None:
+        raise UsageError("this debugger was started without a way to a model: wiretape fork does it from the shell")
+    try:
+        words = shlex.split(rest)
+    except ValueError as error:
+        raise UsageError(f"fork {rest}: {error}: a quotation mark is open") from None
+    if stop.tool is not None and "--result" in words and "--tool" not in words:
+        words = ["--tool", str(_place(debugger, number, stop.tool)), *words]
+    path = world.known.fork(number, words)
+    return said(f"forked to {path}; diff {shlex.quote(path)} shows where the runs part", "good")
+
+
+def _place(debugger: DebuggerState, number: int, tool: int) -> int:
+    """Which of the client's tools, from 1: the provider's own have no result to change."""
+    own = [use.index for use in debugger.line.uses(number) if use.call.kind != "server"]
+    if tool not in own:
+        raise UsageError("the provider runs this tool: its result is part of the answer; fork --edit answer")
+    return own.index(tool) + 1
+
+
 COMMANDS = (
-    Command(
+    DebugCommand(
         "checkpoint", "keeping", "remember this place", _checkpoint, ("cp",), "",
         "info checkpoints lists them, restart N goes back to one, delete checkpoint N forgets it.", ("checkpoint",),
     ),
-    Command(
+    DebugCommand(
         "restart", "keeping", "go back to a checkpoint", _restart, (), "[N]", "Without a number: to the latest.",
         ("restart 1",), "checkpoint",
     ),
-    Command(
+    DebugCommand(
         "note", "keeping", "write a note at this place, kept beside the tape", _note, ("notes",), "[TEXT | delete N]",
         "Notes are kept in NAME.tape.notes and shown whenever the call is. Without a text: list them.",
         ("note the time zone is lost here", "note delete 1"),
+    ),
+    DebugCommand(
+        "fork",
+        "forking",
+        "change one thing here, and go on from here live, on a tape of its own",
+        _fork,
+        (),
+        "[OPTIONS] [-- CMD]",
+        "The options are those of wiretape fork: --say and --edit answer change what the model said, --result what "
+        "the tool here gives, --prompt, --set and --edit request what was asked; --model and --base-url say who goes "
+        "on, -o names the new tape. This tape is never changed.",
+        ('fork --say "Refused."', 'fork --result "17:30" --model NAME', "fork --edit answer"),
+        terminal=True,
     ),
 )  # fmt: skip

@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from wiretape.debug.commands.table import Command
+from wiretape.debug.command import DebugCommand
 from wiretape.debug.figures import first_line
-from wiretape.debug.live.decisions import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
-from wiretape.debug.live.pending_calls import Held
+from wiretape.debug.live.pending_calls import Accept, AskLive, Decision, Delay, Drop, Go, Held, Inject, Rewrite, Way
 from wiretape.debug.live.program import Live
 from wiretape.debug.replies import Column, Edit, Listing, Reply, Row, Said, said
+from wiretape.debug.state import DebuggerState
 from wiretape.errors import UsageError
 from wiretape.model.http import Exchange, JsonBody
 from wiretape.model.wording import plural
-
-if TYPE_CHECKING:
-    from wiretape.debug.session import Debugger
 
 _LONGEST_DELAY = 24 * 3600.0
 _SHOWN = 20
@@ -35,7 +32,7 @@ _WHY_NOT: dict[Way, str] = {
 }
 
 
-def live_of(debugger: Debugger, doing: str) -> Live:
+def live_of(debugger: DebuggerState, doing: str) -> Live:
     if debugger.live is None:
         raise UsageError(
             f"{doing} needs a program at work: wiretape debug TAPE -- CMD, or wiretape debug --live -o NEW -- CMD"
@@ -69,13 +66,13 @@ def _done(live: Live, held: Held, decision: Decision, words: str) -> Reply:
 # -- listing -----------------------------------------------------------------------------------------------------------
 
 
-def _held(debugger: Debugger, rest: str) -> Reply:
+def _held(debugger: DebuggerState, rest: str) -> Reply:
     if rest:
         raise UsageError("held takes no argument: it lists the calls that wait")
     return Reply(parts=(held_listing(debugger, live_of(debugger, "held")),))
 
 
-def held_listing(debugger: Debugger, live: Live) -> Listing:
+def held_listing(debugger: DebuggerState, live: Live) -> Listing:
     now, rows = live.clock(), []
     for one in live.held:
         stage = "miss" if one.miss else "answer" if one.answered else "request"
@@ -89,7 +86,7 @@ def held_listing(debugger: Debugger, live: Live) -> Listing:
     return Listing((*columns, Column("last message", wide=True)), tuple(rows), empty=f"none; {live.how_to_hold()}")
 
 
-def _output(debugger: Debugger, rest: str) -> Reply:
+def _output(debugger: DebuggerState, rest: str) -> Reply:
     live = live_of(debugger, "output")
     many_lines = _number(rest) if rest else _SHOWN
     lines = list(live.output)[-many_lines:] if many_lines else []
@@ -101,7 +98,7 @@ def _output(debugger: Debugger, rest: str) -> Reply:
 # -- letting go --------------------------------------------------------------------------------------------------------
 
 
-def _serve(debugger: Debugger, rest: str) -> Reply:
+def _serve(debugger: DebuggerState, rest: str) -> Reply:
     live = live_of(debugger, "serve")
     held, _ = _which(live, rest, "serve")
     if held.answer is None:
@@ -111,26 +108,26 @@ def _serve(debugger: Debugger, rest: str) -> Reply:
     return _done(live, held, Go(held.answer if held.edited else None), f"gets {what}")
 
 
-def _live(debugger: Debugger, rest: str) -> Reply:
+def _live(debugger: DebuggerState, rest: str) -> Reply:
     live = live_of(debugger, "live")
     held, _ = _which(live, rest, "live", "live")
     kept = f" (its answer is kept in {live.kept_in})" if live.kept_in else ""
     return _done(live, held, AskLive(), f"is asked of the real model{kept}")
 
 
-def _accept(debugger: Debugger, rest: str) -> Reply:
+def _accept(debugger: DebuggerState, rest: str) -> Reply:
     live = live_of(debugger, "accept")
     held, _ = _which(live, rest, "accept", "accept")
     return _done(live, held, Accept(), "gets the nearest recorded answer")
 
 
-def _drop(debugger: Debugger, rest: str) -> Reply:
+def _drop(debugger: DebuggerState, rest: str) -> Reply:
     live = live_of(debugger, "drop")
     held, _ = _which(live, rest, "drop", "drop")
     return _done(live, held, Drop(), "gets no answer: its connection is closed")
 
 
-def _inject(debugger: Debugger, rest: str) -> Reply:
+def _inject(debugger: DebuggerState, rest: str) -> Reply:
     live = live_of(debugger, "inject")
     words = rest.split()
     if len(words) not in (1, 2):
@@ -140,7 +137,7 @@ def _inject(debugger: Debugger, rest: str) -> Reply:
     return _done(live, held, Inject(words[-1], effect), f"gets {words[-1]} in the place of its answer")
 
 
-def _delay(debugger: Debugger, rest: str) -> Reply:
+def _delay(debugger: DebuggerState, rest: str) -> Reply:
     live = live_of(debugger, "delay")
     words = rest.split()
     if len(words) not in (1, 2):
@@ -156,7 +153,7 @@ def _delay(debugger: Debugger, rest: str) -> Reply:
     return _done(live, held, Delay(seconds, then), f"goes on in {seconds:g} s")
 
 
-def _release(debugger: Debugger, rest: str) -> Reply:
+def _release(debugger: DebuggerState, rest: str) -> Reply:
     live = live_of(debugger, "release")
     if rest != "all":
         held, _ = _which(live, rest, "release")
@@ -167,7 +164,7 @@ def _release(debugger: Debugger, rest: str) -> Reply:
     return said(f"{plural(number, 'call')} let go" if number else "no call was held", "good" if number else "dim")
 
 
-def _stop(debugger: Debugger, rest: str) -> Reply:
+def _stop(debugger: DebuggerState, rest: str) -> Reply:
     live = live_of(debugger, "stop")
     if live.code is not None:
         raise UsageError(f"the program has ended already, with exit code {live.code}")
@@ -183,7 +180,7 @@ def _stop(debugger: Debugger, rest: str) -> Reply:
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
-def _edit(debugger: Debugger, rest: str) -> Reply:
+def _edit(debugger: DebuggerState, rest: str) -> Reply:
     live = live_of(debugger, "edit")
     match = re.match(r"(answer|body|request)\b\s*(\d{1,8}(?=\s|$))?\s*(.*)", rest, re.DOTALL)
     if match is None:
@@ -250,7 +247,7 @@ _EDITS: dict[str, Callable[[Live, Held], Edit]] = {
 }
 
 
-def _say(debugger: Debugger, rest: str) -> Reply:
+def _say(debugger: DebuggerState, rest: str) -> Reply:
     live = live_of(debugger, "say")
     match = re.match(r"(\d{1,8}):\s*", rest)
     numbered = match is not None and any(one.number == int(match[1]) for one in live.held)
@@ -283,55 +280,55 @@ def _json(text: str) -> Any:
 
 
 COMMANDS = (
-    Command(
+    DebugCommand(
         "held", "living", "list the calls that wait", _held, (), "",
         "A call is held before it is sent, or with its answer before the program gets it. break and step hold calls.",
         ("held",),
     ),
-    Command(
+    DebugCommand(
         "serve", "living", "give a held call its answer", _serve, (), "[N]",
         "The recorded one, or the edited one. Other calls stay held, and nothing is waited for: continue does that.",
         ("serve", "serve 3"), "held",
     ),
-    Command(
+    DebugCommand(
         "live", "living", "ask the real model for a held call", _live, (), "[N]",
         "It costs what it costs. The tape that is played stays as it is; the answer is kept on one beside it, "
         "NAME-live.tape.", ("live", "live 3"), "held",
     ),
-    Command(
+    DebugCommand(
         "edit", "living", "change a held call's answer or request", _edit, (), "answer|body|request [N] [JSON]",
         "Opens $EDITOR; JSON behind it is taken instead. answer is what it says, body all of it as it crosses the "
         "wire. A stream stays a stream. The call stays held: serve or continue lets it go.",
         ("edit answer", "edit body", "edit request 3", 'edit answer [{"text": "It is raining."}]'),
     ),
-    Command(
+    DebugCommand(
         "say", "living", "let a held call's answer say something else", _say, (), "[N:] TEXT",
         "The last text of the answer becomes this. The call stays held.", ("say It is raining.", "say 3: Refused."),
     ),
-    Command(
+    DebugCommand(
         "inject", "living", "give a held call a fault in its answer's place", _inject, (), "[N] FAULT",
         "A status from 400 to 599, reset, cut:event=5, stall, or slow:x10, as --fault of wiretape replay has them. The "
         "recorded answer is left for the next attempt.", ("inject 429", "inject 3 reset", "inject 529:after=2s"),
     ),
-    Command(
+    DebugCommand(
         "delay", "living", "let a held call go after some seconds", _delay, (), "[N] SECONDS", "", ("delay 5",),
     ),
-    Command(
+    DebugCommand(
         "drop", "living", "close a held call's connection without an answer", _drop, (), "[N]", "", ("drop",), "held",
     ),
-    Command(
+    DebugCommand(
         "accept", "living", "give a miss the nearest recorded answer", _accept, (), "[N]",
         "Where a program has left the tape. It counts as played, and no longer as a miss.", ("accept",), "held",
     ),
-    Command(
+    DebugCommand(
         "release", "living", "let a held call go, or all", _release, (), "[N | all]", "",
         ("release", "release all"), "held",
     ),
-    Command(
+    DebugCommand(
         "output", "living", "show what the program printed", _output, (), "[N]",
         "The last N lines, each with the call that was last answered before it.", ("output", "output 50"),
     ),
-    Command(
+    DebugCommand(
         "stop", "living", "end the program", _stop, ("kill", "k"), "", "Its calls can still be looked at.", ("stop",),
     ),
 )  # fmt: skip

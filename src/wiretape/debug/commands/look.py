@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import re
+import shlex
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
-from wiretape.debug.commands.overview import overview
-from wiretape.debug.commands.searching import search
-from wiretape.debug.commands.table import Command
-from wiretape.debug.commands.topics import TOPICS, backtrace_listing, calls_listing
-from wiretape.debug.context import context
-from wiretape.debug.difference import compare
+from wiretape.debug.command import DebugCommand
+from wiretape.debug.commands.topics import TOPICS, backtrace_listing, calls_listing, overview
+from wiretape.debug.detail import context
+from wiretape.debug.difference import Other, compare, counterpart, parting
 from wiretape.debug.expression.expression import Unknown, evaluate
-from wiretape.debug.expression.jsonpaths import found_by_jsonpath
+from wiretape.debug.expression.names import found_by_jsonpath
 from wiretape.debug.expression.parsing import parse
 from wiretape.debug.expression.values import to_json
-from wiretape.debug.figures import place_words, span
-from wiretape.debug.other_tape import Other, counterpart, parting
-from wiretape.debug.replies import Arrived, Column, Listing, Reply, Row, Value, said
+from wiretape.debug.figures import place_words, short, span
+from wiretape.debug.replies import Arrived, Column, Listing, Reply, Row, Said, Value, said
+from wiretape.debug.state import DebuggerState
 from wiretape.errors import UsageError
-
-if TYPE_CHECKING:
-    from wiretape.debug.session import Debugger
 
 _PRINTS = "print usage, print request.messages[-1], print response.blocks[0], print $.request.messages[*].role"
 
 
-def _print(debugger: Debugger, rest: str) -> Reply:
+def _print(debugger: DebuggerState, rest: str) -> Reply:
     if not rest:
         raise UsageError(f"print what? Such as: {_PRINTS} (help names lists the names)")
     stop = debugger.selected
@@ -37,7 +32,7 @@ def _print(debugger: Debugger, rest: str) -> Reply:
     return Reply(parts=(Value(rest, None if value is Unknown else to_json(value)),))
 
 
-def _show(debugger: Debugger, rest: str) -> Reply:
+def _show(debugger: DebuggerState, rest: str) -> Reply:
     if rest not in ("", "full"):
         raise UsageError(f"show takes nothing, or full; to look at another place: goto {rest}")
     stop = debugger.selected
@@ -49,7 +44,7 @@ def _show(debugger: Debugger, rest: str) -> Reply:
 _RANGE = re.compile(r"(\d{1,6})\s*(?:-|,|\.\.)\s*(\d{1,6})")
 
 
-def _context(debugger: Debugger, rest: str) -> Reply:
+def _context(debugger: DebuggerState, rest: str) -> Reply:
     words = rest.split()
     full = "full" in words
     text = " ".join(word for word in words if word != "full")
@@ -72,7 +67,7 @@ def _context(debugger: Debugger, rest: str) -> Reply:
 # -- diff --------------------------------------------------------------------------------------------------------------
 
 
-def _diff(debugger: Debugger, rest: str) -> Reply:
+def _diff(debugger: DebuggerState, rest: str) -> Reply:
     words = rest.rsplit(None, 1) if rest.count(" ") else [rest]
     if debugger.selected.call is None and rest and not all(map(_is_number, words)):
         return _diff_runs(debugger, _unquoted(rest))
@@ -93,7 +88,7 @@ def _is_number(word: str) -> bool:
     return word.isascii() and word.isdecimal() and len(word) < 10
 
 
-def _diff_before(debugger: Debugger, number: int) -> Reply:
+def _diff_before(debugger: DebuggerState, number: int) -> Reply:
     before = debugger.line.thread_before(number)
     if before is None:
         before = debugger.line.call_before(number)
@@ -103,12 +98,12 @@ def _diff_before(debugger: Debugger, number: int) -> Reply:
     return Reply(parts=(compare(first, second, (f"call {before}", f"call {number}")),))
 
 
-def _diff_runs(debugger: Debugger, path: str) -> Reply:
+def _diff_runs(debugger: DebuggerState, path: str) -> Reply:
     """Where nothing stands to be compared: the two runs as a whole."""
     return said(parting(debugger.line.run, Other(path, debugger.world.known.open_tape(path))))
 
 
-def _diff_tape(debugger: Debugger, path: str, number: int | None) -> Reply:
+def _diff_tape(debugger: DebuggerState, path: str, number: int | None) -> Reply:
     path = _unquoted(path)
     other = Other(path, debugger.world.known.open_tape(path))
     here = debugger.world.number(debugger.selected)
@@ -127,7 +122,7 @@ def _unquoted(path: str) -> str:
 PAGE = 10
 
 
-def _list(debugger: Debugger, rest: str) -> Reply:
+def _list(debugger: DebuggerState, rest: str) -> Reply:
     calls = debugger.line.calls
     if not calls:
         raise UsageError("the tape has no model calls")
@@ -136,7 +131,7 @@ def _list(debugger: Debugger, rest: str) -> Reply:
     return Reply(parts=(calls_listing(debugger, calls[first:last]),))
 
 
-def _window(debugger: Debugger, rest: str, count: int) -> tuple[int, int]:
+def _window(debugger: DebuggerState, rest: str, count: int) -> tuple[int, int]:
     """Which calls to list, as places among all: around here; again: those after; `-`: those before."""
     if match := _RANGE.fullmatch(rest):
         first, last = int(match[1]) - 1, int(match[2])
@@ -159,23 +154,23 @@ def _window(debugger: Debugger, rest: str, count: int) -> tuple[int, int]:
     return first, min(count, first + PAGE)
 
 
-def _here(debugger: Debugger) -> int:
+def _here(debugger: DebuggerState) -> int:
     number = debugger.selected.call
     if number is None:
         return 0 if debugger.here.phase == "start" else len(debugger.line.calls)
     return debugger.line.calls.index(number)
 
 
-def _backtrace(debugger: Debugger, rest: str) -> Reply:
+def _backtrace(debugger: DebuggerState, rest: str) -> Reply:
     debugger.world.number(debugger.here)
     return Reply(parts=(backtrace_listing(debugger),))
 
 
-def _up(debugger: Debugger, rest: str) -> Reply:
+def _up(debugger: DebuggerState, rest: str) -> Reply:
     return _select(debugger, debugger.frame + _steps(rest, "up"))
 
 
-def _down(debugger: Debugger, rest: str) -> Reply:
+def _down(debugger: DebuggerState, rest: str) -> Reply:
     return _select(debugger, debugger.frame - _steps(rest, "down"))
 
 
@@ -185,13 +180,13 @@ def _steps(rest: str, command: str) -> int:
     return int(rest or 1)
 
 
-def _frame(debugger: Debugger, rest: str) -> Reply:
+def _frame(debugger: DebuggerState, rest: str) -> Reply:
     if rest and not _is_number(rest):
         raise UsageError(f"frame takes the number of a frame (bt lists them); not {rest!r}")
     return _select(debugger, int(rest) if rest else debugger.frame)
 
 
-def _select(debugger: Debugger, frame: int) -> Reply:
+def _select(debugger: DebuggerState, frame: int) -> Reply:
     frames = debugger.line.frames(debugger.world.number(debugger.here))
     if frame < 0:
         raise UsageError("this is the innermost frame already: down leads nowhere")
@@ -203,7 +198,7 @@ def _select(debugger: Debugger, frame: int) -> Reply:
     )
 
 
-def _when(debugger: Debugger, rest: str) -> Reply:
+def _when(debugger: DebuggerState, rest: str) -> Reply:
     line, here = debugger.line, debugger.here
     words = [place_words(line, here), f"stop {debugger.at} of {line.end}"]
     at = _time(debugger)
@@ -215,7 +210,7 @@ def _when(debugger: Debugger, rest: str) -> Reply:
     return said(" · ".join(words))
 
 
-def _time(debugger: Debugger) -> int | None:
+def _time(debugger: DebuggerState) -> int | None:
     here = debugger.here
     if here.call is None:
         return 0 if here.phase == "start" else None
@@ -223,15 +218,7 @@ def _time(debugger: Debugger) -> int | None:
     return call.at if here.phase == "request" else call.ended_at
 
 
-def _search(debugger: Debugger, rest: str) -> Reply:
-    return search(debugger, rest, forward=True)
-
-
-def _reverse_search(debugger: Debugger, rest: str) -> Reply:
-    return search(debugger, rest, forward=False)
-
-
-def _info(debugger: Debugger, rest: str) -> Reply:
+def _info(debugger: DebuggerState, rest: str) -> Reply:
     if not rest:
         rows = tuple(Row((f"info {name}", topic.help)) for name, topic in TOPICS.items())
         return Reply(parts=(Listing((Column("topic"), Column("what it lists", wide=True)), rows),))
@@ -243,12 +230,38 @@ def _info(debugger: Debugger, rest: str) -> Reply:
     return Reply(parts=TOPICS[(exact or found)[0]].show(debugger))
 
 
+def _cache(debugger: DebuggerState, rest: str) -> Reply:
+    if rest:
+        raise UsageError(f"cache takes no argument: goto {rest} first, it is about the call where the run stands")
+    here = debugger.world.number(debugger.selected)
+    thread = debugger.line.run.threads[debugger.line.step(here).thread]
+    calls = [number for number in thread.calls if debugger.line.has(number)] or [here]
+    before = debugger.line.thread_before(calls[0])  # the call that the thread forked from
+    rows = [_row(debugger, number, here) for number in ([before] if before is not None else []) + calls]
+    columns = (Column("call", True), Column("input", True), Column("cached", True), Column("hit", True))
+    verdict = debugger.world.cache_verdict(here)
+    broken = verdict is not None and verdict.word == "broken"
+    more = f"wiretape cache {shlex.quote(debugger.world.known.name)}"
+    more += f" --call {here} shows both texts at the break" if broken else " shows all calls"
+    table = Listing((*columns, Column("cache", wide=True)), tuple(rows))
+    return Reply(parts=(table, *((Said(more, "dim"),) if debugger.live is None else ())))
+
+
+def _row(debugger: DebuggerState, number: int, here: int) -> Row:
+    usage, verdict = debugger.line.step(number).call.usage, debugger.world.cache_verdict(number)
+    total, cached = (usage.input, usage.cached) if usage is not None else (None, None)
+    hit = "?" if cached is None or not total else f"{cached / total:.0%}"
+    word = verdict.word.replace("_", " ") if verdict is not None else "unknown"
+    below = (verdict.text,) if verdict is not None and number == here else ()
+    return Row((str(number), short(total), short(cached), hit, word), here=number == here, below=below)
+
+
 COMMANDS = (
-    Command(
+    DebugCommand(
         "show", "looking", "show this place again", _show, ("here", "."), "[full]",
         "full: nothing shortened.", ("show full",),
     ),
-    Command(
+    DebugCommand(
         "print", "looking", "print a value, by a path, a calculation or JSONPath", _print, ("p", "inspect"),
         "EXPRESSION | $JSONPATH",
         "help names lists the names. wire.request.body is the request as it crossed the wire. A path that begins with "
@@ -257,43 +270,39 @@ COMMANDS = (
          "print cached / input", "print $.request.messages[*].role"),
         "expression",
     ),
-    Command(
+    DebugCommand(
         "context", "looking", "all that the model saw, what was new and what was cached", _context, ("ctx",),
         "[full | new | N | FROM-TO]",
         "N: the last N only. Where the cache ended is estimated from the lengths: the wire gives tokens alone.",
         ("context", "context new", "context 5 full"),
     ),
-    Command(
+    DebugCommand(
         "diff", "looking", "compare with the call before, another call, or another tape", _diff, (),
         "[N | N M | TAPE [N]]",
         "Without an argument: with the call before in the thread. With a tape: with the call of the same agent and "
         "order there, or its call N; it also says where the tapes part, and at the start nothing else.",
         ("diff", "diff 1", "diff other.tape"), "call",
     ),
-    Command(
+    DebugCommand(
         "list", "looking", "list the calls around this one", _list, ("l", "ls"), "[N | FROM-TO | -]",
         "Again: those after; list -: those before.", ("list", "list 1-20", "list -"), "call",
     ),
-    Command(
+    DebugCommand(
         "backtrace", "looking", "who called whom, from here to the root agent", _backtrace, ("bt", "where", "w"),
         examples=("bt",),
     ),
-    Command("up", "looking", "look at the caller", _up, ("u",), "[N]",
+    DebugCommand("up", "looking", "look at the caller", _up, ("u",), "[N]",
             "print, context, diff and finish then mean that frame; any move comes back.", ("up",)),
-    Command("down", "looking", "look at the frame that was called", _down, ("d",), "[N]", examples=("down",)),
-    Command("frame", "looking", "look at a frame of the backtrace", _frame, ("f",), "[N]", examples=("frame 1",)),
-    Command("when", "looking", "say where and when this is", _when, examples=("when",)),
-    Command(
-        "search", "looking", "go to the next call that says something", _search, ("/", "forward-search", "fo"),
-        "[TEXT | /REGEX/]", "Searched is what each call brought: what its request added, and the answer. Upper and "
-        "lower case do not matter. Without an argument: the same again.", ("search 产品", "/refund", "search /a+b/"),
-    ),
-    Command(
-        "reverse-search", "looking", "go to the last call before that says something", _reverse_search,
-        ("search-back", "rev"), "[TEXT | /REGEX/]", "", ("reverse-search 产品",),
-    ),
-    Command(
+    DebugCommand("down", "looking", "look at the frame that was called", _down, ("d",), "[N]", examples=("down",)),
+    DebugCommand("frame", "looking", "look at a frame of the backtrace", _frame, ("f",), "[N]", examples=("frame 1",)),
+    DebugCommand("when", "looking", "say where and when this is", _when, examples=("when",)),
+    DebugCommand(
         "info", "looking", "list what there is: breakpoints, agents, findings, …", _info, ("i",), "[TOPIC]",
         "", ("info breakpoints", "info findings"), "topic",
+    ),
+    DebugCommand(
+        "cache", "looking", "what the prompt cache served of this call, and why not more", _cache, (), "",
+        "Listed are the calls of its thread; under this one stands why. context shows which messages it served.",
+        ("cache",),
     ),
 )  # fmt: skip

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from wiretape.debug import moves
-from wiretape.debug.commands.table import Command
+from wiretape.debug.command import DebugCommand
 from wiretape.debug.live.stepping import onwards, set_off
-from wiretape.debug.replies import Arrived, Part, Reply, Said
+from wiretape.debug.replies import Arrived, Matched, Part, Reply, Said
+from wiretape.debug.state import DebuggerState, Move
 from wiretape.debug.timeline import Stop, Timeline
 from wiretape.errors import UsageError
-
-if TYPE_CHECKING:
-    from wiretape.debug.session import Debugger, Move
+from wiretape.model.wording import plural
 
 _ENDS = {
     "end": "the tape has ended",
@@ -31,10 +29,10 @@ def times(text: str, command: str) -> int:
     return int(text)
 
 
-def _going(name: str, move: Move) -> Callable[[Debugger, str], Reply]:
+def _going(name: str, move: Move) -> Callable[[DebuggerState, str], Reply]:
     """A command that moves N times, and stops earlier at a breakpoint or at the tape's end."""
 
-    def run(debugger: Debugger, rest: str) -> Reply:
+    def run(debugger: DebuggerState, rest: str) -> Reply:
         arrived: Arrived | None = None
         forward = not name.startswith("reverse")
         for _ in range(times(rest, name)):
@@ -53,13 +51,13 @@ def _going(name: str, move: Move) -> Callable[[Debugger, str], Reply]:
     return run
 
 
-def _arrived(debugger: Debugger, arrived: Arrived | None, name: str) -> Reply:
+def _arrived(debugger: DebuggerState, arrived: Arrived | None, name: str) -> Reply:
     if arrived is None:
         return Reply(parts=(Said(_ends_here(debugger, name), "dim"),))
     return Reply(parts=(arrived, *_remarks(debugger, arrived)))
 
 
-def _remarks(debugger: Debugger, arrived: Arrived) -> list[Part]:
+def _remarks(debugger: DebuggerState, arrived: Arrived) -> list[Part]:
     """What to say at the tape's ends."""
     if arrived.place not in _ENDS:
         return []
@@ -68,7 +66,7 @@ def _remarks(debugger: Debugger, arrived: Arrived) -> list[Part]:
     return [Said(f"{text}; {back}", "dim")]
 
 
-def _ends_here(debugger: Debugger, name: str) -> str:
+def _ends_here(debugger: DebuggerState, name: str) -> str:
     if debugger.here.phase == "end":
         return "the tape has ended, there is nothing further; reverse-step (rs) goes back"
     if debugger.here.phase == "start":
@@ -76,19 +74,21 @@ def _ends_here(debugger: Debugger, name: str) -> str:
     return f"{name} leads nowhere from here"
 
 
-def _continue(debugger: Debugger, rest: str) -> Reply:
-    return _run(debugger, rest, "continue", moves.run_on)
+def _continue(debugger: DebuggerState, rest: str) -> Reply:
+    return _run(debugger, rest, "continue")
 
 
-def _reverse_continue(debugger: Debugger, rest: str) -> Reply:
-    return _run(debugger, rest, "reverse-continue", moves.run_back)
+def _reverse_continue(debugger: DebuggerState, rest: str) -> Reply:
+    return _run(debugger, rest, "reverse-continue")
 
 
-def _run(debugger: Debugger, rest: str, name: str, way: Callable[[Timeline, int, Callable[[int], bool]], int]) -> Reply:
+def _run(debugger: DebuggerState, rest: str, name: str) -> Reply:
+    forward = name == "continue"
+    move = moves.run_on if forward else moves.run_back
     arrived: Arrived | None = None
     for _ in range(times(rest, name)):
-        place = way(debugger.line, debugger.at, debugger.stops_here)
-        if debugger.live is not None and way is moves.run_on:
+        place = move(debugger.line, debugger.at, debugger.stops_here)
+        if debugger.live is not None and forward:
             further = onwards(debugger, debugger.live, place, name)
             if further is not None:
                 return further
@@ -104,7 +104,7 @@ def _run(debugger: Debugger, rest: str, name: str, way: Callable[[Timeline, int,
     return reply
 
 
-def _restart(debugger: Debugger, rest: str) -> Reply:
+def _restart(debugger: DebuggerState, rest: str) -> Reply:
     if rest:
         raise UsageError("run takes no argument: it goes to the start and continues to the first breakpoint")
     if debugger.live is None or not debugger.live.running:
@@ -112,7 +112,7 @@ def _restart(debugger: Debugger, rest: str) -> Reply:
     return _continue(debugger, "")
 
 
-def _finish(debugger: Debugger, rest: str) -> Reply:
+def _finish(debugger: DebuggerState, rest: str) -> Reply:
     frame = debugger.frame
     number = debugger.here.call
     if debugger.live is not None and any(one.stop == debugger.here for one in debugger.live.held):
@@ -127,7 +127,7 @@ def _finish(debugger: Debugger, rest: str) -> Reply:
     return _arrived(debugger, debugger.arrive(place, returned), "finish")
 
 
-def _reverse_finish(debugger: Debugger, rest: str) -> Reply:
+def _reverse_finish(debugger: DebuggerState, rest: str) -> Reply:
     goal = moves.reverse_out(debugger.line, debugger.at, debugger.frame)
     place = debugger.travel(lambda line, at: goal)
     return _arrived(debugger, debugger.arrive(place), "reverse-finish")
@@ -139,7 +139,7 @@ _CALL = re.compile(r"(?:call\s+)?([xX]?)(\d{1,9})(?:\.(\d{1,4})|\s+(request|answ
 _TURN = re.compile(r"(?:turn|t)\s*(\d{1,9})")
 
 
-def _goto(debugger: Debugger, rest: str) -> Reply:
+def _goto(debugger: DebuggerState, rest: str) -> Reply:
     if not rest:
         raise UsageError("goto where? A call (goto 3, goto 3 request, goto 3.1 for its first tool), an exchange "
                          "(goto x3), a turn (goto turn 2), start or end")  # fmt: skip
@@ -185,64 +185,136 @@ def _tool(line: Timeline, call: int, which: int) -> Stop:
     return Stop("tool", call, uses[which - 1].index)
 
 
+_AROUND = 60  # characters shown at either side of a match
+_MOST = 3  # matches of one call that are shown
+
+
+def search(debugger: DebuggerState, rest: str, forward: bool) -> Reply:
+    """Raises UsageError where nothing matches in this direction, saying where something does."""
+    text = rest or debugger.sought
+    if not text:
+        raise UsageError("search for what? Such as: search refund, or search /regex/")
+    pattern = _pattern(text)
+    debugger.sought = text
+    found = [number for number in debugger.line.calls if _matches(debugger, text, pattern, number)]
+    places = [debugger.line.answer(number) for number in found]
+    ahead = [place for place in places if (place > debugger.at if forward else place < debugger.at)]
+    if not ahead:
+        raise UsageError(_nothing(text, found, forward))
+    place = ahead[0] if forward else ahead[-1]
+    number = found[places.index(place)]
+    arrived = debugger.arrive(place)
+    excerpts = tuple(_excerpts(debugger.world.text(Stop("answer", number)), pattern))
+    return Reply(parts=(arrived, Matched(text, excerpts, places.index(place) + 1, len(found))))
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    if len(text) > 2 and text[0] == text[-1] == "/":
+        try:
+            return re.compile(text[1:-1])
+        except (re.error, OverflowError, RecursionError) as error:
+            raise UsageError(f"{text} is no regular expression: {error}") from None
+    return re.compile(re.escape(text), re.IGNORECASE)
+
+
+def _matches(debugger: DebuggerState, text: str, pattern: re.Pattern[str], number: int) -> bool:
+    if pattern.flags & re.IGNORECASE and text.isascii():  # much faster than a pattern that ignores case
+        return text.casefold() in debugger.world.folded(number)
+    return pattern.search(debugger.world.text(Stop("answer", number))) is not None
+
+
+def _nothing(text: str, found: list[int], forward: bool) -> str:
+    where = "after" if forward else "before"
+    if not found:
+        return f"no call says {text!r}; searched is what each call brought, and its answer"
+    back = "reverse-search" if forward else "search"
+    return f"nothing {where} this says {text!r}; {plural(len(found), 'call')} the other way: {back}"
+
+
+def _excerpts(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
+    for count, match in enumerate(pattern.finditer(text)):
+        if count == _MOST:
+            return
+        start, end = max(0, match.start() - _AROUND), min(len(text), match.end() + _AROUND)
+        before, after = "…" if start else "", "…" if end < len(text) else ""
+        yield before + " ".join(text[start:end].split()) + after
+
+
+def _search(debugger: DebuggerState, rest: str) -> Reply:
+    return search(debugger, rest, forward=True)
+
+
+def _reverse_search(debugger: DebuggerState, rest: str) -> Reply:
+    return search(debugger, rest, forward=False)
+
+
 COMMANDS = (
-    Command(
+    DebugCommand(
         "step", "moving", "go to the next call, into subagents", _going("step", moves.step), ("s",), "[N]",
         "Lands after the call's answer. From a tool that starts a subagent, it goes to that one's first call. "
         "Side calls are visited, too. A breakpoint on the way stops it.",
         ("step", "s 3"),
     ),
-    Command(
+    DebugCommand(
         "next", "moving", "go to this agent's next call, over subagents", _going("next", moves.over), ("n",), "[N]",
         "Subagents and side calls are passed over; after an agent's last call it goes to its caller. "
         "A breakpoint on the way stops it.",
         ("next", "n 3"),
     ),
-    Command(
+    DebugCommand(
         "stepi", "moving", "go to the next stop: request, answer or tool", _going("stepi", moves.stepi),
         ("si", "nexti", "ni"), "[N]",
         "Every call has a stop before its request, one after its answer, and one at each tool that it asks for.",
         ("si",),
     ),
-    Command(
+    DebugCommand(
         "finish", "moving", "go to where the caller goes on with what this agent gave", _finish,
         ("fin", "return", "out"), "",
         "Lands before the request that carries the result, and shows it. In a root agent: to the answer that ends the "
         "turn. After up, it finishes the chosen frame.",
         ("finish",),
     ),
-    Command(
+    DebugCommand(
         "continue", "moving", "go on to the next breakpoint, or to the end", _continue, ("c", "cont"), "[N]",
         "N: to the Nth breakpoint from here.",
         ("continue",),
     ),
-    Command(
+    DebugCommand(
         "reverse-step", "moving", "go back to the call before, into subagents",
         _going("reverse-step", moves.reverse_step), ("rs",), "[N]", examples=("rs",),
     ),
-    Command(
+    DebugCommand(
         "reverse-next", "moving", "go back to this agent's call before, over subagents",
         _going("reverse-next", moves.reverse_over), ("rn", "previous", "prev"), "[N]",
         "Before an agent's first call it goes to the call that set it going.", ("rn",),
     ),
-    Command(
+    DebugCommand(
         "reverse-stepi", "moving", "go back to the stop before", _going("reverse-stepi", moves.reverse_stepi),
         ("rsi", "rni"), "[N]", examples=("rsi",),
     ),
-    Command(
+    DebugCommand(
         "reverse-finish", "moving", "go back to the tool call that set this agent going", _reverse_finish,
         ("rfin", "rf", "call-site"), "", "In a root agent: to the start of the turn.", ("reverse-finish",),
     ),
-    Command(
+    DebugCommand(
         "reverse-continue", "moving", "go back to the breakpoint before, or to the start", _reverse_continue, ("rc",),
         "[N]", examples=("rc",),
     ),
-    Command(
+    DebugCommand(
         "goto", "moving", "go to a call, an exchange, a turn, the start or the end", _goto, ("g", "jump", "j"), "PLACE",
         "Breakpoints do not stop it.",
         ("goto 3", "goto 3 request", "goto 1.1", "goto x3", "goto turn 2", "goto end"), "place",
     ),
-    Command(
+    DebugCommand(
         "run", "moving", "go to the start, and on to the first breakpoint", _restart, ("r",), "", examples=("run",),
+    ),
+    DebugCommand(
+        "search", "looking", "go to the next call that says something", _search, ("/", "forward-search", "fo"),
+        "[TEXT | /REGEX/]", "Searched is what each call brought: what its request added, and the answer. Upper and "
+        "lower case do not matter. Without an argument: the same again.", ("search 产品", "/refund", "search /a+b/"),
+    ),
+    DebugCommand(
+        "reverse-search", "looking", "go to the last call before that says something", _reverse_search,
+        ("search-back", "rev"), "[TEXT | /REGEX/]", "", ("reverse-search 产品",),
     ),
 )  # fmt: skip

@@ -5,46 +5,44 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from wiretape.debug.breakpoints import Breakpoint
-from wiretape.debug.commands.table import Command
-from wiretape.debug.expression.expression import Expression, names_in
+from wiretape.debug.command import DebugCommand
+from wiretape.debug.commands.keep import forget_checkpoint
+from wiretape.debug.expression.expression import Expression, Literal, names_in
 from wiretape.debug.expression.names import NAMES, name_of
 from wiretape.debug.expression.parsing import parse
 from wiretape.debug.replies import Reply, Said, said
+from wiretape.debug.state import DebuggerState
 from wiretape.errors import UsageError
 from wiretape.model.wording import numbered, plural
-
-if TYPE_CHECKING:
-    from wiretape.debug.session import Debugger
 
 _NUMBERED = re.compile(r"([xX]?)(\d{1,9})(?=\s|$)")
 _EXAMPLES = "break 3, break tool=schedule_event, break input>5000, break text~refund, break error"
 
 
-def _break(debugger: Debugger, rest: str) -> Reply:
+def _break(debugger: DebuggerState, rest: str) -> Reply:
     return _set(debugger, rest, once=False)
 
 
-def _tbreak(debugger: Debugger, rest: str) -> Reply:
+def _tbreak(debugger: DebuggerState, rest: str) -> Reply:
     return _set(debugger, rest, once=True)
 
 
-def _set(debugger: Debugger, rest: str, once: bool) -> Reply:
+def _set(debugger: DebuggerState, rest: str, once: bool) -> Reply:
     text = rest or _at_here(debugger)
     text = _spelled_out(debugger, text)
     point = debugger.breakpoints.add(text, parse(text), once=once)
     return Reply(parts=_told(debugger, point))
 
 
-def _at_here(debugger: Debugger) -> str:
+def _at_here(debugger: DebuggerState) -> str:
     if debugger.here.call is None:
         raise UsageError(f"break on what? Such as: {_EXAMPLES}")
     return f"call={debugger.here.call}"
 
 
-def _spelled_out(debugger: Debugger, text: str) -> str:
+def _spelled_out(debugger: DebuggerState, text: str) -> str:
     """`3` is a call, `x3` an exchange, a quoted text something that is said, a tool's or an agent's name itself."""
     if match := _NUMBERED.match(text):
         number, name = int(match[2]), "exchange" if match[1] else "call"
@@ -59,7 +57,7 @@ def _spelled_out(debugger: Debugger, text: str) -> str:
     return text
 
 
-def _kind_of(debugger: Debugger, word: str) -> str:
+def _kind_of(debugger: DebuggerState, word: str) -> str:
     live = debugger.live
     runs = [debugger.line.run, *([live.expected] if live is not None and live.expected is not None else [])]
     if any(use.call.name == word for run in runs for use in run.tool_uses):
@@ -81,7 +79,7 @@ def _kind_of(debugger: Debugger, word: str) -> str:
     )
 
 
-def _watch(debugger: Debugger, rest: str) -> Reply:
+def _watch(debugger: DebuggerState, rest: str) -> Reply:
     if not rest:
         raise UsageError("watch what? Such as: watch model, watch request.tools.length, watch system")
     expression = parse(rest)
@@ -91,13 +89,11 @@ def _watch(debugger: Debugger, rest: str) -> Reply:
 
 
 def _must_vary(expression: Expression, text: str) -> None:
-    from wiretape.debug.expression.expression import Literal
-
     if isinstance(expression, Literal):
         raise UsageError(f"{text} never changes; watch a name, such as {', '.join(list(NAMES)[:4])}")
 
 
-def _told(debugger: Debugger, point: Breakpoint) -> tuple[Said, ...]:
+def _told(debugger: DebuggerState, point: Breakpoint) -> tuple[Said, ...]:
     """What was set, and how often the tape has it: a mistyped name is noticed at once."""
     places = debugger.breakpoints.places(point, debugger.world)
     kind = "watchpoint" if point.watch else "temporary breakpoint" if point.once else "breakpoint"
@@ -108,7 +104,7 @@ def _told(debugger: Debugger, point: Breakpoint) -> tuple[Said, ...]:
     return (told, *(Said(words, "dim") for words in _untold(debugger, point)))
 
 
-def _untold(debugger: Debugger, point: Breakpoint) -> Iterator[str]:
+def _untold(debugger: DebuggerState, point: Breakpoint) -> Iterator[str]:
     """What a breakpoint asks for, and nobody can say here."""
     known, asked = debugger.world.known, {name.name for name in names_in(point.expression)}
     if "drift" in asked and known.drift is None:
@@ -117,7 +113,7 @@ def _untold(debugger: Debugger, point: Breakpoint) -> Iterator[str]:
         yield "findings are unknown: nothing that judges was handed to this debugger"
 
 
-def _where(debugger: Debugger, point: Breakpoint, calls: Sequence[int]) -> str:
+def _where(debugger: DebuggerState, point: Breakpoint, calls: Sequence[int]) -> str:
     found = list(dict.fromkeys(calls))
     verb = "changes" if point.watch else "is so"
     if not found:
@@ -127,7 +123,7 @@ def _where(debugger: Debugger, point: Breakpoint, calls: Sequence[int]) -> str:
     return f"{verb} at {plural(len(found), 'call')}, first at call {found[0]}, last at call {found[-1]}"
 
 
-def _numbers(debugger: Debugger, rest: str, command: str) -> list[int]:
+def _numbers(debugger: DebuggerState, rest: str, command: str) -> list[int]:
     """The breakpoints that are meant: all, if none is named."""
     if not rest or rest == "all":
         return [point.number for point in debugger.breakpoints.points]
@@ -139,10 +135,8 @@ def _numbers(debugger: Debugger, rest: str, command: str) -> list[int]:
     return numbers
 
 
-def _delete(debugger: Debugger, rest: str) -> Reply:
+def _delete(debugger: DebuggerState, rest: str) -> Reply:
     if rest.startswith("checkpoint"):
-        from wiretape.debug.commands.keep import forget_checkpoint
-
         return forget_checkpoint(debugger, rest.partition(" ")[2])
     gone = [debugger.breakpoints.remove(number) for number in dict.fromkeys(_numbers(debugger, rest, "delete"))]
     if not gone:
@@ -150,15 +144,15 @@ def _delete(debugger: Debugger, rest: str) -> Reply:
     return Reply(parts=tuple(Said(f"deleted {point.number}: {point.text}") for point in gone))
 
 
-def _enable(debugger: Debugger, rest: str) -> Reply:
+def _enable(debugger: DebuggerState, rest: str) -> Reply:
     return _switch(debugger, rest, True)
 
 
-def _disable(debugger: Debugger, rest: str) -> Reply:
+def _disable(debugger: DebuggerState, rest: str) -> Reply:
     return _switch(debugger, rest, False)
 
 
-def _switch(debugger: Debugger, rest: str, on: bool) -> Reply:
+def _switch(debugger: DebuggerState, rest: str, on: bool) -> Reply:
     word = "enable" if on else "disable"
     points = [debugger.breakpoints.change(number, enabled=on) for number in _numbers(debugger, rest, word)]
     if not points:
@@ -167,7 +161,7 @@ def _switch(debugger: Debugger, rest: str, on: bool) -> Reply:
 
 
 COMMANDS = (
-    Command(
+    DebugCommand(
         "break", "stopping", "stop where something is so", _break, ("b", "br"), "[N | xN | TOOL | CONDITION]",
         "A number is a call. A condition names what is compared (help names), combined with and, or, not (help "
         "expressions). It is asked where all that it names is known: before the request, after the answer, or at the "
@@ -176,23 +170,23 @@ COMMANDS = (
          "break finish=length", "break text~refund", "break finding", "break drift", "break error"),
         "expression",
     ),
-    Command(
+    DebugCommand(
         "tbreak", "stopping", "stop once where something is so", _tbreak, ("tb",), "[N | xN | TOOL | CONDITION]",
         "Like break, and gone when it was hit.", ("tbreak error",), "expression",
     ),
-    Command(
+    DebugCommand(
         "watch", "stopping", "stop where a value changes", _watch, ("wa",), "EXPRESSION",
         "Compared is a call with the one before it by the same agent.",
         ("watch model", "watch system", "watch request.tools.length"), "expression",
     ),
-    Command(
+    DebugCommand(
         "delete", "stopping", "remove breakpoints and watchpoints", _delete, ("del", "clear"), "[N…]",
         "Without numbers: all of them. delete checkpoint N removes a checkpoint.", ("delete 1", "delete"), "point",
     ),
-    Command(
+    DebugCommand(
         "enable", "stopping", "let breakpoints stop again", _enable, ("en",), "[N…]", "", ("enable 1",), "point",
     ),
-    Command(
+    DebugCommand(
         "disable", "stopping", "keep breakpoints, but do not stop at them", _disable, ("dis",), "[N…]", "",
         ("disable 1",), "point",
     ),

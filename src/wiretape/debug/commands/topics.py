@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from wiretape.debug.annotations import Remark
+from wiretape.debug.commands.live import held_listing, live_of
 from wiretape.debug.figures import first_line, place_words, short, span
 from wiretape.debug.outline import Mark
 from wiretape.debug.replies import Column, Listing, Part, Row, Said
+from wiretape.debug.state import DebuggerState
 from wiretape.debug.timeline import Frame
 from wiretape.model.run import Step, ToolUse
 from wiretape.model.wording import listed, plural
 
-if TYPE_CHECKING:
-    from wiretape.debug.session import Debugger
-
 _SIGNS: dict[Mark, str] = {"breakpoint": "b", "disabled": "b", "note": "n", "finding": "!", "error": "x"}
 
 
-def _breakpoints(debugger: Debugger) -> tuple[Part, ...]:
+def _breakpoints(debugger: DebuggerState) -> tuple[Part, ...]:
     rows = []
     for point in debugger.breakpoints.points:
         kind = "watch" if point.watch else "tbreak" if point.once else "break"
@@ -31,7 +29,7 @@ def _breakpoints(debugger: Debugger) -> tuple[Part, ...]:
     return (Listing((*columns, Column("where", wide=True)), tuple(rows), empty="no breakpoint is set"),)
 
 
-def _checkpoints(debugger: Debugger) -> tuple[Part, ...]:
+def _checkpoints(debugger: DebuggerState) -> tuple[Part, ...]:
     rows = [
         Row((str(number), place_words(debugger.line, stop)), here=stop == debugger.here)
         for number, stop in debugger.checkpoints.items()
@@ -40,7 +38,7 @@ def _checkpoints(debugger: Debugger) -> tuple[Part, ...]:
     return (Listing(columns, tuple(rows), empty="no checkpoint; checkpoint makes one"),)
 
 
-def notes_listing(debugger: Debugger) -> Listing:
+def notes_listing(debugger: DebuggerState) -> Listing:
     rows = [
         Row((str(number), place_words(debugger.line, note.stop), note.text), here=note.stop == debugger.here)
         for number, note in enumerate(debugger.notes, 1)
@@ -49,11 +47,11 @@ def notes_listing(debugger: Debugger) -> Listing:
     return Listing(columns, tuple(rows), empty="no notes; note TEXT writes one")
 
 
-def _notes(debugger: Debugger) -> tuple[Part, ...]:
+def _notes(debugger: DebuggerState) -> tuple[Part, ...]:
     return (notes_listing(debugger),)
 
 
-def _findings(debugger: Debugger) -> tuple[Part, ...]:
+def _findings(debugger: DebuggerState) -> tuple[Part, ...]:
     if debugger.world.known.findings is None:
         return (Said("findings are unknown: nothing that judges was handed to this debugger", "dim"),)
     here = debugger.here.call
@@ -85,7 +83,7 @@ def finding_words(remark: Remark) -> Iterator[str]:
         yield f"→ {remark.mend}"
 
 
-def _agents(debugger: Debugger) -> tuple[Part, ...]:
+def _agents(debugger: DebuggerState) -> tuple[Part, ...]:
     run = debugger.line.run
     rows = []
     for agent in run.agents:
@@ -98,7 +96,7 @@ def _agents(debugger: Debugger) -> tuple[Part, ...]:
     return (Listing((*columns, Column("from–to"), Column("known by")), tuple(rows)),)
 
 
-def _turns(debugger: Debugger) -> tuple[Part, ...]:
+def _turns(debugger: DebuggerState) -> tuple[Part, ...]:
     rows = []
     for turn in debugger.line.run.turns:
         numbers = [step.call.number for step in turn.steps]
@@ -109,7 +107,7 @@ def _turns(debugger: Debugger) -> tuple[Part, ...]:
     return (Listing(columns, tuple(rows), empty="no turns"),)
 
 
-def _tools(debugger: Debugger) -> tuple[Part, ...]:
+def _tools(debugger: DebuggerState) -> tuple[Part, ...]:
     uses: dict[str, list[ToolUse]] = {}
     for use in debugger.line.run.tool_uses:
         uses.setdefault(use.call.name, []).append(use)
@@ -122,7 +120,7 @@ def _tools(debugger: Debugger) -> tuple[Part, ...]:
     return (Listing(columns, tuple(rows), empty="no tool was called"),)
 
 
-def _tape(debugger: Debugger) -> tuple[Part, ...]:
+def _tape(debugger: DebuggerState) -> tuple[Part, ...]:
     run, known = debugger.line.run, debugger.world.known
     held = (
         plural(len(run.steps), "call"),
@@ -140,7 +138,7 @@ def _tape(debugger: Debugger) -> tuple[Part, ...]:
     return tuple(Said(line) for line in said)
 
 
-def backtrace_listing(debugger: Debugger, only: int | None = None) -> Listing:
+def backtrace_listing(debugger: DebuggerState, only: int | None = None) -> Listing:
     """Who called whom; with `only`, that frame alone."""
     assert debugger.here.call is not None
     frames = debugger.line.frames(debugger.here.call)
@@ -149,12 +147,12 @@ def backtrace_listing(debugger: Debugger, only: int | None = None) -> Listing:
                    tuple(rows))  # fmt: skip
 
 
-def _frames(debugger: Debugger) -> tuple[Part, ...]:
+def _frames(debugger: DebuggerState) -> tuple[Part, ...]:
     debugger.world.number(debugger.here)  # a frame needs a call
     return (backtrace_listing(debugger),)
 
 
-def _frame_row(debugger: Debugger, frame: Frame) -> Row:
+def _frame_row(debugger: DebuggerState, frame: Frame) -> Row:
     agent = debugger.line.run.agents[frame.activation.agent].name + (" (side call)" if frame.activation.side else "")
     if frame.number == 0:
         at = place_words(debugger.line, debugger.here).partition(", ")[2]
@@ -163,7 +161,7 @@ def _frame_row(debugger: Debugger, frame: Frame) -> Row:
     return Row((f"#{frame.number}", agent, str(frame.call), at), here=frame.number == debugger.frame)
 
 
-def calls_listing(debugger: Debugger, calls: Sequence[int]) -> Listing:
+def calls_listing(debugger: DebuggerState, calls: Sequence[int]) -> Listing:
     """Calls, one a row: who, tokens, what they asked for or how they ended."""
     marked = debugger.marks()
     here, total = debugger.selected.call, len(debugger.line.calls)
@@ -183,7 +181,7 @@ def calls_listing(debugger: Debugger, calls: Sequence[int]) -> Listing:
     return Listing(columns, tuple(rows), title)
 
 
-def _call_cells(debugger: Debugger, step: Step) -> Iterator[str]:
+def _call_cells(debugger: DebuggerState, step: Step) -> Iterator[str]:
     call, usage = step.call, step.call.usage
     depth = debugger.line.depth(call.number)
     yield "  " * max(0, depth - 1) + ("└ " if depth else "") + debugger.line.run.agents[step.agent].name
@@ -208,13 +206,11 @@ def ending(step: Step) -> str:
 @dataclass(frozen=True, slots=True)
 class Topic:
     help: str
-    show: Callable[[Debugger], tuple[Part, ...]]
+    show: Callable[[DebuggerState], tuple[Part, ...]]
     aliases: tuple[str, ...] = ()
 
 
-def _held(debugger: Debugger) -> tuple[Part, ...]:
-    from wiretape.debug.commands.live import held_listing, live_of
-
+def _held(debugger: DebuggerState) -> tuple[Part, ...]:
     return (held_listing(debugger, live_of(debugger, "info held")),)
 
 
@@ -230,3 +226,16 @@ TOPICS: dict[str, Topic] = {
     "held": Topic("which calls of a program at work wait", _held),
     "tape": Topic("what the tape holds", _tape, ("program", "file")),
 }
+
+
+def overview(debugger: DebuggerState) -> tuple[Part, ...]:
+    """What the tape holds, and the user's messages. What deserves a look is counted once that is known."""
+    turns = TOPICS["turns"].show(debugger) if debugger.line.run.turns else ()
+    return (*TOPICS["tape"].show(debugger), *_finding_count(debugger), *turns)
+
+
+def _finding_count(debugger: DebuggerState) -> tuple[Part, ...]:
+    if not debugger.judged or debugger.world.known.findings is None:
+        return ()
+    found = len(debugger.world.all_remarks())
+    return (Said(f"{plural(found, 'finding')} about this run: info findings lists them", "bad"),) if found else ()

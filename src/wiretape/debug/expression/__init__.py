@@ -1,3 +1,3 @@
 """The expression language of conditions, `watch` and `print`."""
 
-__all__ = ["expression", "jsonpaths", "names", "parsing", "values"]
+__all__ = ["expression", "names", "parsing", "values"]

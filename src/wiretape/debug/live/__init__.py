@@ -1,3 +1,3 @@
 """Stepping through a program that is still running."""
 
-__all__ = ["decisions", "pending_calls", "program", "stepping"]
+__all__ = ["pending_calls", "program", "stepping"]

@@ -11,12 +11,23 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
-from wiretape.debug.breakpoints import Breakpoint
+from wiretape.debug.annotated_run import World
+from wiretape.debug.breakpoints import Breakpoint, Breakpoints
 from wiretape.debug.expression.expression import names_in
-from wiretape.debug.live.decisions import Decision, Way
-from wiretape.debug.live.pending_calls import MOST_OUTPUT, WARN_AFTER, Held, Line, Means, Mode, Release, Stepping
+from wiretape.debug.live.pending_calls import (
+    MOST_OUTPUT,
+    WARN_AFTER,
+    Decision,
+    Held,
+    Line,
+    Means,
+    Mode,
+    Release,
+    Stepping,
+    Way,
+)
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
 from wiretape.model.call import ModelCall
@@ -26,8 +37,16 @@ from wiretape.runs.run import build_run
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry, numbered
 
-if TYPE_CHECKING:
-    from wiretape.debug.session import Debugger
+
+class WalkedRun(Protocol):
+    """The parts of a debugger's state that a live program reads and extends."""
+
+    world: World
+    breakpoints: Breakpoints
+
+    @property
+    def here(self) -> Stop: ...
+    def grow(self, run: Run) -> None: ...
 
 
 @dataclass(slots=True)
@@ -50,7 +69,7 @@ class _Entry:
 class Live:
     """One program. `start` sets it going, `stop` ends it; `expected` is the run that it is replayed against."""
 
-    debugger: Debugger
+    debugger: WalkedRun
     mode: Mode
     clock: Callable[[], float]
     means: Means
@@ -118,12 +137,12 @@ class Live:
         call = self.number_of(number)
         assert call is not None, "only model calls are held"
         phase: Literal["request", "answer"] = "request" if entry.exchange.response is None else "answer"
-        step = self.debugger.line.step(call)
+        step = self.debugger.world.line.step(call)
         self.held.append(
             Held(
                 number=call,
                 stop=stop or Stop(phase, call),
-                agent=self.debugger.line.run.agents[step.agent].name,
+                agent=self.debugger.world.line.run.agents[step.agent].name,
                 exchange=entry.exchange,
                 recorded=entry.recorded,
                 since=self.clock(),
@@ -207,7 +226,7 @@ class Live:
         if self._stops_at(stop):
             return stop, ""
         told = [point for point in self._points() if _asks_for_result(point)]
-        for use in self.debugger.line.run.tool_uses if told else ():
+        for use in self.debugger.world.line.run.tool_uses if told else ():
             at = Stop("tool", use.call_number, use.index)
             if use.result_call != call:
                 continue
@@ -217,7 +236,7 @@ class Live:
         return None
 
     def _answer_stop(self, call: int) -> tuple[Stop, str] | None:
-        line = self.debugger.line
+        line = self.debugger.world.line
         stops = [Stop("answer", call), *(Stop("tool", call, use.index) for use in line.uses(call))]
         return next(((stop, "") for stop in stops if self._stops_at(stop)), None)
 
@@ -272,9 +291,9 @@ class Live:
 
     def is_open(self, call: int | None) -> bool:
         """Whether a call has no answer yet."""
-        if call is None or not self.debugger.line.has(call):
+        if call is None or not self.debugger.world.line.has(call):
             return False
-        made = self.debugger.line.step(call).call
+        made = self.debugger.world.line.step(call).call
         return made.response is None and made.ended is None
 
     # -- what a person decides -------------------------------------------------------------------------------------

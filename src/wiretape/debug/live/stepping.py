@@ -6,18 +6,13 @@ says that one has to wait: for the next call that is held, or for the program's 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from wiretape.debug.live.decisions import Go, Way
-from wiretape.debug.live.pending_calls import AT_NEXT_CALL, Held, Stepping
+from wiretape.debug.live.pending_calls import AT_NEXT_CALL, Go, Held, Stepping, Way
 from wiretape.debug.live.program import Live
 from wiretape.debug.replies import Arrived, Part, Reply, Said
+from wiretape.debug.state import DebuggerState
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
 from wiretape.model.wording import plural
-
-if TYPE_CHECKING:
-    from wiretape.debug.session import Debugger
 
 # What each way is called where it is offered, and what it does.
 _OFFERS: dict[Way, str] = {
@@ -32,7 +27,7 @@ _OFFERS: dict[Way, str] = {
 }
 
 
-def onwards(debugger: Debugger, live: Live, goal: int, kind: str) -> Reply | None:
+def onwards(debugger: DebuggerState, live: Live, goal: int, kind: str) -> Reply | None:
     """A forward move to `goal`. None: what lies there has happened, and the move is as on a tape."""
     live.refresh()
     line = debugger.line
@@ -48,7 +43,7 @@ def onwards(debugger: Debugger, live: Live, goal: int, kind: str) -> Reply | Non
     return set_off(debugger, live, kind)
 
 
-def set_off(debugger: Debugger, live: Live, kind: str) -> Reply:
+def set_off(debugger: DebuggerState, live: Live, kind: str) -> Reply:
     """Let the program go on until something holds it."""
     if live.code is not None:
         return _at_end(debugger, live)
@@ -62,7 +57,7 @@ def set_off(debugger: Debugger, live: Live, kind: str) -> Reply:
     return Reply(waits=True)
 
 
-def _stepping(debugger: Debugger, kind: str) -> Stepping | None:
+def _stepping(debugger: DebuggerState, kind: str) -> Stepping | None:
     """What the program is to be held at, apart from breakpoints."""
     if kind == "stepi":
         return Stepping(lambda stop: True, answers=True)
@@ -85,7 +80,7 @@ def _stepping(debugger: Debugger, kind: str) -> Stepping | None:
     return Stepping(of_agents)
 
 
-def wake(debugger: Debugger, live: Live) -> Reply | None:
+def wake(debugger: DebuggerState, live: Live) -> Reply | None:
     """What to show after waiting: the call that is held now, or how the program ended. None: neither is so."""
     live.refresh()
     if live.held:
@@ -93,14 +88,14 @@ def wake(debugger: Debugger, live: Live) -> Reply | None:
     return _at_end(debugger, live) if live.code is not None else None
 
 
-def _arrived(debugger: Debugger, live: Live, place: int) -> Reply:
+def _arrived(debugger: DebuggerState, live: Live, place: int) -> Reply:
     stop = debugger.line.stops[place]
     held = next((one for one in live.held if one.stop == stop), None)
     arrived = debugger.arrive(place)
     return Reply(parts=(arrived, *(held_parts(live, live.show(held)) if held is not None else ())))
 
 
-def _at_end(debugger: Debugger, live: Live) -> Reply:
+def _at_end(debugger: DebuggerState, live: Live) -> Reply:
     calls = plural(len(debugger.line.calls), "call")
     said = Said(f"the program has ended with exit code {live.code} after {calls}; quit leaves, reverse-step goes back")
     if debugger.here.phase == "end":

@@ -1,3 +1,3 @@
 """Views of the debugger's replies."""
 
-__all__ = ["place", "reply", "stream"]
+__all__ = ["place", "reply"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.debug.context import Context, Seen, Served
+from wiretape.debug.detail import Context, Seen, Served
 from wiretape.debug.expression.values import messages_text
 from wiretape.model.wording import plural
 from wiretape.views.blocks import message_view

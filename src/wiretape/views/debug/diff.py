@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wiretape.debug.difference import Change, Comparison
 from wiretape.model.wording import plural
-from wiretape.views.debug.brief import brief_text
+from wiretape.views.debug.place import brief_text
 from wiretape.views.printable import one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
+from wiretape.debug.answer_stream import Streamed
 from wiretape.debug.breakpoints import Hit
 from wiretape.debug.commands.topics import finding_name, finding_words
 from wiretape.debug.detail import Detail
 from wiretape.debug.expression.values import to_json
 from wiretape.debug.replies import Arrived
-from wiretape.model.call import Message
+from wiretape.model.call import Block, Message, Reasoning, ToolCall, ToolResult
+from wiretape.model.call import Text as TextBlock
 from wiretape.model.wording import plural
 from wiretape.views.blocks import message_view, pretty_arguments, shortened, tool_names
 from wiretape.views.call_line import ending
-from wiretape.views.debug.brief import brief, brief_text
 from wiretape.views.figures import duration, percent
 from wiretape.views.printable import clip, json_text, name, one_line, visible
 from wiretape.views.prose import Heading, Indented, labelled
@@ -147,8 +148,6 @@ def _added(detail: Detail, full: bool) -> Iterator[RenderableType]:
 
 
 def _has_results(detail: Detail) -> bool:
-    from wiretape.model.call import ToolResult
-
     return any(isinstance(block, ToolResult) for _, message in detail.added for block in message.blocks)
 
 
@@ -187,3 +186,75 @@ def _tool(detail: Detail, full: bool) -> Iterator[RenderableType]:
     yield Indented(Text(brief_text(visible(use.result.text), full) or "(empty)"), 2)
     for part in use.result.parts:
         yield Indented(Text(brief_text(json_text(part), full)), 2)
+
+
+LINES, CHARACTERS = 8, 600
+MOST_BLOCKS = 20
+_LONG = 4  # times what is shown: an argument so long is not spelled out before it is cut
+
+
+def brief_text(text: str, full: bool = False) -> str:
+    """The text, or its first lines and how much more there is."""
+    if full:
+        return text
+    start = "\n".join(text[: CHARACTERS + 1].split("\n")[:LINES])[:CHARACTERS]
+    if len(start) >= len(text):
+        return text
+    return f"{start.rstrip()}\n… {plural(len(text) - len(start), 'more character')}; show full shows all"
+
+
+def brief(message: Message) -> Message:
+    """The message with every block cut down; itself where nothing is long."""
+    blocks = tuple(_block(block) for block in message.blocks[:MOST_BLOCKS])
+    left = len(message.blocks) - len(blocks)
+    if left:
+        blocks += (TextBlock(f"… {plural(left, 'more block')}; show full shows all"),)
+    elif all(new is old for new, old in zip(blocks, message.blocks, strict=True)):
+        return message
+    return replace(message, blocks=blocks)
+
+
+def _block(block: Block) -> Block:
+    match block:
+        case TextBlock(text=text) | Reasoning(text=text) | ToolResult(text=text):
+            short = brief_text(text)
+            return block if short is text else replace(block, text=short)
+        case ToolCall(arguments=arguments) if len(arguments) > CHARACTERS:
+            spelled = pretty_arguments(arguments) if len(arguments) < _LONG * CHARACTERS else arguments
+            return replace(block, arguments=brief_text(spelled))
+        case _:
+            return block
+
+
+_DONE, _TO_COME = "━", "─"
+
+
+def stream_view(stream: Streamed, events: int, ms: int) -> RenderableType:
+    """After so many events, so many milliseconds after the request."""
+    return _StreamView(stream, events, ms)
+
+
+@dataclass(frozen=True, slots=True)
+class _StreamView:
+    stream: Streamed
+    events: int
+    ms: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = max(10, options.max_width - 34)
+        done = round(width * self.ms / self.stream.lasts_ms) if self.stream.lasts_ms else width
+        yield Text.assemble(
+            (_DONE * done, "green"),
+            (_TO_COME * (width - done), "dim"),
+            f" {self.ms / 1000:.2f} s",
+            (f" · {self.events} of {plural(len(self.stream), 'event')}", "dim"),
+        )
+        yield Heading("answer")
+        yield from self._said()
+
+    def _said(self) -> Iterator[RenderableType]:
+        messages = self.stream.after(self.events)
+        if not messages:
+            yield Text("(nothing yet)", style="dim")
+        for message in messages:
+            yield from message_view(message, {}, full=True)

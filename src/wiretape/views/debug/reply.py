@@ -9,16 +9,16 @@ from typing import assert_never
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.debug.context import Context
+from wiretape.debug.detail import Context
 from wiretape.debug.difference import Comparison
-from wiretape.debug.replies import Arrived, Listing, Matched, Part, Reply, Said, Tone, Value
+from wiretape.debug.replies import Arrived, Listing, Matched, Part, Reply, Row, Said, Tone, Value
 from wiretape.model.wording import plural
 from wiretape.views.debug.context import context_view
 from wiretape.views.debug.diff import comparison_view
-from wiretape.views.debug.listing import listing_view
 from wiretape.views.debug.place import place_view
 from wiretape.views.printable import json_text, one_line, visible
-from wiretape.views.prose import Indented
+from wiretape.views.prose import Indented, labelled
+from wiretape.views.rows import Column, fit, header_line, row_lines
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "yellow", "dim": "dim"}
 
@@ -99,3 +99,46 @@ def _highlighted(excerpt: str, pattern: str) -> Text:
     if at >= 0:
         text.stylize("reverse", at, at + len(pattern))
     return text
+
+
+ARROW = "→"
+_LEAST = 10
+
+
+def listing_view(listing: Listing) -> RenderableType:
+    return _ListingView(listing)
+
+
+@dataclass(frozen=True, slots=True)
+class _ListingView:
+    listing: Listing
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        listing, width = self.listing, options.max_width
+        if listing.title:
+            yield Text(one_line(listing.title), style="bold")
+        if not listing.rows:
+            yield Text(listing.empty, style="dim")
+            return
+        arrows = any(row.here for row in listing.rows)
+        columns = [Column(c.title, c.right, flexible=c.wide, least=_LEAST) for c in listing.columns]
+        columns = [Column(""), *columns] if arrows else columns
+        cells = [_cells(row, arrows) for row in listing.rows]
+        shape = fit(columns, cells, width)
+        yield header_line(columns, shape)
+        for row, own in zip(listing.rows, cells, strict=True):
+            yield from row_lines(columns, shape, own)
+            for said in row.below:
+                yield from labelled(console, "", Text(one_line(said)), width, indent=4, label_width=0)
+
+
+def _cells(row: Row, arrows: bool) -> list[Text]:
+    style = "bold" if row.here else ""
+    # The blanks at a cell's start are a tree's.
+    cells = [Text(_indented(cell), style=style) for cell in row.cells]
+    return [Text(ARROW if row.here else "", style="green"), *cells] if arrows else cells
+
+
+def _indented(cell: str) -> str:
+    bare = cell.lstrip(" ")
+    return " " * (len(cell) - len(bare)) + one_line(visible(bare))

@@ -15,7 +15,7 @@ from tests.support.upstream import CHAT_EVENTS
 
 from wiretape.adapters.tui.keys import GROUPS
 from wiretape.debug.annotations import Known
-from wiretape.debug.commands.table import commands, find
+from wiretape.debug.commands.registry import COMMANDS, find
 from wiretape.debug.session import Debugger
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody
 from wiretape.runs.run import build_run
@@ -64,7 +64,7 @@ def test_every_key_is_on_the_help_page_and_does_a_command_there_is() -> None:
             assert key.help in shown
             if key.command:
                 assert find(key.command)[0].name == key.command.split()[0]
-    for name in commands():
+    for name in COMMANDS:
         assert name in shown
 
 
@@ -144,7 +144,7 @@ def test_a_mistake_is_said_and_changes_nothing() -> None:
         shown = await seat.type(":goto 99\n")
         assert "there is no call 99" in shown
         assert "call 1 of 4, answer" in shown
-        assert "there is no command 'frobnicate'" in await seat.type(":frobnicate\n")
+        assert "unknown command 'frobnicate'" in await seat.type(":frobnicate\n")
 
     sit(play)
 

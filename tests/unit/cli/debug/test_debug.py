@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.cli.debug.debugging import from_here, open_debugger
-from wiretape.cli.debug.lines import converse, fitting
+from wiretape.cli.debug.line_mode import converse, fitting
+from wiretape.cli.debug.open_debugger import from_here, open_debugger
 from wiretape.cli.main import main
 
 CAPTURES = Path(__file__).parents[4] / "captures"
@@ -200,7 +200,7 @@ def test_a_conversation(tape: str, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     type_lines(monkeypatch, "step", "", "^C", "nonsense", "print call", "q", "never")
     converse(open_debugger(tape))
     out, err = capsys.readouterr()
-    assert out.index("call 1 of 4") < out.index("call 2 of 4") < out.index("there is no command 'nonsense'")
+    assert out.index("call 1 of 4") < out.index("call 2 of 4") < out.index("unknown command 'nonsense'")
     assert out.endswith("call = 2\n")
     assert "(wiretape) " in err  # stdout is no terminal here: the prompt is no result
 

@@ -11,7 +11,7 @@ from tests.support.debugging import debugger, type_in
 from tests.support.golden import check_screen
 
 from wiretape.debug.annotations import Remark
-from wiretape.debug.commands.table import commands
+from wiretape.debug.commands.registry import COMMANDS
 
 TRANSCRIPTS: dict[str, tuple[str, list[str]]] = {
     "walk": (
@@ -74,5 +74,5 @@ def test_a_session(name: str) -> None:
 
 def test_every_command_is_in_a_session() -> None:
     typed = {line.split(" ")[0] for _, lines in TRANSCRIPTS.values() for line in lines}
-    elsewhere = {command.name for command in commands().values() if command.terminal or command.group == "living"}
-    assert commands().keys() - elsewhere <= typed
+    elsewhere = {command.name for command in COMMANDS.values() if command.terminal or command.group == "living"}
+    assert COMMANDS.keys() - elsewhere <= typed

@@ -23,8 +23,7 @@ from wiretape.adapters.mitm.addon import RecordingAddon, pairs_of
 from wiretape.adapters.mitm.live import keep_alive
 from wiretape.adapters.mitm.live.keep_alive import HEAD_SENT, HELD, WAITS, has_left
 from wiretape.adapters.mitm.live.pending_sockets import HeldSockets
-from wiretape.debug.live.decisions import Decision, Delay, Drop, Go, Inject, Rewrite, Way
-from wiretape.debug.live.pending_calls import Release
+from wiretape.debug.live.pending_calls import Decision, Delay, Drop, Go, Inject, Release, Rewrite, Way
 from wiretape.errors import UsageError
 from wiretape.matching.values import LiveRequest
 from wiretape.model.faults import Effect, Refusal, Reset

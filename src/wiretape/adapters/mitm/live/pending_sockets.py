@@ -16,7 +16,7 @@ from wiretape.adapters.live.decision_queue import ClientLeft, DecisionQueue
 from wiretape.adapters.live.exchanges import LiveExchanges, patience
 from wiretape.adapters.mitm.addon import pairs_of
 from wiretape.adapters.mitm.live.keep_alive import has_left
-from wiretape.debug.live.decisions import Delay, Way
+from wiretape.debug.live.pending_calls import Delay, Way
 from wiretape.matching.values import LiveRequest
 from wiretape.model.call import ModelCall
 from wiretape.model.http import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.debug.commands.script import split
+from wiretape.cli.debug.line_mode import split
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from wiretape.debug.commands.overview import overview
-from wiretape.debug.commands.script import split
+from wiretape.debug.commands.topics import overview
 from wiretape.debug.replies import Edit, Reply, said
 from wiretape.errors import UsageError
 from wiretape.views.debug.reply import reply_view
@@ -18,6 +18,7 @@ from wiretape.views.terminal import make_console
 if TYPE_CHECKING:
     from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.debug.session import Debugger
+
 
 PROMPT = "(wiretape) "
 
@@ -168,3 +169,25 @@ def fitting(debugger: Debugger, line: str, begin: int, end: int) -> list[str]:
     words = [before + word[len(over) :] for word in found.candidates if word.startswith(over)]
     whole = len(words) == 1 and not line[:begin].strip()  # a command: its argument can follow at once
     return [f"{words[0]} "] if whole else words
+
+
+# A quote inside a word (don't) opens nothing.
+_PIECE = re.compile(
+    r"""(?<!\w)"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])*'|(?<=[\s~])/(?:\\.|[^/\\\n])+/|(?P<end>[;\n])"""
+)
+
+
+def split(text: str) -> list[str]:
+    """The commands of a text, in order. Blank ones and lines that begin with # are left out."""
+    found, start = [], 0
+    for match in _PIECE.finditer(text):
+        if match["end"] and not _in_comment(text, start, match):
+            found.append(text[start : match.start()])
+            start = match.end()
+    found.append(text[start:])
+    return [command for part in found if (command := part.strip()) and not command.startswith("#")]
+
+
+def _in_comment(text: str, start: int, match: re.Match[str]) -> bool:
+    """A `;` in a comment ends nothing: only the line's end does."""
+    return match["end"] == ";" and text[start : match.start()].lstrip().startswith("#")

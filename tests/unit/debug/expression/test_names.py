@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.debugging import debugger
 
-from wiretape.debug.expression.jsonpaths import found_by_jsonpath
+from wiretape.debug.expression.names import found_by_jsonpath
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tests.support.debugger_docs import PAGE, page
 from tests.support.debugging import debugger
 
-from wiretape.debug.commands.help import GROUPS
-from wiretape.debug.commands.table import commands
+from wiretape.debug.commands.registry import COMMANDS, GROUPS
 from wiretape.debug.commands.topics import TOPICS
 from wiretape.debug.expression.names import NAMES
 
@@ -17,22 +16,22 @@ def test_the_page_is_current() -> None:
 
 def test_every_command_name_and_topic_is_documented() -> None:
     text = page()
-    assert not [c.name for c in commands().values() if f"**`{c.name}" not in text]
-    assert not [alias for c in commands().values() for alias in c.aliases if f"`{alias}`" not in text]
+    assert not [c.name for c in COMMANDS.values() if f"**`{c.name}" not in text]
+    assert not [alias for c in COMMANDS.values() for alias in c.aliases if f"`{alias}`" not in text]
     assert not [name for name in NAMES if f"| `{name}` |" not in text]
     assert not [topic for topic in TOPICS if f"`{topic}`" not in text]
 
 
 def test_every_command_has_a_group_a_help_line_and_a_word_of_its_own() -> None:
-    words = [word for c in commands().values() for word in (c.name, *c.aliases)]
+    words = [word for c in COMMANDS.values() for word in (c.name, *c.aliases)]
     assert len(words) == len(set(words))
-    assert all(c.group in GROUPS and c.help and not c.help.endswith(".") for c in commands().values())
+    assert all(c.group in GROUPS and c.help and not c.help.endswith(".") for c in COMMANDS.values())
 
 
 def test_every_example_can_be_done_somewhere() -> None:
     elsewhere = ("other.tape", "refund", "goto turn 2", "a+b", "disk")  # what the capture does not have
     living = "living"  # commands for a program at work have transcripts of their own
-    for command in (c for c in commands().values() if not c.terminal and c.group != living):
+    for command in (c for c in COMMANDS.values() if not c.terminal and c.group != living):
         for example in command.examples:
             if not any(word in example for word in elsewhere):
                 errors = [error for place in ("goto 2", "goto 4") if (error := _done(place, example)) is not None]

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from wiretape.debug.annotations import Known, Remark
-from wiretape.debug.notes import Note
+from wiretape.debug.annotations import Known, Note, Remark
 from wiretape.debug.session import Debugger
 from wiretape.debug.timeline import Phase, Stop
 

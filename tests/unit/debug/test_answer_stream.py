@@ -7,7 +7,7 @@ from itertools import pairwise
 from tests.support.sockets import create, events, message, socket
 from tests.support.upstream import CHAT_EVENTS
 
-from wiretape.debug.streamed import Streamed, streamed
+from wiretape.debug.answer_stream import Streamed, streamed
 from wiretape.model.call import Message, ModelCall, Text
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody
 from wiretape.wire.registry import decode
