@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretape.compare.mask import Masker
-from wiretape.compare.tool_book import Found, NotFound, ToldResult, ToolBook
+from wiretape.compare.tool_book import RecordedToolResult, ToolMatch, ToolNotFound, ToolResults
 
 ASKED = st.tuples(st.sampled_from(["search", "weather"]), st.dictionaries(st.sampled_from("ab"), st.integers(0, 2)))
 
@@ -19,18 +19,18 @@ def test_equal_calls_are_answered_in_their_order_whoever_asks_first(
     calls: tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, dict[str, Any]]]],
 ) -> None:
     recorded, live = calls
-    told = [ToldResult(name, arguments, str(number)) for number, (name, arguments) in enumerate(recorded)]
+    told = [RecordedToolResult(name, arguments, str(number)) for number, (name, arguments) in enumerate(recorded)]
     expected = defaultdict(list)
     for one in told:
         expected[one.name, str(sorted(one.arguments.items()))].append(one.text)
-    book = ToolBook(told, Masker())
+    book = ToolResults(told, Masker())
     given = defaultdict(list)
     for name, arguments in live:
         found = book.take(name, arguments)
-        assert isinstance(found, Found)
+        assert isinstance(found, ToolMatch)
         given[name, str(sorted(arguments.items()))].append(found.told.text)
     assert given == expected
     for name, arguments in live:
         again = book.take(name, arguments)
-        assert isinstance(again, NotFound)
+        assert isinstance(again, ToolNotFound)
         assert again.played

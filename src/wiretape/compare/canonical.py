@@ -92,7 +92,7 @@ def _tokens(raw: bytes) -> tuple[bytes, bool]:
     return made, count > 0
 
 
-class Classes:
+class EqualityClasses:
     """Numbers values: equal ones alike. Recorded values are learnt, live ones are looked up."""
 
     __slots__ = ("_by_digest", "_memo", "_strings", "_wild")

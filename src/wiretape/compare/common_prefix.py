@@ -35,7 +35,7 @@ def common_run(one: Sequence[object], other: Sequence[object], start: int = 0) -
     return low
 
 
-class Beginnings:
+class CommonPrefixes:
     """Remembers what lists of raw JSON begin with in common: it is asked for at every tier."""
 
     __slots__ = ("_known", "_recent")

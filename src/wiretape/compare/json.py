@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 from wiretape.compare.address import Address
 from wiretape.compare.canonical import same
-from wiretape.compare.common_prefix import Beginnings, common_start
+from wiretape.compare.common_prefix import CommonPrefixes, common_start
 from wiretape.compare.difference import ABSENT, Difference
 from wiretape.model.jsonvalue import Json
 
@@ -80,8 +80,8 @@ class Differences:
 
     __slots__ = ("_common", "_known", "_recent")
 
-    def __init__(self, beginnings: Beginnings | None = None) -> None:
-        self._common = (beginnings or Beginnings()).common
+    def __init__(self, beginnings: CommonPrefixes | None = None) -> None:
+        self._common = (beginnings or CommonPrefixes()).common
         self._known: dict[tuple[int, int], tuple[Json, Json]] = {}
         self._recent: deque[tuple[list[Json], list[Json]]] = deque(maxlen=_RECENT)
 

@@ -53,17 +53,17 @@ LEFT_OUT: Final = _DROPPED | _IDS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class NormalizedMessage:
     """A message, what may change taken out. `template` is JSON; `ids` are those it mentions, in order."""
 
     template: Json
     ids: tuple[str, ...]
 
 
-def message_shape(message: Message) -> Shape:
+def normalized_message(message: Message) -> NormalizedMessage:
     ids: list[str] = []
     blocks = [block_template(block, ids) for block in message.blocks if not is_opaque(block)]
-    return Shape([message.role, blocks, extra_template(message.extra, ids)], tuple(ids))
+    return NormalizedMessage([message.role, blocks, extra_template(message.extra, ids)], tuple(ids))
 
 
 def extra_template(members: Iterable[tuple[str, Json]], ids: list[str]) -> JsonObject:

@@ -27,7 +27,7 @@ from wiretape.wire.mcp.tool_exchange import ToolAnswer, answered, called, is_too
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ToldResult:
+class RecordedToolResult:
     """What one call of a tool came to, as the model was told it."""
 
     name: str
@@ -43,19 +43,19 @@ class ToldResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    told: ToldResult
+class ToolMatch:
+    told: RecordedToolResult
     tier: Tier
     differences: tuple[Difference, ...] = ()
     again: bool = False  # it was given before
 
 
 @dataclass(frozen=True, slots=True)
-class NotFound:
+class ToolNotFound:
     """`nearest`: the recorded call of the tool that is most like it. `played`: it fits, but was given before."""
 
     known: tuple[str, ...]  # the tools that the tape knows
-    nearest: ToldResult | None = None
+    nearest: RecordedToolResult | None = None
     differences: tuple[Difference, ...] = ()
     played: bool = False
 
@@ -68,10 +68,10 @@ def parsed_arguments(text: str) -> Json:
         return text
 
 
-class ToolBook:
+class ToolResults:
     """Answers calls of tools from what was recorded."""
 
-    def __init__(self, told: Iterable[ToldResult], masker: Masker, tier: Tier = Tier.MASKED) -> None:
+    def __init__(self, told: Iterable[RecordedToolResult], masker: Masker, tier: Tier = Tier.MASKED) -> None:
         self._told = list(told)
         self._given = bytearray(len(self._told))
         self._mask = masker.value
@@ -86,7 +86,7 @@ class ToolBook:
     def names(self) -> tuple[str, ...]:
         return tuple(self._by_name)
 
-    def take(self, name: str, arguments: Json, repeat: bool = False) -> Found | NotFound:
+    def take(self, name: str, arguments: Json, repeat: bool = False) -> ToolMatch | ToolNotFound:
         """The first result that was not given yet to a call like this one."""
         found = next(self._fitting(name, arguments), None)
         again = False
@@ -98,9 +98,9 @@ class ToolBook:
         self._given[number] = True
         told = self._told[number]
         apart = () if tier is Tier.EXACT else tuple(differences(told.arguments, arguments, "arguments"))
-        return Found(told, tier, apart, again)
+        return ToolMatch(told, tier, apart, again)
 
-    def take_this(self, told: ToldResult) -> None:
+    def take_this(self, told: RecordedToolResult) -> None:
         """Mark a result as given that was found otherwise."""
         for number in self._by_name.get(told.name, ()):
             if self._told[number] is told:
@@ -136,25 +136,27 @@ class ToolBook:
         value = loose(arguments)
         return canonical(self._mask(value) if tier is Tier.MASKED else value)
 
-    def _missing(self, name: str, arguments: Json) -> NotFound:
+    def _missing(self, name: str, arguments: Json) -> ToolNotFound:
         played = next(self._fitting(name, arguments, given=True), None)
         if played is not None:
-            return NotFound(self.names, self._told[played[1]], (), True)
+            return ToolNotFound(self.names, self._told[played[1]], (), True)
         ranked = []
         for number in self._by_name.get(name, ()):
             apart = tuple(differences(self._told[number].arguments, arguments, "arguments"))
             ranked.append((bool(self._given[number]), len(apart), number, apart))
         if not ranked:
-            return NotFound(self.names)
+            return ToolNotFound(self.names)
         _, _, number, apart = min(ranked, key=lambda one: one[:3])
-        return NotFound(self.names, self._told[number], apart)
+        return ToolNotFound(self.names, self._told[number], apart)
 
 
-def told_on_the_wire(run: Run, tape: str = "", skip: Callable[[str], bool] = lambda name: False) -> list[ToldResult]:
+def results_in_requests(
+    run: Run, tape: str = "", skip: Callable[[str], bool] = lambda name: False
+) -> list[RecordedToolResult]:
     """What the models of a run were told that their tools said. `skip`: tools whose own exchanges are on the tape."""
     exchanges = {step.call.number: step.call.exchange for step in run.steps}
     return [
-        ToldResult(
+        RecordedToolResult(
             name=use.call.name,
             arguments=parsed_arguments(use.call.arguments),
             text=use.result.text,
@@ -170,7 +172,7 @@ def told_on_the_wire(run: Run, tape: str = "", skip: Callable[[str], bool] = lam
     ]
 
 
-def told_by_tools(exchanges: Iterable[Exchange], tape: str = "") -> list[ToldResult]:
+def results_of_tools(exchanges: Iterable[Exchange], tape: str = "") -> list[RecordedToolResult]:
     """What tools came to that were recorded in the agent's process."""
     found = []
     for exchange in exchanges:
@@ -178,15 +180,19 @@ def told_by_tools(exchanges: Iterable[Exchange], tape: str = "") -> list[ToldRes
         if answer is not None:
             name, arguments = called(exchange)
             error = answer.raised or None
-            found.append(ToldResult(name, arguments, answer.text, answer.parts, error, answer, tape, exchange.number))
+            found.append(
+                RecordedToolResult(name, arguments, answer.text, answer.parts, error, answer, tape, exchange.number)
+            )
     return found
 
 
-def told_by_servers(exchanges: Iterable[Exchange], known: Container[str], tape: str = "") -> list[ToldResult]:
+def results_of_servers(
+    exchanges: Iterable[Exchange], known: Container[str], tape: str = ""
+) -> list[RecordedToolResult]:
     """What tool servers answered, for tools whose names (the server's own) are not known otherwise."""
     remote = [exchange for exchange in exchanges if not is_tool_exchange(exchange)]
     return [
-        ToldResult(one.name, one.arguments, one.text, one.parts, one.is_error, tape=tape, exchange=one.exchange)
+        RecordedToolResult(one.name, one.arguments, one.text, one.parts, one.is_error, tape=tape, exchange=one.exchange)
         for one in served_tool_calls(remote)
         if one.text is not None and not one.waits and one.name not in known
     ]

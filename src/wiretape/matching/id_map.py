@@ -15,7 +15,7 @@ from itertools import accumulate
 from operator import is_
 from typing import Final
 
-from wiretape.compare.common_prefix import Beginnings
+from wiretape.compare.common_prefix import CommonPrefixes
 from wiretape.compare.difference import Difference
 from wiretape.compare.json import differences
 from wiretape.compare.normalize import loose
@@ -39,7 +39,7 @@ class _Mapped:
     valid: int
 
 
-class Names(dict[str, str]):
+class NameMap(dict[str, str]):
     """What has another name, by its name."""
 
     def __init__(self) -> None:
@@ -63,13 +63,13 @@ class Names(dict[str, str]):
         return words.sub(lambda match: self.get(match[0], match[0]), text) if known else text
 
 
-class Echoes:
+class IdMap:
     """Two names for one thing: the recorded one and the live one."""
 
-    def __init__(self, beginnings: Beginnings | None = None) -> None:
-        self._beginnings = beginnings or Beginnings()
-        self._recorded = Names()  # live -> recorded
-        self._live = Names()  # recorded -> live
+    def __init__(self, beginnings: CommonPrefixes | None = None) -> None:
+        self._beginnings = beginnings or CommonPrefixes()
+        self._recorded = NameMap()  # live -> recorded
+        self._live = NameMap()  # recorded -> live
         self._memo: dict[int, tuple[Json, Json]] = {}  # list elements, mapped back before
         self._fresh: list[tuple[str, int, Json]] = []  # those that the last body added: member, index, element
         self._lists: dict[str, list[_Mapped]] = {}  # by the body's member, oldest first
@@ -171,7 +171,7 @@ class Echoes:
         return exchange if body is response.body else replace(exchange, response=replace(response, body=body))
 
 
-def _renamed_body(body: Body | None, names: Names) -> Body | None:
+def _renamed_body(body: Body | None, names: NameMap) -> Body | None:
     match body:
         case JsonBody(value=value):
             made = _renamed(value, names)
@@ -206,12 +206,12 @@ def _common(alike: Callable[[int], bool], most: int) -> int:
     return low
 
 
-def _renamed(value: Json, names: Names) -> Json:
+def _renamed(value: Json, names: NameMap) -> Json:
     """The JSON value with every string renamed; the very same object where nothing has another name."""
     return rebuilt(value, lambda _, leaf: names.named(leaf) if isinstance(leaf, str) else leaf)
 
 
-def _renamed_stream(frames: Iterable[bytes], names: Names) -> list[bytes] | None:
+def _renamed_stream(frames: Iterable[bytes], names: NameMap) -> list[bytes] | None:
     """The frames under the live names, or None if no word has one. Words may be split over frames."""
     channels = Channels(frames)
     for channel in channels.all():
@@ -221,7 +221,7 @@ def _renamed_stream(frames: Iterable[bytes], names: Names) -> list[bytes] | None
     return channels.frames() if channels.changed else None
 
 
-def _named_deltas(channel: Channel, names: Names) -> list[str]:
+def _named_deltas(channel: Channel, names: NameMap) -> list[str]:
     whole = channel.text
     # An id that each frame repeats is no text that is split over them.
     if names.named(whole) is not whole and len(set(channel.texts)) > 1:
@@ -229,7 +229,7 @@ def _named_deltas(channel: Channel, names: Names) -> list[str]:
     return [names.named(text) for text in channel.texts]
 
 
-def _spread(texts: list[str], names: Names) -> list[str]:
+def _spread(texts: list[str], names: NameMap) -> list[str]:
     """The texts, renamed as one: a new name stands where the old one began, and goes on where that went on."""
     whole = "".join(texts)
     ends = list(accumulate(map(len, texts)))

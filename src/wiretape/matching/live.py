@@ -8,8 +8,8 @@ from typing import Final
 import orjson
 
 from wiretape.compare.address import address
-from wiretape.compare.common_prefix import Beginnings
-from wiretape.matching.id_map import Echoes
+from wiretape.compare.common_prefix import CommonPrefixes
+from wiretape.matching.id_map import IdMap
 from wiretape.matching.lookup.index import Probe
 from wiretape.matching.recorded import plain
 from wiretape.matching.values import LiveRequest
@@ -38,7 +38,7 @@ def plain_bytes(data: bytes, encoding: str) -> bytes:
 class LiveReader:
     """Reads the live requests of a session."""
 
-    def __init__(self, registry: Registry, echoes: Echoes, beginnings: Beginnings) -> None:
+    def __init__(self, registry: Registry, echoes: IdMap, beginnings: CommonPrefixes) -> None:
         self._registry = registry
         self._echoes = echoes
         self._beginnings = beginnings

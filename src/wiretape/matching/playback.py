@@ -10,7 +10,7 @@ from typing import Final
 
 import orjson
 
-from wiretape.matching.faults.apply import FOREVER_MS, marred, paced, slowed
+from wiretape.matching.faults.apply import FOREVER_MS, apply_faults, paced, slowed
 from wiretape.matching.values import Answer, Injected, Miss, Outcome, Stray
 from wiretape.model.header_links import LINK_HEADERS
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, StreamBody, body_bytes
@@ -35,7 +35,7 @@ _NOT_SENT: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Chunk:
     """Bytes to send as one chunk, after a pause of so many milliseconds."""
 
     pause: float
@@ -54,7 +54,7 @@ class Playback:
 
     status: int | None
     headers: Sequence[tuple[str, str]]
-    pieces: Sequence[Piece]
+    pieces: Sequence[Chunk]
     pause: float = 0  # before the headers, in milliseconds
     streamed: bool = False
     cut: bool = False
@@ -67,9 +67,11 @@ def playback(outcome: Outcome, pace: float = 0) -> Playback:
     """What to send. `pace`: 0 at once, 1 as recorded, 2 twice as slow."""
     match outcome:
         case Answer(exchange=exchange, faults=faults):
-            return marred(_recorded(exchange, slowed(pace, faults)), faults) if faults else _recorded(exchange, pace)
+            return (
+                apply_faults(_recorded(exchange, slowed(pace, faults)), faults) if faults else _recorded(exchange, pace)
+            )
         case Injected(exchange=exchange, fault=fault):
-            return marred(_recorded(exchange, pace), [fault])
+            return apply_faults(_recorded(exchange, pace), [fault])
         case Miss(status=status, headers=headers, body=body):
             return _whole(status, headers.pairs(), body)
         case Stray(what=what, note=note):
@@ -104,7 +106,7 @@ def lost_body(exchange: Exchange) -> int:
 
 def _whole(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> Playback:
     kept = [(name, value) for name, value in headers if name not in _NOT_SENT]
-    return Playback(status, [*kept, ("content-length", str(len(body)))], [Piece(0, body)])
+    return Playback(status, [*kept, ("content-length", str(len(body)))], [Chunk(0, body)])
 
 
 def _recorded(exchange: Exchange, pace: float) -> Playback:
@@ -126,13 +128,13 @@ def _recorded(exchange: Exchange, pace: float) -> Playback:
         return Playback(response.status, headers, pieces, pause, streamed=True, cut=cut, linger=linger, ended=ended)
     data = body_bytes(body)
     if cut:
-        pieces = [Piece(0, data)]
+        pieces = [Chunk(0, data)]
         return Playback(response.status, headers, pieces, pause, streamed=True, cut=True, linger=linger, ended=ended)
     if not _may_have_body(exchange.request.method, response.status):
         length = response.headers.get("content-length")
         kept = [("content-length", length)] if length and response.status >= 200 and response.status != 204 else []
         return Playback(response.status, [*headers, *kept], (), pause)
-    return Playback(response.status, [*headers, ("content-length", str(len(data)))], [Piece(0, data)], pause)
+    return Playback(response.status, [*headers, ("content-length", str(len(data)))], [Chunk(0, data)], pause)
 
 
 def _may_have_body(method: str, status: int) -> bool:
@@ -152,11 +154,11 @@ def _headers(headers: Headers) -> tuple[tuple[tuple[str, str], ...], str]:
     return kept, ",".join(headers.all("content-encoding"))
 
 
-def _pieces(body: StreamBody, pace: float) -> Iterator[Piece]:
+def _pieces(body: StreamBody, pace: float) -> Iterator[Chunk]:
     frames = iter(body.frames)
     if not pace or not body.ms:
-        yield from (Piece(0, frame) for frame in frames)
+        yield from (Chunk(0, frame) for frame in frames)
         return
     pauses = [body.ms[0], *(after - before for before, after in pairwise(body.ms))]
-    yield from (Piece(paced(pause, pace), frame) for pause, frame in zip(pauses, frames, strict=False))
-    yield from (Piece(0, frame) for frame in frames)
+    yield from (Chunk(paced(pause, pace), frame) for pause, frame in zip(pauses, frames, strict=False))
+    yield from (Chunk(0, frame) for frame in frames)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from wiretape.compare.common_prefix import Beginnings
-from wiretape.matching.recorded import Recorded
+from wiretape.compare.common_prefix import CommonPrefixes
+from wiretape.matching.recorded import RecordedExchange
 from wiretape.matching.values import Answer
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange
@@ -14,12 +14,12 @@ from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry
 
 
-class Shown:
+class PlayedCalls:
     """Remembers apart from the session that it shows, and so may be asked on another thread than that; on one."""
 
-    def __init__(self, registry: Registry, sockets: Sequence[Recorded]) -> None:
+    def __init__(self, registry: Registry, sockets: Sequence[RecordedExchange]) -> None:
         self._registry = registry
-        self._memo = Memo(Beginnings().common)
+        self._memo = Memo(CommonPrefixes().common)
         self._sockets = {one.reference.place: one for one in sockets}
         self._decoded: dict[int, tuple[Exchange, tuple[ModelCall, ...]]] = {}  # of WebSockets, which hold many calls
 

@@ -32,7 +32,7 @@ class SocketCall:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recorded:
+class RecordedExchange:
     """A recorded exchange that can answer. `calls` are a WebSocket's, by start."""
 
     order: int
@@ -61,10 +61,12 @@ class Recorded:
         return replace(self.reference, call=call.number)
 
 
-def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[Recorded], list[Recorded]]:
+def recorded_exchanges(
+    tapes: Sequence[Tape], registry: Registry
+) -> tuple[list[RecordedExchange], list[RecordedExchange]]:
     """The exchanges of all tapes in order, and apart from them the WebSocket connections."""
-    recorded: list[Recorded] = []
-    sockets: list[Recorded] = []
+    recorded: list[RecordedExchange] = []
+    sockets: list[RecordedExchange] = []
     for position, tape in enumerate(tapes):
         socket_calls = _socket_calls(tape, registry)
         numbers = socket_calls.numbers or _call_numbers(tape, registry)
@@ -74,7 +76,7 @@ def recorded_exchanges(tapes: Sequence[Tape], registry: Registry) -> tuple[list[
             kept = sockets if is_socket else recorded
             where = address(exchange.request.method, exchange.request.url)
             kept.append(
-                Recorded(
+                RecordedExchange(
                     order=len(kept),
                     tape=position,
                     reference=Reference(name, exchange.number, numbers.get(exchange.number), where.what),

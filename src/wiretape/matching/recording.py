@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from wiretape.compare.common_prefix import Beginnings
+from wiretape.compare.common_prefix import CommonPrefixes
 from wiretape.compare.mask import Masker
-from wiretape.matching.recorded import Recorded, recorded_exchanges
+from wiretape.matching.recorded import RecordedExchange, recorded_exchanges
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Recording:
+class ReplaySource:
     """Exchanges of all tapes, by their order, and apart from them the WebSocket connections, by theirs."""
 
     tapes: Sequence[Tape]
     registry: Registry
     masker: Masker
-    exchanges: Sequence[Recorded] = field(init=False)
-    sockets: Sequence[Recorded] = field(init=False)
+    exchanges: Sequence[RecordedExchange] = field(init=False)
+    sockets: Sequence[RecordedExchange] = field(init=False)
     played: bytearray = field(init=False)  # which exchanges were given as an answer
-    beginnings: Beginnings = field(default_factory=Beginnings)
+    beginnings: CommonPrefixes = field(default_factory=CommonPrefixes)
     memo: Memo = field(init=False)
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Named(_Model):
+class ReportedExchange(_Model):
     """A recorded exchange. `call` is its number among the model calls, if it is one."""
 
     tape: str
@@ -30,14 +30,14 @@ class Named(_Model):
         return f"call {self.call}" if self.call is not None else f"x{self.exchange}"
 
 
-class Played(_Model):
+class PlayedAnswer(_Model):
     request: int  # the live request's number
-    answer: Named
+    answer: ReportedExchange
     tier: str
     repeated: bool
 
 
-class Drifted(_Model):
+class ReportedDrift(_Model):
     """A place in which live requests differed from recorded ones, with the values of the first that did.
 
     `minor`: only an id, a spelling or something volatile differs. The excerpts are cut down to where the values differ.
@@ -50,40 +50,40 @@ class Drifted(_Model):
     live: str
     recorded_excerpt: str
     live_excerpt: str
-    calls: tuple[Named, ...]
+    calls: tuple[ReportedExchange, ...]
 
 
-class Place(_Model):
+class ReportedDifference(_Model):
     where: str
     recorded: str
     live: str
 
 
-class Missed(_Model):
+class ReportedMiss(_Model):
     """`mend`: the command that `message` ends in. `times`: clients try a refused connection again."""
 
     request: int
     what: str
     reason: str
     message: str
-    nearest: Named | None
-    differences: tuple[Place, ...]
+    nearest: ReportedExchange | None
+    differences: tuple[ReportedDifference, ...]
     mend: str = ""
     times: int = 1
 
 
-class Strayed(_Model):
+class ReportedStray(_Model):
     what: str
     note: str
     times: int
 
 
-class Mishap(_Model):
+class ReportedFault(_Model):
     """A fault that an attempt at `answer` got. Where it `broke`, the recorded answer was left for the next attempt."""
 
     request: int
     fault: str  # as it was asked for, such as "429@3"
-    answer: Named
+    answer: ReportedExchange
     broke: bool
 
 
@@ -95,14 +95,14 @@ class ReplayReport(_Model):
     """
 
     tapes: str
-    played: tuple[Played, ...]
-    drifted: tuple[Drifted, ...]
-    missed: tuple[Missed, ...]
-    strayed: tuple[Strayed, ...]
-    left_over: tuple[Named, ...]
+    played: tuple[PlayedAnswer, ...]
+    drifted: tuple[ReportedDrift, ...]
+    missed: tuple[ReportedMiss, ...]
+    strayed: tuple[ReportedStray, ...]
+    left_over: tuple[ReportedExchange, ...]
     passed: dict[str, int]
     sockets: int = 0
-    injected: tuple[Mishap, ...] = ()
+    injected: tuple[ReportedFault, ...] = ()
     not_injected: tuple[str, ...] = ()
     straight: dict[str, int] = {}
 
@@ -134,17 +134,17 @@ def build_report(
     )
 
 
-def _named(reference: Reference) -> Named:
-    return Named(tape=reference.tape, exchange=reference.exchange, call=reference.call, what=reference.what)
+def _named(reference: Reference) -> ReportedExchange:
+    return ReportedExchange(tape=reference.tape, exchange=reference.exchange, call=reference.call, what=reference.what)
 
 
-def _played(answer: Answer) -> Played:
-    return Played(
+def _played(answer: Answer) -> PlayedAnswer:
+    return PlayedAnswer(
         request=answer.number, answer=_named(answer.reference), tier=answer.tier.word, repeated=answer.repeated
     )
 
 
-def _mishaps(outcome: Outcome) -> list[Mishap]:
+def _mishaps(outcome: Outcome) -> list[ReportedFault]:
     match outcome:
         case Injected(fault=fault):
             faults: Sequence[Fault] = (fault,)
@@ -154,12 +154,12 @@ def _mishaps(outcome: Outcome) -> list[Mishap]:
             return []
     named = _named(outcome.reference)
     broke = isinstance(outcome, Injected)
-    return [Mishap(request=outcome.number, fault=f.spec, answer=named, broke=broke) for f in faults]
+    return [ReportedFault(request=outcome.number, fault=f.spec, answer=named, broke=broke) for f in faults]
 
 
-def _drifted(drift: Drift) -> Drifted:
+def _drifted(drift: Drift) -> ReportedDrift:
     recorded, live = excerpts(drift.first)
-    return Drifted(
+    return ReportedDrift(
         tier=drift.tier.word,
         where=drift.where,
         minor=drift.minor,
@@ -171,7 +171,7 @@ def _drifted(drift: Drift) -> Drifted:
     )
 
 
-def _misses(misses: Iterable[Miss]) -> tuple[Missed, ...]:
+def _misses(misses: Iterable[Miss]) -> tuple[ReportedMiss, ...]:
     """All of them, but one for each host that no connection was opened to."""
     kept: list[Miss] = []
     times = Counter[str]()
@@ -183,15 +183,15 @@ def _misses(misses: Iterable[Miss]) -> tuple[Missed, ...]:
     return tuple(_missed(miss, times[miss.what] or 1) for miss in kept)
 
 
-def _missed(miss: Miss, times: int) -> Missed:
-    return Missed(
+def _missed(miss: Miss, times: int) -> ReportedMiss:
+    return ReportedMiss(
         request=miss.number,
         what=miss.what,
         reason=miss.reason,
         message=miss.message,
         nearest=_named(miss.nearest) if miss.nearest is not None else None,
         differences=tuple(
-            Place(where=apart.where, recorded=spelled(apart.recorded), live=spelled(apart.live))
+            ReportedDifference(where=apart.where, recorded=spelled(apart.recorded), live=spelled(apart.live))
             for apart in miss.differences
         ),
         mend=miss.mend,
@@ -199,8 +199,8 @@ def _missed(miss: Miss, times: int) -> Missed:
     )
 
 
-def _strayed(strays: Iterable[Stray]) -> tuple[Strayed, ...]:
+def _strayed(strays: Iterable[Stray]) -> tuple[ReportedStray, ...]:
     times: dict[tuple[str, str], int] = {}
     for stray in strays:
         times[stray.what, stray.note] = times.get((stray.what, stray.note), 0) + 1
-    return tuple(Strayed(what=what, note=note, times=count) for (what, note), count in times.items())
+    return tuple(ReportedStray(what=what, note=note, times=count) for (what, note), count in times.items())

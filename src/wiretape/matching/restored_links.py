@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from wiretape.matching.recorded import Recorded
+from wiretape.matching.recorded import RecordedExchange
 from wiretape.model.header_links import LINK_HEADERS, joined, replace_links
 from wiretape.model.http import Exchange, Headers
 from wiretape.tape.redaction import PLACEHOLDER, matches
@@ -14,7 +14,7 @@ from wiretape.tape.redaction import PLACEHOLDER, matches
 _FOLLOWS_WITHIN = 100  # exchanges
 
 
-def restored(exchange: Exchange, recorded: Sequence[Recorded], order: int) -> Exchange:
+def restored(exchange: Exchange, recorded: Sequence[RecordedExchange], order: int) -> Exchange:
     """The answer that was recorded at `order`, with links spelled as the recording's later requests spell them.
 
     A client that follows such a link then sends the recorded request.
@@ -38,8 +38,8 @@ def restored(exchange: Exchange, recorded: Sequence[Recorded], order: int) -> Ex
     return replace(exchange, response=replace(response, headers=headers))
 
 
-def _later_urls(recorded: Sequence[Recorded], order: int) -> Iterator[str]:
-    later: Iterable[Recorded] = islice(recorded, order + 1, order + 1 + _FOLLOWS_WITHIN)
+def _later_urls(recorded: Sequence[RecordedExchange], order: int) -> Iterator[str]:
+    later: Iterable[RecordedExchange] = islice(recorded, order + 1, order + 1 + _FOLLOWS_WITHIN)
     return (one.exchange.request.url for one in later)
 
 

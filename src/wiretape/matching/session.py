@@ -15,30 +15,30 @@ from wiretape.compare.difference import Difference, Tier
 from wiretape.compare.json import Differences, differences_of_addresses
 from wiretape.compare.mask import Masker
 from wiretape.matching.async_messages.aligned import Alignment
-from wiretape.matching.async_messages.match import Found
+from wiretape.matching.async_messages.match import AsyncMatch
 from wiretape.matching.drift import Drifts
 from wiretape.matching.faults.apply import Fault
-from wiretape.matching.faults.targets import aim
-from wiretape.matching.id_map import Echoes
+from wiretape.matching.faults.targets import resolve_targets
+from wiretape.matching.id_map import IdMap
 from wiretape.matching.live import LiveReader
 from wiretape.matching.lookup.index import Probe
-from wiretape.matching.lookup.tie_break import Continuity
-from wiretape.matching.misses.miss import Mending, Nearest, fault, is_minor, mending, provider_error
+from wiretape.matching.lookup.tie_break import TieBreak
+from wiretape.matching.misses.miss import MissFix, Nearest, fault, is_minor, miss_fix, provider_error
 from wiretape.matching.playback import lost_body
-from wiretape.matching.played_calls import Shown
-from wiretape.matching.recorded import Recorded
-from wiretape.matching.recording import Recording
+from wiretape.matching.played_calls import PlayedCalls
+from wiretape.matching.recorded import RecordedExchange
+from wiretape.matching.recording import ReplaySource
 from wiretape.matching.report import ReplayReport, build_report
 from wiretape.matching.restored_links import restored
 from wiretape.matching.shown_differences import shown_differences, without_secrets
 from wiretape.matching.sockets.playing import SocketPlay
-from wiretape.matching.sockets.recorded_sockets import Sockets
-from wiretape.matching.tiers import Tiers
-from wiretape.matching.tool_play import ToolPlay, ToolPlayed
-from wiretape.matching.unanswered import Unanswered
+from wiretape.matching.sockets.recorded_sockets import RecordedSockets
+from wiretape.matching.tiers import TierIndexes
+from wiretape.matching.tool_play import ToolPlayback, ToolReplay
+from wiretape.matching.unanswered import MissExplainer
 from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Stray
 from wiretape.model.call import ModelCall
-from wiretape.model.faults import Refusal
+from wiretape.model.faults import ErrorStatus
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response, bracketed
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.output_redactor import OutputRedactor
@@ -68,24 +68,26 @@ class ReplaySession:
         self.tapes = tuple(tapes)
         self._names = tuple(names or [str(tape.path or "the tape") for tape in tapes])
         self.names = ", ".join(self._names)
-        recording = Recording(self.tapes, registry or default_registry(), Masker(self.options.mask))
+        recording = ReplaySource(self.tapes, registry or default_registry(), Masker(self.options.mask))
         sockets, beginnings = recording.sockets, recording.beginnings
         self._recorded, self._played, self._masker = recording.exchanges, recording.played, recording.masker
-        self._shown = Shown(recording.registry, sockets)
-        self._tiers = Tiers(recording, self.options.tier)
+        self._shown = PlayedCalls(recording.registry, sockets)
+        self._tiers = TierIndexes(recording, self.options.tier)
         self._number = 0
         self._outcomes: list[Outcome] = []
         self._differences = Differences(beginnings)
-        self._continuity = Continuity(self._recorded, recording.memo, lambda: self._tiers.runs)
+        self._continuity = TieBreak(self._recorded, recording.memo, lambda: self._tiers.runs)
         self._alignment = Alignment(self._differences, recording.memo)
-        self._echoes = Echoes(beginnings)
+        self._echoes = IdMap(beginnings)
         self._reader = LiveReader(recording.registry, self._echoes, beginnings)
         self.drifts = Drifts()
         self.passed: dict[str, int] = {}
         self.program = "…"  # as a person would type it, in the commands that mend a miss
         self.mend: Callable[[MissReason], str] | None = None  # what to do about a miss, if not wiretape's own command
-        self._faults = aim(self.options.faults, self._recorded, sockets, self.names, lambda: self._tiers.runs)
-        self._sockets = Sockets(
+        self._faults = resolve_targets(
+            self.options.faults, self._recorded, sockets, self.names, lambda: self._tiers.runs
+        )
+        self._sockets = RecordedSockets(
             sockets,
             self.options,
             self._faults,
@@ -96,7 +98,7 @@ class ReplaySession:
             self._socket_miss,
             self.output,
         )
-        self._unanswered = Unanswered(recording, self._tiers, self._sockets, self.names, self._mending, self.output)
+        self._unanswered = MissExplainer(recording, self._tiers, self._sockets, self.names, self._mending, self.output)
         self._owed: set[int] = set()  # recorded calls whose answer a person withheld: the next attempt gets it
         self._tiers.exact  # noqa: B018  built now: it is asked by every request
 
@@ -121,7 +123,7 @@ class ReplaySession:
         played = self.play_tool(name, arguments, keep_miss=keep_miss)
         return played if isinstance(played, Miss) else played.answer
 
-    def play_tool(self, name: str, arguments: Json, *, keep_miss: bool = True) -> ToolPlayed | Miss:
+    def play_tool(self, name: str, arguments: Json, *, keep_miss: bool = True) -> ToolPlayback | Miss:
         """The same, with how it was found."""
         self._number += 1
         try:
@@ -288,7 +290,7 @@ class ReplaySession:
         outcome = self._without_unplayed(probe, found.already)
         return self._nothing(probe, note=found.note) if found.note and isinstance(outcome, Miss) else outcome
 
-    def _without_unplayed(self, probe: Probe, already: Recorded | None = None) -> Outcome:
+    def _without_unplayed(self, probe: Probe, already: RecordedExchange | None = None) -> Outcome:
         for tier, index in self._tiers:
             found = index.shelf.last_played(index.place(probe).key, probe.address.host, probe.strict)
             if found is not None:
@@ -303,7 +305,12 @@ class ReplaySession:
         return self.options.repeat or order in self._owed or self._faults.delayed(order)
 
     def _give(
-        self, recorded: Recorded, probe: Probe, tier: Tier, repeated: bool = False, moved: Found | None = None
+        self,
+        recorded: RecordedExchange,
+        probe: Probe,
+        tier: Tier,
+        repeated: bool = False,
+        moved: AsyncMatch | None = None,
     ) -> Outcome:
         lost = lost_body(recorded.exchange)
         if lost:
@@ -327,7 +334,7 @@ class ReplaySession:
             self.drifts.add(answer, [is_minor(difference, probe) for difference in apart])
         return answer
 
-    def _apart(self, recorded: Recorded, probe: Probe, moved: Found | None) -> tuple[Difference, ...]:
+    def _apart(self, recorded: RecordedExchange, probe: Probe, moved: AsyncMatch | None) -> tuple[Difference, ...]:
         """What differs from the recorded request, where it was sent included; its names are learnt."""
         where = differences_of_addresses(recorded.probe.address, probe.address)
         if moved is None:
@@ -342,10 +349,10 @@ class ReplaySession:
     def _shown_apart(self, apart: tuple[Difference, ...], probe: Probe) -> tuple[Difference, ...]:
         return shown_differences(apart, probe.value, self.output)
 
-    def _inject(self, recorded: Recorded, probe: Probe, fault: Fault) -> Injected:
+    def _inject(self, recorded: RecordedExchange, probe: Probe, fault: Fault) -> Injected:
         """The fault instead of the answer, which stays unplayed."""
         exchange = self._echoes.forward(recorded.exchange)
-        if isinstance(fault.effect, Refusal):
+        if isinstance(fault.effect, ErrorStatus):
             message = f"injected by wiretape ({fault.named})"
             headers, body = provider_error(probe, fault.effect.status, message, "wiretape_fault")
             made = Headers([*headers.pairs(), *fault.effect.headers])
@@ -353,18 +360,18 @@ class ReplaySession:
             exchange = replace(exchange, response=response, ended=Ended.COMPLETE)
         return Injected(self._number, recorded.reference, exchange, fault)
 
-    def _nothing(self, probe: Probe, already: Recorded | None = None, note: str = "") -> Miss | Stray:
+    def _nothing(self, probe: Probe, already: RecordedExchange | None = None, note: str = "") -> Miss | Stray:
         return self._unanswered.outcome(self._number, probe, already, note)
 
     def _socket_miss(
-        self, recorded: Recorded, live: Json, reason: MissReason, nearest: Nearest | None, note: str
+        self, recorded: RecordedExchange, live: Json, reason: MissReason, nearest: Nearest | None, note: str
     ) -> Miss:
         return self._unanswered.of_socket(self._number, recorded, live, reason, nearest, note)
 
     @cached_property
-    def _tools(self) -> ToolPlay:
+    def _tools(self) -> ToolReplay:
         """The tools of these tapes. Made when the first is called."""
-        return ToolPlay(
+        return ToolReplay(
             self._recorded,
             self._tiers.runs,
             self.names,
@@ -375,5 +382,5 @@ class ReplaySession:
             self.output,
         )
 
-    def _mending(self, reason: MissReason) -> Mending:
-        return Mending(self.mend(reason)) if self.mend is not None else mending(reason, self._names, self.program)
+    def _mending(self, reason: MissReason) -> MissFix:
+        return MissFix(self.mend(reason)) if self.mend is not None else miss_fix(reason, self._names, self.program)

@@ -7,27 +7,27 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from wiretape.compare.difference import Tier
-from wiretape.matching.async_messages.detect import Told, asks_for_nothing, told_threads
-from wiretape.matching.async_messages.match import MovedIndex
-from wiretape.matching.async_messages.pieces import Pieces
+from wiretape.matching.async_messages.detect import DetectedThread, asks_for_nothing, detect_threads
+from wiretape.matching.async_messages.match import AsyncIndex
+from wiretape.matching.async_messages.pieces import HistoryParts
 from wiretape.matching.lookup.index import CallIndex, ExactIndex, Index
-from wiretape.matching.lookup.position import Positions
-from wiretape.matching.lookup.templates import Level, Shapes
+from wiretape.matching.lookup.position import ThreadPositions
+from wiretape.matching.lookup.templates import NormalizedMessages, TemplateTable
 from wiretape.matching.misses.miss import thread_labels
-from wiretape.matching.recorded import Recorded
-from wiretape.matching.recording import Recording
+from wiretape.matching.recorded import RecordedExchange
+from wiretape.matching.recording import ReplaySource
 from wiretape.model.run import Run
 from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 
 
 @dataclass(eq=False)
-class Tiers:
+class TierIndexes:
     """The indexes of a session. `loosest`: the loosest tier allowed."""
 
-    recording: Recording
+    recording: ReplaySource
     loosest: Tier
-    _shapes: Shapes = field(default_factory=Shapes)
+    _shapes: NormalizedMessages = field(default_factory=NormalizedMessages)
 
     def __iter__(self) -> Iterator[tuple[Tier, Index]]:
         """The indexes that are allowed, strictest first; each is built when it is first asked for."""
@@ -50,42 +50,42 @@ class Tiers:
 
     @cached_property
     def normalized(self) -> CallIndex:
-        index = CallIndex(self.recording.played, Level(), self._shapes, self.recording.memo)
+        index = CallIndex(self.recording.played, TemplateTable(), self._shapes, self.recording.memo)
         self._learn(index)
         return index
 
     @cached_property
     def masked(self) -> CallIndex:
-        level = Level(self.recording.masker.value, finer=self.normalized.level)
+        level = TemplateTable(self.recording.masker.value, finer=self.normalized.level)
         index = CallIndex(self.recording.played, level, self._shapes, self.recording.memo)
         self._learn(index)
         return index
 
     @cached_property
-    def moved(self) -> MovedIndex:
-        memo, pieces = self.recording.memo, Pieces()
-        told: list[Told] = []
+    def moved(self) -> AsyncIndex:
+        memo, pieces = self.recording.memo, HistoryParts()
+        told: list[DetectedThread] = []
         silent: set[int] = set()
         for tape, run in enumerate(self.runs):
             here = {one.exchange.number: one for one in self.recording.exchanges if one.tape == tape}
-            told += told_threads(run, here, pieces, memo)
+            told += detect_threads(run, here, pieces, memo)
             for step in run.steps:
                 response, recorded = step.call.response, here.get(step.call.exchange)
                 if response is not None and recorded is not None and asks_for_nothing(response.messages):
                     silent.add(recorded.order)
-        return MovedIndex(told, self.masked, pieces, memo, self.recording.played, silent)
+        return AsyncIndex(told, self.masked, pieces, memo, self.recording.played, silent)
 
     @cached_property
-    def positions(self) -> Positions:
+    def positions(self) -> ThreadPositions:
         of = self.recording
-        return Positions(of.exchanges, of.played, of.masker.value, self._shapes, of.memo, lambda: self.runs)
+        return ThreadPositions(of.exchanges, of.played, of.masker.value, self._shapes, of.memo, lambda: self.runs)
 
     @cached_property
     def runs(self) -> list[Run]:
         """What each tape's calls are to one another. Made when it is first needed: for a miss, or for names."""
         return [build_run(decode(tape.exchanges, self.recording.registry)) for tape in self.recording.tapes]
 
-    def label(self, recorded: Recorded) -> str:
+    def label(self, recorded: RecordedExchange) -> str:
         """Which call of which thread a recorded one is."""
         try:
             return self._labels[recorded.tape].get(recorded.exchange.number, "")

@@ -8,9 +8,16 @@ from dataclasses import dataclass, replace
 from wiretape.compare.difference import Difference
 from wiretape.compare.excerpt import LIVE, RECORDED, excerpts
 from wiretape.compare.mask import Masker
-from wiretape.compare.tool_book import NotFound, ToldResult, ToolBook, told_by_servers, told_by_tools, told_on_the_wire
-from wiretape.matching.id_map import Echoes
-from wiretape.matching.recorded import Recorded
+from wiretape.compare.tool_book import (
+    RecordedToolResult,
+    ToolNotFound,
+    ToolResults,
+    results_in_requests,
+    results_of_servers,
+    results_of_tools,
+)
+from wiretape.matching.id_map import IdMap
+from wiretape.matching.recorded import RecordedExchange
 from wiretape.matching.shown_differences import shown_differences
 from wiretape.matching.values import Answer, Miss, MissReason, Reference, ReplayOptions
 from wiretape.model.http import Exchange
@@ -25,25 +32,25 @@ _SHOWN = 3  # differences written out; the rest are counted
 
 
 @dataclass(frozen=True, slots=True)
-class ToolPlayed:
+class ToolPlayback:
     """What a tool came to, and how that was found. `own`: the tool's own exchange, where it has one."""
 
     answer: ToolAnswer
     shown: Answer
-    own: Recorded | None
+    own: RecordedExchange | None
 
 
-class ToolPlay:
+class ToolReplay:
     """The tools of some tapes. What was recorded in a tool's own process goes before what models were told of it."""
 
     def __init__(
         self,
-        recorded: Sequence[Recorded],
+        recorded: Sequence[RecordedExchange],
         runs: Sequence[Run],
         names: str,
         options: ReplayOptions,
         masker: Masker,
-        echoes: Echoes,
+        echoes: IdMap,
         mending: Callable[[MissReason], str],
         output: OutputRedactor,
     ) -> None:
@@ -54,9 +61,9 @@ class ToolPlay:
         self._mending = mending
         self._output = output
         self._recorded = {(str(one.tape), one.exchange.number): one for one in recorded}
-        own: list[ToldResult] = []
+        own: list[RecordedToolResult] = []
         for position in range(len(runs)):
-            own += told_by_tools((one.exchange for one in recorded if one.tape == position), str(position))
+            own += results_of_tools((one.exchange for one in recorded if one.tape == position), str(position))
         self._unended = {
             called(one.exchange)[0]: one.exchange.number
             for one in recorded
@@ -66,21 +73,21 @@ class ToolPlay:
         wire = [
             told
             for position, run in enumerate(runs)
-            for told in told_on_the_wire(run, str(position), skip=known.__contains__)
+            for told in results_in_requests(run, str(position), skip=known.__contains__)
         ]
         known |= {told.name for told in wire}
-        served: list[ToldResult] = []
+        served: list[RecordedToolResult] = []
         for position in range(len(runs)):
             there = (one.exchange for one in recorded if one.tape == position)
-            served += told_by_servers(there, known, str(position))
-        self._book = ToolBook([*own, *wire, *served], masker, options.tier)
+            served += results_of_servers(there, known, str(position))
+        self._book = ToolResults([*own, *wire, *served], masker, options.tier)
 
-    def call(self, number: int, name: str, arguments: Json) -> ToolPlayed | Miss:
+    def call(self, number: int, name: str, arguments: Json) -> ToolPlayback | Miss:
         """What the tool came to; a miss where the tapes do not say."""
         arguments = self._echoes.back(arguments)
         found = self._book.take(name, arguments, self._repeat)
         apart = shown_differences(found.differences, arguments, self._output)
-        if isinstance(found, NotFound):
+        if isinstance(found, ToolNotFound):
             return self._miss(number, name, self._output.value(arguments), replace(found, differences=apart))
         told = found.told
         self._echoes.learn(found.differences)
@@ -89,15 +96,15 @@ class ToolPlay:
         answer = answered(self._echoes.forward(exchange))
         assert answer is not None, "only tools that ended are in the book"
         shown = Answer(number, self._reference(told), exchange, found.tier, apart, found.again)
-        return ToolPlayed(answer, shown, own)
+        return ToolPlayback(answer, shown, own)
 
-    def _reference(self, told: ToldResult) -> Reference:
+    def _reference(self, told: RecordedToolResult) -> Reference:
         """The tool's own exchange, or the model call that asked for it."""
         known = self._recorded.get((told.tape, told.exchange))
         tape = known.reference.tape if known is not None else self._names
         return Reference(tape, told.exchange, told.call, f"tool {told.name}")
 
-    def _miss(self, number: int, name: str, arguments: Json, found: NotFound) -> Miss:
+    def _miss(self, number: int, name: str, arguments: Json, found: ToolNotFound) -> Miss:
         reason: MissReason = "never recorded"
         if found.played:
             reason = "already played"
@@ -110,7 +117,7 @@ class ToolPlay:
         apart = found.differences if reason == "diverged" else ()
         return Miss(number, f"tool {name}", reason, "\n".join(lines), nearest, apart)
 
-    def _story(self, name: str, found: NotFound) -> list[str]:
+    def _story(self, name: str, found: ToolNotFound) -> list[str]:
         if found.nearest is None and name in self._unended:
             return [f"  x{self._unended[name]} is a call of it, which ended without a result when it was recorded"]
         if found.nearest is None:
@@ -135,6 +142,6 @@ def _compared(apart: Sequence[Difference]) -> Iterator[str]:
         yield f"  and at {len(apart) - _SHOWN} more places"
 
 
-def _as_exchange(told: ToldResult) -> Exchange:
+def _as_exchange(told: RecordedToolResult) -> Exchange:
     answer = ToolAnswer(told.text, kept=False, raised=told.is_error is True, parts=told.parts)
     return made_exchange(told.name, told.arguments, answer)

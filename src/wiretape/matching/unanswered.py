@@ -9,13 +9,13 @@ from wiretape.compare.address import address
 from wiretape.compare.difference import Tier
 from wiretape.compare.excerpt import excerpts
 from wiretape.matching.lookup.index import Probe
-from wiretape.matching.misses.miss import Mending, Nearest, miss, nearest_at_address, nearest_call
+from wiretape.matching.misses.miss import MissFix, Nearest, miss, nearest_at_address, nearest_call
 from wiretape.matching.misses.nearest_moved import nearest_moved
-from wiretape.matching.recorded import Recorded
-from wiretape.matching.recording import Recording
+from wiretape.matching.recorded import RecordedExchange
+from wiretape.matching.recording import ReplaySource
 from wiretape.matching.shown_differences import shown_differences
-from wiretape.matching.sockets.recorded_sockets import Sockets
-from wiretape.matching.tiers import Tiers
+from wiretape.matching.sockets.recorded_sockets import RecordedSockets
+from wiretape.matching.tiers import TierIndexes
 from wiretape.matching.values import Miss, MissReason, Stray
 from wiretape.model.header_links import redirect_target, without_query
 from wiretape.model.jsonvalue import Json
@@ -24,18 +24,18 @@ from wiretape.wire.recognition import is_media_inference
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unanswered:
+class MissExplainer:
     """Makes the misses and strays of a session. `mending`: what to do about one."""
 
-    recording: Recording
-    tiers: Tiers
-    sockets: Sockets
+    recording: ReplaySource
+    tiers: TierIndexes
+    sockets: RecordedSockets
     names: str
-    mending: Callable[[MissReason], Mending]
+    mending: Callable[[MissReason], MissFix]
     output: OutputRedactor
     redirects: dict[tuple[str, str], str] = field(default_factory=dict)  # expected next, by host and path: why
 
-    def note_redirect(self, recorded: Recorded) -> None:
+    def note_redirect(self, recorded: RecordedExchange) -> None:
         """An answer was given: if it redirects its client, a request for the target is expected."""
         response = recorded.exchange.response
         target = redirect_target(recorded.exchange.request.url, response) if response is not None else None
@@ -49,7 +49,9 @@ class Unanswered:
         """Which redirect this request follows, if any. It is followed once."""
         return self.redirects.pop((probe.address.host, probe.address.path), None)
 
-    def outcome(self, number: int, probe: Probe, already: Recorded | None = None, note: str = "") -> Miss | Stray:
+    def outcome(
+        self, number: int, probe: Probe, already: RecordedExchange | None = None, note: str = ""
+    ) -> Miss | Stray:
         """`already`: the recorded call that would answer, had it not been played. `note`: why it cannot be."""
         redirected = self.followed(probe)
         if redirected is not None:
@@ -62,7 +64,13 @@ class Unanswered:
         return self._miss(number, probe, already, note)
 
     def of_socket(
-        self, number: int, recorded: Recorded, live: Json, reason: MissReason, nearest: Nearest | None, note: str
+        self,
+        number: int,
+        recorded: RecordedExchange,
+        live: Json,
+        reason: MissReason,
+        nearest: Nearest | None,
+        note: str,
     ) -> Miss:
         """A message of a WebSocket that is being played."""
         return self._made(number, replace(recorded.probe, value=live), reason, nearest, note)
@@ -78,7 +86,7 @@ class Unanswered:
             return None
         return replace(nearest, differences=shown_differences(nearest.differences, probe.value, self.output))
 
-    def _without_format(self, number: int, probe: Probe, already: Recorded | None, note: str) -> Miss | Stray:
+    def _without_format(self, number: int, probe: Probe, already: RecordedExchange | None, note: str) -> Miss | Stray:
         """What no format reads is a stray, unless a model was asked; either says what it is nearest to."""
         nearest = nearest_at_address(probe, self.recording) if already is None else None
         if is_media_inference(probe.request):
@@ -95,7 +103,7 @@ class Unanswered:
             note = note or f"{nearest.recorded.reference} differs at {where}: recorded {recorded}, live {live}"
         return Stray(number, probe.address.what_and_where, note)
 
-    def _miss(self, number: int, probe: Probe, already: Recorded | None, note: str) -> Miss:
+    def _miss(self, number: int, probe: Probe, already: RecordedExchange | None, note: str) -> Miss:
         nearest = None
         reason: MissReason = "never recorded"
         if note:
@@ -124,5 +132,5 @@ class Unanswered:
         return f"x{number} was recorded as a WebSocket, and was already played"
 
 
-def _no_label(recorded: Recorded) -> str:
+def _no_label(recorded: RecordedExchange) -> str:
     return ""

@@ -9,7 +9,7 @@ _RETRY_LATER: Final = frozenset({429, 503, 529})  # what providers send `retry-a
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ErrorStatus:
     """An error instead of the answer. `after`: seconds that the client is told to wait."""
 
     status: int
@@ -54,7 +54,7 @@ class Slow:
     factor: float
 
 
-Effect: TypeAlias = Refusal | Cut | Reset | Stall | Slow
+Effect: TypeAlias = ErrorStatus | Cut | Reset | Stall | Slow
 
 
 def stalls(effect: Effect) -> bool:
@@ -69,7 +69,7 @@ def breaks(effect: Effect) -> bool:
             return stalls(effect)
         case Slow():
             return False
-        case Refusal() | Cut() | Reset():
+        case ErrorStatus() | Cut() | Reset():
             return True
         case _:
             assert_never(effect)

@@ -14,7 +14,7 @@ from wiretape.compare.common_prefix import common_start
 from wiretape.compare.difference import ABSENT, Difference, Tier
 from wiretape.compare.json import differences
 from wiretape.compare.mask import Masker
-from wiretape.compare.normalize import message_shape, settings_template, tool_template
+from wiretape.compare.normalize import normalized_message, settings_template, tool_template
 from wiretape.model.call import CallRequest, Message
 from wiretape.model.http import JsonBody, Request
 from wiretape.model.jsonvalue import Json, JsonObject
@@ -77,7 +77,9 @@ class Growth:
         """What stands around the history: prompts, tools, settings. Every request states it anew."""
         name = ".".join(self._grower.history(recorded))
         one, other = _prompts(ours, name), _prompts(theirs, name)
-        if not self._alike([message_shape(m).template for m in one], [message_shape(m).template for m in other]):
+        if not self._alike(
+            [normalized_message(m).template for m in one], [normalized_message(m).template for m in other]
+        ):
             yield Given("prompt", next((s for _, s in theirs.segments if s != name), "system"), None)
         if ours.tools is not theirs.tools and not _same_tools(ours, theirs):
             yield Given("tools", "tools", [tool.name for tool in theirs.tools])

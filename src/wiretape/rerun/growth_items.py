@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wiretape.compare.normalize import message_shape
+from wiretape.compare.normalize import normalized_message
 from wiretape.model.call import Message, Reasoning
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.jsonwalk import rebuilt
@@ -69,7 +69,7 @@ class Shape:
 
 
 def shape_of(message: Message) -> Shape:
-    shape = message_shape(message)
+    shape = normalized_message(message)
     _, blocks, extra = shape.template
     together, spans = joined([_comparable(block) for block in blocks], _shown(message))
     return Shape(together, spans, extra, shape.ids)

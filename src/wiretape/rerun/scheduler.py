@@ -15,7 +15,7 @@ from heapq import heapify, heappop, heapreplace
 from wiretape.compare.canonical import canonical
 from wiretape.compare.difference import Difference, Tier
 from wiretape.compare.mask import Masker
-from wiretape.compare.tool_book import ToldResult
+from wiretape.compare.tool_book import RecordedToolResult
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, JsonBody, Response
 from wiretape.model.jsonvalue import JsonObject
@@ -50,7 +50,7 @@ class Rerun:
         registry: Registry | None = None,
         tools: ToolHook | None = None,
         change: BodyHook | None = None,
-        told: Sequence[ToldResult] = (),
+        told: Sequence[RecordedToolResult] = (),
     ) -> None:
         """`told`: results of tools that the wire does not show, and that go before those it does."""
         self._registry = registry or default_registry()

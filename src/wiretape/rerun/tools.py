@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from wiretape.compare.mask import Masker
-from wiretape.compare.tool_book import Found, ToldResult, ToolBook, parsed_arguments, told_on_the_wire
+from wiretape.compare.tool_book import RecordedToolResult, ToolMatch, ToolResults, parsed_arguments, results_in_requests
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.run import Run
 from wiretape.rerun.plan import Take, results_in
@@ -19,7 +19,7 @@ class Tools:
     """The tools of one run. `told`: results that the wire does not show, and that go before those it does."""
 
     def __init__(
-        self, run: Run, takes: Sequence[Take], masker: Masker, told: Sequence[ToldResult], hook: ToolHook | None
+        self, run: Run, takes: Sequence[Take], masker: Masker, told: Sequence[RecordedToolResult], hook: ToolHook | None
     ) -> None:
         self.final: dict[int, str] = {}  # agent -> what it said last, in our run
         self.cut_off: set[int] = set()  # agents that could not go on
@@ -30,10 +30,10 @@ class Tools:
         self._hook = hook
 
     @cached_property
-    def _book(self) -> ToolBook:
+    def _book(self) -> ToolResults:
         own = {one.name for one in self._told}
-        wire = told_on_the_wire(self._run, skip=own.__contains__)
-        return ToolBook([*self._told, *wire], self._masker)
+        wire = results_in_requests(self._run, skip=own.__contains__)
+        return ToolResults([*self._told, *wire], self._masker)
 
     def recorded(self, before: Take, take: Take) -> list[ToolResult]:
         """What the tools said, in the order of the request that tells it."""
@@ -63,7 +63,7 @@ class Tools:
             text = passed_on(use.result.text, child, self.final[use.agent])
             return replace(use.result, id=call.id, name=use.result.name, text=text, kind=call.kind)
         found = self._book.take(call.name, parsed_arguments(call.arguments), repeat=True)
-        if not isinstance(found, Found):
+        if not isinstance(found, ToolMatch):
             return None
         told = found.told
         named_so = told.use.result.name if told.use is not None and told.use.result is not None else None

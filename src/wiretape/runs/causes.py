@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from wiretape.model.call import Control, Message, ModelCall, Text, ToolResult
 from wiretape.model.run import Cause, CauseKind, Link, LinkBasis
-from wiretape.runs.agents.agent_messages import Letters, parent_of
-from wiretape.runs.agents.assigner import Speaker
+from wiretape.runs.agents.agent_messages import AgentMessages, parent_of
+from wiretape.runs.agents.assigner import AgentDraft
 from wiretape.runs.evidence import identity
-from wiretape.runs.sidecalls import Aside
-from wiretape.runs.threads import Place
-from wiretape.runs.tools import Asked
+from wiretape.runs.sidecalls import SideCall
+from wiretape.runs.threads import ThreadPlace
+from wiretape.runs.tools import RequestedTool
 from wiretape.runs.words import after_answer, is_result_as_text, last_words, user_words
 
 SUMMARY = "goes on from a summary of its history"
@@ -41,17 +41,17 @@ def _patience(call: ModelCall) -> int:
     return _TOOLS if any(tool.kind != "server" for tool in call.tool_calls) else _BREATH
 
 
-class Story:
+class CauseAssigner:
     """Walks the calls in order of start and says of each why it was made and in which turn."""
 
     def __init__(
         self,
         calls: Sequence[ModelCall],
-        links: Mapping[int, Place],
-        speakers: Mapping[int, Speaker],
-        asked: Sequence[Asked],
-        aside: Mapping[int, Aside],
-        letters: Letters,
+        links: Mapping[int, ThreadPlace],
+        speakers: Mapping[int, AgentDraft],
+        asked: Sequence[RequestedTool],
+        aside: Mapping[int, SideCall],
+        letters: AgentMessages,
         joined: Mapping[int, Sequence[Link]],
     ) -> None:
         self.causes: dict[int, Cause] = {}
@@ -59,7 +59,7 @@ class Story:
         self.turns: list[OpenTurn] = []
         self._links, self._speakers, self._aside, self._letters = links, speakers, aside, letters
         self._joined = joined
-        self._answered: dict[int, list[Asked]] = {}
+        self._answered: dict[int, list[RequestedTool]] = {}
         for use in asked:
             if use.result_call is not None:
                 self._answered.setdefault(use.result_call, []).append(use)
@@ -80,7 +80,7 @@ class Story:
             turn.latest[speaker.number] = call
         self.turn_of[call.number] = turn
 
-    def _turn(self, call: ModelCall, cause: Cause, speaker: Speaker) -> OpenTurn:
+    def _turn(self, call: ModelCall, cause: Cause, speaker: AgentDraft) -> OpenTurn:
         known = self._turn_before(call, cause, speaker)
         if known is not None:
             return known
@@ -93,7 +93,7 @@ class Story:
         self.turns.append(turn)
         return turn
 
-    def _beside(self, user: str, call: ModelCall, speaker: Speaker) -> OpenTurn | None:
+    def _beside(self, user: str, call: ModelCall, speaker: AgentDraft) -> OpenTurn | None:
         """The turn that another agent is at, with the very same words of the user: one question to several agents."""
         last = self.turns[-1] if self.turns else None
         if last is None or not user or last.user != user or speaker.number in last.latest:
@@ -102,7 +102,7 @@ class Story:
             return None
         return last
 
-    def _turn_before(self, call: ModelCall, cause: Cause, speaker: Speaker) -> OpenTurn | None:
+    def _turn_before(self, call: ModelCall, cause: Cause, speaker: AgentDraft) -> OpenTurn | None:
         """The turn that a call belongs to if it opens none: its thread's, or for a subagent its starter's."""
         if cause.kind == "turn_start":
             return None
@@ -118,7 +118,7 @@ class Story:
             number = link.parent if link is not None else None
         return self.turn_of.get(number) if number is not None else None
 
-    def _cause(self, call: ModelCall, link: Place, speaker: Speaker) -> Cause:
+    def _cause(self, call: ModelCall, link: ThreadPlace, speaker: AgentDraft) -> Cause:
         if link.relation == "retry":
             return Cause("retry", link.parent, detail=link.detail)
         first_of_agent = speaker.first_call is call
@@ -142,7 +142,7 @@ class Story:
             return self._heard(call, speaker)
         return self._results(call, link, trailing)
 
-    def _heard(self, call: ModelCall, speaker: Speaker) -> Cause:
+    def _heard(self, call: ModelCall, speaker: AgentDraft) -> Cause:
         """Nothing is new but what another agent said."""
         heard = [link for link in self._letters.heard.get(call.number, ()) if link.to_agent == speaker.number]
         if not heard:
@@ -153,13 +153,13 @@ class Story:
             return Cause("subagent", last.from_call, tools, last.basis, MESSAGE)
         return Cause("report", last.from_call, tools, last.basis)
 
-    def _new_words(self, call: ModelCall, link: Place, speaker: Speaker) -> Cause:
+    def _new_words(self, call: ModelCall, link: ThreadPlace, speaker: AgentDraft) -> Cause:
         if parent_of(speaker) is not None:  # nobody but its parent speaks to a subagent
             return Cause("continuation", link.parent, basis=_basis(link), detail="a new message to the subagent")
         twin = f"the same request as call {link.twin}" if link.twin is not None else None
         return Cause("turn_start", link.parent, basis=_basis(link), detail=link.detail or twin)
 
-    def _compacted(self, call: ModelCall, link: Place, speaker: Speaker) -> Cause:
+    def _compacted(self, call: ModelCall, link: ThreadPlace, speaker: AgentDraft) -> Cause:
         """A history that was summed up: the user may have said something after it, or an agent goes on by itself."""
         before = self._last_turn(link.parent)
         asked = [words for message in call.request.messages if (words := user_words(message))]
@@ -168,7 +168,7 @@ class Story:
             return Cause("turn_start", link.parent, basis=_basis(link) or "data_flow", detail=SUMMARY)
         return Cause("continuation", link.parent, basis=_basis(link) or "data_flow", detail=SUMMARY)
 
-    def _results(self, call: ModelCall, link: Place, trailing: Sequence[Message]) -> Cause:
+    def _results(self, call: ModelCall, link: ThreadPlace, trailing: Sequence[Message]) -> Cause:
         uses = self._answered.get(call.number, [])
         uses = [use for use in uses if use.call_number != call.number]
         if uses:
@@ -192,7 +192,7 @@ def _sums_up(call: ModelCall) -> bool:
     return any(isinstance(b, Control) and b.kind == "compaction" for b in blocks) and not call.tool_calls
 
 
-def _basis(link: Place) -> LinkBasis | None:
+def _basis(link: ThreadPlace) -> LinkBasis | None:
     return "id" if link.by_id else None
 
 

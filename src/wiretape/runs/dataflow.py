@@ -10,7 +10,7 @@ import orjson
 from wiretape.model import jsonwalk
 from wiretape.model.jsonvalue import Json
 from wiretape.runs.keys import canonical
-from wiretape.runs.tools import Asked
+from wiretape.runs.tools import RequestedTool
 
 TOKEN = re.compile(r"[\w./#-]+")  # an id, a name, a word
 _WHOLE = 8  # a closed tool call must have carried at least so many characters to be taken for the start of an agent
@@ -45,7 +45,7 @@ def overlap(value: str, text: str) -> int:
     return len(short) if short and short in long else 0
 
 
-def _carries(use: Asked, value: str, text: str) -> int:
+def _carries(use: RequestedTool, value: str, text: str) -> int:
     """How much of a tool call's value a first message holds. Less is enough if the message names the tool, too."""
     size = overlap(value, text)
     if not size and len(value) >= _WHOLE and value in text and use.call.name in text:
@@ -57,12 +57,12 @@ class Tasks:
     """Tool calls by what their arguments carry, for the calls up to a moment."""
 
     def __init__(self) -> None:
-        self._by_value: dict[str, list[Asked]] = {}
-        self._open: list[Asked] = []
+        self._by_value: dict[str, list[RequestedTool]] = {}
+        self._open: list[RequestedTool] = []
         self._values: dict[int, tuple[str, ...]] = {}
         self._results: dict[int, tuple[str, ...]] = {}
 
-    def add(self, use: Asked) -> None:
+    def add(self, use: RequestedTool) -> None:
         if use.call.kind == "server":  # the provider runs it, and starts no agent of ours
             return
         values = self._values[id(use)] = (*carried(use.call.arguments), canonical(use.call.arguments))
@@ -70,19 +70,19 @@ class Tasks:
             self._by_value.setdefault(value, []).append(use)
         self._open.append(use)
 
-    def open_at(self, number: int) -> list[Asked]:
+    def open_at(self, number: int) -> list[RequestedTool]:
         """The tools at work when call `number` started, latest first, as many as are worth looking at."""
         self._open = [use for use in self._open[-_KEPT:] if use.is_open(number)]
         return self._open[: -_OPEN - 1 : -1]
 
-    def result_of(self, use: Asked) -> tuple[str, ...]:
+    def result_of(self, use: RequestedTool) -> tuple[str, ...]:
         """What a tool's result carries; read once."""
         found = self._results.get(id(use))
         if found is None:
             found = self._results[id(use)] = carried(use.result.text) if use.result is not None else ()
         return found
 
-    def started_by(self, texts: Sequence[str], number: int, at: int) -> Asked | None:
+    def started_by(self, texts: Sequence[str], number: int, at: int) -> RequestedTool | None:
         """The tool call whose arguments carry one of these texts: whole before part, at work before done."""
         whole = next(self._whole(texts, number, at), None)
         if whole is not None:
@@ -98,14 +98,14 @@ class Tasks:
             return min(ranked, key=lambda rank: rank[:4])[4]
         return next((use for text in texts if len(text) >= _WHOLE for use in self._done(text, number, at)), None)
 
-    def _whole(self, texts: Sequence[str], number: int, at: int) -> Iterator[Asked]:
+    def _whole(self, texts: Sequence[str], number: int, at: int) -> Iterator[RequestedTool]:
         """Tool calls at work that started no agent yet and carry exactly one of the texts, in order."""
         for text in texts:
             for use in self._by_value.get(text, ()) or self._by_value.get(canonical(text), ()):
                 if use.agent is None and use.is_open(number) and (use.at is None or use.at <= at):
                     yield use
 
-    def _size(self, use: Asked, texts: Sequence[str], spelled: Sequence[str]) -> int:
+    def _size(self, use: RequestedTool, texts: Sequence[str], spelled: Sequence[str]) -> int:
         """How much of the texts a tool call carries; a whole text counts for more than any part."""
         values, most = self._values[id(use)], 0
         for value in values:
@@ -116,7 +116,7 @@ class Tasks:
                     most = max(most, _carries(use, value, text))
         return most
 
-    def _done(self, text: str, number: int, at: int) -> list[Asked]:
+    def _done(self, text: str, number: int, at: int) -> list[RequestedTool]:
         """Tool calls that carried a text and got a result before: tools that only set off an agent."""
         return [
             use

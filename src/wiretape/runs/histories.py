@@ -7,31 +7,31 @@ from dataclasses import dataclass
 
 from wiretape.model.call import Message, ModelCall
 from wiretape.runs.agent_identity import system_of
-from wiretape.runs.keys import Keys
+from wiretape.runs.keys import ContentKeys
 
 ROOT = 0
 _FEW = 32  # equal histories looked at from either end: a poll may ask the same a thousand times
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class HistoryMark:
     """A place on a path where an earlier request, or its answer, ended: the node, and the first message after it."""
 
     node: int
     index: int
-    before: Mark | None  # the next shallower one; paths share what they have in common
+    before: HistoryMark | None  # the next shallower one; paths share what they have in common
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class HistoryPath:
     """The way a request took through the tree."""
 
     end: int
-    mark: Mark | None  # the deepest
+    mark: HistoryMark | None  # the deepest
     known: int  # the deepest node that was there before
     known_index: int
 
-    def marks(self) -> Iterator[Mark]:
+    def marks(self) -> Iterator[HistoryMark]:
         """Deep to shallow."""
         mark = self.mark
         while mark is not None:
@@ -44,16 +44,16 @@ def few(numbers: Sequence[int]) -> Sequence[int]:
     return tuple(numbers) if len(numbers) <= 2 * _FEW else (*numbers[:_FEW], *numbers[-_FEW:])
 
 
-class Histories:
+class HistoryTree:
     """A tree of atoms. A node is a history; `requests` and `answers` say which calls' histories end there."""
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: ContentKeys) -> None:
         self._keys = keys
         self._child: dict[tuple[int, int], int] = {}
         self._requests: dict[int, list[int]] = {}
         self._answers: dict[int, list[int]] = {}
         self._recorded: list[int | None] = [None]  # per node: the last call whose recorded answer lies on its path
-        self._shortcuts: dict[int, tuple[tuple[Message, ...], int, Mark]] = {}
+        self._shortcuts: dict[int, tuple[tuple[Message, ...], int, HistoryMark]] = {}
 
     def requests_at(self, node: int) -> Sequence[int]:
         """Calls whose requests end here, the earliest and the latest of them."""
@@ -67,7 +67,7 @@ class Histories:
         """The last call whose recorded answer is part of this history."""
         return self._recorded[node]
 
-    def walk(self, call: ModelCall, base: int = ROOT) -> Path:
+    def walk(self, call: ModelCall, base: int = ROOT) -> HistoryPath:
         """Follow a request's history from `base`, adding what is new."""
         messages = call.request.messages
         mark = self._resume(messages) if base == ROOT else None
@@ -83,15 +83,15 @@ class Histories:
                 node = known = following
                 known_index = index + 1
                 if node in answers or node in requests:
-                    mark = Mark(node, known_index, mark)
-        return Path(node, mark, known, known_index)
+                    mark = HistoryMark(node, known_index, mark)
+        return HistoryPath(node, mark, known, known_index)
 
     def _add(self, node: int, atom: int) -> int:
         child = self._child[node, atom] = len(self._recorded)
         self._recorded.append(self._recorded[node])
         return child
 
-    def _resume(self, messages: tuple[Message, ...]) -> Mark | None:
+    def _resume(self, messages: tuple[Message, ...]) -> HistoryMark | None:
         """Where an earlier request's very same messages end in this one."""
         for last in range(len(messages) - 1, -1, -1):
             found = self._shortcuts.get(id(messages[last]))
@@ -104,13 +104,13 @@ class Histories:
                     return mark
         return None
 
-    def record(self, number: int, call: ModelCall, path: Path) -> int:
+    def record(self, number: int, call: ModelCall, path: HistoryPath) -> int:
         """Remember a call's request and answer; gives the node after its answer."""
         self._requests.setdefault(path.end, []).append(number)
         messages = call.request.messages
         if messages and (call.request.held or call.request.previous_response_id is None):
             same = path.mark is not None and path.mark.node == path.end
-            mark = path.mark if same and path.mark else Mark(path.end, len(messages), path.mark)
+            mark = path.mark if same and path.mark else HistoryMark(path.end, len(messages), path.mark)
             self._shortcuts[id(messages[-1])] = (messages, len(system_of(call.request)), mark)
         node = path.end
         for atom in self._keys.of_all(call.response.messages) if call.response else ():

@@ -38,7 +38,7 @@ def spelled(value: Json) -> str:
         return "".join(jsonwalk.spelled(value, ordered=True))
 
 
-class Keys:
+class ContentKeys:
     """Numbers for what messages say; each message object is read once."""
 
     __slots__ = ("_atoms", "_equal", "_seen")

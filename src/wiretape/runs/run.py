@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from wiretape.model.call import ModelCall, ServedToolCall
 from wiretape.model.run import Agent, Link, Run, Step, Thread, ToolUse, Turn
-from wiretape.runs.agents.agent_messages import Letters, parent_of
-from wiretape.runs.agents.assigner import Casting, Speaker, named
+from wiretape.runs.agents.agent_messages import AgentMessages, parent_of
+from wiretape.runs.agents.assigner import AgentAssigner, AgentDraft, named
 from wiretape.runs.agents.joins import joins
-from wiretape.runs.agents.links import Scene, gathered
-from wiretape.runs.agents.names import Names
-from wiretape.runs.causes import Story
+from wiretape.runs.agents.links import LinkContext, gathered
+from wiretape.runs.agents.names import AgentNames
+from wiretape.runs.causes import CauseAssigner
 from wiretape.runs.served import pair_served
-from wiretape.runs.sidecalls import Aside, asides
-from wiretape.runs.threads import Place, Weaver
-from wiretape.runs.tools import Asked, pair
+from wiretape.runs.sidecalls import SideCall, find_side_calls
+from wiretape.runs.threads import ThreadBuilder, ThreadPlace
+from wiretape.runs.tools import RequestedTool, pair
 from wiretape.runs.words import answer_text
 
 
@@ -27,27 +27,27 @@ def build_run(
     `served`: the tool calls that tool servers on the tape got.
     """
     ordered = sorted(calls, key=lambda call: call.number)
-    weaver = Weaver(ordered)
+    weaver = ThreadBuilder(ordered)
     asked = pair(ordered, weaver.links, weaver.strands)
-    aside = asides(ordered, weaver.links, weaver.identities, weaver.strands)
+    aside = find_side_calls(ordered, weaver.links, weaver.identities, weaver.strands)
     by_number = {call.number: call for call in ordered}
     pair_served(asked, served, by_number)
-    casting = Casting(by_number, weaver.links, weaver.identities, weaver.strands, asked, aside)
+    casting = AgentAssigner(by_number, weaver.links, weaver.identities, weaver.strands, asked, aside)
     casting.cast()
     kept = {number: why for number, why in aside.items() if number not in casting.linked}
-    names = Names(casting.speakers, weaver.identities)
-    letters = Letters(ordered, weaver.links, casting.by_thread, asked, names, kept)
+    names = AgentNames(casting.speakers, weaver.identities)
+    letters = AgentMessages(ordered, weaver.links, casting.by_thread, asked, names, kept)
     joined = joins(ordered, weaver.links, casting.by_thread, kept)
-    story = Story(ordered, weaver.links, casting.by_thread, asked, kept, letters, joined)
+    story = CauseAssigner(ordered, weaver.links, casting.by_thread, asked, kept, letters, joined)
     calls_of = _calls_of(weaver, casting, kept)
     places, strands, by_thread = weaver.links, weaver.strands, casting.by_thread
     links = gathered(
-        Scene(by_number, places, strands, by_thread, _placed(asked, kept), names, letters, joined, calls_of)
+        LinkContext(by_number, places, strands, by_thread, _placed(asked, kept), names, letters, joined, calls_of)
     )
     return _assemble(ordered, weaver, casting, asked, story, kept, links, other_exchanges)
 
 
-def _calls_of(weaver: Weaver, casting: Casting, aside: Mapping[int, Aside]) -> dict[int, list[int]]:
+def _calls_of(weaver: ThreadBuilder, casting: AgentAssigner, aside: Mapping[int, SideCall]) -> dict[int, list[int]]:
     """Per agent, the numbers of its calls, in order."""
     found: dict[int, list[int]] = {}
     for number in sorted(weaver.links):
@@ -56,17 +56,17 @@ def _calls_of(weaver: Weaver, casting: Casting, aside: Mapping[int, Aside]) -> d
     return found
 
 
-def _placed(asked: Sequence[Asked], aside: Mapping[int, Aside]) -> list[Asked]:
+def _placed(asked: Sequence[RequestedTool], aside: Mapping[int, SideCall]) -> list[RequestedTool]:
     return [use for use in asked if use.call_number not in aside]
 
 
 def _assemble(
     calls: Sequence[ModelCall],
-    weaver: Weaver,
-    casting: Casting,
-    asked: Sequence[Asked],
-    story: Story,
-    aside: Mapping[int, Aside],
+    weaver: ThreadBuilder,
+    casting: AgentAssigner,
+    asked: Sequence[RequestedTool],
+    story: CauseAssigner,
+    aside: Mapping[int, SideCall],
     links: tuple[Link, ...],
     other_exchanges: Sequence[int],
 ) -> Run:
@@ -95,7 +95,9 @@ def _assemble(
     )
 
 
-def _threads(weaver: Weaver, speakers: Mapping[int, Speaker], aside: Mapping[int, Aside]) -> tuple[Thread, ...]:
+def _threads(
+    weaver: ThreadBuilder, speakers: Mapping[int, AgentDraft], aside: Mapping[int, SideCall]
+) -> tuple[Thread, ...]:
     kept = [strand for strand in weaver.strands if strand.calls[0] not in aside]
     return tuple(
         Thread(number, speakers[strand.number].number, tuple(strand.calls), strand.from_call)
@@ -104,7 +106,7 @@ def _threads(weaver: Weaver, speakers: Mapping[int, Speaker], aside: Mapping[int
 
 
 def _place_beside(
-    number: int, aside: Mapping[int, Aside], places: Mapping[int, tuple[int, int]]
+    number: int, aside: Mapping[int, SideCall], places: Mapping[int, tuple[int, int]]
 ) -> tuple[int, int] | None:
     """Agent and thread of the call that a side call stands beside, if there is one."""
     beside = aside[number].beside
@@ -115,9 +117,9 @@ def _place_beside(
 
 def _step(
     call: ModelCall,
-    links: Mapping[int, Place],
+    links: Mapping[int, ThreadPlace],
     places: Mapping[int, tuple[int, int]],
-    story: Story,
+    story: CauseAssigner,
     reached: Mapping[int, Sequence[Link]],
 ) -> Step:
     agent, thread = places[call.number]
@@ -140,7 +142,7 @@ def _turn(number: int, user: str, steps: Sequence[Step], roots: set[int]) -> Tur
     return Turn(number, user, tuple(steps), answer)
 
 
-def _tool_use(use: Asked) -> ToolUse:
+def _tool_use(use: RequestedTool) -> ToolUse:
     served = use.served
     ended = served.ended_at if served is not None else None
     return ToolUse(

@@ -11,18 +11,20 @@ from collections.abc import Mapping, Sequence
 
 from wiretape.model.call import ModelCall, ServedToolCall
 from wiretape.runs.keys import canonical, spelled
-from wiretape.runs.tools import Asked
+from wiretape.runs.tools import RequestedTool
 
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
 _LONG = 60  # clients cut names at 64 characters
 _CUT = 8  # so many characters of a name that was cut must be there
 
 
-def pair_served(asked: Sequence[Asked], served: Sequence[ServedToolCall], calls: Mapping[int, ModelCall]) -> None:
+def pair_served(
+    asked: Sequence[RequestedTool], served: Sequence[ServedToolCall], calls: Mapping[int, ModelCall]
+) -> None:
     """Set `served` of every tool call whose server is on the tape; each served call is given once."""
     if not served:
         return
-    waiting: dict[str, list[Asked]] = {}
+    waiting: dict[str, list[RequestedTool]] = {}
     for use in asked:
         if use.call.kind != "server":  # those the provider ran
             waiting.setdefault(canonical(use.call.arguments), []).append(use)
@@ -33,7 +35,7 @@ def pair_served(asked: Sequence[Asked], served: Sequence[ServedToolCall], calls:
             fitting[0].served = one
 
 
-def _fits(use: Asked, one: ServedToolCall, calls: Mapping[int, ModelCall]) -> bool:
+def _fits(use: RequestedTool, one: ServedToolCall, calls: Mapping[int, ModelCall]) -> bool:
     if use.served is not None or not is_named(use.call.name, one.name):
         return False
     since = use.at if use.at is not None else calls[use.call_number].at

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from wiretape.model.call import ModelCall
 from wiretape.runs.agent_identity import same_system, system_text
 from wiretape.runs.evidence import Identity
-from wiretape.runs.threads import Place, Strand, failed
+from wiretape.runs.threads import ThreadDraft, ThreadPlace, failed
 from wiretape.runs.words import beside, last_words, user_words
 
 _BESIDE = 8  # a side call starts so close (in calls) to the call it stands beside
@@ -23,7 +23,7 @@ _PURPOSES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class SideCall:
     """A side call: the call it stands beside, and what it seems to be for. `plain`: it says so itself."""
 
     beside: int | None
@@ -37,12 +37,12 @@ def purpose(call: ModelCall) -> str | None:
     return next((name for name, pattern in _PURPOSES if pattern.search(said)), None)
 
 
-def asides(
+def find_side_calls(
     calls: Sequence[ModelCall],
-    links: Mapping[int, Place],
+    links: Mapping[int, ThreadPlace],
     identities: Mapping[int, Identity],
-    strands: Sequence[Strand],
-) -> dict[int, Aside]:
+    strands: Sequence[ThreadDraft],
+) -> dict[int, SideCall]:
     """Call number -> what makes it a side call. Calls of other kinds are always aside."""
     found = _others(calls, identities)
     place = {call.number: index for index, call in enumerate(calls)}
@@ -52,13 +52,13 @@ def asides(
         alone = len(strand.calls) == 1 and links[call.number].relation in ("first", "fork")
         asked = beside(call.request.messages)
         if alone and asked is not None:
-            found[call.number] = Aside(strand.from_call, asked, True)
+            found[call.number] = SideCall(strand.from_call, asked, True)
         elif not alone or call.request.tools or call.tool_calls:
             continue
         elif (main := _main(call, calls[max(0, index - _BESIDE) : index + _BESIDE + 1], identities)) is not None:
             named = purpose(call)
             detail = named if named is not None else "one request without tools"
-            found[call.number] = Aside(main.number, detail, named == "title")
+            found[call.number] = SideCall(main.number, detail, named == "title")
     return found
 
 
@@ -83,19 +83,19 @@ def _closest(near: Sequence[ModelCall], call: ModelCall) -> list[ModelCall]:
     return sorted(near, key=lambda other: abs(other.number - call.number))
 
 
-def _others(calls: Sequence[ModelCall], identities: Mapping[int, Identity]) -> dict[int, Aside]:
+def _others(calls: Sequence[ModelCall], identities: Mapping[int, Identity]) -> dict[int, SideCall]:
     """Calls that are no inferences. Each belongs to the inference before it by the same client, else to the next."""
     inferences: dict[object, list[int]] = {}
     for call in calls:
         if call.kind == "inference":
             inferences.setdefault(identities[call.number].key, []).append(call.number)
-    found: dict[int, Aside] = {}
+    found: dict[int, SideCall] = {}
     for call in calls:
         if call.kind != "inference":
             akin = inferences.get(identities[call.number].key, [])
             place = bisect_left(akin, call.number)
             beside = akin[max(place - 1, 0)] if akin else None
-            found[call.number] = Aside(beside, _KINDS[call.kind], True)
+            found[call.number] = SideCall(beside, _KINDS[call.kind], True)
     return found
 
 

@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias
 from wiretape.model.call import Control, Message, ModelCall, ToolResult
 from wiretape.runs.agent_identity import common_prefix, same_speaker, same_system, system_text, tool_names
 from wiretape.runs.evidence import Identity, identity, retry_count
-from wiretape.runs.histories import Histories, Path
-from wiretape.runs.keys import Keys
+from wiretape.runs.histories import HistoryPath, HistoryTree
+from wiretape.runs.keys import ContentKeys
 from wiretape.runs.toolnames import hands_over
 from wiretape.runs.words import after_answer, answer_text, beside, user_words
 
@@ -25,7 +25,7 @@ _LATEST = 100  # threads whose last answer is looked for there
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ThreadPlace:
     """How a call stands to the calls before it. `parent` is a call number; `twin` asked the very same before."""
 
     relation: Relation
@@ -38,7 +38,7 @@ class Place:
 
 
 @dataclass(slots=True)
-class Strand:
+class ThreadDraft:
     """A thread while it is being put together."""
 
     number: int
@@ -77,16 +77,16 @@ def _summaries(messages: Sequence[Message]) -> Iterator[str]:
                     yield found
 
 
-class Weaver:
+class ThreadBuilder:
     """Takes model calls in order of start and lays them into threads."""
 
     def __init__(self, calls: Iterable[ModelCall] = ()) -> None:
-        self.links: dict[int, Place] = {}
-        self.strands: list[Strand] = []
+        self.links: dict[int, ThreadPlace] = {}
+        self.strands: list[ThreadDraft] = []
         self.identities: dict[int, Identity] = {}
         self._calls: dict[int, ModelCall] = {}
-        self._keys = Keys()
-        self._histories = Histories(self._keys)
+        self._keys = ContentKeys()
+        self._histories = HistoryTree(self._keys)
         self._next: dict[int, int] = {}  # call -> the call that continues or retries it in its thread
         self._ends: dict[int, int] = {}  # call -> node after its answer
         self._by_response: dict[str, int] = {}
@@ -98,7 +98,7 @@ class Weaver:
         for call in calls:
             self.add(call)
 
-    def add(self, call: ModelCall) -> Place | None:
+    def add(self, call: ModelCall) -> ThreadPlace | None:
         """Place one call. Calls that are no inferences stand outside of threads."""
         self._calls[call.number] = call
         self.identities[call.number] = identity(call)
@@ -120,7 +120,7 @@ class Weaver:
 
     # -- finding the call before ---------------------------------------------------------------------------------
 
-    def _place(self, call: ModelCall, path: Path, previous: int | None) -> Place:
+    def _place(self, call: ModelCall, path: HistoryPath, previous: int | None) -> ThreadPlace:
         by_id = previous is not None and previous in self.links
         if previous is not None and by_id and previous not in self._next:
             return self._continue(previous, call.request.held, by_id=True)
@@ -128,7 +128,7 @@ class Weaver:
         if previous is not None and by_id and retried is None:
             return self._continue(previous, call.request.held, by_id=True)
         if retried is not None:
-            return Place("retry", retried, self.links[retried].new_from)
+            return ThreadPlace("retry", retried, self.links[retried].new_from)
         return (
             self._by_history(call, path)
             or self._by_tool_results(call, path)
@@ -137,7 +137,7 @@ class Weaver:
             or self._by_request(call, path)
             or self._forked(call, path)
             or self._compacted(call)
-            or Place("first")
+            or ThreadPlace("first")
         )
 
     def _previous(self, call: ModelCall) -> int | None:
@@ -150,15 +150,15 @@ class Weaver:
         held = conversation(call)
         return self._by_conversation.get(held) if held is not None else None
 
-    def _continue(self, parent: int, new_from: int, *, by_id: bool = False, detail: str | None = None) -> Place:
+    def _continue(self, parent: int, new_from: int, *, by_id: bool = False, detail: str | None = None) -> ThreadPlace:
         relation: Relation = "fork" if parent in self._next else "continues"
-        return Place(relation, parent, new_from, by_id=by_id, detail=detail)
+        return ThreadPlace(relation, parent, new_from, by_id=by_id, detail=detail)
 
     def _akin(self, number: int, call: ModelCall) -> bool:
         """Whether the client's own ids allow both calls to be of one thread."""
         return self.identities[number].key == self.identities[call.number].key
 
-    def _retried(self, call: ModelCall, path: Path) -> int | None:
+    def _retried(self, call: ModelCall, path: HistoryPath) -> int | None:
         same = [
             number
             for number in self._histories.requests_at(path.end)
@@ -177,7 +177,7 @@ class Weaver:
         same_length = len(earlier.request.messages) == len(call.request.messages)
         return same_length and same_system(earlier.request, call.request)
 
-    def _by_history(self, call: ModelCall, path: Path) -> Place | None:
+    def _by_history(self, call: ModelCall, path: HistoryPath) -> ThreadPlace | None:
         """The deepest earlier answer on the request's path, by the same speaker."""
         for mark in path.marks():
             answers = self._histories.answers_at(mark.node)
@@ -198,7 +198,7 @@ class Weaver:
 
         return min(numbers, key=rank)
 
-    def _by_tool_results(self, call: ModelCall, path: Path) -> Place | None:
+    def _by_tool_results(self, call: ModelCall, path: HistoryPath) -> ThreadPlace | None:
         """History was rewritten, but the results answer an open call's tools by id."""
         messages = call.request.messages
         start = after_answer(messages)
@@ -206,12 +206,12 @@ class Weaver:
             for block in message.blocks:
                 asked = self._by_tool_id.get(block.id or "") if isinstance(block, ToolResult) else None
                 if asked is not None and asked not in self._next and self._akin(asked, call):
-                    return Place(
+                    return ThreadPlace(
                         "continues", asked, start, by_id=True, detail=self._changed(asked, path, messages[:start])
                     )
         return None
 
-    def _handed_over(self, place: Place, call: ModelCall) -> bool:
+    def _handed_over(self, place: ThreadPlace, call: ModelCall) -> bool:
         """Whether another agent goes on: another prompt, other tools, and a tool call that says so."""
         if place.relation != "continues" or place.parent is None or self.identities[call.number].key is not None:
             return False
@@ -219,7 +219,7 @@ class Weaver:
         handing = any(hands_over(tool.name) for tool in before.tool_calls)
         return handing and not same_speaker(before, call)
 
-    def _by_last_answer(self, call: ModelCall, path: Path) -> Place | None:
+    def _by_last_answer(self, call: ModelCall, path: HistoryPath) -> ThreadPlace | None:
         """History was trimmed, but its last answer is one that the same speaker got."""
         start = after_answer(call.request.messages)
         answer = self._keys.of_all(_answer_before(call.request.messages, start))
@@ -228,9 +228,9 @@ class Weaver:
             return None
         if not same_system(self._calls[found].request, call.request):
             return None
-        return Place("continues", found, start, detail=self._changed(found, path, call.request.messages[:start]))
+        return ThreadPlace("continues", found, start, detail=self._changed(found, path, call.request.messages[:start]))
 
-    def _changed(self, number: int, path: Path, kept: tuple[Message, ...]) -> str:
+    def _changed(self, number: int, path: HistoryPath, kept: tuple[Message, ...]) -> str:
         """What became of a call's history and answer in the request that goes on from them, which keeps some of it."""
         marks = list(path.marks())
         if any(number in self._histories.answers_at(mark.node) for mark in marks):
@@ -246,13 +246,15 @@ class Weaver:
             return "messages were left out of its history" if start else "the beginning of its history was left out"
         return "its history was rewritten"
 
-    def _by_request(self, call: ModelCall, path: Path) -> Place | None:
+    def _by_request(self, call: ModelCall, path: HistoryPath) -> ThreadPlace | None:
         """An earlier request is the start of this one, but what follows is not the answer that was recorded."""
         for mark in path.marks():
             for number in reversed(self._histories.requests_at(mark.node)):
                 if self._went_on(number, mark.index, call):
                     lost = failed(self._calls[number])
-                    return Place("continues", number, mark.index, detail=None if lost else "its answer was changed")
+                    return ThreadPlace(
+                        "continues", number, mark.index, detail=None if lost else "its answer was changed"
+                    )
         return None
 
     def _went_on(self, number: int, index: int, call: ModelCall) -> bool:
@@ -263,17 +265,17 @@ class Weaver:
             return False
         return messages[index].role == "assistant" or failed(self._calls[number])
 
-    def _forked(self, call: ModelCall, path: Path) -> Place | None:
+    def _forked(self, call: ModelCall, path: HistoryPath) -> ThreadPlace | None:
         origin = self._histories.recorded_at(path.known)
-        return Place("fork", origin, path.known_index) if origin is not None else None
+        return ThreadPlace("fork", origin, path.known_index) if origin is not None else None
 
-    def _sealed(self, call: ModelCall) -> Place | None:
+    def _sealed(self, call: ModelCall) -> ThreadPlace | None:
         """A history that the provider summed up: the item that stands for it is one that it gave."""
         known = (self._by_summary.get(key) for key in _summaries(call.request.messages))
         found = next((number for number in known if number is not None and self._akin(number, call)), None)
-        return Place("compaction", found, by_id=True) if found is not None else None
+        return ThreadPlace("compaction", found, by_id=True) if found is not None else None
 
-    def _compacted(self, call: ModelCall) -> Place | None:
+    def _compacted(self, call: ModelCall) -> ThreadPlace | None:
         """The first message holds the last answer of a thread of the same speaker: its history was summed up."""
         opening = "\n".join(user_words(message) for message in call.request.messages)
         for strand in reversed(self.strands[-_LATEST:]):
@@ -282,7 +284,7 @@ class Weaver:
             if len(summary) < _SUMMARY or summary not in opening or not self._akin(earlier.number, call):
                 continue
             if self._speaks_for(earlier, call):
-                return Place("compaction", earlier.number)
+                return ThreadPlace("compaction", earlier.number)
         return None
 
     def _said(self, call: ModelCall) -> str:
@@ -300,11 +302,11 @@ class Weaver:
 
     # -- remembering -----------------------------------------------------------------------------------------------
 
-    def _commit(self, call: ModelCall, link: Place, path: Path) -> None:
+    def _commit(self, call: ModelCall, link: ThreadPlace, path: HistoryPath) -> None:
         twin = self._twin(call, path) if link.relation in ("first", "fork") else None
         strand = self._strand(call, link)
         strand.calls.append(call.number)
-        self.links[call.number] = Place(
+        self.links[call.number] = ThreadPlace(
             link.relation,
             link.parent,
             link.new_from,
@@ -317,7 +319,7 @@ class Weaver:
         self._remember_id(call)
         self._remember_answer(call)
 
-    def _twin(self, call: ModelCall, path: Path) -> int | None:
+    def _twin(self, call: ModelCall, path: HistoryPath) -> int | None:
         """The last earlier call whose request was the very same."""
         prompt, offered = system_text(call.request), tool_names(call.request)
         for number in reversed(self._histories.requests_at(path.end)):
@@ -326,11 +328,11 @@ class Weaver:
                 return number
         return None
 
-    def _strand(self, call: ModelCall, link: Place) -> Strand:
+    def _strand(self, call: ModelCall, link: ThreadPlace) -> ThreadDraft:
         if link.parent is not None and link.relation in ("continues", "retry"):
             self._next[link.parent] = call.number
             return self.strands[self.links[link.parent].thread]
-        strand = Strand(len(self.strands), from_call=link.parent)
+        strand = ThreadDraft(len(self.strands), from_call=link.parent)
         self.strands.append(strand)
         return strand
 

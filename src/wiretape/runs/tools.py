@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from wiretape.model.call import Message, ModelCall, ServedToolCall, Text, ToolCall, ToolResult
-from wiretape.runs.threads import Place, Strand
+from wiretape.runs.threads import ThreadDraft, ThreadPlace
 from wiretape.runs.words import is_result_as_text
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class RequestedTool:
     """A tool call while its result and the agent it started are being looked for."""
 
     call_number: int
@@ -30,47 +30,47 @@ class Asked:
         return self.call_number < number and (self.result_call is None or self.result_call >= number)
 
 
-class _Open:
+class _OpenTools:
     """Tool calls that wait for a result, in their order. Each is found by its id, its name or its place at once."""
 
     __slots__ = ("_by_id", "_by_name", "_order", "_settled", "_uses")
 
     def __init__(self) -> None:
-        self._uses: set[Asked] = set()
-        self._order: deque[Asked] = deque()  # here and below, what has left `_uses` is dropped when it is met
-        self._by_id: dict[str, list[Asked]] = {}
-        self._by_name: dict[str, deque[Asked]] = {}
-        self._settled: list[Asked] = []
+        self._uses: set[RequestedTool] = set()
+        self._order: deque[RequestedTool] = deque()  # here and below, what has left `_uses` is dropped when it is met
+        self._by_id: dict[str, list[RequestedTool]] = {}
+        self._by_name: dict[str, deque[RequestedTool]] = {}
+        self._settled: list[RequestedTool] = []
 
-    def __iter__(self) -> Iterator[Asked]:
+    def __iter__(self) -> Iterator[RequestedTool]:
         self._order = deque(use for use in dict.fromkeys(self._order) if use in self._uses)
         return iter(list(self._order))
 
-    def add(self, use: Asked) -> None:
+    def add(self, use: RequestedTool) -> None:
         self._uses.add(use)
         self._order.append(use)
         if use.call.id is not None:
             self._by_id.setdefault(use.call.id, []).append(use)
         self._by_name.setdefault(use.call.name, deque()).append(use)
 
-    def remove(self, use: Asked) -> None:
+    def remove(self, use: RequestedTool) -> None:
         self._uses.discard(use)
 
-    def of_id(self, id: str | None) -> Asked | None:
+    def of_id(self, id: str | None) -> RequestedTool | None:
         """Ids may repeat, so the latest call counts."""
         found = self._by_id.get(id, []) if id is not None else []
         while found and found[-1] not in self._uses:
             found.pop()
         return found[-1] if found else None
 
-    def of_name_or_first(self, name: str | None) -> Asked | None:
+    def of_name_or_first(self, name: str | None) -> RequestedTool | None:
         """Dialects without ids name the tool; clients that make ids anew keep the order."""
         found = self._order if name is None else self._by_name.get(name, deque())
         while found and found[0] not in self._uses:
             found.popleft()
         return found[0] if found else None
 
-    def answered_elsewhere(self, use: Asked) -> None:
+    def answered_elsewhere(self, use: RequestedTool) -> None:
         """A call that another thread waits for, too, was answered there. It counts as open until `settle`."""
         self._settled.append(use)
 
@@ -82,17 +82,17 @@ class _Open:
 class _Pairing:
     """The tool calls that each thread waits for. A fork waits for those of the call that it leaves from, too."""
 
-    def __init__(self, strands: Sequence[Strand]) -> None:
-        self.waiting = {strand.number: _Open() for strand in strands}
-        self.served = {strand.number: _Open() for strand in strands}  # those of them that the provider runs itself
-        self._places: dict[Asked, list[_Open]] = {}
+    def __init__(self, strands: Sequence[ThreadDraft]) -> None:
+        self.waiting = {strand.number: _OpenTools() for strand in strands}
+        self.served = {strand.number: _OpenTools() for strand in strands}  # those of them that the provider runs itself
+        self._places: dict[RequestedTool, list[_OpenTools]] = {}
 
-    def wait(self, use: Asked, thread: int) -> None:
+    def wait(self, use: RequestedTool, thread: int) -> None:
         for place in (self.waiting, self.served) if use.call.kind == "server" else (self.waiting,):
             place[thread].add(use)
             self._places.setdefault(use, []).append(place[thread])
 
-    def answer(self, messages: Sequence[Message], open_here: _Open, number: int) -> None:
+    def answer(self, messages: Sequence[Message], open_here: _OpenTools, number: int) -> None:
         """Give the results in some messages to open tool calls: all that ids decide first, then the rest in order."""
         results = [block for message in messages for block in message.blocks if isinstance(block, ToolResult)]
         left = [result for result in results if not self._give(result, open_here.of_id(result.id), open_here, number)]
@@ -101,7 +101,7 @@ class _Pairing:
         if not results:
             self._answer_in_words(messages, open_here, number)
 
-    def _answer_in_words(self, messages: Sequence[Message], open_here: _Open, number: int) -> None:
+    def _answer_in_words(self, messages: Sequence[Message], open_here: _OpenTools, number: int) -> None:
         """One message of plain text that answers all tools at once, as some frameworks send it."""
         said = next((message for message in messages if is_result_as_text(message)), None)
         if said is not None:
@@ -109,7 +109,7 @@ class _Pairing:
             for use in open_here:
                 self._give(ToolResult(None, None, text), use, open_here, number)
 
-    def _give(self, result: ToolResult, use: Asked | None, open_here: _Open, number: int) -> bool:
+    def _give(self, result: ToolResult, use: RequestedTool | None, open_here: _OpenTools, number: int) -> bool:
         if use is None:
             return False
         open_here.remove(use)
@@ -120,10 +120,12 @@ class _Pairing:
         return True
 
 
-def pair(calls: Sequence[ModelCall], links: Mapping[int, Place], strands: Sequence[Strand]) -> list[Asked]:
+def pair(
+    calls: Sequence[ModelCall], links: Mapping[int, ThreadPlace], strands: Sequence[ThreadDraft]
+) -> list[RequestedTool]:
     """All tool calls that models asked for, in order, with the results that later calls of their threads carry."""
-    asked: list[Asked] = []
-    by_call: dict[int, list[Asked]] = {}
+    asked: list[RequestedTool] = []
+    by_call: dict[int, list[RequestedTool]] = {}
     pairing = _Pairing(strands)
     for call in calls:
         link = links.get(call.number)
@@ -135,7 +137,7 @@ def pair(calls: Sequence[ModelCall], links: Mapping[int, Place], strands: Sequen
                 pairing.wait(use, link.thread)
         pairing.answer(call.request.messages[link.new_from :], open_here, call.number)
         for index, tool in enumerate(call.tool_calls):
-            use = Asked(call.number, index, tool, answered_at(call), link.thread)
+            use = RequestedTool(call.number, index, tool, answered_at(call), link.thread)
             asked.append(use)
             by_call.setdefault(call.number, []).append(use)
             pairing.wait(use, link.thread)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.compare.canonical import UNKNOWN, Classes, canonical, same
+from wiretape.compare.canonical import UNKNOWN, EqualityClasses, canonical, same
 
 json_values = st.recursive(
     st.none()
@@ -72,7 +72,7 @@ def test_a_placeholder_matches_any_value() -> None:
 
 
 def test_classes_number_equal_values_alike_and_unknown_ones_not_at_all() -> None:
-    classes = Classes()
+    classes = EqualityClasses()
     first = classes.learn({"a": 1})
     assert classes.learn({"a": 1.0}) == first
     assert classes.learn({"a": 2}) != first
@@ -81,7 +81,7 @@ def test_classes_number_equal_values_alike_and_unknown_ones_not_at_all() -> None
 
 
 def test_classes_find_what_a_placeholder_stands_for() -> None:
-    classes = Classes()
+    classes = EqualityClasses()
     known = classes.learn({"url": "https://x/?key=[redacted:key:1]"})
     assert classes.find({"url": "https://x/?key=abc"}) == known
     assert classes.find({"url": "https://y/?key=abc"}) == UNKNOWN

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from wiretape.compare.normalize import counts, loose, message_shape, settings_template, text_template, tool_template
+from wiretape.compare.normalize import (
+    counts,
+    loose,
+    normalized_message,
+    settings_template,
+    text_template,
+    tool_template,
+)
 from wiretape.model.call import CallRequest, Media, Message, Reasoning, Text, ToolCall, ToolResult, ToolSpec, Unknown
 from wiretape.wire.base import Volatile
 
@@ -15,25 +22,25 @@ def test_ids_are_taken_out_in_their_order() -> None:
         (ToolCall("c1", "a", '{"x": 1}'), ToolResult("c2", None, "ok"), Unknown("odd", {"call_id": "c3", "v": 1})),
         extra=(("id", "m1"), ("phase", "final")),
     )
-    shape = message_shape(message)
+    shape = normalized_message(message)
     assert shape.ids == ("c1", "c2", "c3", "m1")
     renamed = Message(
         "assistant",
         (ToolCall("d1", "a", '{"x":1.0}'), ToolResult("d2", None, "ok"), Unknown("odd", {"call_id": "d3", "v": 1})),
         extra=(("id", "n1"), ("phase", "final")),
     )
-    assert message_shape(renamed).template == shape.template
+    assert normalized_message(renamed).template == shape.template
 
 
 def test_opaque_state_and_cache_markers_are_taken_out() -> None:
     one = Message("user", (Reasoning("hm", "sig-a"), Media("image", {"url": "u", "cache_control": {"type": "e"}})))
     other = Message("user", (Reasoning("hm", "sig-b"), Media("image", {"url": "u"})))
-    assert message_shape(one).template == message_shape(other).template
+    assert normalized_message(one).template == normalized_message(other).template
 
 
 def test_what_is_content_stays() -> None:
     shapes = [
-        message_shape(Message(role, blocks)).template
+        normalized_message(Message(role, blocks)).template
         for role, blocks in [
             ("user", (Text("a"),)),
             ("assistant", (Text("a"),)),
@@ -60,7 +67,7 @@ def test_a_billing_nonce_does_not_count() -> None:
     def system(nonce: str) -> Message:
         return Message("system", (Text(f"x-anthropic-billing-header: cc_version=2.1.{nonce}; cch={nonce};"),))
 
-    assert message_shape(system("a1b")).template == message_shape(system("c2d")).template
+    assert normalized_message(system("a1b")).template == normalized_message(system("c2d")).template
 
 
 def test_volatile_settings_do_not_count_at_any_depth() -> None:

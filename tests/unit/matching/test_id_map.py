@@ -9,7 +9,7 @@ import pytest
 from tests.support.replaying import calls, chat, exchange, live, reply, result, said, session, stream, user
 
 from wiretape.compare.difference import Difference, Tier
-from wiretape.matching.id_map import Echoes, apart
+from wiretape.matching.id_map import IdMap, apart
 from wiretape.matching.values import Answer
 from wiretape.model.http import Exchange, JsonBody, Request, Response, StreamBody, TextBody, WsMessage, body_bytes
 
@@ -17,8 +17,8 @@ WAS, NOW = "3f2b8c1e-1111-4abc-9def-0123456789ab", "aaaaaaaa-2222-4abc-9def-0123
 OTHER_WAS, OTHER_NOW = "3f2b8c1e-3333-4abc-9def-0123456789ab", "bbbbbbbb-4444-4abc-9def-0123456789cd"
 
 
-def learnt(*pairs: tuple[str, str]) -> Echoes:
-    echoes = Echoes()
+def learnt(*pairs: tuple[str, str]) -> IdMap:
+    echoes = IdMap()
     echoes.learn(Difference("p", recorded, now) for recorded, now in pairs)
     return echoes
 
@@ -186,7 +186,7 @@ def test_what_is_apart_lies_between_whole_words(one: str, other: str, expected: 
 
 def test_a_live_exchange_gets_the_recorded_names_in_request_answer_and_messages() -> None:
     was, now = "0f8fad5b-d9cb-469f-a165-70867728950e", "7c9e6679-7425-40de-944b-e07fc1f90ae7"
-    echoes = Echoes()
+    echoes = IdMap()
     echoes.learn([Difference("x", f"agent {was} started", f"agent {now} started")])
     request = Request("POST", f"https://a/{now}", body=JsonBody({"id": now}))
     frames = [f'data: {{"t":"{now[:9]}"}}\n\n'.encode(), f'data: {{"t":"{now[9:]}"}}\n\n'.encode()]
@@ -201,4 +201,4 @@ def test_a_live_exchange_gets_the_recorded_names_in_request_answer_and_messages(
 
 def test_without_other_names_it_is_the_very_same_exchange() -> None:
     exchange = Exchange(1, 0, Request("GET", "https://a/"))
-    assert Echoes().back_exchange(exchange) is exchange
+    assert IdMap().back_exchange(exchange) is exchange

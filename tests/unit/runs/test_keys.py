@@ -4,7 +4,7 @@ import pytest
 from tests.support.calls import asks, assistant, result, system, thinks, user
 
 from wiretape.model.call import Media, Message, Text, ToolCall, ToolResult, Unknown
-from wiretape.runs.keys import Keys, atoms, canonical
+from wiretape.runs.keys import ContentKeys, atoms, canonical
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:…"}}
 
@@ -28,7 +28,7 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:…"}}
     ids=lambda message: "",
 )
 def test_the_same_content_however_it_is_resent(one: Message, other: Message) -> None:
-    keys = Keys()
+    keys = ContentKeys()
     assert keys.of(one) == keys.of(other)
 
 
@@ -46,12 +46,12 @@ def test_the_same_content_however_it_is_resent(one: Message, other: Message) -> 
     ids=lambda message: "",
 )
 def test_other_content_has_other_keys(one: Message, other: Message) -> None:
-    keys = Keys()
+    keys = ContentKeys()
     assert keys.of(one) != keys.of(other)
 
 
 def test_a_call_before_and_after_text_keeps_its_place() -> None:
-    keys = Keys()
+    keys = ContentKeys()
     assert keys.of(assistant("a", asks("f"), "b")) == keys.of_all((assistant("a"), assistant(asks("f"), Text("b"))))
     assert keys.of(assistant("a", asks("f"))) != keys.of(assistant(asks("f"), "a"))
 
@@ -66,7 +66,7 @@ def test_no_arguments_are_an_empty_object() -> None:
 
 
 def test_numbers_too_big_for_the_encoder_are_no_problem() -> None:
-    keys = Keys()
+    keys = ContentKeys()
     huge = Media("image", {"n": 10**30})
     assert keys.of(Message("user", (huge,))) == keys.of(Message("user", (Media("image", {"n": 10**30}),)))
 

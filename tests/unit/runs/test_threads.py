@@ -5,18 +5,18 @@ from dataclasses import replace
 from tests.support.calls import asks, assistant, make_call, result, system, thinks, tools, user
 
 from wiretape.model.call import Control, Message, ModelCall, Text, ToolCall, ToolResult
-from wiretape.runs.threads import Place, Weaver
+from wiretape.runs.threads import ThreadBuilder, ThreadPlace
 
 S, HI = system("You are a helpful agent of the house."), user("hi")
 ASK = assistant(thinks("hmm"), asks("look", '{"a": 1, "b": 2}', "c1"))
 
 
-def weave(*calls: ModelCall) -> list[Place]:
-    return list(Weaver(calls).links.values())
+def weave(*calls: ModelCall) -> list[ThreadPlace]:
+    return list(ThreadBuilder(calls).links.values())
 
 
 def threads(*calls: ModelCall) -> list[list[int]]:
-    return [strand.calls for strand in Weaver(calls).strands]
+    return [strand.calls for strand in ThreadBuilder(calls).strands]
 
 
 def test_a_call_that_resends_history_and_answer_continues() -> None:
@@ -96,7 +96,7 @@ def test_what_is_said_after_a_failed_call_continues_it() -> None:
 
 def test_going_another_way_from_an_earlier_call_is_a_fork() -> None:
     history = [S, HI, assistant("a")]
-    weaver = Weaver(
+    weaver = ThreadBuilder(
         (
             make_call(1, [S, HI], "a"),
             make_call(2, [*history, user("left")], "b"),
@@ -176,7 +176,7 @@ def test_previous_response_id_leads_to_the_call_it_names() -> None:
         make_call(3, [user("other")], "c", id="resp_3", previous="resp_1"),
         make_call(4, [user("end")], "d", previous="resp_2"),
     )
-    weaver = Weaver(calls)
+    weaver = ThreadBuilder(calls)
     assert [(strand.calls, strand.from_call) for strand in weaver.strands] == [([1, 2, 4], None), ([3], 1)]
     assert weaver.links[2].new_from == 0
 
@@ -204,7 +204,7 @@ def test_a_tool_that_the_provider_ran_may_be_left_out_of_history() -> None:
 
 def test_a_conversation_that_was_summed_up_goes_on_in_a_new_thread_from_its_summary() -> None:
     summary = "The user wants a house with three rooms; two are drawn, and the roof is still missing."
-    weaver = Weaver(
+    weaver = ThreadBuilder(
         (
             make_call(1, [S, HI], "a", offers=tools("t")),
             make_call(2, [S, HI, assistant("a"), user("Sum up.")], summary, offers=tools("t")),
@@ -228,7 +228,7 @@ def test_sessions_that_the_client_names_apart_are_never_one_thread() -> None:
         make_call(1, [S, HI], "a", headers={"x-session-id": "one"}),
         make_call(2, history, "c", headers={"x-session-id": "two"}),
     )
-    weaver = Weaver(calls)
+    weaver = ThreadBuilder(calls)
     assert [strand.calls for strand in weaver.strands] == [[1], [2]]
 
 
@@ -245,7 +245,7 @@ def test_messages_made_anew_at_every_call_are_the_same_as_shared_ones() -> None:
     assert [vars_of(link) for link in weave(*calls)] == [vars_of(link) for link in weave(*fresh)]
 
 
-def vars_of(link: Place) -> tuple[object, ...]:
+def vars_of(link: ThreadPlace) -> tuple[object, ...]:
     return (link.relation, link.parent, link.new_from, link.thread)
 
 

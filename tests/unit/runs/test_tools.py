@@ -3,18 +3,18 @@ from __future__ import annotations
 from tests.support.calls import asks, assistant, make_call, result, user
 
 from wiretape.model.call import Message, ModelCall, ToolCall, ToolResult
-from wiretape.runs.threads import Weaver
-from wiretape.runs.tools import Asked, pair
+from wiretape.runs.threads import ThreadBuilder
+from wiretape.runs.tools import RequestedTool, pair
 
 HI = user("hi")
 
 
-def paired(*calls: ModelCall) -> list[Asked]:
-    weaver = Weaver(calls)
+def paired(*calls: ModelCall) -> list[RequestedTool]:
+    weaver = ThreadBuilder(calls)
     return pair(calls, weaver.links, weaver.strands)
 
 
-def results(uses: list[Asked]) -> list[tuple[str | None, int | None]]:
+def results(uses: list[RequestedTool]) -> list[tuple[str | None, int | None]]:
     return [(use.result.text if use.result else None, use.result_call) for use in uses]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from wiretape.errors import UsageError
 from wiretape.matching.faults.specs import parse_fault
-from wiretape.model.faults import Effect, Refusal, Reset
+from wiretape.model.faults import Effect, ErrorStatus, Reset
 from wiretape.model.http import Exchange
 from wiretape.rerun.fork.answer_edit import edited, said
 from wiretape.rerun.fork.body_edit import rewritten, written
@@ -40,6 +40,6 @@ class EditOperations:
         """A fault as it is typed at a held call: without a target. Raises UsageError."""
         kind, colon, options = what.partition(":")
         effect = parse_fault(f"{kind}@*{colon}{options}").effect
-        if self._recording and not isinstance(effect, Refusal | Reset):
+        if self._recording and not isinstance(effect, ErrorStatus | Reset):
             raise UsageError("while a run is recorded, only a status from 400 to 599 and reset can be injected")
         return effect

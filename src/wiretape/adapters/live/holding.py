@@ -20,7 +20,7 @@ from wiretape.errors import UsageError
 from wiretape.matching.faults.apply import Everywhere, Fault
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcome, Reference, Stray
-from wiretape.model.faults import Refusal
+from wiretape.model.faults import ErrorStatus
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
 
 _WAYS: frozenset[Way] = frozenset({"live", "request", "inject", "delay", "drop"})
@@ -222,7 +222,7 @@ class _Call:
         if not fault.breaks and isinstance(before, Answer):
             self._outcome = replace(before, faults=(*before.faults, fault))
             return
-        if isinstance(fault.effect, Refusal):
+        if isinstance(fault.effect, ErrorStatus):
             exchange = replace(self._bare(), response=refusal(self._session, self._request, fault, self._exchanges.now))
         self._outcome = Injected(before.number, reference, exchange, fault)
         self._session.withhold(before, self._outcome)
@@ -273,7 +273,7 @@ def _reference(outcome: Outcome, what: str) -> Reference:
 
 
 def refusal(session: ReplaySession, request: LiveRequest, fault: Fault, at: int) -> Response:
-    assert isinstance(fault.effect, Refusal)
+    assert isinstance(fault.effect, ErrorStatus)
     status = fault.effect.status
     headers, body = session.refusal(request, status, "injected by wiretape (in the debugger)")
     return Response(status, Headers([*headers.pairs(), *fault.effect.headers]), at, BytesBody(body))

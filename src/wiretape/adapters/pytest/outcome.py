@@ -21,7 +21,7 @@ from wiretape.adapters.pytest.update.keep import TapePlacement
 from wiretape.adapters.pytest.update.report import TapeUpdate, named, recorded, updated
 from wiretape.adapters.update.staging import StagedRecording
 from wiretape.errors import MissInterrupt, NotATape, TapeDamaged, WiretapeError
-from wiretape.matching.report import Named
+from wiretape.matching.report import ReportedExchange
 from wiretape.matching.values import Miss
 from wiretape.model.wording import listed
 
@@ -276,7 +276,7 @@ class TapedTest:
         return strays + [f"{asked}: refused" for asked in self.wiretape.guard.refused]
 
 
-def _names(calls: Sequence[Named]) -> str:
+def _names(calls: Sequence[ReportedExchange]) -> str:
     return listed(calls, _MOST_NAMED)
 
 

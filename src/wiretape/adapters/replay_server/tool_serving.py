@@ -8,7 +8,7 @@ from typing import Any
 from wiretape.adapters.replay_server.interposing import Interpose
 from wiretape.adapters.replay_server.server import Decided, ReplayApp
 from wiretape.adapters.routing.tool_route import ANSWERED, JSON, Reply, asked_for, is_tool_path, refused
-from wiretape.matching.playback import Piece, Playback
+from wiretape.matching.playback import Chunk, Playback
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import LiveRequest, Miss, Outcome, Stray
 from wiretape.wire.mcp.tool_exchange import answer_body
@@ -54,4 +54,4 @@ def _beside_tools(interpose: Interpose | None) -> Interpose | None:
 def _as_decided(request: LiveRequest, outcome: Outcome, reply: Reply) -> Decided:
     data = reply.data
     headers = [("content-type", JSON), ("content-length", str(len(data)))]
-    return Decided(request, outcome, Playback(reply.status, headers, [Piece(0, data)]))
+    return Decided(request, outcome, Playback(reply.status, headers, [Chunk(0, data)]))

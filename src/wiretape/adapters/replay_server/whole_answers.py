@@ -8,7 +8,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-from wiretape.matching.playback import Piece, Playback
+from wiretape.matching.playback import Chunk, Playback
 
 _PLAIN: Final = re.compile(r"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e]*\r\n)+")
 _MOST_EVENTS: Final = 256  # others have their turn during longer ones
@@ -32,7 +32,7 @@ def whole_answer(shown: Playback) -> bytes | None:
     return head and b"%bcontent-length: %b\r\n\r\n%b" % (head, headers[-1][1].encode("ascii"), pieces[0].data)
 
 
-def _whole_stream(status: int, headers: Sequence[tuple[str, str]], pieces: Sequence[Piece]) -> bytes | None:
+def _whole_stream(status: int, headers: Sequence[tuple[str, str]], pieces: Sequence[Chunk]) -> bytes | None:
     if len(pieces) > _MOST_EVENTS or any(piece.pause > 0 for piece in pieces):
         return None
     if sum(len(piece.data) for piece in pieces) > _LONGEST_STREAM:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from wiretape.compare.common_prefix import common_run
 from wiretape.compare.difference import ABSENT, Difference
 from wiretape.compare.json import Differences
-from wiretape.matching.async_messages.history import Course, Stood
-from wiretape.matching.async_messages.match import Found, Thread
-from wiretape.matching.async_messages.pieces import Piece, at_path, without_members
+from wiretape.matching.async_messages.history import AsyncMessage, ThreadHistory
+from wiretape.matching.async_messages.match import AsyncMatch, AsyncThread
+from wiretape.matching.async_messages.pieces import HistoryPart, at_path, without_members
 from wiretape.matching.lookup.index import Probe
 from wiretape.model.call import CallRequest
 from wiretape.model.jsonvalue import Json
@@ -30,10 +30,12 @@ class Alignment:
 
     differences: Differences
     memo: Memo
-    _compared: dict[int, tuple[list[Piece], list[Piece]]] = field(default_factory=dict)  # by thread: the latest
+    _compared: dict[int, tuple[list[HistoryPart], list[HistoryPart]]] = field(
+        default_factory=dict
+    )  # by thread: the latest
     _told: set[tuple[int, int, int, str]] = field(default_factory=set)
 
-    def apart(self, found: Found, probe: Probe) -> tuple[list[Difference], list[Difference]]:
+    def apart(self, found: AsyncMatch, probe: Probe) -> tuple[list[Difference], list[Difference]]:
         """What differs, and what moved."""
         live = probe.call(self.memo)
         assert live is not None
@@ -50,13 +52,13 @@ class Alignment:
             apart += self.differences.of_pair(ours.kept(n), theirs.kept(n), theirs.kept_at(n))
         return [*apart, *self._words_of_moved(thread, theirs)], list(self._moved(found, theirs))
 
-    def _words_of_moved(self, thread: Thread, live: Side) -> Iterator[Difference]:
+    def _words_of_moved(self, thread: AsyncThread, live: Side) -> Iterator[Difference]:
         for stood in live.course.came:
             call, there = thread.stood[stood.kind, stood.nth]
             recorded = Side(call.recorded.probe.value, call.request, call.course)
             yield from self.differences.of_pair(recorded.at(there), live.at(stood), live.place(stood))
 
-    def _moved(self, found: Found, live: Side) -> Iterator[Difference]:
+    def _moved(self, found: AsyncMatch, live: Side) -> Iterator[Difference]:
         thread = found.thread
         recorded = Side(found.call.recorded.probe.value, found.call.request, found.call.course)
         ours = {(stood.kind, stood.nth): stood for stood in recorded.course.came}
@@ -81,7 +83,7 @@ class Alignment:
                 yield Difference(f"{recorded.place(stood)} (moved)", _said(recorded.at(stood)), NOT_YET)
         yield from self._fewer_or_more(thread, recorded, live)
 
-    def _fewer_or_more(self, thread: Thread, recorded: Side, live: Side) -> Iterator[Difference]:
+    def _fewer_or_more(self, thread: AsyncThread, recorded: Side, live: Side) -> Iterator[Difference]:
         """Answers that one of the runs had between messages that came of themselves, and the other had not."""
         ours = {(stood.kind, stood.nth): stood for stood in recorded.course.passing}
         theirs = {(stood.kind, stood.nth): stood for stood in live.course.passing}
@@ -92,7 +94,7 @@ class Alignment:
             if key not in ours and self._is_new(thread, key, "more"):
                 yield Difference(f"{live.place(stood)} (given again)", ABSENT, live.at(stood))
 
-    def _is_new(self, thread: Thread, key: tuple[int, int], how: str) -> bool:
+    def _is_new(self, thread: AsyncThread, key: tuple[int, int], how: str) -> bool:
         told = (id(thread), *key, how)
         if told in self._told:
             return False
@@ -106,7 +108,7 @@ class Side:
 
     value: Json
     request: CallRequest
-    course: Course
+    course: ThreadHistory
 
     def kept(self, n: int) -> Json:
         return self._value(self.course.kept[n], self.kept_at(n))
@@ -114,13 +116,13 @@ class Side:
     def kept_at(self, n: int) -> str:
         return self.request.path(self.course.kept_in[n]) + self.course.kept[n].path
 
-    def place(self, stood: Stood) -> str:
+    def place(self, stood: AsyncMessage) -> str:
         return self.request.path(stood.message)
 
-    def at(self, stood: Stood) -> Json:
+    def at(self, stood: AsyncMessage) -> Json:
         return self._value(stood.piece, self.place(stood) + stood.piece.path)
 
-    def _value(self, piece: Piece, where: str) -> Json:
+    def _value(self, piece: HistoryPart, where: str) -> Json:
         return piece.text if piece.part else at_path(self.value, where)
 
 

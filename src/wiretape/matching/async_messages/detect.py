@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from wiretape.matching.async_messages.pieces import Piece, Pieces
-from wiretape.matching.recorded import Recorded
+from wiretape.matching.async_messages.pieces import HistoryPart, HistoryParts
+from wiretape.matching.recorded import RecordedExchange
 from wiretape.model.call import CallRequest, Message, Text, ToolCall, ToolResult
 from wiretape.model.run import Run, Step
 from wiretape.model.volatile_text import ID_LIKE
@@ -26,20 +26,22 @@ _SPOKEN: Final = ("user", "system", "assistant", "tool")
 
 
 @dataclass(slots=True, eq=False)
-class Told:
+class DetectedThread:
     """A thread of the recording, and what came of itself in it.
 
     `inserted[n]`: the pieces that call n added so, each with its message's index. `passing`: what answers said that
     asked for no tool: a message that comes of itself may follow one, so in another run they may be fewer, or more.
     """
 
-    calls: list[Recorded]
+    calls: list[RecordedExchange]
     requests: list[CallRequest]
-    inserted: list[list[tuple[int, Piece]]] = field(default_factory=list)
-    passing: list[Piece] = field(default_factory=list)
+    inserted: list[list[tuple[int, HistoryPart]]] = field(default_factory=list)
+    passing: list[HistoryPart] = field(default_factory=list)
 
 
-def told_threads(run: Run, by_exchange: dict[int, Recorded], pieces: Pieces, memo: Memo) -> Iterator[Told]:
+def detect_threads(
+    run: Run, by_exchange: dict[int, RecordedExchange], pieces: HistoryParts, memo: Memo
+) -> Iterator[DetectedThread]:
     """The threads of a tape in which something came of itself."""
     steps = {step.call.number: step for step in run.steps}
     said = _sayings(run)
@@ -47,7 +49,7 @@ def told_threads(run: Run, by_exchange: dict[int, Recorded], pieces: Pieces, mem
         here = [steps[number] for number in thread.calls if steps[number].call.exchange in by_exchange]
         if len(here) < 2:
             continue  # nothing came after it had begun
-        told = Told([by_exchange[step.call.exchange] for step in here], [])
+        told = DetectedThread([by_exchange[step.call.exchange] for step in here], [])
         others = [text for number, texts in said.items() if number != thread.number for text in texts]
         reader = _Reader(told, others, pieces)
         for step, recorded in zip(here, told.calls, strict=True):
@@ -77,7 +79,7 @@ def _sayings(run: Run) -> dict[int, list[str]]:
 class _Reader:
     """Reads the requests of one thread in their order."""
 
-    def __init__(self, told: Told, others: Sequence[str], pieces: Pieces) -> None:
+    def __init__(self, told: DetectedThread, others: Sequence[str], pieces: HistoryParts) -> None:
         self._told = told
         self._others = others
         self._pieces = pieces
@@ -87,7 +89,7 @@ class _Reader:
         told, messages = self._told, request.messages
         start = step.new_from - (len(step.call.request.messages) - len(messages))
         begun = bool(told.requests)
-        found: list[tuple[int, Piece]] = []
+        found: list[tuple[int, HistoryPart]] = []
         for n in range(max(0, start), len(messages)) if begun and start >= 0 else ():
             found += [(n, piece) for piece in self._came(messages[n])]
             self._note(messages[n : n + 1])
@@ -97,7 +99,7 @@ class _Reader:
         told.inserted.append(found)
         self._note_answer(step)
 
-    def _came(self, message: Message) -> Iterator[Piece]:
+    def _came(self, message: Message) -> Iterator[HistoryPart]:
         """The pieces of a message that came of themselves."""
         if message.role in ("assistant", "tool") or is_result_as_text(message):
             return

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final
 
 from wiretape.compare.common_prefix import common_run
-from wiretape.matching.async_messages.pieces import Piece, Pieces
+from wiretape.matching.async_messages.pieces import HistoryPart, HistoryParts
 from wiretape.matching.lookup.trie import NOWHERE
 from wiretape.model.call import Message
 from wiretape.model.jsonvalue import Json
@@ -24,29 +24,29 @@ Number = Callable[[Json, bool], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Stood:
+class AsyncMessage:
     """A piece that was not kept: its class, which of that class it is in the history, and where it stood."""
 
     kind: int
     nth: int
-    piece: Piece
+    piece: HistoryPart
     message: int
     after: int  # pieces kept before it
     joined: bool  # something stands before it in its message
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Course:
+class ThreadHistory:
     """A request's history, followed. The lists with `*_to` say how far the others reach before message i."""
 
     messages: Sequence[Message]
     nodes: list[int]  # before message i
-    kept: list[Piece]
+    kept: list[HistoryPart]
     kept_in: list[int]  # the message of each
     kept_to: list[int]
-    came: list[Stood]
+    came: list[AsyncMessage]
     came_to: list[int]
-    passing: list[Stood]  # answers that may be fewer or more in another run
+    passing: list[AsyncMessage]  # answers that may be fewer or more in another run
     passing_to: list[int]
     names: dict[str, int]  # ids, by first appearance
     names_to: list[int]
@@ -70,36 +70,36 @@ class _Steps:
     """A course while it is being walked."""
 
     node: int
-    kept: list[Piece]
+    kept: list[HistoryPart]
     kept_in: list[int]
-    came: list[Stood]
-    passing: list[Stood]
+    came: list[AsyncMessage]
+    passing: list[AsyncMessage]
     seen: Counter[int]
     names: dict[str, int]
 
 
-class Courses:
+class ThreadHistories:
     """The courses of one recorded thread, and how far live ones go along them."""
 
-    def __init__(self, pieces: Pieces, opening: int, movable: Counter[int], passing: frozenset[int]) -> None:
+    def __init__(self, pieces: HistoryParts, opening: int, movable: Counter[int], passing: frozenset[int]) -> None:
         """`opening`: so many messages began the thread; `movable`: how often each class may stand anywhere."""
         self._pieces = pieces
         self._opening = opening
         self._movable = movable
         self._passing = passing
         self._next: dict[tuple[int, int, tuple[int, ...]], int] = {}
-        self._recent: deque[Course] = deque(maxlen=_RECENT)
+        self._recent: deque[ThreadHistory] = deque(maxlen=_RECENT)
 
-    def grow(self, messages: Sequence[Message], number: Number) -> Course:
+    def grow(self, messages: Sequence[Message], number: Number) -> ThreadHistory:
         return self._walk(messages, number, grow=True)
 
-    def follow(self, messages: Sequence[Message], number: Number) -> Course:
+    def follow(self, messages: Sequence[Message], number: Number) -> ThreadHistory:
         return self._walk(messages, number, grow=False)
 
     def forget_recent(self) -> None:
         self._recent.clear()
 
-    def _walk(self, messages: Sequence[Message], number: Number, grow: bool) -> Course:
+    def _walk(self, messages: Sequence[Message], number: Number, grow: bool) -> ThreadHistory:
         base, common = self._nearest(messages)
         course = _begun(messages, base, common)
         steps = _Steps(
@@ -122,12 +122,12 @@ class Courses:
         self._recent.append(course)
         return course
 
-    def _take(self, steps: _Steps, n: int, piece: Piece, joined: bool, number: Number, grow: bool) -> None:
+    def _take(self, steps: _Steps, n: int, piece: HistoryPart, joined: bool, number: Number, grow: bool) -> None:
         kind = number(piece.template, True)
         if n >= self._opening:
             aside = self._aside(steps, piece, kind)
             if aside is not None:
-                aside.append(Stood(kind, steps.seen[kind], piece, n, len(steps.kept), joined))
+                aside.append(AsyncMessage(kind, steps.seen[kind], piece, n, len(steps.kept), joined))
                 steps.seen[kind] += 1
                 return
         ordinals = tuple([steps.names.setdefault(name, len(steps.names)) for name in piece.ids])
@@ -139,7 +139,7 @@ class Courses:
         else:
             steps.node = self._next.get(key, NOWHERE) if steps.node != NOWHERE else NOWHERE
 
-    def _aside(self, steps: _Steps, piece: Piece, kind: int) -> list[Stood] | None:
+    def _aside(self, steps: _Steps, piece: HistoryPart, kind: int) -> list[AsyncMessage] | None:
         """Where a piece is counted that is not kept."""
         if piece.tool:
             return None
@@ -147,8 +147,8 @@ class Courses:
             return steps.passing if kind in self._passing else None
         return steps.came if steps.seen[kind] < self._movable[kind] else None
 
-    def _nearest(self, messages: Sequence[Message]) -> tuple[Course | None, int]:
-        best: Course | None = None
+    def _nearest(self, messages: Sequence[Message]) -> tuple[ThreadHistory | None, int]:
+        best: ThreadHistory | None = None
         longest = 0
         for course in reversed(self._recent):
             common = common_run(course.messages, messages)
@@ -157,12 +157,12 @@ class Courses:
         return best, longest
 
 
-def _begun(messages: Sequence[Message], base: Course | None, common: int) -> Course:
+def _begun(messages: Sequence[Message], base: ThreadHistory | None, common: int) -> ThreadHistory:
     """A course that goes as far as another one does before message `common`."""
     if base is None:
-        return Course(messages, [0], [], [], [0], [], [0], [], [0], {}, [0])
+        return ThreadHistory(messages, [0], [], [], [0], [], [0], [], [0], {}, [0])
     kept, came, passing = base.kept_to[common], base.came_to[common], base.passing_to[common]
-    return Course(
+    return ThreadHistory(
         messages,
         base.nodes[: common + 1],
         base.kept[:kept],

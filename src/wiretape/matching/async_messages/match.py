@@ -13,59 +13,61 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from wiretape.matching.async_messages.detect import Told
-from wiretape.matching.async_messages.history import Course, Courses, Stood
-from wiretape.matching.async_messages.pieces import Pieces
+from wiretape.matching.async_messages.detect import DetectedThread
+from wiretape.matching.async_messages.history import AsyncMessage, ThreadHistories, ThreadHistory
+from wiretape.matching.async_messages.pieces import HistoryParts
 from wiretape.matching.lookup.index import CallIndex, Probe
 from wiretape.matching.lookup.trie import NOWHERE
-from wiretape.matching.recorded import Recorded
+from wiretape.matching.recorded import RecordedExchange
 from wiretape.model.call import CallRequest, Message
 from wiretape.wire.base import Memo
 
 
 @dataclass(slots=True, eq=False)
-class Call:
+class ThreadCall:
     """A recorded call in its thread. `had`: what had come of itself, and how often."""
 
-    recorded: Recorded
+    recorded: RecordedExchange
     request: CallRequest
-    course: Course
+    course: ThreadHistory
     head: object
     had: Counter[int]
     silent: bool  # its answer asks for nothing: giving it again would do nothing
 
 
 @dataclass(slots=True, eq=False)
-class Thread:
+class AsyncThread:
     """A recorded thread in which something came of itself."""
 
-    courses: Courses
+    courses: ThreadHistories
     opening: int
-    calls: list[Call] = field(default_factory=list)
-    at: dict[int, list[Call]] = field(default_factory=dict)  # by the node where they end
-    stood: dict[tuple[int, int], tuple[Call, Stood]] = field(default_factory=dict)  # where each first stood
+    calls: list[ThreadCall] = field(default_factory=list)
+    at: dict[int, list[ThreadCall]] = field(default_factory=dict)  # by the node where they end
+    stood: dict[tuple[int, int], tuple[ThreadCall, AsyncMessage]] = field(
+        default_factory=dict
+    )  # where each first stood
     heard: dict[int, Counter[int]] = field(default_factory=dict)  # order of a played call -> what the live one had
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class AsyncMatch:
     """What answers: a recorded call not played yet; one `again`; or none, because `call` was played for it before."""
 
-    thread: Thread
-    call: Call
-    course: Course
+    thread: AsyncThread
+    call: ThreadCall
+    course: ThreadHistory
     again: bool = False
     already: bool = False
 
 
-class MovedIndex:
+class AsyncIndex:
     """The threads of the recording in which something came of itself. Built when nothing stricter answers."""
 
     def __init__(
         self,
-        told: Iterable[Told],
+        told: Iterable[DetectedThread],
         index: CallIndex,
-        pieces: Pieces,
+        pieces: HistoryParts,
         memo: Memo,
         played: bytearray,
         silent: Container[int],
@@ -75,24 +77,24 @@ class MovedIndex:
         self._pieces = pieces
         self._memo = memo
         self._played = played
-        self._by_opening: dict[int, dict[tuple[int, ...], list[Thread]]] = {}
+        self._by_opening: dict[int, dict[tuple[int, ...], list[AsyncThread]]] = {}
         for one in told:
             self._learn(one, silent)
 
-    def _learn(self, told: Told, silent: Container[int]) -> None:
+    def _learn(self, told: DetectedThread, silent: Container[int]) -> None:
         learn = self._index.level.learn
         movable: Counter[int] = Counter()
         for found in told.inserted:
             movable.update(learn(piece.template) for _, piece in found)
         passing = frozenset(learn(piece.template) for piece in told.passing)
         opening = len(told.requests[0].messages)
-        thread = Thread(Courses(self._pieces, opening, movable, passing), opening)
+        thread = AsyncThread(ThreadHistories(self._pieces, opening, movable, passing), opening)
         for recorded, request in zip(told.calls, told.requests, strict=True):
             if request.previous_response_id is not None:
                 return  # the provider holds the history: where messages stand in it cannot be seen
             course = thread.courses.grow(request.messages, learn)
             head = self._index.head(recorded.probe, learn)
-            call = Call(recorded, request, course, head, course.counts, recorded.order in silent)
+            call = ThreadCall(recorded, request, course, head, course.counts, recorded.order in silent)
             thread.calls.append(call)
             thread.at.setdefault(course.end, []).append(call)
             for stood in course.came:
@@ -105,18 +107,18 @@ class MovedIndex:
         find = self._index.level.find
         return tuple([find(piece.template) for message in messages for piece in self._pieces.of(message)])
 
-    def threads(self, request: CallRequest) -> Iterator[Thread]:
+    def threads(self, request: CallRequest) -> Iterator[AsyncThread]:
         """Those that began as this request does."""
         for opening, by_kinds in self._by_opening.items():
             if len(request.messages) >= opening:
                 yield from by_kinds.get(self._kinds(request.messages[:opening]), ())
 
-    def find(self, probe: Probe) -> Found | None:
+    def find(self, probe: Probe) -> AsyncMatch | None:
         """What answers a live request, of the first thread that has an answer; else what was played for it before."""
         request = probe.call(self._memo)
         if request is None or request.previous_response_id is not None:
             return None
-        already: Found | None = None
+        already: AsyncMatch | None = None
         head: object = None
         for thread in self.threads(request):
             course = thread.courses.follow(request.messages, self._index.level.find)
@@ -129,7 +131,7 @@ class MovedIndex:
             already = already or found
         return already
 
-    def _choose(self, thread: Thread, course: Course, alike: Sequence[Call]) -> Found | None:
+    def _choose(self, thread: AsyncThread, course: ThreadHistory, alike: Sequence[ThreadCall]) -> AsyncMatch | None:
         """`alike`: the thread's calls with this history, in their order. What was passed over is not gone back to."""
         counts = course.counts
         last = max((n for n, call in enumerate(alike) if self._played[call.recorded.order]), default=-1)
@@ -139,21 +141,21 @@ class MovedIndex:
         fitting = [call for call in onward if call.had <= counts]
         if fitting:
             most = max(call.had.total() for call in fitting)
-            return Found(thread, next(call for call in fitting if call.had.total() == most), course)
+            return AsyncMatch(thread, next(call for call in fitting if call.had.total() == most), course)
         if onward and heard != counts:
-            return Found(thread, onward[0], course)
+            return AsyncMatch(thread, onward[0], course)
         if before is None:
             return None
         if heard is not None and heard < counts and before.silent:
-            return Found(thread, before, course, again=True)
-        return Found(thread, before, course, already=True)
+            return AsyncMatch(thread, before, course, again=True)
+        return AsyncMatch(thread, before, course, already=True)
 
-    def nearest(self, probe: Probe) -> Found | None:
+    def nearest(self, probe: Probe) -> AsyncMatch | None:
         """The recorded call that a live request without an answer is most like, what moved left aside."""
         request = probe.call(self._memo)
         if request is None or request.previous_response_id is not None:
             return None
-        best: tuple[tuple[int, bool, int, int], Found] | None = None
+        best: tuple[tuple[int, bool, int, int], AsyncMatch] | None = None
         for thread in self.threads(request):
             course = thread.courses.follow(request.messages, self._index.level.find)
             node = course.nodes[course.depth]
@@ -162,9 +164,9 @@ class MovedIndex:
                     length = abs(len(call.course.kept) - len(course.kept))
                     rank = (-course.depth, bool(self._played[call.recorded.order]), length, call.recorded.order)
                     if best is None or rank < best[0]:
-                        best = rank, Found(thread, call, course)
+                        best = rank, AsyncMatch(thread, call, course)
         return best[1] if best is not None else None
 
-    def note(self, found: Found) -> None:
+    def note(self, found: AsyncMatch) -> None:
         """The call was given to the live request."""
         found.thread.heard[found.call.recorded.order] = found.course.counts

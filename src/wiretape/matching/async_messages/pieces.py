@@ -16,7 +16,7 @@ from wiretape.runs.words import taken_apart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class HistoryPart:
     """One block of a message, or a part of its text.
 
     `template` and `ids` are as those of a `Shape`; `path` is where it stands in its item.
@@ -31,22 +31,22 @@ class Piece:
     part: bool = False  # the text is not all that stands at the path
 
 
-class Pieces:
+class HistoryParts:
     """Remembers what messages are taken apart into, by identity."""
 
     __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Message, tuple[Piece, ...]]] = {}
+        self._known: dict[int, tuple[Message, tuple[HistoryPart, ...]]] = {}
 
-    def of(self, message: Message) -> tuple[Piece, ...]:
+    def of(self, message: Message) -> tuple[HistoryPart, ...]:
         known = self._known.get(id(message))
         if known is None:
             known = self._known[id(message)] = (message, tuple(_pieces(message)))
         return known[1]
 
 
-def _pieces(message: Message) -> Iterator[Piece]:
+def _pieces(message: Message) -> Iterator[HistoryPart]:
     extras = _extras(message)
     for n, block in enumerate(message.blocks):
         if is_opaque(block) and not extras.get(n):
@@ -58,10 +58,12 @@ def _pieces(message: Message) -> Iterator[Piece]:
             template = [message.role, made, extra_template(extras.get(n, []), ids)]
             text = one.text if isinstance(one, Text) else None
             tool = isinstance(one, ToolCall | ToolResult)
-            yield Piece(message.role, template, tuple(ids), path, text, tool, one is not block)
+            yield HistoryPart(message.role, template, tuple(ids), path, text, tool, one is not block)
     if not message.blocks and extras.get(0):
         ids = []
-        yield Piece(message.role, [message.role, None, extra_template(extras[0], ids)], tuple(ids), "", None, False)
+        yield HistoryPart(
+            message.role, [message.role, None, extra_template(extras[0], ids)], tuple(ids), "", None, False
+        )
 
 
 def _parts(message: Message, block: Block) -> tuple[Block, ...]:

@@ -1,7 +1,7 @@
 """Faults that a person asks for: which attempts get one, and what it makes of an answer's playback.
 
 Pure values: `--fault` is read (`specs`), aimed at recorded calls once (`FaultPlan`), and turned into other steps
-of a playback (`marred`). Doors only play those. Nothing here is left to chance or to the clock.
+of a playback (`apply_faults`). Doors only play those. Nothing here is left to chance or to the clock.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
-from wiretape.model.faults import Cut, Effect, Refusal, Reset, Slow, Stall, breaks, stalls
+from wiretape.model.faults import Cut, Effect, ErrorStatus, Reset, Slow, Stall, breaks, stalls
 
 if TYPE_CHECKING:
-    from wiretape.matching.playback import Piece, Playback
+    from wiretape.matching.playback import Chunk, Playback
 
 FOREVER_MS: Final = 24 * 3600 * 1000.0  # longer than any client waits
 ON_COMMAND_LINE: Final = "--fault {}"
@@ -130,7 +130,7 @@ def slowed(pace: float, faults: Sequence[Fault]) -> float:
     return pace
 
 
-def marred(shown: Playback, faults: Sequence[Fault]) -> Playback:
+def apply_faults(shown: Playback, faults: Sequence[Fault]) -> Playback:
     """The playback with its faults."""
     for fault in faults:
         shown = _marred(shown, fault.effect)
@@ -139,7 +139,7 @@ def marred(shown: Playback, faults: Sequence[Fault]) -> Playback:
 
 def _marred(shown: Playback, effect: Effect) -> Playback:
     match effect:
-        case Refusal() | Slow():
+        case ErrorStatus() | Slow():
             return shown  # an error is an answer of its own, and slowness is in the pace
         case Reset(event=None):
             return replace(shown, status=None, headers=(), pieces=(), streamed=False, cut=True, reset=True)
@@ -189,7 +189,7 @@ def _in_pieces(shown: Playback) -> Playback:
     return replace(shown, headers=headers, pieces=halves, streamed=True)
 
 
-def _place(pieces: Sequence[Piece], event: int) -> int:
+def _place(pieces: Sequence[Chunk], event: int) -> int:
     """How many pieces there are up to the end of an event."""
     seen = 0
     for position, piece in enumerate(pieces):
@@ -199,7 +199,7 @@ def _place(pieces: Sequence[Piece], event: int) -> int:
     return len(pieces)
 
 
-def count_events(pieces: Sequence[Piece]) -> int:
+def count_events(pieces: Sequence[Chunk]) -> int:
     return sum(is_event(piece.data) for piece in pieces)
 
 

@@ -17,7 +17,7 @@ from wiretape.matching.faults.apply import (
     Fault,
     Target,
 )
-from wiretape.model.faults import Cut, Effect, Refusal, Reset, Slow, Stall
+from wiretape.model.faults import Cut, Effect, ErrorStatus, Reset, Slow, Stall
 
 _ALLOWED: Final = """\
   429@3            call 3 is first answered with this status, 400 to 599
@@ -44,7 +44,7 @@ _UNITS: Final = {"ms": 1.0, "s": 1000.0, "m": 60_000.0}
 _FACTOR: Final = re.compile(r"x(\d{1,9}(?:\.\d{1,9})?)")
 
 
-class _Wrong(Exception):
+class _SpecError(Exception):
     """What is wrong with a spec."""
 
 
@@ -54,12 +54,12 @@ def parse_fault(spec: str, written: str = ON_COMMAND_LINE) -> Fault:
         what, at, rest = spec.strip().partition("@")
         target, *options = rest.split(":")
         if not at or not target:
-            raise _Wrong("it does not say at which call: WHAT@CALL")
+            raise _SpecError("it does not say at which call: WHAT@CALL")
         kind = "status" if _NUMBER.fullmatch(what) else what
         given = dict(_option(kind, option) for option in options)
         times = _number(given, "times", 1) or 1
         return Fault(spec.strip(), _effect(what, given), _target(target), times, "handshake" in given, written)
-    except _Wrong as wrong:
+    except _SpecError as wrong:
         raise UsageError(f"{written.format(spec)}: {wrong}\n{_ALLOWED}") from None
 
 
@@ -74,15 +74,15 @@ def _effect(what: str, given: Mapping[str, str]) -> Effect:
             return Stall(_event(given), None if ms is None else min(ms, FOREVER_MS))
         case "slow":
             if "x" not in given:
-                raise _Wrong("it does not say how slow: slow@2:x10")
+                raise _SpecError("it does not say how slow: slow@2:x10")
             return Slow(float(given["x"]))
     is_status = _NUMBER.fullmatch(what)
     if is_status and 400 <= int(what) <= 599:
         after = _milliseconds(given, "after")
-        return Refusal(int(what), None if after is None else after / 1000)
+        return ErrorStatus(int(what), None if after is None else after / 1000)
     if is_status:
-        raise _Wrong(f"{what} is no error: a status from 400 to 599 is")
-    raise _Wrong(f"there is no fault {what!r}")
+        raise _SpecError(f"{what} is no error: a status from 400 to 599 is")
+    raise _SpecError(f"there is no fault {what!r}")
 
 
 def _target(target: str) -> Target:
@@ -94,7 +94,7 @@ def _target(target: str) -> Target:
     kind, equals, name = target.partition("=")
     if equals and name and kind in named:
         return named[kind](name)
-    raise _Wrong(f"{target!r} is no call: a number from 1, *, tool=NAME or agent=NAME is")
+    raise _SpecError(f"{target!r} is no call: a number from 1, *, tool=NAME or agent=NAME is")
 
 
 def _option(kind: str, option: str) -> tuple[str, str]:
@@ -102,13 +102,13 @@ def _option(kind: str, option: str) -> tuple[str, str]:
     name, _, value = ("x", "=", factor[1]) if factor else option.partition("=")
     if kind in _OPTIONS and name not in _OPTIONS[kind]:
         shown = "a status" if kind == "status" else kind
-        raise _Wrong(f"{shown} has no option {option!r}")
+        raise _SpecError(f"{shown} has no option {option!r}")
     if name == "handshake":
         if option != name:
-            raise _Wrong("handshake takes no value")
+            raise _SpecError("handshake takes no value")
         return name, ""
     if not value:
-        raise _Wrong(f"option {option!r} has no value")
+        raise _SpecError(f"option {option!r} has no value")
     return name, value
 
 
@@ -121,7 +121,7 @@ def _number(given: Mapping[str, str], name: str, least: int) -> int | None:
     if value is None:
         return None
     if not _NUMBER.fullmatch(value) or int(value) < least:
-        raise _Wrong(f"{name}={value} is no number from {least}")
+        raise _SpecError(f"{name}={value} is no number from {least}")
     return int(value)
 
 
@@ -131,5 +131,5 @@ def _milliseconds(given: Mapping[str, str], name: str) -> float | None:
         return None
     found = _DURATION.fullmatch(value)
     if found is None:
-        raise _Wrong(f"{name}={value} is no duration: 500ms, 10s or 2m is")
+        raise _SpecError(f"{name}={value} is no duration: 500ms, 10s or 2m is")
     return float(found[1]) * _UNITS[found[2]]

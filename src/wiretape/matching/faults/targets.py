@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from wiretape.errors import UsageError
 from wiretape.matching.faults.apply import AtAgent, AtCall, AtTool, Everywhere, Fault, FaultPlan, is_event
-from wiretape.matching.recorded import Recorded, SocketCall
+from wiretape.matching.recorded import RecordedExchange, SocketCall
 from wiretape.matching.values import Reference
 from wiretape.model.faults import Cut, Reset, Stall
 from wiretape.model.http import StreamBody
@@ -18,27 +18,27 @@ _MOST_NAMED = 12
 
 
 @dataclass(frozen=True, slots=True)
-class _Aim:
+class _TargetCall:
     """A recorded call that a fault may mean. `name`: as runs know it; `call`: one that came over a WebSocket."""
 
     key: Hashable
     name: tuple[int, int]
     reference: Reference
-    recorded: Recorded
+    recorded: RecordedExchange
     call: SocketCall | None = None
 
 
-def aim(
+def resolve_targets(
     faults: Sequence[Fault],
-    recorded: Sequence[Recorded],
-    sockets: Sequence[Recorded],
+    recorded: Sequence[RecordedExchange],
+    sockets: Sequence[RecordedExchange],
     tapes: str,
     runs: Callable[[], Sequence[Run]],
 ) -> FaultPlan:
     """`runs`: one for each tape; asked for only where a fault names a tool or an agent."""
     aimed: dict[Hashable, list[Fault]] = {}
     calls = [
-        _Aim(one.order, (one.tape, one.exchange.number), one.reference, one)
+        _TargetCall(one.order, (one.tape, one.exchange.number), one.reference, one)
         for one in recorded
         if one.reference.call is not None
     ]
@@ -54,22 +54,24 @@ def aim(
     return FaultPlan(aimed)
 
 
-def call_key(recorded: Recorded, call: SocketCall) -> Hashable:
+def call_key(recorded: RecordedExchange, call: SocketCall) -> Hashable:
     """A call of a WebSocket, as the plan knows it."""
     return (recorded.order, call.number)
 
 
-def handshake_key(recorded: Recorded) -> Hashable:
+def handshake_key(recorded: RecordedExchange) -> Hashable:
     return (recorded.order, 0)  # calls count from 1
 
 
-def _socket_aims(recorded: Recorded) -> Iterator[_Aim]:
+def _socket_aims(recorded: RecordedExchange) -> Iterator[_TargetCall]:
     for call in recorded.calls:
         name = (recorded.tape, -call.number)  # an exchange's number is no name here: it may hold many calls
-        yield _Aim(call_key(recorded, call), name, replace(recorded.reference, call=call.number), recorded, call)
+        yield _TargetCall(call_key(recorded, call), name, replace(recorded.reference, call=call.number), recorded, call)
 
 
-def _hit(fault: Fault, calls: Sequence[_Aim], tapes: str, runs: Callable[[], Sequence[Run]]) -> list[_Aim]:
+def _hit(
+    fault: Fault, calls: Sequence[_TargetCall], tapes: str, runs: Callable[[], Sequence[Run]]
+) -> list[_TargetCall]:
     match fault.target:
         case Everywhere():
             return list(calls)
@@ -90,8 +92,8 @@ def _hit(fault: Fault, calls: Sequence[_Aim], tapes: str, runs: Callable[[], Seq
 
 
 def _named(
-    name: str, calls: Sequence[_Aim], runs: Sequence[Run], names: Callable[[Run, Step], list[str]]
-) -> tuple[list[_Aim], list[str]]:
+    name: str, calls: Sequence[_TargetCall], runs: Sequence[Run], names: Callable[[Run, Step], list[str]]
+) -> tuple[list[_TargetCall], list[str]]:
     """The calls that have this name, and all names that there are."""
     steps: dict[tuple[int, int], list[str]] = {}
     for at, run in enumerate(runs):
@@ -109,7 +111,7 @@ def _agents(run: Run, step: Step) -> list[str]:
     return [run.agents[step.agent].name]
 
 
-def _meant(fault: Fault, hit: Sequence[_Aim], tapes: str) -> list[_Aim]:
+def _meant(fault: Fault, hit: Sequence[_TargetCall], tapes: str) -> list[_TargetCall]:
     """Of the calls that a fault names together, those that it can come to."""
     meant = [one for one in hit if not _why_not(fault, one)]
     if hit and not meant:
@@ -117,7 +119,7 @@ def _meant(fault: Fault, hit: Sequence[_Aim], tapes: str) -> list[_Aim]:
     return meant
 
 
-def _why_not(fault: Fault, one: _Aim) -> str:
+def _why_not(fault: Fault, one: _TargetCall) -> str:
     """Why a fault cannot come to a call at all; empty if it can."""
     named = f"call {one.reference.call}"
     if fault.handshake and one.call is None:
@@ -131,7 +133,7 @@ def _why_not(fault: Fault, one: _Aim) -> str:
     return ""
 
 
-def _check(fault: Fault, one: _Aim, tapes: str) -> None:
+def _check(fault: Fault, one: _TargetCall, tapes: str) -> None:
     """Whether the fault can come to this call; a cut behind the last event of an answer would be none."""
     why = _why_not(fault, one)
     if why:
@@ -144,7 +146,7 @@ def _check(fault: Fault, one: _Aim, tapes: str) -> None:
         raise UsageError(f"{fault.named}: the answer of {one.reference} on {tapes} is {what}")
 
 
-def _events(one: _Aim) -> tuple[int, str]:
+def _events(one: _TargetCall) -> tuple[int, str]:
     """How many events an answer has, and how to say so."""
     if one.call is not None:
         messages = one.recorded.exchange.messages

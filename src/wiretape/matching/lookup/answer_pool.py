@@ -10,7 +10,7 @@ from typing import Final
 _MOST_EQUAL: Final = 32  # of equal calls that wait: more are not told apart
 
 
-class Shelf:
+class AnswerPool:
     """Recorded calls by key. `played` is shared by the shelves of all tiers."""
 
     __slots__ = ("_by_key", "_played")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from wiretape.compare.address import Address
-from wiretape.compare.canonical import Classes
-from wiretape.compare.common_prefix import Beginnings, common_run
+from wiretape.compare.canonical import EqualityClasses
+from wiretape.compare.common_prefix import CommonPrefixes, common_run
 from wiretape.compare.normalize import loose, settings_template
-from wiretape.matching.lookup.answer_pool import Shelf
-from wiretape.matching.lookup.templates import Level, Shapes
-from wiretape.matching.lookup.trie import NOWHERE, Trie, Way
+from wiretape.matching.lookup.answer_pool import AnswerPool
+from wiretape.matching.lookup.templates import NormalizedMessages, TemplateTable
+from wiretape.matching.lookup.trie import NOWHERE, Trie, TriePath
 from wiretape.model.call import CallRequest, Message, ToolSpec
 from wiretape.model.http import Request
 from wiretape.model.jsonvalue import Json
@@ -41,19 +41,19 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class LookupKey:
     """Where a request stands in a tier: its key, and how far its conversation was followed."""
 
     key: Hashable
-    way: Way | None = None
+    way: TriePath | None = None
 
 
 class Index(Protocol):
-    shelf: Shelf
+    shelf: AnswerPool
     trie: Trie
 
     def learn(self, probe: Probe, order: int) -> None: ...
-    def place(self, probe: Probe) -> Place: ...
+    def place(self, probe: Probe) -> LookupKey: ...
 
 
 def messages_in_common(one: Sequence[object], other: Sequence[object]) -> int:
@@ -64,30 +64,30 @@ def messages_in_common(one: Sequence[object], other: Sequence[object]) -> int:
 class ExactIndex:
     """Method, path, query and body, equal as JSON values."""
 
-    def __init__(self, played: bytearray, beginnings: Beginnings) -> None:
-        self.shelf = Shelf(played)
+    def __init__(self, played: bytearray, beginnings: CommonPrefixes) -> None:
+        self.shelf = AnswerPool(played)
         self.trie = Trie(beginnings.common)
-        self.classes = Classes()
+        self.classes = EqualityClasses()
 
     def learn(self, probe: Probe, order: int) -> None:
         learn = self.classes.learn
 
-        def follow(name: str, items: Sequence[object]) -> Way:
+        def follow(name: str, items: Sequence[object]) -> TriePath:
             return self.trie.grow(name, items, lambda item: (learn(item), ()), order)
 
         self.shelf.put(self._key(probe, learn, follow), probe.address.host, order)
 
-    def place(self, probe: Probe) -> Place:
-        return Place(self._key(probe, self.classes.find, self._follow))
+    def place(self, probe: Probe) -> LookupKey:
+        return LookupKey(self._key(probe, self.classes.find, self._follow))
 
-    def _follow(self, name: str, items: Sequence[object]) -> Way:
+    def _follow(self, name: str, items: Sequence[object]) -> TriePath:
         return self.trie.follow(name, items, self._find)
 
     def _find(self, item: Json) -> tuple[int, tuple[str, ...]]:
         return self.classes.find(item), ()
 
     def _key(
-        self, probe: Probe, number: Callable[[Json, bool], int], follow: Callable[[str, Sequence[object]], Way]
+        self, probe: Probe, number: Callable[[Json, bool], int], follow: Callable[[str, Sequence[object]], TriePath]
     ) -> Hashable:
         where = probe.address
         head = (where.method, where.path, number(where.query, False))
@@ -105,8 +105,8 @@ class ExactIndex:
 class CallIndex:
     """Decoded and loosened, masked where the level masks; what is no model call by its loosened body."""
 
-    def __init__(self, played: bytearray, level: Level, shapes: Shapes, memo: Memo) -> None:
-        self.shelf = Shelf(played)
+    def __init__(self, played: bytearray, level: TemplateTable, shapes: NormalizedMessages, memo: Memo) -> None:
+        self.shelf = AnswerPool(played)
         self.trie = Trie(messages_in_common)
         self._ends: dict[int, list[int]] = {}  # node -> the calls whose conversation ends there
         self._lengths: dict[int, int] = {}
@@ -119,7 +119,7 @@ class CallIndex:
     def learn(self, probe: Probe, order: int) -> None:
         learn = self.level.learn
 
-        def follow(name: Hashable, items: Sequence[Message]) -> Way:
+        def follow(name: Hashable, items: Sequence[Message]) -> TriePath:
             return self.trie.grow(name, items, self._classify(learn), order)
 
         self._nearest.clear()
@@ -133,7 +133,7 @@ class CallIndex:
         """How many messages a recorded call's request has."""
         return self._lengths.get(order, 0)
 
-    def nearest(self, way: Way) -> list[int]:
+    def nearest(self, way: TriePath) -> list[int]:
         """Recorded calls that begin as this conversation does for as long as any: the next best to an answer."""
         if way.root == NOWHERE:
             return []
@@ -145,10 +145,10 @@ class CallIndex:
             known = self._nearest[way.last] = sorted({*onward, *self._ends.get(way.last, ())})
         return known
 
-    def place(self, probe: Probe) -> Place:
+    def place(self, probe: Probe) -> LookupKey:
         find = self.level.find
 
-        def follow(name: Hashable, items: Sequence[Message]) -> Way:
+        def follow(name: Hashable, items: Sequence[Message]) -> TriePath:
             return self.trie.follow(name, items, self._classify(find))
 
         return self._place(probe, find, follow)
@@ -175,16 +175,16 @@ class CallIndex:
         self,
         probe: Probe,
         number: Callable[[Json, bool], int],
-        follow: Callable[[Hashable, Sequence[Message]], Way],
-    ) -> Place:
+        follow: Callable[[Hashable, Sequence[Message]], TriePath],
+    ) -> LookupKey:
         where = probe.address
         call = probe.call(self._memo)
         if call is None or probe.format is None:
             query = number(["query", where.query], False)
             body = number(["body", loose(probe.value)], False)
-            return Place((where.method, number(["path", where.path], False), query, body))
+            return LookupKey((where.method, number(["path", where.path], False), query, body))
         way = follow((probe.format.name, where.tail), call.messages)
-        return Place((self.head(probe, number), way.end), way)
+        return LookupKey((self.head(probe, number), way.end), way)
 
     def head(self, probe: Probe, number: Callable[[Json, bool], int]) -> Hashable:
         """All that a model call's request says beside its conversation."""

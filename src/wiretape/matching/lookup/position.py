@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from wiretape.matching.lookup.index import Probe
-from wiretape.matching.lookup.templates import Shapes
-from wiretape.matching.recorded import Recorded
+from wiretape.matching.lookup.templates import NormalizedMessages
+from wiretape.matching.recorded import RecordedExchange
 from wiretape.model.call import CallRequest, Message, Text
 from wiretape.model.jsonvalue import Json
 from wiretape.model.run import Run
@@ -27,47 +27,47 @@ ENOUGH: Final = 3  # traits, of six: fewer, and it is somebody of whom nothing w
 class _Thread:
     """A recorded thread: its calls in order, the recorded call that started it, and the live request answered last."""
 
-    calls: list[Recorded]
-    started_by: Recorded | None = None
+    calls: list[RecordedExchange]
+    started_by: RecordedExchange | None = None
     at: int = -1  # which of its calls was played last
     live: CallRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PositionMatch:
     """The recorded call whose turn it is, or why there is none."""
 
-    recorded: Recorded | None = None
-    already: Recorded | None = None
+    recorded: RecordedExchange | None = None
+    already: RecordedExchange | None = None
     note: str = ""
 
 
 @dataclass(slots=True)
-class Positions:
+class ThreadPositions:
     """Where each thread of a session is. Told of every answer, it works only when it is asked."""
 
-    recorded: Sequence[Recorded]
+    recorded: Sequence[RecordedExchange]
     played: bytearray
     mask: Callable[[Json], Json]
-    shapes: Shapes
+    shapes: NormalizedMessages
     memo: Memo
     runs: Callable[[], Sequence[Run]]
-    _given: list[tuple[Recorded, CallRequest]] = field(default_factory=list)
+    _given: list[tuple[RecordedExchange, CallRequest]] = field(default_factory=list)
     _threads: list[_Thread] = field(default_factory=list)
     _places: dict[int, tuple[_Thread, int]] = field(default_factory=dict)  # order of a recorded call -> where it stands
     _traits: dict[int, list[Json]] = field(default_factory=dict)  # of recorded calls that were asked about
-    _answers: dict[str, Recorded] = field(default_factory=dict)  # id of a recorded answer -> its call
+    _answers: dict[str, RecordedExchange] = field(default_factory=dict)  # id of a recorded answer -> its call
 
-    def note(self, recorded: Recorded, probe: Probe) -> None:
+    def note(self, recorded: RecordedExchange, probe: Probe) -> None:
         """A recorded call was played for a live request."""
         call = probe.call(self.memo)
         if call is not None:
             self._given.append((recorded, call))
 
-    def find(self, probe: Probe) -> Found:
+    def find(self, probe: Probe) -> PositionMatch:
         call = probe.call(self.memo)
         if call is None or probe.format is None:
-            return Found()
+            return PositionMatch()
         self._catch_up()
         threads = [one for one in self._threads if _same_kind(one.calls[0], probe)]
         if call.previous_response_id is not None:
@@ -95,25 +95,25 @@ class Positions:
             return 0
         return sum(1 for one, other in pairs if one == other)
 
-    def _after(self, answer: str, call: CallRequest) -> Found:
+    def _after(self, answer: str, call: CallRequest) -> PositionMatch:
         """What follows the answer that the request names."""
         before = self._answers.get(answer)
         if before is None or before.order not in self._places:
-            return Found()
+            return PositionMatch()
         return self._next(*self._places[before.order], call)
 
-    def _next(self, thread: _Thread, at: int, call: CallRequest) -> Found:
+    def _next(self, thread: _Thread, at: int, call: CallRequest) -> PositionMatch:
         last = thread.calls[at]
         if at + 1 >= len(thread.calls):
-            return Found(already=last)
+            return PositionMatch(already=last)
         following = thread.calls[at + 1]
         if self.played[following.order]:
-            return Found(already=following)
+            return PositionMatch(already=following)
         if thread.live is not None and self._same(thread.live, call) and not self._is_retry(last, following):
-            return Found(already=last)  # the same request again: its place is taken
-        return Found(following)
+            return PositionMatch(already=last)  # the same request again: its place is taken
+        return PositionMatch(following)
 
-    def _is_retry(self, last: Recorded, following: Recorded) -> bool:
+    def _is_retry(self, last: RecordedExchange, following: RecordedExchange) -> bool:
         one, other = last.probe.call(self.memo), following.probe.call(self.memo)
         return one is not None and other is not None and len(one.messages) == len(other.messages)
 
@@ -135,21 +135,21 @@ class Positions:
         here = {tool.name for tool in call.tools}
         return bool(there & here) or not (there or here)
 
-    def _first(self, threads: Sequence[_Thread], call: CallRequest) -> Found:
+    def _first(self, threads: Sequence[_Thread], call: CallRequest) -> PositionMatch:
         if len(self._threads) == len(threads) == 1:
-            return Found(threads[0].calls[0])
+            return PositionMatch(threads[0].calls[0])
         live = traits(call, self.mask)
         alike = [(self._likeness(one.calls[0], live), one.calls[0]) for one in threads]
         most = max((count for count, _ in alike), default=0)
         best = [recorded for count, recorded in alike if count == most and count >= ENOUGH]
         if len(best) == 1:
-            return Found(best[0])
+            return PositionMatch(best[0])
         if not best:
-            return Found()
+            return PositionMatch()
         names = ", ".join(str(recorded.reference) for recorded in best[:3])
-        return Found(note=f"by position it may be any of several threads' first: {names} are as much like it")
+        return PositionMatch(note=f"by position it may be any of several threads' first: {names} are as much like it")
 
-    def _likeness(self, recorded: Recorded, live: Sequence[Json]) -> int:
+    def _likeness(self, recorded: RecordedExchange, live: Sequence[Json]) -> int:
         call = recorded.probe.call(self.memo)
         if call is None:
             return 0
@@ -200,7 +200,7 @@ def _text(message: Message) -> str:
     return "\n".join(block.text for block in message.blocks if isinstance(block, Text))
 
 
-def _same_kind(recorded: Recorded, probe: Probe) -> bool:
+def _same_kind(recorded: RecordedExchange, probe: Probe) -> bool:
     there = recorded.probe
     assert probe.format is not None
     return (
@@ -211,7 +211,7 @@ def _same_kind(recorded: Recorded, probe: Probe) -> bool:
     )
 
 
-def _threads(run: Run, by_call: Mapping[int, Recorded]) -> Iterator[_Thread]:
+def _threads(run: Run, by_call: Mapping[int, RecordedExchange]) -> Iterator[_Thread]:
     """The threads of a tape; a call beside them (a title, say) is one of its own."""
     aside = {step.call.number for step in run.side_calls}
     for thread in run.threads:

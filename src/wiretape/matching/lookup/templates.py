@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wiretape.compare.canonical import UNKNOWN, Classes
-from wiretape.compare.normalize import Shape, message_shape, tool_template
+from wiretape.compare.canonical import UNKNOWN, EqualityClasses
+from wiretape.compare.normalize import NormalizedMessage, normalized_message, tool_template
 from wiretape.model.call import Message, ToolSpec
 from wiretape.model.jsonvalue import Json
 
 
-class Shapes:
+class NormalizedMessages:
     """Remembers the shapes of messages and tools by identity: decoding gives the same objects for unchanged parts."""
 
     __slots__ = ("_messages", "_tools", "_toolsets")
 
     def __init__(self) -> None:
-        self._messages: dict[int, tuple[Message, Shape]] = {}
+        self._messages: dict[int, tuple[Message, NormalizedMessage]] = {}
         self._tools: dict[int, tuple[ToolSpec, Json]] = {}
         self._toolsets: dict[int, tuple[tuple[ToolSpec, ...], list[Json]]] = {}
 
-    def message(self, message: Message) -> Shape:
+    def message(self, message: Message) -> NormalizedMessage:
         known = self._messages.get(id(message))
         if known is None:
-            known = self._messages[id(message)] = (message, message_shape(message))
+            known = self._messages[id(message)] = (message, normalized_message(message))
         return known[1]
 
     def tools(self, tools: tuple[ToolSpec, ...]) -> list[Json]:
@@ -44,13 +44,13 @@ class Shapes:
         return known[1]
 
 
-class Level:
+class TemplateTable:
     """Numbers templates. With `mask` and `finer`, templates are alike that are alike when masked."""
 
     __slots__ = ("_classes", "_coarse", "_finer", "_mask", "_seen")
 
-    def __init__(self, mask: Callable[[Json], Json] | None = None, finer: Level | None = None) -> None:
-        self._classes = Classes()
+    def __init__(self, mask: Callable[[Json], Json] | None = None, finer: TemplateTable | None = None) -> None:
+        self._classes = EqualityClasses()
         self._mask = mask
         self._finer = finer
         self._coarse: dict[int, int] = {}  # class of the finer level -> class here

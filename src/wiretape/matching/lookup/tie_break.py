@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from wiretape.matching.lookup.index import Probe
-from wiretape.matching.recorded import Recorded
+from wiretape.matching.recorded import RecordedExchange
 from wiretape.model.call import CallRequest, ModelCall, ToolCall
 from wiretape.model.http import Headers
 from wiretape.model.run import Run
@@ -21,11 +21,11 @@ from wiretape.runs.evidence import identity
 from wiretape.wire.base import Memo
 from wiretape.wire.call_frame import linking_headers
 
-Speaker: TypeAlias = tuple[str | None, str | None]
-Thread: TypeAlias = tuple[int, int]  # tape, and the thread's number on it
+Caller: TypeAlias = tuple[str | None, str | None]
+ThreadKey: TypeAlias = tuple[int, int]  # tape, and the thread's number on it
 
 
-def speaker(headers: Headers) -> Speaker | None:
+def caller_of(headers: Headers) -> Caller | None:
     """Who makes a call, as the client's headers say; None where they say nothing."""
     linking = linking_headers(headers)
     if not linking:
@@ -34,17 +34,17 @@ def speaker(headers: Headers) -> Speaker | None:
 
 
 @dataclass(eq=False)
-class Continuity:
+class TieBreak:
     """Remembers who got which recorded call. The threads of the recording are asked for only where they count."""
 
-    recorded: Sequence[Recorded]
+    recorded: Sequence[RecordedExchange]
     memo: Memo
     runs: Callable[[], Sequence[Run]]
-    _last: dict[Speaker, int] = field(default_factory=dict)  # what each live speaker got last
+    _last: dict[Caller, int] = field(default_factory=dict)  # what each live speaker got last
 
-    def note(self, recorded: Recorded, probe: Probe) -> None:
+    def note(self, recorded: RecordedExchange, probe: Probe) -> None:
         """A recorded call was given to a live request."""
-        who = speaker(probe.request.headers) if probe.format is not None else None
+        who = caller_of(probe.request.headers) if probe.format is not None else None
         if who is not None:
             self._last[who] = recorded.order
 
@@ -53,8 +53,8 @@ class Continuity:
         call = probe.call(self.memo)
         if call is None:
             return equal[0]
-        who = speaker(probe.request.headers)
-        if who is not None and len({speaker(self.recorded[n].exchange.request.headers) for n in equal}) == 1:
+        who = caller_of(probe.request.headers)
+        if who is not None and len({caller_of(self.recorded[n].exchange.request.headers) for n in equal}) == 1:
             return equal[0]  # one agent's own: a retry, or the same question again
         before = self._before(call, who)
         if before is None and who is None:
@@ -66,7 +66,7 @@ class Continuity:
         taken = {self._threads.get(order) for other, order in self._last.items() if other != who}
         return next((n for n in equal if self._threads.get(n) not in taken), equal[0])
 
-    def _before(self, call: CallRequest, who: Speaker | None) -> int | None:
+    def _before(self, call: CallRequest, who: Caller | None) -> int | None:
         """The recorded call whose answer the request goes on from."""
         if call.previous_response_id is not None:
             return self._responses.get(call.previous_response_id)
@@ -83,7 +83,7 @@ class Continuity:
         return {(one.tape, one.exchange.number): one.order for one in self.recorded}
 
     @cached_property
-    def _threads(self) -> dict[int, Thread]:
+    def _threads(self) -> dict[int, ThreadKey]:
         return {
             self._orders[tape, step.call.exchange]: (tape, step.thread)
             for tape, run in enumerate(self.runs())

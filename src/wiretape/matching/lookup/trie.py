@@ -24,7 +24,7 @@ Common: TypeAlias = Callable[[Sequence[object], Sequence[object]], int]
 
 
 @dataclass(slots=True, eq=False)
-class Way:
+class TriePath:
     """How far a conversation could be followed. `nodes[i]` is the node before item i; NOWHERE is last where it ends."""
 
     root: int
@@ -59,7 +59,7 @@ class Trie:
         self._next: dict[tuple[int, Hashable], int] = {}
         self._children: dict[int, list[int]] | None = None
         self._owners: list[int] = []  # the first recorded call that a node belongs to
-        self._recent: deque[Way] = deque(maxlen=_RECENT)
+        self._recent: deque[TriePath] = deque(maxlen=_RECENT)
 
     def owner(self, node: int) -> int:
         return self._owners[node]
@@ -72,7 +72,7 @@ class Trie:
                 self._children.setdefault(before, []).append(after)
         return self._children.get(node, [])
 
-    def grow(self, name: Hashable, items: Sequence[object], classify: Classify, owner: int) -> Way:
+    def grow(self, name: Hashable, items: Sequence[object], classify: Classify, owner: int) -> TriePath:
         """Learn a recorded conversation; `name` sets apart those that are never alike (another format, say)."""
 
         def step(node: int, key: Hashable) -> int:
@@ -84,7 +84,7 @@ class Trie:
 
         return self._walk(step(NOWHERE, name), items, classify, step)
 
-    def follow(self, name: Hashable, items: Sequence[object], classify: Classify) -> Way:
+    def follow(self, name: Hashable, items: Sequence[object], classify: Classify) -> TriePath:
         """How far a live conversation goes along the recorded ones."""
         return self._walk(self._step(NOWHERE, name), items, classify, self._step)
 
@@ -97,7 +97,7 @@ class Trie:
 
     def _walk(
         self, root: int, items: Sequence[object], classify: Classify, step: Callable[[int, Hashable], int]
-    ) -> Way:
+    ) -> TriePath:
         base, common = self._nearest(root, items)
         if base is not None and common == len(items) == len(base.items):
             return base
@@ -116,7 +116,7 @@ class Trie:
         self._recent.append(way)
         return way
 
-    def _rejoin(self, way: Way, base: Way) -> None:
+    def _rejoin(self, way: TriePath, base: TriePath) -> None:
         """Take over what follows an item that another conversation has in another wording: a prompt with a clock."""
         at = len(way.nodes) - 1
         if at >= min(len(way.items), len(base.nodes) - 1) or way.items[at] is not base.items[at]:
@@ -129,12 +129,12 @@ class Trie:
         way.names.update(islice(base.names.items(), known, base.seen[until]))
         way.seen.extend(base.seen[at + 1 : until + 1])
 
-    def _nearest(self, root: int, items: Sequence[object]) -> tuple[Way | None, int]:
+    def _nearest(self, root: int, items: Sequence[object]) -> tuple[TriePath | None, int]:
         """The remembered way with most items in common at its start: the same objects are not looked at again.
 
         Where none has any, the latest that has as many.
         """
-        best: Way | None = None
+        best: TriePath | None = None
         longest, most = 0, len(items)
         for way in reversed(self._recent) if most else ():
             if way.root != root:
@@ -155,12 +155,12 @@ def _run(one: Sequence[object], other: Sequence[object], start: int) -> int:
     return common_start(one[start:], other[start:])
 
 
-def _begun(root: int, items: Sequence[object], base: Way | None, common: int) -> Way:
+def _begun(root: int, items: Sequence[object], base: TriePath | None, common: int) -> TriePath:
     """A way that goes along another one for so many items."""
     if base is None or not common:
-        return Way(root, items, [root], {}, [0])
+        return TriePath(root, items, [root], {}, [0])
     known = min(common, len(base.nodes) - 1)
     nodes, seen = base.nodes[: known + 1], base.seen[: known + 1]
     # What was followed to its end is gone on with, not copied: it is not remembered any more.
     names = base.names if common == len(base.items) else dict(islice(base.names.items(), seen[-1]))
-    return Way(root, items, nodes, names, seen)
+    return TriePath(root, items, nodes, names, seen)

@@ -16,10 +16,10 @@ from wiretape.compare.excerpt import LIVE, RECORDED, excerpts
 from wiretape.compare.json import differences, differences_of_queries
 from wiretape.compare.mask import Masker
 from wiretape.compare.normalize import counts, loose
-from wiretape.matching.lookup.index import CallIndex, Place, Probe
+from wiretape.matching.lookup.index import CallIndex, LookupKey, Probe
 from wiretape.matching.misses.tool_lists import differences_of_bodies
-from wiretape.matching.recorded import Recorded
-from wiretape.matching.recording import Recording
+from wiretape.matching.recorded import RecordedExchange
+from wiretape.matching.recording import ReplaySource
 from wiretape.matching.values import Miss, MissReason
 from wiretape.model.http import Headers
 from wiretape.model.jsonvalue import Json
@@ -32,7 +32,7 @@ _COMPARED = 1000  # messages, of all candidates together, after which no further
 
 
 @dataclass(frozen=True, slots=True)
-class Mending:
+class MissFix:
     """What to do about a miss: a line of its message, and the command that the line ends in, if it is one to copy."""
 
     line: str
@@ -43,12 +43,12 @@ class Mending:
 class Nearest:
     """The recorded call that a missed request is most like, and what sets them apart."""
 
-    recorded: Recorded
+    recorded: RecordedExchange
     differences: tuple[Difference, ...]
     alike: bool  # they begin with the same message, or share one further on: only a part of it changed
 
 
-def nearest_call(probe: Probe, place: Place, index: CallIndex, recording: Recording) -> Nearest | None:
+def nearest_call(probe: Probe, place: LookupKey, index: CallIndex, recording: ReplaySource) -> Nearest | None:
     """None where no call of this format was recorded at all. Calls of the same path go first."""
     if place.way is None or probe.format is None:
         return None
@@ -77,7 +77,7 @@ def nearest_call(probe: Probe, place: Place, index: CallIndex, recording: Record
     return Nearest(recorded[order], apart, alike=place.way.depth > 0 or _shares_a_message(apart, probe, length))
 
 
-def nearest_at_address(probe: Probe, recording: Recording) -> Nearest | None:
+def nearest_at_address(probe: Probe, recording: ReplaySource) -> Nearest | None:
     """The recorded request to the same address that one of no known format is most like; None where there is none."""
     where, played = probe.address, recording.played
     found = []
@@ -111,7 +111,7 @@ def _candidates(orders: Sequence[int], played: bytearray) -> list[int]:
     return list(islice(waiting, _RANKED)) or list(orders[:_RANKED])
 
 
-def significant(recorded: Recorded, probe: Probe, masker: Masker) -> list[Difference]:
+def significant(recorded: RecordedExchange, probe: Probe, masker: Masker) -> list[Difference]:
     """The differences that made it a miss, what was asked for first; all of them if none stands out."""
     assert probe.format is not None
     asked = list(_asked(recorded.probe, probe))
@@ -167,9 +167,9 @@ def miss(
     reason: MissReason,
     nearest: Nearest | None,
     tapes: str,
-    label: Callable[[Recorded], str],
+    label: Callable[[RecordedExchange], str],
     note: str,
-    mend: Mending,
+    mend: MissFix,
 ) -> Miss:
     """The whole answer to a request that nothing answers, in the provider's own error shape."""
     what = probe.address.what
@@ -247,11 +247,11 @@ def _story(reason: MissReason, nearest: Nearest | None, note: str) -> list[str]:
     return lines
 
 
-def mending(reason: MissReason, tapes: Sequence[str], program: str) -> Mending:
+def miss_fix(reason: MissReason, tapes: Sequence[str], program: str) -> MissFix:
     """The command of wiretape's own that mends a miss."""
     if reason == "already played":
         why, command = "to give recorded answers again", f"wiretape replay {shlex.join(tapes)} --repeat"
     else:
         why = "if the change is intended" if reason == "diverged" else "to record this run instead"
         command = f"wiretape record --update {shlex.quote(tapes[0])}"
-    return Mending(f"  {why}: {command} -- {program}", f"{command} -- {program}")
+    return MissFix(f"  {why}: {command} -- {program}", f"{command} -- {program}")

@@ -12,8 +12,8 @@ from wiretape.compare.difference import ABSENT, Difference
 from wiretape.compare.json import differences
 from wiretape.compare.mask import Masker
 from wiretape.matching.async_messages.aligned import Side, members_of_messages
-from wiretape.matching.async_messages.history import Stood
-from wiretape.matching.async_messages.match import MovedIndex
+from wiretape.matching.async_messages.history import AsyncMessage
+from wiretape.matching.async_messages.match import AsyncIndex
 from wiretape.matching.async_messages.pieces import without_members
 from wiretape.matching.lookup.index import Probe
 from wiretape.matching.misses.miss import Nearest, is_masked, is_minor
@@ -21,7 +21,7 @@ from wiretape.runs.words import words
 from wiretape.wire.base import Memo
 
 
-def nearest_moved(moved: MovedIndex, probe: Probe, depth: int, memo: Memo, masker: Masker) -> Nearest | None:
+def nearest_moved(moved: AsyncIndex, probe: Probe, depth: int, memo: Memo, masker: Masker) -> Nearest | None:
     """None unless the request goes further along a recorded one so than with all its messages (`depth`)."""
     found = moved.nearest(probe)
     live = probe.call(memo)
@@ -54,7 +54,7 @@ def _divergence(recorded: Side, live: Side) -> Iterator[Difference]:
         yield Difference(live.kept_at(n), ABSENT, live.kept(n))
 
 
-def _changed_notification(recorded: Side, live: Side) -> tuple[Stood, int] | None:
+def _changed_notification(recorded: Side, live: Side) -> tuple[AsyncMessage, int] | None:
     """What came of itself in the recording and stands, with other words, where the live course leaves it."""
     course = live.course
     if course.depth == len(course.messages):

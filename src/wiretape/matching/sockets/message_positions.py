@@ -15,9 +15,9 @@ from wiretape.compare.difference import ABSENT, Difference, Tier
 from wiretape.compare.json import differences
 from wiretape.compare.normalize import settings_template
 from wiretape.matching.lookup.position import ENOUGH, traits
-from wiretape.matching.lookup.templates import Shapes
-from wiretape.matching.recorded import Recorded, SocketCall
-from wiretape.matching.sockets.recorded_sockets import Alike, Sockets
+from wiretape.matching.lookup.templates import NormalizedMessages
+from wiretape.matching.recorded import RecordedExchange, SocketCall
+from wiretape.matching.sockets.recorded_sockets import MessageMatch, RecordedSockets
 from wiretape.model.call import CallRequest, Message
 from wiretape.model.http import JsonBody
 from wiretape.model.jsonvalue import Json
@@ -25,30 +25,30 @@ from wiretape.wire.base import Memo
 from wiretape.wire.openai.responses_frames import NAMES_BEFORE, same_kind
 
 
-class Unclear(Exception):
+class AmbiguousPosition(Exception):
     """Several recorded messages have the same right to be meant; says which."""
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingMessage:
     """A message of the client that has not come yet. `call`: the one that it begins."""
 
-    recorded: Recorded
+    recorded: RecordedExchange
     place: int
     call: SocketCall | None
     value: Json
 
 
-class Places:
+class MessagePositions:
     """For one live message: what waits, in its order."""
 
-    def __init__(self, sockets: Sockets, waiting: Sequence[Waiting]) -> None:
+    def __init__(self, sockets: RecordedSockets, waiting: Sequence[PendingMessage]) -> None:
         self._sockets = sockets
         self._waiting = waiting
-        self._shapes = Shapes()
+        self._shapes = NormalizedMessages()
         self._requests: dict[str, CallRequest] = {}  # what each format makes of the live message
 
-    def with_history(self, live: Json) -> tuple[int, Alike] | None:
+    def with_history(self, live: Json) -> tuple[int, MessageMatch] | None:
         """The call whose history the live message tells in full, where the recorded one named it."""
         if not isinstance(live, dict) or live.get(NAMES_BEFORE) is not None:
             return None
@@ -56,7 +56,7 @@ class Places:
         alike = [(n, one) for n, one in found if one is not None and one.tier <= self._sockets.options.tier]
         return min(alike, key=lambda one: one[1].tier, default=None)
 
-    def _history(self, one: Waiting, live: Json) -> Alike | None:
+    def _history(self, one: PendingMessage, live: Json) -> MessageMatch | None:
         recorded = one.call.request if one.call is not None else None
         if recorded is None or not recorded.held:
             return None
@@ -66,14 +66,14 @@ class Places:
         named = Difference(NAMES_BEFORE, recorded.previous_response_id, ABSENT)
         parts = list(self._parts(one, recorded, told))
         if all(same(there, here) for _, there, here in parts):
-            return Alike(Tier.NORMALIZED, (named,), (True,), live)
+            return MessageMatch(Tier.NORMALIZED, (named,), (True,), live)
         mask = self._sockets.masker.value
         if not all(same(mask(there), mask(here)) for _, there, here in parts):
             return None
         apart = [apart for where, there, here in parts for apart in differences(there, here, where)]
-        return Alike(Tier.MASKED, (named, *apart), (True, *[False] * len(apart)), live)
+        return MessageMatch(Tier.MASKED, (named, *apart), (True, *[False] * len(apart)), live)
 
-    def _parts(self, one: Waiting, recorded: CallRequest, live: CallRequest) -> Iterator[tuple[str, Json, Json]]:
+    def _parts(self, one: PendingMessage, recorded: CallRequest, live: CallRequest) -> Iterator[tuple[str, Json, Json]]:
         """What is compared of two requests: where, and both values, without what may differ."""
         spoken = one.recorded.probe.format
         assert spoken is not None
@@ -89,7 +89,7 @@ class Places:
             shape = self._shapes.message(message)
             yield [shape.template, [names.setdefault(name, len(names)) for name in shape.ids]]
 
-    def _request(self, recorded: Recorded, live: Json) -> CallRequest | None:
+    def _request(self, recorded: RecordedExchange, live: Json) -> CallRequest | None:
         """The live message as the request that it makes; None where no format reads it."""
         spoken = recorded.probe.format
         if spoken is None or not isinstance(live, dict):
@@ -101,7 +101,7 @@ class Places:
 
     # -- by position
 
-    def next(self, live: Json, own: Recorded | None) -> tuple[int, Alike] | None:
+    def next(self, live: Json, own: RecordedExchange | None) -> tuple[int, MessageMatch] | None:
         """What stands next. `own`: the connection that is being played; without one, the connection that begins so.
 
         Unclear: several do.
@@ -117,9 +117,9 @@ class Places:
             return None
         one = self._waiting[found]
         apart, minor = self._sockets.apart(one.recorded, one.place, live)
-        return found, Alike(Tier.POSITION, apart, minor, live)
+        return found, MessageMatch(Tier.POSITION, apart, minor, live)
 
-    def _following(self, like: Sequence[tuple[int, Waiting]], live: Json) -> int | None:
+    def _following(self, like: Sequence[tuple[int, PendingMessage]], live: Json) -> int | None:
         """The next of a connection; the one that follows the same answer, where the live message names one."""
         named = live.get(NAMES_BEFORE) if isinstance(live, dict) else None
         if named is not None:
@@ -127,7 +127,7 @@ class Places:
             return after[0] if after else None
         return like[0][0] if like else None
 
-    def _beginning(self, like: Sequence[tuple[int, Waiting]], live: Json) -> int | None:
+    def _beginning(self, like: Sequence[tuple[int, PendingMessage]], live: Json) -> int | None:
         """The connection that has most in common with what begins here, if one alone has."""
         firsts = list({one.recorded.order: (n, one) for n, one in reversed(like)}.values())[::-1]
         if len(self._sockets.recorded) == len(firsts) == 1:
@@ -137,10 +137,12 @@ class Places:
         best = [(n, one) for count, n, one in scored if count == most and count >= ENOUGH]
         if len(best) > 1:
             names = ", ".join(str(one.recorded.reference_at(one.place)) for _, one in best[:3])
-            raise Unclear(f"by position it may be any of several connections' first: {names} are as much like it")
+            raise AmbiguousPosition(
+                f"by position it may be any of several connections' first: {names} are as much like it"
+            )
         return best[0][0] if best else None
 
-    def _likeness(self, one: Waiting, live: Json) -> int:
+    def _likeness(self, one: PendingMessage, live: Json) -> int:
         told = self._request(one.recorded, live)
         if one.call is None or told is None:
             return 0

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from wiretape.matching.faults.apply import Fault, paced, slowed
-from wiretape.matching.recorded import Recorded, SocketCall
+from wiretape.matching.recorded import RecordedExchange, SocketCall
 from wiretape.model.faults import Slow, Stall
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class SocketFrame:
     """A message of the server, after a pause of so many milliseconds (as recorded). None: only the pause.
 
     `faults`: what slows it. `late`: milliseconds that it waits besides, whatever the pace.
@@ -31,7 +31,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueMessage:
     """A recorded message of the server whose turn has come, and how long after the one before it."""
 
     place: int
@@ -40,10 +40,10 @@ class Due:
     late: float
 
 
-class Run:
+class MessageSequence:
     """`places`: of messages in their exchange. `holder`: who heard the last message for it, and sends what is due."""
 
-    def __init__(self, recorded: Recorded, places: Iterable[int], call: SocketCall | None = None) -> None:
+    def __init__(self, recorded: RecordedExchange, places: Iterable[int], call: SocketCall | None = None) -> None:
         self.recorded = recorded
         self.call = call  # None: a connection
         self.holder: object = None
@@ -98,10 +98,10 @@ class Run:
                 place = answer[min(effect.event or 0, len(answer) - 1)]
                 self._late[place] = self._late.get(place, 0) + effect.ms
 
-    def due(self) -> list[Due]:
+    def due(self) -> list[DueMessage]:
         """What the server sends now, before it waits for the client again."""
         messages = self.recorded.exchange.messages
-        found: list[Due] = []
+        found: list[DueMessage] = []
         while not self.over:
             place = self._places[self._at]
             message = messages[place]
@@ -110,17 +110,17 @@ class Run:
             if message.sender == "server":
                 before = messages[self._places[self._at - 1]].at if self._at else self.recorded.exchange.at
                 late = self._late.get(place, 0)
-                found.append(Due(place, max(0, message.at - before), self._slow.get(place, ()), late))
+                found.append(DueMessage(place, max(0, message.at - before), self._slow.get(place, ()), late))
             self._at += 1
         return found
 
 
-def answer_of(recorded: Recorded, call: SocketCall) -> list[int]:
+def answer_of(recorded: RecordedExchange, call: SocketCall) -> list[int]:
     """What the server said in a call."""
     return [place for place in call.messages if recorded.exchange.messages[place].sender == "server"]
 
 
-def turn_of(recorded: Recorded, place: int) -> list[int]:
+def turn_of(recorded: RecordedExchange, place: int) -> list[int]:
     """A message of the client that begins no call, and what the server said before the client's next."""
     messages = recorded.exchange.messages
     after = (n for n in range(place + 1, len(messages)) if messages[n].sender == "client")

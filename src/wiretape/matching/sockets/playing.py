@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from wiretape.compare.canonical import same
 from wiretape.compare.difference import Tier
 from wiretape.matching.faults.apply import Fault
-from wiretape.matching.recorded import Recorded, SocketCall
-from wiretape.matching.sockets.message_positions import Places, Unclear, Waiting
-from wiretape.matching.sockets.message_runs import Frame, Run, answer_of, turn_of
-from wiretape.matching.sockets.recorded_sockets import Alike, Sockets
+from wiretape.matching.recorded import RecordedExchange, SocketCall
+from wiretape.matching.sockets.message_positions import AmbiguousPosition, MessagePositions, PendingMessage
+from wiretape.matching.sockets.message_runs import MessageSequence, SocketFrame, answer_of, turn_of
+from wiretape.matching.sockets.recorded_sockets import MessageMatch, RecordedSockets
 from wiretape.matching.values import Miss, Outcome, Reference
-from wiretape.model.faults import Cut, Effect, Refusal, Reset, Stall
+from wiretape.model.faults import Cut, Effect, ErrorStatus, Reset, Stall
 from wiretape.model.http import Close, Ended
 from wiretape.model.jsonvalue import Json
 from wiretape.wire.openai.responses_frames import error_event, lane_of
@@ -27,9 +27,9 @@ from wiretape.wire.openai.responses_frames import error_event, lane_of
 class _Option:
     """A recorded message of the client that a live one may stand for. `run`: where it waits; None: it has come once."""
 
-    recorded: Recorded
+    recorded: RecordedExchange
     place: int
-    run: Run | None = None
+    run: MessageSequence | None = None
 
     @property
     def call(self) -> SocketCall | None:
@@ -37,7 +37,7 @@ class _Option:
         return self.recorded.begins.get(self.place)
 
 
-Found = tuple[_Option, Alike]
+FoundMessage = tuple[_Option, MessageMatch]
 
 
 class SocketPlay:
@@ -47,14 +47,14 @@ class SocketPlay:
     even pongs, until the client goes.
     """
 
-    def __init__(self, sockets: Sockets, candidates: Sequence[Recorded], number: int) -> None:
+    def __init__(self, sockets: RecordedSockets, candidates: Sequence[RecordedExchange], number: int) -> None:
         self._sockets = sockets
         self._candidates = list(candidates)
         self._number = number
-        self._recorded: Recorded | None = None
-        self._main: Run | None = None  # of the recorded connection
-        self._beside: list[Run] = []  # calls that are played again, or after a fault
-        self._said: list[Frame] = []  # what is due besides: what came out before a fault, and errors
+        self._recorded: RecordedExchange | None = None
+        self._main: MessageSequence | None = None  # of the recorded connection
+        self._beside: list[MessageSequence] = []  # calls that are played again, or after a fault
+        self._said: list[SocketFrame] = []  # what is due besides: what came out before a fault, and errors
         self._broken: Effect | None = None  # the fault that ended it
         self._places: dict[Reference, int] = {}  # of its answers among the session's outcomes
         self._place: int | None = None  # of what the client's last message came to
@@ -65,7 +65,7 @@ class SocketPlay:
         if not first.exchange.messages or first.exchange.messages[0].sender == "server":
             self._greet(first)
 
-    def _greet(self, first: Recorded) -> None:
+    def _greet(self, first: RecordedExchange) -> None:
         """The server speaks first: the connection is chosen before its client has said anything."""
         left = self._sockets.run_of(first)
         if left is not None:
@@ -73,7 +73,7 @@ class SocketPlay:
             self._choose(_Option(first, 0, left))
         else:
             self._choose(_Option(first, 0, self._sockets.open(first)))
-            self._answered(first, first.reference_at(0), Alike(Tier.EXACT))
+            self._answered(first, first.reference_at(0), MessageMatch(Tier.EXACT))
 
     @property
     def headers(self) -> list[tuple[str, str]]:
@@ -83,24 +83,24 @@ class SocketPlay:
 
     # -- what goes out
 
-    def due(self) -> list[Frame]:
+    def due(self) -> list[SocketFrame]:
         """What the server sends now."""
         frames, self._said = self._said, []
         return frames if self.miss is not None or self._broken is not None else frames + self._drained()
 
-    def _drained(self) -> list[Frame]:
-        frames: list[Frame] = []
+    def _drained(self) -> list[SocketFrame]:
+        frames: list[SocketFrame] = []
         for run in self._runs:
             due = run.due()
             for one in due:
                 call = run.recorded.begins.get(one.place)
                 if call is not None:  # the server began it by itself
-                    self._answered(run.recorded, run.recorded.reference_of(call), Alike(Tier.EXACT))
+                    self._answered(run.recorded, run.recorded.reference_of(call), MessageMatch(Tier.EXACT))
             frames += self._sockets.frames(run.recorded, due) if due else []
         return frames
 
     @property
-    def _runs(self) -> list[Run]:
+    def _runs(self) -> list[MessageSequence]:
         """What this connection sends from."""
         main = [self._main] if self._main is not None and self._main.holder is self else []
         return [*main, *self._beside]
@@ -197,17 +197,19 @@ class SocketPlay:
             self._main.holder = self
         return option
 
-    def _again(self, option: _Option) -> Run:
+    def _again(self, option: _Option) -> MessageSequence:
         """A call beside the connection: one that is owed, or one that is given again."""
         call = option.call
-        run = Run(option.recorded, call.messages if call else turn_of(option.recorded, option.place), call)
+        run = MessageSequence(option.recorded, call.messages if call else turn_of(option.recorded, option.place), call)
         self._beside = [*(one for one in self._beside if not one.over), run]
         self._places.pop(option.recorded.reference_at(option.place), None)
         if call is not None:
             self._sockets.paid(option.recorded, call)
         return run
 
-    def _answered(self, recorded: Recorded, reference: Reference, alike: Alike, faults: tuple[Fault, ...] = ()) -> None:
+    def _answered(
+        self, recorded: RecordedExchange, reference: Reference, alike: MessageMatch, faults: tuple[Fault, ...] = ()
+    ) -> None:
         if reference in self._places:
             self._sockets.also(self._places[reference], alike)
         else:
@@ -217,7 +219,7 @@ class SocketPlay:
 
     # -- faults
 
-    def _break(self, recorded: Recorded, call: SocketCall, one: Fault, live: Json) -> None:
+    def _break(self, recorded: RecordedExchange, call: SocketCall, one: Fault, live: Json) -> None:
         """The fault instead of the answer, which the next attempt gets."""
         self._said += self._drained()
         self._last = None  # the same message again is the next attempt
@@ -228,16 +230,16 @@ class SocketPlay:
         self._sockets.inject(recorded, call, one, self._number)
         self._noted()
         match one.effect:
-            case Refusal():
+            case ErrorStatus():
                 _, body = self._sockets.refusal(recorded, one, one.effect)
                 told = error_event(one.effect.status, body, one.effect.headers, lane_of(live))
-                self._said.append(Frame(0, told))
+                self._said.append(SocketFrame(0, told))
             case Cut(event=event) | Reset(event=event) | Stall(event=event):
                 half = len(answer_of(recorded, call)) // 2 if isinstance(one.effect, Cut) else 0
                 self._said += self._sockets.begun(recorded, call, half if event is None else event)
                 self._end(one.effect)
 
-    def _ends_whole(self, recorded: Recorded, call: SocketCall, one: Fault) -> bool:
+    def _ends_whole(self, recorded: RecordedExchange, call: SocketCall, one: Fault) -> bool:
         """Whether a fault comes after the last message of an answer: it is given, and the connection ends behind it."""
         match one.effect:
             case Cut(event=event) | Reset(event=event) | Stall(event=event):
@@ -257,7 +259,7 @@ class SocketPlay:
 
     # -- which message it is
 
-    def _find(self, live: Json) -> Found | Miss:
+    def _find(self, live: Json) -> FoundMessage | Miss:
         sockets = self._sockets
         free = list(dict.fromkeys([*sockets.playable(self._candidates), *sockets.owing(self._candidates[0])]))
         if self._recorded is None and not free:  # another connection that was opened meanwhile may have taken them
@@ -268,7 +270,7 @@ class SocketPlay:
         waiting = list(self._waiting(free))
         try:
             found = self._places_of(live, waiting)
-        except Unclear as several:
+        except AmbiguousPosition as several:
             return sockets.unclear(waiting[0].recorded, live, str(several))
         if found is not None:
             return found
@@ -278,13 +280,13 @@ class SocketPlay:
             return found
         return self._nothing(live, waiting, found)
 
-    def _compared(self, options: Iterable[_Option], live: Json) -> Iterator[tuple[_Option, Alike | None]]:
+    def _compared(self, options: Iterable[_Option], live: Json) -> Iterator[tuple[_Option, MessageMatch | None]]:
         """The first is the likeliest. Of the others only those are gone through that may be alike."""
         for number, option in enumerate(options):
             if not number or self._sockets.may_be_alike(option.recorded, option.place, live):
                 yield option, self._sockets.compare(option.recorded, option.place, live)
 
-    def _waiting(self, others: Sequence[Recorded]) -> Iterator[_Option]:
+    def _waiting(self, others: Sequence[RecordedExchange]) -> Iterator[_Option]:
         """What has not come yet: of this connection, and what a fault left of others."""
         own = [self._recorded] if self._recorded is not None else []
         for recorded in dict.fromkeys([*own, *others]):
@@ -296,7 +298,7 @@ class SocketPlay:
                     options += [_Option(recorded, place, run) for place in run.waiting]
             yield from sorted(options, key=lambda one: one.place)
 
-    def _beginnings(self, recorded: Recorded) -> list[_Option]:
+    def _beginnings(self, recorded: RecordedExchange) -> list[_Option]:
         """With which messages a connection may begin to be played."""
         run = self._sockets.run_of(recorded)
         if run is not None:
@@ -304,7 +306,7 @@ class SocketPlay:
         first = _first_of_client(recorded)  # a connection is known by its first message
         return [_Option(recorded, first)] if first is not None and self._sockets.is_free(recorded) else []
 
-    def _came(self, free: Sequence[Recorded]) -> Iterator[_Option]:
+    def _came(self, free: Sequence[RecordedExchange]) -> Iterator[_Option]:
         """What has come once."""
         for recorded in [self._recorded] if self._recorded is not None else free:
             run = self._main if self._recorded is not None else self._sockets.run_of(recorded)
@@ -315,16 +317,16 @@ class SocketPlay:
             # On a connection the last is given again; a new one begins as the recorded one did.
             yield from (_Option(recorded, n) for n in (places if self._recorded is None else places[::-1]))
 
-    def _places_of(self, live: Json, waiting: Sequence[_Option]) -> Found | None:
+    def _places_of(self, live: Json, waiting: Sequence[_Option]) -> FoundMessage | None:
         """By the history that it tells, or by its place alone."""
         value = self._sockets.value
-        stand = [Waiting(one.recorded, one.place, one.call, value(one.recorded, one.place)) for one in waiting]
-        places = Places(self._sockets, stand)
+        stand = [PendingMessage(one.recorded, one.place, one.call, value(one.recorded, one.place)) for one in waiting]
+        places = MessagePositions(self._sockets, stand)
         again = self._last is not None and same(self._last, live)  # its place is taken
         found = places.with_history(live) or (None if again else places.next(live, self._recorded))
         return (waiting[found[0]], found[1]) if found is not None else None
 
-    def _nothing(self, live: Json, waiting: Sequence[_Option], came: Found | None) -> Miss:
+    def _nothing(self, live: Json, waiting: Sequence[_Option], came: FoundMessage | None) -> Miss:
         sockets = self._sockets
         if came is not None:
             return sockets.already_played(came[0].recorded, live, came[0].place)
@@ -338,9 +340,9 @@ class SocketPlay:
         self._noted()
 
 
-def _best(compared: Iterable[tuple[_Option, Alike | None]]) -> Found | None:
+def _best(compared: Iterable[tuple[_Option, MessageMatch | None]]) -> FoundMessage | None:
     """The one that is most alike; of several, the first."""
-    best: Found | None = None
+    best: FoundMessage | None = None
     for option, alike in compared:
         if alike is not None and (best is None or alike.tier < best[1].tier):
             best = option, alike
@@ -349,7 +351,7 @@ def _best(compared: Iterable[tuple[_Option, Alike | None]]) -> Found | None:
     return best
 
 
-def _first_of_client(recorded: Recorded) -> int | None:
+def _first_of_client(recorded: RecordedExchange) -> int | None:
     return next((n for n, one in enumerate(recorded.exchange.messages) if one.sender == "client"), None)
 
 

@@ -20,14 +20,14 @@ from wiretape.compare.normalize import loose
 from wiretape.matching.drift import Drifts
 from wiretape.matching.faults.apply import Fault, FaultPlan
 from wiretape.matching.faults.targets import call_key, handshake_key
-from wiretape.matching.id_map import Echoes
+from wiretape.matching.id_map import IdMap
 from wiretape.matching.misses.miss import Nearest, fault, is_minor
-from wiretape.matching.recorded import Recorded, SocketCall
+from wiretape.matching.recorded import RecordedExchange, SocketCall
 from wiretape.matching.shown_differences import shown_differences, without_secrets
 from wiretape.matching.sockets.message_cores import core
-from wiretape.matching.sockets.message_runs import Due, Frame, Run, answer_of
+from wiretape.matching.sockets.message_runs import DueMessage, MessageSequence, SocketFrame, answer_of
 from wiretape.matching.values import Answer, Injected, Miss, MissReason, Outcome, Reference, ReplayOptions
-from wiretape.model.faults import Refusal
+from wiretape.model.faults import ErrorStatus
 from wiretape.model.http import BytesBody, Headers, Response, StreamBody, WsMessage, body_bytes
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.output_redactor import OutputRedactor
@@ -35,11 +35,11 @@ from wiretape.wire.base import Volatile
 
 _NOTHING: Final = Volatile()
 
-MakeMiss = Callable[[Recorded, Json, MissReason, Nearest | None, str], Miss]
+MakeMiss = Callable[[RecordedExchange, Json, MissReason, Nearest | None, str], Miss]
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class MessageMatch:
     """How alike a recorded message of the client and a live one are. `minor` says it of each difference."""
 
     tier: Tier
@@ -48,16 +48,16 @@ class Alike:
     live: Json = None  # the live message
 
 
-class Sockets:
+class RecordedSockets:
     """The recorded connections of a session, and what the session knows that they need."""
 
     def __init__(
         self,
-        recorded: Sequence[Recorded],
+        recorded: Sequence[RecordedExchange],
         options: ReplayOptions,
         faults: FaultPlan,
         masker: Masker,
-        echoes: Echoes,
+        echoes: IdMap,
         drifts: Drifts,
         outcomes: list[Outcome],
         make_miss: MakeMiss,
@@ -67,7 +67,7 @@ class Sockets:
         self.options = options
         self.masker = masker
         self.faults = faults
-        self._runs: dict[int, Run] = {}  # of each connection that was opened, by its order
+        self._runs: dict[int, MessageSequence] = {}  # of each connection that was opened, by its order
         self._hit: set[int] = set()  # connections that a fault came to
         self._owed: dict[int, list[SocketCall]] = {}
         self._asked: set[Reference] = set()
@@ -88,21 +88,21 @@ class Sockets:
         """How many nobody opened."""
         return len(self.recorded) - len(self._runs)
 
-    def at(self, host: str, path: str) -> list[Recorded]:
+    def at(self, host: str, path: str) -> list[RecordedExchange]:
         """Those that a live connection may play: the same host first, then what is left, by time; the last again."""
         there = self.playable(r for r in self.recorded if r.probe.address.path == path)
 
-        def rank(one: Recorded) -> tuple[bool, bool, int]:
+        def rank(one: RecordedExchange) -> tuple[bool, bool, int]:
             again = not self.is_free(one) and self.run_of(one) is None
             return one.probe.address.host != host, again, -one.order if again else one.order
 
         return sorted(there, key=rank)
 
-    def playable(self, recorded: Iterable[Recorded]) -> list[Recorded]:
+    def playable(self, recorded: Iterable[RecordedExchange]) -> list[RecordedExchange]:
         """Those that nobody opened, those that a fault left something of, and all where answers may be given again."""
         return [one for one in recorded if self.options.repeat or self.is_free(one) or self._has_more(one)]
 
-    def _has_more(self, recorded: Recorded) -> bool:
+    def _has_more(self, recorded: RecordedExchange) -> bool:
         """Whether a fault left something of it: messages that have not come, or a call that may be asked for again."""
         run = self.run_of(recorded)
         if run is None:
@@ -110,40 +110,40 @@ class Sockets:
         late = (self.faults.delayed(call_key(recorded, call)) for call in recorded.calls)
         return bool(run.waiting or self.owed(recorded)) or any(late)
 
-    def is_free(self, recorded: Recorded) -> bool:
+    def is_free(self, recorded: RecordedExchange) -> bool:
         return recorded.order not in self._runs
 
     def number_at(self, path: str) -> int:
         """The exchange of one that was recorded there, played or not; 0 if there is none."""
         return next((r.exchange.number for r in self.recorded if r.probe.address.path == path), 0)
 
-    def open(self, recorded: Recorded) -> Run:
+    def open(self, recorded: RecordedExchange) -> MessageSequence:
         """Begin one from its start."""
-        run = Run(recorded, range(len(recorded.exchange.messages)))
+        run = MessageSequence(recorded, range(len(recorded.exchange.messages)))
         self._runs.setdefault(recorded.order, run)
         return run
 
-    def run_of(self, recorded: Recorded) -> Run | None:
+    def run_of(self, recorded: RecordedExchange) -> MessageSequence | None:
         """What goes on of a connection that a fault came to."""
         return self._runs.get(recorded.order) if recorded.order in self._hit else None
 
-    def owed(self, recorded: Recorded) -> list[SocketCall]:
+    def owed(self, recorded: RecordedExchange) -> list[SocketCall]:
         return self._owed.get(recorded.order, [])
 
-    def owing(self, beside: Recorded) -> list[Recorded]:
+    def owing(self, beside: RecordedExchange) -> list[RecordedExchange]:
         """The connections to the same address that still owe a call."""
         path = beside.probe.address.path
         return [
             r for order in sorted(self._owed) if self.owed(r := self.recorded[order]) and r.probe.address.path == path
         ]
 
-    def may_repeat(self, recorded: Recorded, call: SocketCall | None) -> bool:
+    def may_repeat(self, recorded: RecordedExchange, call: SocketCall | None) -> bool:
         """Whether what was given may be given again: asked for by the person, or because a fault made it late."""
         return self.options.repeat or (call is not None and self.faults.delayed(call_key(recorded, call)))
 
     # -- what came of it
 
-    def refused(self, candidates: Sequence[Recorded], number: int) -> Injected | None:
+    def refused(self, candidates: Sequence[RecordedExchange], number: int) -> Injected | None:
         """The fault that refuses a handshake: which connection it would open, only its first message would say."""
         for recorded in candidates:
             for one in self.faults.next(handshake_key(recorded)):
@@ -151,12 +151,12 @@ class Sockets:
                 return self.inject(recorded, call, one, number)
         return None
 
-    def next_faults(self, recorded: Recorded, call: SocketCall) -> tuple[Fault, ...]:
+    def next_faults(self, recorded: RecordedExchange, call: SocketCall) -> tuple[Fault, ...]:
         return self.faults.next(call_key(recorded, call))
 
-    def inject(self, recorded: Recorded, call: SocketCall, one: Fault, number: int) -> Injected:
+    def inject(self, recorded: RecordedExchange, call: SocketCall, one: Fault, number: int) -> Injected:
         exchange = recorded.exchange
-        if isinstance(one.effect, Refusal):
+        if isinstance(one.effect, ErrorStatus):
             headers, body = self.refusal(recorded, one, one.effect)
             made = Headers([*headers.pairs(), *one.effect.headers])
             exchange = replace(exchange, response=Response(one.effect.status, made, exchange.at, BytesBody(body)))
@@ -164,14 +164,14 @@ class Sockets:
         self._outcomes.append(made_of)
         return made_of
 
-    def refusal(self, recorded: Recorded, one: Fault, effect: Refusal) -> tuple[Headers, bytes]:
+    def refusal(self, recorded: RecordedExchange, one: Fault, effect: ErrorStatus) -> tuple[Headers, bytes]:
         """An error in the shape of who is asked."""
         message = f"injected by wiretape ({one.named})"
         spoken = recorded.probe.format
         assert spoken is not None, "only calls have faults, and calls have a format"
         return spoken.error(effect.status, message, "wiretape_fault")
 
-    def owe(self, recorded: Recorded, call: SocketCall) -> None:
+    def owe(self, recorded: RecordedExchange, call: SocketCall) -> None:
         """A fault stands in the place of this call's answer: the next attempt gets it."""
         self.came_to(recorded)
         owed = self._owed.setdefault(recorded.order, [])
@@ -180,18 +180,23 @@ class Sockets:
         if recorded.order in self._runs:
             self._runs[recorded.order].drop(call)
 
-    def came_to(self, recorded: Recorded) -> None:
+    def came_to(self, recorded: RecordedExchange) -> None:
         """A fault came to one of its calls."""
         self._hit.add(recorded.order)
 
-    def paid(self, recorded: Recorded, call: SocketCall) -> None:
+    def paid(self, recorded: RecordedExchange, call: SocketCall) -> None:
         """The answer that was owed is being given."""
         owed = self._owed.get(recorded.order, [])
         if call in owed:
             owed.remove(call)
 
     def answered(
-        self, recorded: Recorded, reference: Reference, number: int, alike: Alike, faults: tuple[Fault, ...] = ()
+        self,
+        recorded: RecordedExchange,
+        reference: Reference,
+        number: int,
+        alike: MessageMatch,
+        faults: tuple[Fault, ...] = (),
     ) -> int:
         """A model call of a connection, or the connection itself; its place among the session's outcomes."""
         repeated = reference in self._asked
@@ -201,14 +206,14 @@ class Sockets:
         self._note(answer, alike)
         return self.last_place
 
-    def also(self, place: int, alike: Alike) -> None:
+    def also(self, place: int, alike: MessageMatch) -> None:
         """A later message of the same call: the loosest tier of all is the call's."""
         answer = self.at_place(place)
         assert isinstance(answer, Answer)
         self._outcomes[place] = replace(answer, tier=max(answer.tier, alike.tier))
         self._note(replace(answer, tier=alike.tier, differences=self._shown(alike)), alike)
 
-    def _shown(self, alike: Alike) -> tuple[Difference, ...]:
+    def _shown(self, alike: MessageMatch) -> tuple[Difference, ...]:
         return shown_differences(alike.apart, alike.live, self._output)
 
     @property
@@ -225,14 +230,14 @@ class Sockets:
     def at_place(self, place: int) -> Outcome:
         return self._outcomes[place]
 
-    def _note(self, answer: Answer, alike: Alike) -> None:
+    def _note(self, answer: Answer, alike: MessageMatch) -> None:
         if alike.tier is not Tier.EXACT:
             self._echoes.learn(alike.apart)
         self._drifts.add(answer, alike.minor)
 
     # -- what is alike
 
-    def compare(self, recorded: Recorded, place: int, live: Json) -> Alike | None:
+    def compare(self, recorded: RecordedExchange, place: int, live: Json) -> MessageMatch | None:
         """How alike two messages of the client are; None: not alike enough."""
         tier, apart, minor = Tier.EXACT, [], []
         for difference in differences(self.value(recorded, place), live):
@@ -244,9 +249,9 @@ class Sockets:
                 return None
             apart.append(difference)
             minor.append(small)
-        return Alike(tier, tuple(apart), tuple(minor), live)
+        return MessageMatch(tier, tuple(apart), tuple(minor), live)
 
-    def may_be_alike(self, recorded: Recorded, place: int, live: Json) -> bool:
+    def may_be_alike(self, recorded: RecordedExchange, place: int, live: Json) -> bool:
         """Whether `compare` may find two messages alike: quickly, and not always rightly where it is True."""
         volatile = recorded.probe.format.volatile if recorded.probe.format is not None else _NOTHING
         key = recorded.order, place
@@ -258,12 +263,14 @@ class Sockets:
             last = self._live_core = live, volatile, core(live, volatile, self.masker)
         return self._cores[key] in (None, last[2])
 
-    def apart(self, recorded: Recorded, place: int, live: Json) -> tuple[tuple[Difference, ...], tuple[bool, ...]]:
+    def apart(
+        self, recorded: RecordedExchange, place: int, live: Json
+    ) -> tuple[tuple[Difference, ...], tuple[bool, ...]]:
         """Where two messages differ, and whether each difference is minor."""
         apart = tuple(differences(self.value(recorded, place), live))
         return apart, tuple(is_minor(difference, recorded.probe) for difference in apart)
 
-    def value(self, recorded: Recorded, place: int) -> Json:
+    def value(self, recorded: RecordedExchange, place: int) -> Json:
         """A recorded message of the client."""
         key = recorded.order, place
         if key not in self._values:
@@ -278,7 +285,7 @@ class Sockets:
     def back(self, data: str | bytes) -> Json:
         return self._echoes.back(value_of(data))
 
-    def frames(self, recorded: Recorded, due: Sequence[Due]) -> list[Frame]:
+    def frames(self, recorded: RecordedExchange, due: Sequence[DueMessage]) -> list[SocketFrame]:
         """What the server sends in one go, under the live names: they may be split over its messages."""
         messages = [recorded.exchange.messages[one.place] for one in due]
         sent = [body_bytes(message.body) for message in messages]
@@ -286,7 +293,7 @@ class Sockets:
         named = self._echoes.forward(replace(recorded.exchange, response=Response(200, Headers(), 0, body)))
         datas = named.response.body.frames  # type: ignore[union-attr]
         return [
-            Frame(
+            SocketFrame(
                 one.pause,
                 bytes(data) if isinstance(message.body, BytesBody) else bytes(data).decode("utf-8", "replace"),
                 one.faults,
@@ -295,20 +302,20 @@ class Sockets:
             for one, message, data in zip(due, messages, datas, strict=True)
         ]
 
-    def greeting(self, recorded: Recorded) -> list[Frame]:
+    def greeting(self, recorded: RecordedExchange) -> list[SocketFrame]:
         """What the server says before its client does."""
         messages = recorded.exchange.messages
         first = next((n for n, one in enumerate(messages) if one.sender == "client"), len(messages))
-        return self.frames(recorded, Run(recorded, range(first)).due())
+        return self.frames(recorded, MessageSequence(recorded, range(first)).due())
 
-    def begun(self, recorded: Recorded, call: SocketCall, events: int) -> list[Frame]:
+    def begun(self, recorded: RecordedExchange, call: SocketCall, events: int) -> list[SocketFrame]:
         """The first so many messages of an answer."""
-        run = Run(recorded, answer_of(recorded, call)[:events])
+        run = MessageSequence(recorded, answer_of(recorded, call)[:events])
         return self.frames(recorded, run.due())
 
     # -- misses
 
-    def miss(self, recorded: Recorded, live: Json, place: int | None) -> Miss:
+    def miss(self, recorded: RecordedExchange, live: Json, place: int | None) -> Miss:
         """`place`: of the client's message that was expected."""
         if place is None:
             note = f"x{recorded.exchange.number} has no further message of the client: its recording ends there"
@@ -319,16 +326,16 @@ class Sockets:
         firm = tuple(difference for difference in large if not self._is_masked(difference)) or tuple(large)
         return self._missed(self._make_miss(recorded, live, "diverged", Nearest(recorded, firm, alike=True), ""))
 
-    def already_played(self, recorded: Recorded, live: Json, place: int | None = None) -> Miss:
+    def already_played(self, recorded: RecordedExchange, live: Json, place: int | None = None) -> Miss:
         if place is not None:
             recorded = replace(recorded, reference=recorded.reference_at(place))
         made = self._make_miss(recorded, live, "already played", Nearest(recorded, (), alike=True), "")
         return self._missed(made)
 
-    def unclear(self, recorded: Recorded, live: Json, note: str) -> Miss:
+    def unclear(self, recorded: RecordedExchange, live: Json, note: str) -> Miss:
         return self._missed(self._make_miss(recorded, live, "not playable", None, note))
 
-    def fault(self, recorded: Recorded, number: int, error: Exception) -> Miss:
+    def fault(self, recorded: RecordedExchange, number: int, error: Exception) -> Miss:
         return self._missed(fault(number, recorded.reference.what, error))
 
     def _missed(self, miss: Miss) -> Miss:

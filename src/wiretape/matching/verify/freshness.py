@@ -19,7 +19,7 @@ from wiretape.compare.difference import ABSENT, Absent, Difference
 from wiretape.compare.excerpt import excerpts
 from wiretape.compare.json import differences
 from wiretape.compare.mask import Masker
-from wiretape.compare.normalize import message_shape, settings_template, tool_definition
+from wiretape.compare.normalize import normalized_message, settings_template, tool_definition
 from wiretape.matching.values import ReplayOptions
 from wiretape.matching.verify.answer_shape import answer_differences, message_differences, usage_differences
 from wiretape.matching.verify.pairing import Paired, failed_in_passing, paired, tried_again
@@ -42,7 +42,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Change(_Model):
+class CallChange(_Model):
     """What is another now, with excerpts of both values."""
 
     side: Side
@@ -65,7 +65,7 @@ class CallFreshness(_Model):
     tier: str | None = None
     again: bool = False
     lost: bool = False
-    changes: tuple[Change, ...] = ()
+    changes: tuple[CallChange, ...] = ()
 
 
 class Version(_Model):
@@ -176,7 +176,7 @@ class _Comparing:
             changes=changes,
         )
 
-    def _changes(self, was: ModelCall, now: ModelCall, pair: Paired) -> Iterator[Change]:
+    def _changes(self, was: ModelCall, now: ModelCall, pair: Paired) -> Iterator[CallChange]:
         if pair.tier is None:
             yield from (_change("request", apart) for apart in self._request(was, now, pair))
         for apart in answer_differences(was, now):
@@ -264,7 +264,7 @@ class _Comparing:
         """The message without what changes from run to run. A message stands in the history of many calls."""
         known = self._templates.get(id(message))
         if known is None:
-            known = message, self.masker.value(message_shape(message).template)
+            known = message, self.masker.value(normalized_message(message).template)
             self._templates[id(message)] = known
         return known[1]
 
@@ -278,7 +278,7 @@ class _Comparing:
                 yield difference
 
 
-def _verdict(was: ModelCall, now: ModelCall, changes: Sequence[Change], again: bool) -> Verdict:
+def _verdict(was: ModelCall, now: ModelCall, changes: Sequence[CallChange], again: bool) -> Verdict:
     asked_otherwise = again or any(change.side == "request" for change in changes)
     if not asked_otherwise and changes and failed_in_passing(now):
         return "unanswered"
@@ -330,10 +330,10 @@ def _number(call: ModelCall | None) -> int | None:
     return call.number if call is not None else None
 
 
-def _change(side: Side, difference: Difference) -> Change:
+def _change(side: Side, difference: Difference) -> CallChange:
     values = [ABSENT if value is None else value for value in (difference.recorded, difference.live)]
     recorded, live = excerpts(Difference(difference.where, *values))
-    return Change(side=side, where=difference.where, recorded=recorded, live=live)
+    return CallChange(side=side, where=difference.where, recorded=recorded, live=live)
 
 
 def _told(tape: Tape) -> Mapping[str, str | list[str]]:

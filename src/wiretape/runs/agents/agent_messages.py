@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 from wiretape.model.call import Message, ModelCall
 from wiretape.model.run import Certainty, Link, LinkBasis, LinkKind
-from wiretape.runs.agents.assigner import Speaker
-from wiretape.runs.agents.names import Names
+from wiretape.runs.agents.assigner import AgentDraft
+from wiretape.runs.agents.names import AgentNames
 from wiretape.runs.dataflow import carried, overlap
-from wiretape.runs.threads import Place
+from wiretape.runs.threads import ThreadPlace
 from wiretape.runs.toolnames import is_messenger
-from wiretape.runs.tools import Asked, answered_at
+from wiretape.runs.tools import RequestedTool, answered_at
 from wiretape.runs.words import after_answer, answer_text, text_of, words
 
 _SAYING = 8  # what was said must be so long to be recognised as a part of something longer
@@ -27,44 +27,44 @@ _AGENT = "agent"  # the role of messages that a client marks as another agent's
 
 
 @dataclass(slots=True, eq=False)
-class Saying:
+class AgentMessage:
     """Something that an agent said and that another may hear."""
 
     call: ModelCall
     at: int | None
-    teller: Speaker
+    teller: AgentDraft
     texts: tuple[str, ...]
-    use: Asked | None = None  # the tool call whose arguments hold it; None: it is the answer itself
-    to: Speaker | None = None
+    use: RequestedTool | None = None  # the tool call whose arguments hold it; None: it is the answer itself
+    to: AgentDraft | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
     """A saying, or only its teller, found in a text."""
 
-    saying: Saying
+    saying: AgentMessage
     basis: LinkBasis
     certainty: Certainty
 
 
-class Letters:
+class AgentMessages:
     """Walks the calls in order of start; keeps what was said until somebody hears it."""
 
     def __init__(
         self,
         calls: Sequence[ModelCall],
-        places: Mapping[int, Place],
-        speakers: Mapping[int, Speaker],
-        asked: Sequence[Asked],
-        names: Names,
+        places: Mapping[int, ThreadPlace],
+        speakers: Mapping[int, AgentDraft],
+        asked: Sequence[RequestedTool],
+        names: AgentNames,
         aside: Mapping[int, object],
     ) -> None:
         self.heard: dict[int, list[Link]] = {}  # per call, what reached it
         self.spoken: dict[int, set[int]] = {}  # per call, the indices of request messages that other agents wrote
-        self.unheard: list[Saying] = []  # messages to agents that arrived nowhere
+        self.unheard: list[AgentMessage] = []  # messages to agents that arrived nowhere
         self._places, self._names = places, names
-        self._asked_by: dict[int, list[Asked]] = {}
-        self._answered: dict[int, list[Asked]] = {}
+        self._asked_by: dict[int, list[RequestedTool]] = {}
+        self._answered: dict[int, list[RequestedTool]] = {}
         for use in asked:
             self._asked_by.setdefault(use.call_number, []).append(use)
             if use.result_call is not None and use.result_call != use.call_number:
@@ -73,8 +73,8 @@ class Letters:
             speakers[places[c.number].thread].number: c for c in calls if c.number in places and c.number not in aside
         }
         self._arrived: set[int] = set()  # ids of tool uses whose message somebody heard
-        self._inbox: dict[int, deque[Saying]] = {}
-        self._to_children: dict[int, deque[Saying]] = {}  # what a parent said to no child by name
+        self._inbox: dict[int, deque[AgentMessage]] = {}
+        self._to_children: dict[int, deque[AgentMessage]] = {}  # what a parent said to no child by name
         self._by_number = {speaker.number: speaker for speaker in speakers.values()}
         for speaker in self._by_number.values():
             parent = parent_of(speaker)
@@ -92,7 +92,7 @@ class Letters:
                 call = by_number[use.call_number]
                 self.unheard.append(self._saying(call, answered_at(call), speakers[use.thread], use))
 
-    def _pass(self, call: ModelCall, speaker: Speaker) -> None:
+    def _pass(self, call: ModelCall, speaker: AgentDraft) -> None:
         if speaker.number in self._inbox:
             self._hear_results(call, speaker)
             if speaker.first_call is not call or parent_of(speaker) is None:
@@ -103,7 +103,7 @@ class Letters:
 
     # -- saying ----------------------------------------------------------------------------------------------------
 
-    def _say(self, call: ModelCall, speaker: Speaker) -> None:
+    def _say(self, call: ModelCall, speaker: AgentDraft) -> None:
         at = answered_at(call)
         for use in self._asked_by.get(call.number, ()):
             if use.agent is None or is_messenger(use.call.name):
@@ -111,13 +111,13 @@ class Letters:
         answer = answer_text(call.response.messages) if call.response is not None else None
         parent = parent_of(speaker)
         if answer and parent is not None and not any(tool.kind != "server" for tool in call.tool_calls):
-            self._inbox[parent.number].append(Saying(call, at, speaker, (answer.strip(),), None, parent))
+            self._inbox[parent.number].append(AgentMessage(call, at, speaker, (answer.strip(),), None, parent))
 
-    def _saying(self, call: ModelCall, at: int | None, speaker: Speaker, use: Asked) -> Saying:
+    def _saying(self, call: ModelCall, at: int | None, speaker: AgentDraft, use: RequestedTool) -> AgentMessage:
         texts = tuple(text for text in carried(use.call.arguments)[1:] if self._names.called(text) is None)
-        return Saying(call, at, speaker, texts, use, self._names.addressed(use.call.arguments))
+        return AgentMessage(call, at, speaker, texts, use, self._names.addressed(use.call.arguments))
 
-    def _post(self, saying: Saying) -> None:
+    def _post(self, saying: AgentMessage) -> None:
         to, parent = saying.to, parent_of(saying.teller)
         if to is not None and to is not saying.teller and to.number in self._inbox:
             self._inbox[to.number].append(saying)
@@ -129,7 +129,7 @@ class Letters:
 
     # -- hearing ---------------------------------------------------------------------------------------------------
 
-    def _hear_results(self, call: ModelCall, listener: Speaker) -> None:
+    def _hear_results(self, call: ModelCall, listener: AgentDraft) -> None:
         """A subagent's last words as a tool's result: of the tool that started it, or of one that waits for it."""
         for use in self._answered.get(call.number, ()):
             if use.result is None or not self._inbox[listener.number]:
@@ -142,11 +142,11 @@ class Letters:
                 kind: LinkKind = "result" if heard.saying.teller is child else "closing"
                 self._note(call, listener, heard, kind, use)
 
-    def _is_last(self, saying: Saying) -> bool:
+    def _is_last(self, saying: AgentMessage) -> bool:
         """Whether it is an answer: words, or what a tool was handed that ends the run."""
         return saying.use is None or (saying.use.result is None and self._last[saying.teller.number] is saying.call)
 
-    def _hear_messages(self, call: ModelCall, listener: Speaker) -> None:
+    def _hear_messages(self, call: ModelCall, listener: AgentDraft) -> None:
         place = self._places[call.number]
         start = place.new_from if place.parent is not None else 0
         fresh = call.request.messages[start:]
@@ -160,7 +160,7 @@ class Letters:
             if found or message.role == _AGENT:
                 self.spoken.setdefault(call.number, set()).add(index)
 
-    def _in_message(self, message: Message, call: ModelCall, listener: Speaker) -> list[_Heard]:
+    def _in_message(self, message: Message, call: ModelCall, listener: AgentDraft) -> list[_Heard]:
         text = text_of(message)
         if not text:
             return []
@@ -174,16 +174,16 @@ class Letters:
             found = self._by_order(call, listener)
         return found
 
-    def _author(self, message: Message) -> Speaker | None:
+    def _author(self, message: Message) -> AgentDraft | None:
         said = next((value for name, value in message.extra if name == "author"), None)
         return self._names.called(said) if message.role == _AGENT and isinstance(said, str) else None
 
     def _found(
-        self, text: str, call: ModelCall, listener: Speaker, own: bool, author: Speaker | None = None
+        self, text: str, call: ModelCall, listener: AgentDraft, own: bool, author: AgentDraft | None = None
     ) -> list[_Heard]:
         """The sayings that stand in a text, each text once, oldest first. `own`: it may be the user's own words."""
         whole, taken = text.strip(), set[str]()
-        named: list[Speaker] | None = None
+        named: list[AgentDraft] | None = None
         alone = own and parent_of(listener) is None  # a user speaks to it, too
         found: list[_Heard] = []
         for saying in self._waiting(listener):
@@ -201,7 +201,7 @@ class Letters:
                 found.append(_Heard(saying, "id" if by_name else "data_flow", "certain" if by_name else "likely"))
         return found
 
-    def _waiting(self, listener: Speaker) -> list[Saying]:
+    def _waiting(self, listener: AgentDraft) -> list[AgentMessage]:
         parent = parent_of(listener)
         shared = self._to_children.get(parent.number, ()) if parent is not None else ()
         waiting = [
@@ -209,7 +209,7 @@ class Letters:
         ]
         return sorted(waiting, key=lambda saying: saying.call.number) if shared else waiting
 
-    def _by_name(self, teller: Speaker, call: ModelCall, listener: Speaker) -> _Heard | None:
+    def _by_name(self, teller: AgentDraft, call: ModelCall, listener: AgentDraft) -> _Heard | None:
         """A harness names an agent, and says nothing that the tape has: it can only be the latest that it said."""
         if parent_of(teller) is not listener and parent_of(listener) is not teller:
             return None
@@ -220,7 +220,7 @@ class Letters:
             sayings = [s for s in sayings if s.use is None]
         return _Heard(sayings[-1], "id", "likely") if sayings else None
 
-    def _by_order(self, call: ModelCall, listener: Speaker) -> list[_Heard]:
+    def _by_order(self, call: ModelCall, listener: AgentDraft) -> list[_Heard]:
         """A subagent hears something that nobody said in these words: the first message that waits for it."""
         waiting = [s for s in self._waiting(listener) if s.to is listener and _is_message(s) and not refusal(s.use)]
         sent = [s for s in waiting if s.at is not None and s.at <= call.at]
@@ -228,7 +228,9 @@ class Letters:
 
     # -- remembering -----------------------------------------------------------------------------------------------
 
-    def _note(self, call: ModelCall, listener: Speaker, heard: _Heard, kind: LinkKind, by: Asked | None = None) -> None:
+    def _note(
+        self, call: ModelCall, listener: AgentDraft, heard: _Heard, kind: LinkKind, by: RequestedTool | None = None
+    ) -> None:
         saying = heard.saying
         carrier = by if by is not None else saying.use
         link = Link(
@@ -246,12 +248,12 @@ class Letters:
         self._drop(saying)
         self._arrived.add(id(saying.use))
 
-    def _drop(self, saying: Saying) -> None:
+    def _drop(self, saying: AgentMessage) -> None:
         for box in self._boxes(saying):
             if saying in box:
                 box.remove(saying)
 
-    def _boxes(self, saying: Saying) -> list[deque[Saying]]:
+    def _boxes(self, saying: AgentMessage) -> list[deque[AgentMessage]]:
         parent = parent_of(saying.teller)
         owners = [who.number for who in (saying.to, parent) if who is not None and who.number in self._inbox]
         boxes = [self._inbox[number] for number in dict.fromkeys(owners)]
@@ -265,25 +267,25 @@ def _stands_in(said: str, whole: str, by_name: bool, alone: bool) -> bool:
     return (len(said) >= _SAYING or by_name or not alone) and (said == whole or overlap(said, whole) > 0)
 
 
-def parent_of(speaker: Speaker) -> Speaker | None:
+def parent_of(speaker: AgentDraft) -> AgentDraft | None:
     """The agent that a subagent works for. Who was handed a conversation works for nobody."""
     return None if speaker.handed else speaker.parent
 
 
-def _kind(saying: Saying, listener: Speaker) -> LinkKind:
+def _kind(saying: AgentMessage, listener: AgentDraft) -> LinkKind:
     if parent_of(saying.teller) is not listener:
         return "message"
     return "closing" if saying.use is None else "report"
 
 
-def _is_message(saying: Saying) -> bool:
+def _is_message(saying: AgentMessage) -> bool:
     return saying.use is not None and is_messenger(saying.use.call.name)
 
 
 _REFUSED = ("not delivered", "undelivered", "could not be delivered", "未送达")
 
 
-def refusal(use: Asked | None) -> str | None:
+def refusal(use: RequestedTool | None) -> str | None:
     """What a tool said if it did not deliver a message."""
     if use is None or use.result is None:
         return None
@@ -293,7 +295,7 @@ def refusal(use: Asked | None) -> str | None:
     return (text.splitlines() or [""])[0] if refused else None
 
 
-def lost(saying: Saying) -> Link:
+def lost(saying: AgentMessage) -> Link:
     """A message that nobody heard on this tape."""
     use = saying.use
     assert use is not None

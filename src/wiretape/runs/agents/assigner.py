@@ -12,10 +12,10 @@ from wiretape.model.run import Agent, AgentOrigin, LinkBasis
 from wiretape.runs.agent_identity import same_prompt, same_speaker, system_text, tool_names
 from wiretape.runs.dataflow import TOKEN, Tasks, carried, overlap
 from wiretape.runs.evidence import Identity
-from wiretape.runs.sidecalls import Aside
-from wiretape.runs.threads import Place, Strand
+from wiretape.runs.sidecalls import SideCall
+from wiretape.runs.threads import ThreadDraft, ThreadPlace
 from wiretape.runs.toolnames import forks, hands_over, is_messenger, is_starter, taker
-from wiretape.runs.tools import Asked
+from wiretape.runs.tools import RequestedTool
 from wiretape.runs.words import after_answer, answer_text, user_words
 
 _ROOTS = 50  # root agents whose prompts are compared, where no prompt is equal
@@ -23,12 +23,12 @@ _ANSWER = 8  # an answer must be so long to be recognised in a tool's result
 
 
 @dataclass(slots=True, eq=False)
-class Speaker:
+class AgentDraft:
     """An agent while its threads are being found."""
 
     first_call: ModelCall
-    parent: Speaker | None = None
-    use: Asked | None = None  # the tool call that started it
+    parent: AgentDraft | None = None
+    use: RequestedTool | None = None  # the tool call that started it
     started_by: int | None = None
     basis: LinkBasis | None = None
     name: str | None = None
@@ -39,28 +39,30 @@ class Speaker:
     number: int = -1
 
 
-class Casting:
+class AgentAssigner:
     """Gives every thread its speaker. Threads come in the order of their first calls."""
 
     def __init__(
         self,
         calls: Mapping[int, ModelCall],
-        links: Mapping[int, Place],
+        links: Mapping[int, ThreadPlace],
         identities: Mapping[int, Identity],
-        strands: Sequence[Strand],
-        asked: Sequence[Asked],
-        aside: Mapping[int, Aside],
+        strands: Sequence[ThreadDraft],
+        asked: Sequence[RequestedTool],
+        aside: Mapping[int, SideCall],
     ) -> None:
         self._calls, self._links, self._identities = calls, links, identities
         self._strands, self._asked, self._aside = strands, asked, aside
-        self.by_thread: dict[int, Speaker] = {}
+        self.by_thread: dict[int, AgentDraft] = {}
         self.linked: set[int] = set()  # calls that looked like side calls but are another agent's child
-        self._by_identity: dict[tuple[str | None, str | None], Speaker] = {}
-        self.speakers: list[Speaker] = []
+        self._by_identity: dict[tuple[str | None, str | None], AgentDraft] = {}
+        self.speakers: list[AgentDraft] = []
         self._tasks = Tasks()
         self._fed = 0
-        self._given_out: dict[str, Asked] = {}  # the words of tools' results, and the first tool that gave them out
-        self._roots: dict[str, Speaker] = {}  # by prompt
+        self._given_out: dict[
+            str, RequestedTool
+        ] = {}  # the words of tools' results, and the first tool that gave them out
+        self._roots: dict[str, AgentDraft] = {}  # by prompt
         firsts = [calls[strand.calls[0]] for strand in strands if strand.calls[0] not in aside]
         self._begun = Counter(text for first in firsts for text in set(tasks(first)))  # what threads were begun with
         self._named = any(who.key is not None for who in identities.values())
@@ -89,7 +91,7 @@ class Casting:
                         self._given_out.setdefault(token.rstrip("./-#"), use)
             self._fed += 1
 
-    def _speaker(self, strand: Strand, first: ModelCall) -> Speaker | None:
+    def _speaker(self, strand: ThreadDraft, first: ModelCall) -> AgentDraft | None:
         who = self._identities[first.number]
         if first.number in self._aside:
             return self._seeming_aside(strand, first, who)
@@ -104,7 +106,7 @@ class Casting:
             or self._root(first, who)
         )
 
-    def _seeming_aside(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
+    def _seeming_aside(self, strand: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
         """What looks like a side call is a subagent all the same if something links it to a tool call."""
         beside = self._aside[first.number].beside
         if who.key is not None and beside is not None and self._identities[beside].key == who.key:
@@ -121,13 +123,13 @@ class Casting:
         beside = self._aside[first.number].beside
         return beside is not None and beside > first.number and tasks(self._calls[beside]) == tasks(first)
 
-    def _handed(self, strand: Strand, first: ModelCall) -> Speaker | None:
+    def _handed(self, strand: ThreadDraft, first: ModelCall) -> AgentDraft | None:
         """The agent that a conversation was handed to: a new one, or one that had it before."""
         place = self._links[first.number]
         if place.relation != "handoff" or place.parent is None:
             return None
         giver = self.by_thread[self._links[place.parent].thread]
-        before: Speaker | None = giver
+        before: AgentDraft | None = giver
         while before is not None:
             if same_prompt(before.first_call.request, first.request):
                 return before
@@ -136,12 +138,12 @@ class Casting:
             (u for u in reversed(self._asked) if u.call_number == place.parent and hands_over(u.call.name)), None
         )
         name = taker(use.call.name) if use is not None else None
-        speaker = Speaker(first, giver, use, place.parent, "id" if place.by_id else "data_flow", name, handed=True)
+        speaker = AgentDraft(first, giver, use, place.parent, "id" if place.by_id else "data_flow", name, handed=True)
         return self._add(speaker)
 
     # -- evidence, best first --------------------------------------------------------------------------------------
 
-    def _by_header(self, first: ModelCall, who: Identity) -> Speaker | None:
+    def _by_header(self, first: ModelCall, who: Identity) -> AgentDraft | None:
         """The client names the parent, or the child's own id stands in what started it."""
         parent = self._parent(who)
         if parent is not None:
@@ -152,7 +154,7 @@ class Casting:
         use = self._announced(first, who.session)
         return self._child(first, self.by_thread[use.thread], use, "header", who.name) if use else None
 
-    def _announced(self, first: ModelCall, *own: str | None) -> Asked | None:
+    def _announced(self, first: ModelCall, *own: str | None) -> RequestedTool | None:
         """The tool call whose result gives out a child's own id or name: `started subagent <id>`."""
         for name in own:
             use = self._given_out.get(name) if name is not None and len(name) >= _ANSWER else None
@@ -160,7 +162,7 @@ class Casting:
                 return use
         return None
 
-    def _parent(self, who: Identity) -> Speaker | None:
+    def _parent(self, who: Identity) -> AgentDraft | None:
         if who.parent is not None:
             candidates = [(who.session, who.parent), (who.parent, None), (None, who.parent)]
         elif who.agent is not None:
@@ -169,7 +171,7 @@ class Casting:
             return None
         return next((self._by_identity[key] for key in candidates if key in self._by_identity), None)
 
-    def _starter(self, parent: Speaker, first: ModelCall) -> Asked | None:
+    def _starter(self, parent: AgentDraft, first: ModelCall) -> RequestedTool | None:
         """Which of the parent's tool calls started a child that is known to be its own."""
         use = self._tasks.started_by(tasks(first), first.number, first.at)
         if use is not None and self.by_thread[use.thread] is parent:
@@ -179,7 +181,7 @@ class Casting:
         named = [u for u in free if is_starter(u.call.name)]
         return next(iter(named), free[0] if len(free) == 1 else None)
 
-    def _by_task(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
+    def _by_task(self, strand: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
         """The first message stands in the arguments of a tool call that was open when the thread began."""
         if strand.from_call is not None and self._links[first.number].relation == "compaction":
             return None
@@ -188,7 +190,7 @@ class Casting:
             return None
         return self._child(first, self.by_thread[use.thread], use, "data_flow", who.name)
 
-    def _same_agent(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
+    def _same_agent(self, strand: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
         """A fork or a compaction, a thread with the same client id, or a new conversation of the same speaker."""
         if strand.from_call is not None:
             origin = self.by_thread.get(self._links[strand.from_call].thread)  # none: it came from a side call
@@ -199,7 +201,7 @@ class Casting:
             return self._by_identity.get(who.key)
         return None
 
-    def _by_result(self, strand: Strand, first: ModelCall, who: Identity) -> Speaker | None:
+    def _by_result(self, strand: ThreadDraft, first: ModelCall, who: Identity) -> AgentDraft | None:
         """The thread's last answer stands in the result of a tool call that was open all the while."""
         last, own = self._calls[strand.calls[-1]], tasks(first)
         answers = [said for said in final_words(last) if len(said) >= _ANSWER]
@@ -213,30 +215,30 @@ class Casting:
                     return self._child(first, self.by_thread[use.thread], use, "data_flow", who.name)
         return None
 
-    def _root(self, first: ModelCall, who: Identity) -> Speaker:
+    def _root(self, first: ModelCall, who: Identity) -> AgentDraft:
         if who.key is not None:
-            return self._add(Speaker(first))
+            return self._add(AgentDraft(first))
         prompt = system_text(first.request)
         known = self._roots.get(prompt) if prompt else None
         if known is None:
             latest = dict.fromkeys(islice(reversed(self._roots.values()), _ROOTS))
             known = next((root for root in reversed(latest) if _same_agent(root.first_call, first)), None)
         if known is None:
-            known = self._add(Speaker(first))
+            known = self._add(AgentDraft(first))
         return self._roots.setdefault(prompt or f"#{known.number}", known)
 
     def _child(
-        self, first: ModelCall, parent: Speaker, use: Asked | None, basis: LinkBasis, name: str | None
-    ) -> Speaker:
+        self, first: ModelCall, parent: AgentDraft, use: RequestedTool | None, basis: LinkBasis, name: str | None
+    ) -> AgentDraft:
         started_by = use.call_number if use is not None else self._latest_before(parent, first.number)
-        speaker = Speaker(first, parent, use, started_by, basis, name)
+        speaker = AgentDraft(first, parent, use, started_by, basis, name)
         speaker.forked = self._links[first.number].relation == "fork"
         messaged = use is not None and is_messenger(use.call.name) and not speaker.forked
         if messaged and after_answer(first.request.messages):
             speaker.resumed, speaker.name = True, name or self._started_before(parent, first)
         return self._add(speaker)
 
-    def _started_before(self, parent: Speaker, first: ModelCall) -> str | None:
+    def _started_before(self, parent: AgentDraft, first: ModelCall) -> str | None:
         """The tool that started an agent before the tape began, as its parent's history has it."""
         task = next((said for message in first.request.messages if (said := user_words(message))), "")
         for message in parent.first_call.request.messages:
@@ -245,11 +247,11 @@ class Casting:
                     return block.name
         return None
 
-    def _latest_before(self, parent: Speaker, number: int) -> int | None:
+    def _latest_before(self, parent: AgentDraft, number: int) -> int | None:
         earlier = [call for thread in parent.threads for call in self._strands[thread].calls if call < number]
         return max(earlier, default=None)
 
-    def _add(self, speaker: Speaker) -> Speaker:
+    def _add(self, speaker: AgentDraft) -> AgentDraft:
         speaker.number = len(self.speakers)
         if speaker.use is not None and speaker.use.agent is None:
             speaker.use.agent = speaker.number
@@ -277,7 +279,7 @@ def final_words(last: ModelCall) -> list[str]:
     return [text.strip(), *handed] if text is not None else handed
 
 
-def named(speakers: Sequence[Speaker]) -> tuple[Agent, ...]:
+def named(speakers: Sequence[AgentDraft]) -> tuple[Agent, ...]:
     """The agents, with names that are all different."""
     counts: dict[str, int] = {}
     taken: set[str] = set()
@@ -296,7 +298,7 @@ def named(speakers: Sequence[Speaker]) -> tuple[Agent, ...]:
     return tuple(agents)
 
 
-def _origin(speaker: Speaker) -> AgentOrigin:
+def _origin(speaker: AgentDraft) -> AgentOrigin:
     if speaker.parent is None:
         return "root"
     if speaker.handed:

@@ -9,20 +9,20 @@ from collections.abc import Mapping, Sequence
 
 from wiretape.model.call import ModelCall
 from wiretape.model.run import Link
-from wiretape.runs.agents.assigner import Speaker
-from wiretape.runs.threads import Place
+from wiretape.runs.agents.assigner import AgentDraft
+from wiretape.runs.threads import ThreadPlace
 from wiretape.runs.tools import answered_at
 from wiretape.runs.words import answer_text, text_of
 
 
 def joins(
     calls: Sequence[ModelCall],
-    places: Mapping[int, Place],
-    speakers: Mapping[int, Speaker],
+    places: Mapping[int, ThreadPlace],
+    speakers: Mapping[int, AgentDraft],
     aside: Mapping[int, object],
 ) -> dict[int, list[Link]]:
     """Per call that begins a root's thread: the answers of other agents in its history."""
-    answers: dict[str, list[tuple[ModelCall, Speaker]]] = {}
+    answers: dict[str, list[tuple[ModelCall, AgentDraft]]] = {}
     found: dict[int, list[Link]] = {}
     for call in calls:
         place = places.get(call.number)
@@ -39,7 +39,9 @@ def joins(
     return found
 
 
-def _heard(call: ModelCall, speaker: Speaker, answers: Mapping[str, list[tuple[ModelCall, Speaker]]]) -> list[Link]:
+def _heard(
+    call: ModelCall, speaker: AgentDraft, answers: Mapping[str, list[tuple[ModelCall, AgentDraft]]]
+) -> list[Link]:
     links: list[Link] = []
     taken: set[int] = set()
     for message in call.request.messages:

@@ -9,32 +9,32 @@ from dataclasses import dataclass
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Ended
 from wiretape.model.run import Certainty, Link, LinkBasis, LinkKind
-from wiretape.runs.agents.agent_messages import Letters, lost, parent_of
-from wiretape.runs.agents.assigner import Speaker
-from wiretape.runs.agents.names import Names, rows
-from wiretape.runs.threads import Place, Strand
+from wiretape.runs.agents.agent_messages import AgentMessages, lost, parent_of
+from wiretape.runs.agents.assigner import AgentDraft
+from wiretape.runs.agents.names import AgentNames, rows
+from wiretape.runs.threads import ThreadDraft, ThreadPlace
 from wiretape.runs.toolnames import forks, is_lister, is_stopper
-from wiretape.runs.tools import Asked
+from wiretape.runs.tools import RequestedTool
 
 _CERTAINTY: dict[LinkBasis | None, Certainty] = {"header": "certain", "id": "certain", "data_flow": "likely"}
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class LinkContext:
     """What is known when the links are gathered. `calls_of`: per agent, its calls' numbers in order."""
 
     calls: Mapping[int, ModelCall]
-    places: Mapping[int, Place]
-    strands: Sequence[Strand]
-    speakers: Mapping[int, Speaker]  # by thread
-    asked: Sequence[Asked]
-    names: Names
-    letters: Letters
+    places: Mapping[int, ThreadPlace]
+    strands: Sequence[ThreadDraft]
+    speakers: Mapping[int, AgentDraft]  # by thread
+    asked: Sequence[RequestedTool]
+    names: AgentNames
+    letters: AgentMessages
     joined: Mapping[int, Sequence[Link]]
     calls_of: Mapping[int, Sequence[int]]
 
 
-def gathered(scene: Scene) -> tuple[Link, ...]:
+def gathered(scene: LinkContext) -> tuple[Link, ...]:
     """All links, by the calls that they came from."""
     found = [*_starts(scene), *_turnings(scene), *(lost(saying) for saying in scene.letters.unheard)]
     found += [link for heard in (*scene.letters.heard.values(), *scene.joined.values()) for link in heard]
@@ -47,7 +47,7 @@ def gathered(scene: Scene) -> tuple[Link, ...]:
     return tuple(sorted(found, key=lambda link: (link.from_call or 0, link.tool_index or 0, link.to_call or 0)))
 
 
-def _starts(scene: Scene) -> Iterator[Link]:
+def _starts(scene: LinkContext) -> Iterator[Link]:
     for speaker in dict.fromkeys(scene.speakers.values()):
         if speaker.parent is None:
             continue
@@ -66,7 +66,7 @@ def _starts(scene: Scene) -> Iterator[Link]:
         )
 
 
-def _kind(speaker: Speaker) -> LinkKind:
+def _kind(speaker: AgentDraft) -> LinkKind:
     if speaker.handed:
         return "handoff"
     if speaker.resumed:
@@ -74,7 +74,7 @@ def _kind(speaker: Speaker) -> LinkKind:
     return "fork" if speaker.forked or (speaker.use is not None and forks(speaker.use.call.name)) else "started"
 
 
-def _how(speaker: Speaker) -> str | None:
+def _how(speaker: AgentDraft) -> str | None:
     if speaker.resumed:
         return "its start is not on the tape"
     if speaker.forked:
@@ -82,7 +82,7 @@ def _how(speaker: Speaker) -> str | None:
     return "the client names the parent, not the call" if speaker.use is None else None
 
 
-def _turnings(scene: Scene) -> Iterator[Link]:
+def _turnings(scene: LinkContext) -> Iterator[Link]:
     """Threads of one agent that go on from another one of its own: a second way on, or a summary."""
     for strand in scene.strands:
         speaker = scene.speakers.get(strand.number)
@@ -99,7 +99,7 @@ def _turnings(scene: Scene) -> Iterator[Link]:
         yield Link(kind, strand.from_call, first, from_agent, speaker.number, basis, _CERTAINTY[basis])
 
 
-def _silent_results(scene: Scene, found: Sequence[Link]) -> Iterator[Link]:
+def _silent_results(scene: LinkContext, found: Sequence[Link]) -> Iterator[Link]:
     """Subagents that were done when the tool that started them answered, though not in their words."""
     told = {link.from_agent for link in found if link.kind in ("result", "closing")}
     for speaker in dict.fromkeys(scene.speakers.values()):
@@ -116,7 +116,7 @@ def _silent_results(scene: Scene, found: Sequence[Link]) -> Iterator[Link]:
 # -- lists ---------------------------------------------------------------------------------------------------------
 
 
-def _listed(use: Asked, scene: Scene) -> Iterator[Link]:
+def _listed(use: RequestedTool, scene: LinkContext) -> Iterator[Link]:
     """What a list of agents says of each, against what the tape knows; and whom it leaves out."""
     asker = scene.speakers[use.thread]
     if use.result is None or use.result_call is None:
@@ -140,13 +140,13 @@ def _listed(use: Asked, scene: Scene) -> Iterator[Link]:
             yield _row(use, asker, child, f"not in the list; {_known(child, moment, scene)}", "likely")
 
 
-def _row(use: Asked, asker: Speaker, child: Speaker | None, said: str, certainty: Certainty) -> Link:
+def _row(use: RequestedTool, asker: AgentDraft, child: AgentDraft | None, said: str, certainty: Certainty) -> Link:
     to = child.number if child is not None else None
     basis: LinkBasis = "id" if certainty == "certain" else "order"
     return Link("listed", use.call_number, None, asker.number, to, basis, certainty, use.call.name, use.index, said)
 
 
-def _known(child: Speaker, moment: ModelCall, scene: Scene) -> str:
+def _known(child: AgentDraft, moment: ModelCall, scene: LinkContext) -> str:
     """What the tape has of an agent at a moment: calls before it, one under way, calls after it."""
     numbers = scene.calls_of[child.number]
     before = bisect_left(numbers, moment.number)
@@ -158,7 +158,7 @@ def _known(child: Speaker, moment: ModelCall, scene: Scene) -> str:
     return ", ".join(said)
 
 
-def _came_back(child: Speaker, scene: Scene) -> bool:
+def _came_back(child: AgentDraft, scene: LinkContext) -> bool:
     """Whether it was an agent for one task, whose answer was the tool's result: lists leave those out."""
     use = child.use
     if use is None or use.result_call is None:
@@ -169,7 +169,7 @@ def _came_back(child: Speaker, scene: Scene) -> bool:
     )
 
 
-def _interrupted(use: Asked, scene: Scene) -> Iterator[Link]:
+def _interrupted(use: RequestedTool, scene: LinkContext) -> Iterator[Link]:
     asker, child = scene.speakers[use.thread], scene.names.addressed(use.call.arguments)
     if child is None:
         return
@@ -178,6 +178,6 @@ def _interrupted(use: Asked, scene: Scene) -> Iterator[Link]:
     yield Link("interrupted", *ends, "id", "certain", use.call.name, use.index, None if cut else "no call was cut")
 
 
-def _was_cut(call: ModelCall, use: Asked) -> bool:
+def _was_cut(call: ModelCall, use: RequestedTool) -> bool:
     ended = call.ended_at is None or use.at is None or call.ended_at >= use.at
     return ended and call.ended in (Ended.CLIENT_CLOSED, None) and (use.at is None or call.at <= use.at)

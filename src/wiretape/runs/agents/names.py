@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import orjson
 
 from wiretape.model.jsonvalue import Json
-from wiretape.runs.agents.assigner import Speaker
+from wiretape.runs.agents.assigner import AgentDraft
 from wiretape.runs.dataflow import TOKEN, parsed, strings
 from wiretape.runs.evidence import Identity
 
@@ -18,24 +18,24 @@ _LONG = 6  # a shorter name, or a plain word, is one only where it stands alone
 _NAMING = frozenset({"name", "task_name", "agent_name", "id", "agent_id", "subagent_id", "session_id"})
 
 
-class Names:
+class AgentNames:
     """Agents by name. A name that two agents have is nobody's."""
 
-    def __init__(self, speakers: Iterable[Speaker], identities: Mapping[int, Identity]) -> None:
-        self._whole: dict[str, Speaker | None] = {}
+    def __init__(self, speakers: Iterable[AgentDraft], identities: Mapping[int, Identity]) -> None:
+        self._whole: dict[str, AgentDraft | None] = {}
         for speaker in speakers:
             for name in dict.fromkeys(_names_of(speaker, identities[speaker.first_call.number])):
                 self._whole[name] = speaker if self._whole.get(name, speaker) is speaker else None
 
-    def called(self, name: str) -> Speaker | None:
+    def called(self, name: str) -> AgentDraft | None:
         """The agent that has this name."""
         return self._whole.get(name.strip())
 
-    def addressed(self, arguments: str) -> Speaker | None:
+    def addressed(self, arguments: str) -> AgentDraft | None:
         """The agent that a tool's arguments name, in a value of its own."""
         return next((found for value in strings(parsed(arguments)) if (found := self._whole.get(value))), None)
 
-    def named_in(self, text: str) -> list[Speaker]:
+    def named_in(self, text: str) -> list[AgentDraft]:
         """The agents whose ids stand in a text, in the order of their first mention."""
         if not self._whole:
             return []
@@ -45,7 +45,7 @@ class Names:
         return list(dict.fromkeys(speaker for speaker in found if speaker is not None))
 
 
-def _names_of(speaker: Speaker, who: Identity) -> Iterator[str]:
+def _names_of(speaker: AgentDraft, who: Identity) -> Iterator[str]:
     """What a client calls an agent: in its headers, and in what the tool that started it was told and answered."""
     if who.name is not None:
         yield who.name

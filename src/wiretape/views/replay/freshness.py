@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.matching.verify.freshness import CallFreshness, Change, Freshness, Verdict
+from wiretape.matching.verify.freshness import CallChange, CallFreshness, Freshness, Verdict
 from wiretape.model.wording import numbered, plural
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
@@ -116,7 +116,7 @@ def _request_word(call: CallFreshness) -> str:
     return "changed" if any(change.side == "request" for change in call.changes) else "other words"
 
 
-def _change(console: Console, change: Change, width: int) -> Iterator[Text]:
+def _change(console: Console, change: CallChange, width: int) -> Iterator[Text]:
     where = change.where if change.side in ("model", "usage") else f"{change.side}: {change.where}"
     if change.side != "request":
         said = Text(one_line(f"{where} {change.recorded} → {change.live}"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wiretape.matching.report import Named
+from wiretape.matching.report import ReportedExchange
 
 _MOST = 12
 
 
-def named_calls(named: Sequence[Named]) -> str:
+def named_calls(named: Sequence[ReportedExchange]) -> str:
     """`calls 1, 2, 3 and x7`; a long row is cut, and says so."""
     calls = [str(name.call) for name in named if name.call is not None]
     others = [f"x{name.exchange}" for name in named if name.call is None]

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wiretape.compare.difference import Tier
 from wiretape.compare.excerpt import LIVE, RECORDED
-from wiretape.matching.report import Drifted, Mishap, Missed, ReplayReport
+from wiretape.matching.report import ReplayReport, ReportedDrift, ReportedFault, ReportedMiss
 from wiretape.matching.values import Answer, Injected, Miss, Outcome, Stray
 from wiretape.model.wording import plural
 from wiretape.views.prose import labelled, sentence
@@ -111,7 +111,7 @@ def _played(report: ReplayReport) -> str:
 
 
 def _injected(report: ReplayReport) -> Iterator[Row]:
-    by_fault: dict[str, list[Mishap]] = {}
+    by_fault: dict[str, list[ReportedFault]] = {}
     for mishap in report.injected:
         by_fault.setdefault(mishap.fault, []).append(mishap)
     label = "injected"
@@ -124,7 +124,7 @@ def _injected(report: ReplayReport) -> Iterator[Row]:
         yield _row(label, f"{', '.join(report.not_injected)} never came up: nobody asked for the call", "yellow")
 
 
-def _drift(label: str, drift: Drifted) -> Iterator[Row]:
+def _drift(label: str, drift: ReportedDrift) -> Iterator[Row]:
     yield _row(label, f"{drift.where}, new in {named_calls(drift.calls)} ({drift.tier})")
     yield "", Compared(drift.recorded_excerpt, drift.live_excerpt, 2)
 
@@ -141,7 +141,7 @@ def _minor(report: ReplayReport) -> Iterator[Row]:
         yield _row("", f"{more} more where only an id, a spelling or a volatile setting differs (--report lists them)")
 
 
-def _missed(missed: Missed) -> Iterator[Row]:
+def _missed(missed: ReportedMiss) -> Iterator[Row]:
     first, *rest = missed.message.split("\n")
     times = f" ({missed.times} times)" if missed.times > 1 else ""
     yield _row("missed", first + times, "bold red")

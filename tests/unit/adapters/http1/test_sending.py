@@ -10,9 +10,9 @@ import pytest
 
 from wiretape.adapters.http1.sending import SAID_ALL, TRANSPORT, ClientGone, Scope, Sending
 from wiretape.matching.faults.apply import FOREVER_MS
-from wiretape.matching.playback import Piece, Playback
+from wiretape.matching.playback import Chunk, Playback
 
-PIECES = (Piece(0, b"data: 1\n\n"), Piece(0, b"data: 2\n\n"))
+PIECES = (Chunk(0, b"data: 1\n\n"), Chunk(0, b"data: 2\n\n"))
 EVENTS = [("content-type", "text/event-stream")]
 
 
@@ -104,7 +104,7 @@ def test_a_client_that_says_no_more_is_waited_for_where_something_comes_soon(
 
     async def playing() -> None:
         sending = client.sending()
-        pieces = (PIECES[0], Piece(pause, PIECES[1].data))
+        pieces = (PIECES[0], Chunk(pause, PIECES[1].data))
         await asyncio.wait_for(sending.play(Playback(200, EVENTS, pieces, streamed=True)), 10)
         sending.over()
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from wiretape.adapters.replay_server.whole_answers import whole_answer
-from wiretape.matching.playback import Piece, Playback
+from wiretape.matching.playback import Chunk, Playback
 
-PLAIN = Playback(200, [("content-type", "text/plain"), ("content-length", "2")], [Piece(0, b"ok")])
+PLAIN = Playback(200, [("content-type", "text/plain"), ("content-length", "2")], [Chunk(0, b"ok")])
 
 
 def with_header(name: str, value: str) -> Playback:
@@ -45,7 +45,7 @@ def test_what_waits_breaks_off_or_is_odd_takes_the_long_way(shown: Playback) -> 
 
 
 EVENTS = Playback(
-    200, [("content-type", "text/event-stream")], [Piece(0, b"data: 1\n\n"), Piece(0, b"[]")], streamed=True
+    200, [("content-type", "text/event-stream")], [Chunk(0, b"data: 1\n\n"), Chunk(0, b"[]")], streamed=True
 )
 
 
@@ -57,7 +57,7 @@ def test_a_short_stream_is_one_piece_and_each_event_a_chunk() -> None:
 
 
 def test_what_is_empty_in_a_stream_is_no_chunk_since_that_would_end_it() -> None:
-    sent = whole_answer(replace(EVENTS, pieces=[Piece(0, b""), Piece(0, b"x")]))
+    sent = whole_answer(replace(EVENTS, pieces=[Chunk(0, b""), Chunk(0, b"x")]))
     assert sent is not None
     assert sent.endswith(b"\r\n\r\n1\r\nx\r\n0\r\n\r\n")
 
@@ -66,9 +66,9 @@ def test_what_is_empty_in_a_stream_is_no_chunk_since_that_would_end_it() -> None
     "shown",
     [
         replace(EVENTS, cut=True),
-        replace(EVENTS, pieces=[Piece(0, b"x"), Piece(1, b"y")]),
-        replace(EVENTS, pieces=[Piece(0, b"x" * 70_000)]),
-        replace(EVENTS, pieces=[Piece(0, b"x")] * 300),
+        replace(EVENTS, pieces=[Chunk(0, b"x"), Chunk(1, b"y")]),
+        replace(EVENTS, pieces=[Chunk(0, b"x" * 70_000)]),
+        replace(EVENTS, pieces=[Chunk(0, b"x")] * 300),
         replace(EVENTS, status=204),
     ],
 )

@@ -25,7 +25,7 @@ from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.playback import Playback, playback
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, Injected
-from wiretape.model.faults import Cut, Refusal, Reset, Slow, Stall
+from wiretape.model.faults import Cut, ErrorStatus, Reset, Slow, Stall
 from wiretape.model.http import Ended, Exchange
 
 ANTHROPIC = "https://api.anthropic.com/v1/messages"
@@ -49,9 +49,9 @@ def sent(shown: Playback) -> list[str]:
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ("429@3", Fault("429@3", Refusal(429), AtCall(3))),
-        ("529@*:after=2s", Fault("529@*:after=2s", Refusal(529, 2.0), Everywhere())),
-        ("500@1:times=3", Fault("500@1:times=3", Refusal(500), AtCall(1), 3)),
+        ("429@3", Fault("429@3", ErrorStatus(429), AtCall(3))),
+        ("529@*:after=2s", Fault("529@*:after=2s", ErrorStatus(529, 2.0), Everywhere())),
+        ("500@1:times=3", Fault("500@1:times=3", ErrorStatus(500), AtCall(1), 3)),
         ("cut@2:event=5", Fault("cut@2:event=5", Cut(5), AtCall(2))),
         ("cut@2", Fault("cut@2", Cut(), AtCall(2))),
         ("stall@2", Fault("stall@2", Stall(), AtCall(2))),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from wiretape.matching.lookup.answer_pool import Shelf
+from wiretape.matching.lookup.answer_pool import AnswerPool
 
 
 def test_the_same_host_goes_first_then_the_earliest() -> None:
     played = bytearray(3)
-    shelf = Shelf(played)
+    shelf = AnswerPool(played)
     for number, host in enumerate(["a", "b", "a"]):
         shelf.put("key", host, number)
     order = []
@@ -24,7 +24,7 @@ def test_the_same_host_goes_first_then_the_earliest() -> None:
 
 def test_what_another_tier_gave_away_is_gone_here_too() -> None:
     played = bytearray(2)
-    shelf = Shelf(played)
+    shelf = AnswerPool(played)
     shelf.put("key", "a", 0)
     shelf.put("key", "a", 1)
     played[0] = True
@@ -32,7 +32,7 @@ def test_what_another_tier_gave_away_is_gone_here_too() -> None:
 
 
 def test_a_strict_look_takes_no_other_host() -> None:
-    shelf = Shelf(bytearray(1))
+    shelf = AnswerPool(bytearray(1))
     shelf.put("key", "a", 0)
     assert shelf.peek("key", "b", strict=True) is None
     assert shelf.last_played("key", "b", strict=True) is None

@@ -12,7 +12,7 @@ from wiretape.compare.mask import Masker
 from wiretape.matching.faults.apply import AtCall, Fault
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, Miss, Outcome
-from wiretape.model.faults import Refusal
+from wiretape.model.faults import ErrorStatus
 from wiretape.model.http import Exchange
 
 RESPONSES = "https://api.openai.com/v1/responses"
@@ -119,7 +119,7 @@ def test_a_recorded_retry_has_a_place_of_its_own() -> None:
 
 
 def test_the_attempt_after_an_injected_fault_gets_the_place() -> None:
-    replay = by_position(*recorded_loop("red"), faults=(Fault("500@2", Refusal(500), AtCall(2)),))
+    replay = by_position(*recorded_loop("red"), faults=(Fault("500@2", ErrorStatus(500), AtCall(2)),))
     one, two = loop("You are of use.", "And this?", "a")
     assert [said(replay.answer(live(body))) for body in (one, two, two)] == ["step 1", "injected: 500@2", "done"]
 

@@ -14,7 +14,7 @@ from tests.support.sockets import create, events, message, socket, text
 from wiretape.compare.difference import Tier
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.sockets.playing import SocketPlay
-from wiretape.matching.sockets.recorded_sockets import Sockets
+from wiretape.matching.sockets.recorded_sockets import RecordedSockets
 from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Headers
 from wiretape.wire.registry import Registry
@@ -71,13 +71,13 @@ def test_what_is_alike_has_one_core(recorded: dict[str, Any], other: dict[str, A
 @pytest.mark.parametrize("tier", [Tier.MASKED, Tier.POSITION])
 def test_few_of_many_that_wait_are_gone_through(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[int] = []
-    compare = Sockets.compare
+    compare = RecordedSockets.compare
 
-    def counted(self: Sockets, recorded: Any, place: int, live: Any) -> Any:
+    def counted(self: RecordedSockets, recorded: Any, place: int, live: Any) -> Any:
         compared.append(place)
         return compare(self, recorded, place, live)
 
-    monkeypatch.setattr(Sockets, "compare", counted)
+    monkeypatch.setattr(RecordedSockets, "compare", counted)
     made = session(socket(conversation(30)), tier=tier)
     play = opened(made)
     other = "another " if tier is Tier.POSITION else ""

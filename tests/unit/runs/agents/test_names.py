@@ -6,22 +6,24 @@ import pytest
 from tests.support.calls import asks, make_call, user
 
 from wiretape.model.call import ToolResult
-from wiretape.runs.agents.assigner import Speaker
-from wiretape.runs.agents.names import Names, rows
+from wiretape.runs.agents.assigner import AgentDraft
+from wiretape.runs.agents.names import AgentNames, rows
 from wiretape.runs.evidence import NOBODY, Identity
-from wiretape.runs.tools import Asked
+from wiretape.runs.tools import RequestedTool
 
 
-def speaker(number: int, answered: str | None = None, arguments: str = "{}", **who: Any) -> tuple[Speaker, Identity]:
-    made = Speaker(make_call(number, [user("go")], "done"), number=number)
+def speaker(number: int, answered: str | None = None, arguments: str = "{}", **who: Any) -> tuple[AgentDraft, Identity]:
+    made = AgentDraft(make_call(number, [user("go")], "done"), number=number)
     if answered is not None:
-        made.use = Asked(1, 0, asks("subagent", arguments, f"call-{number}"), 0, 0, ToolResult(None, None, answered))
+        made.use = RequestedTool(
+            1, 0, asks("subagent", arguments, f"call-{number}"), 0, 0, ToolResult(None, None, answered)
+        )
         made.use.agent = number
     return made, Identity(**who) if who else NOBODY
 
 
-def names(*known: tuple[Speaker, Identity]) -> Names:
-    return Names([one for one, _ in known], {one.first_call.number: who for one, who in known})
+def names(*known: tuple[AgentDraft, Identity]) -> AgentNames:
+    return AgentNames([one for one, _ in known], {one.first_call.number: who for one, who in known})
 
 
 @pytest.mark.parametrize(

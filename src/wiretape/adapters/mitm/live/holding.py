@@ -26,7 +26,7 @@ from wiretape.adapters.mitm.live.pending_sockets import HeldSockets
 from wiretape.debug.live.pending_calls import Decision, Delay, Drop, Go, Inject, Release, Rewrite, Way
 from wiretape.errors import UsageError
 from wiretape.matching.values import LiveRequest
-from wiretape.model.faults import Effect, Refusal, Reset
+from wiretape.model.faults import Effect, ErrorStatus, Reset
 from wiretape.model.http import Body, Ended, Exchange, Headers, Response, body_bytes
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.registry import default_registry
@@ -154,7 +154,7 @@ class HoldingAddon(RecordingAddon):
         if isinstance(effect, Reset):
             self._drop(flow)
             return
-        assert isinstance(effect, Refusal), "nothing else is let through by the command"
+        assert isinstance(effect, ErrorStatus), "nothing else is let through by the command"
         form = default_registry().recognise_request(exchange.request)
         message = "injected by wiretape (in the debugger)"
         if form is not None:

@@ -19,7 +19,7 @@ from wiretape.adapters.inprocess.context_replay import Replay
 from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder, ToolCallRecorder, ended_by
 from wiretape.adapters.pytest.child_processes import mixed_children
 from wiretape.adapters.update.session import UpdateSession
-from wiretape.matching.playback import Piece, Playback
+from wiretape.matching.playback import Chunk, Playback
 from wiretape.matching.values import LiveRequest, Miss
 from wiretape.model.http import Ended
 from wiretape.model.jsonvalue import Json
@@ -116,7 +116,7 @@ def _call(request: LiveRequest) -> Playback:
             client.stream(request.method, request.url, headers=headers, content=request.body) as response,
         ):
             kept = [pair for pair in response.headers.multi_items() if pair[0] not in _OF_THE_SENDING]
-            pieces = [Piece(0, data) for data in response.iter_bytes()]
+            pieces = [Chunk(0, data) for data in response.iter_bytes()]
             return Playback(response.status_code, kept, pieces, streamed=True)
     except httpx.HTTPError as error:
         return Playback(None, (), (), cut=True, ended=ended_by(error) or Ended.UPSTREAM_CLOSED)

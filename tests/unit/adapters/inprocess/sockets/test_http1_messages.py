@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretape.adapters.inprocess.sockets.http1_messages import RequestReader, Tap, answer
-from wiretape.matching.playback import Piece, Playback
+from wiretape.matching.playback import Chunk, Playback
 from wiretape.model.http import Ended
 
 
@@ -114,8 +114,8 @@ def test_an_upgrade_leaves_what_follows_to_its_protocol() -> None:
 
 
 def test_answers_are_written_whole_streamed_or_cut() -> None:
-    whole = Playback(200, [("content-length", "2")], [Piece(0, b"ok")])
-    streamed = Playback(429, [("retry-after", "7")], [Piece(0, b"one"), Piece(5, b"two")], pause=9, streamed=True)
+    whole = Playback(200, [("content-length", "2")], [Chunk(0, b"ok")])
+    streamed = Playback(429, [("retry-after", "7")], [Chunk(0, b"one"), Chunk(5, b"two")], pause=9, streamed=True)
     assert b"".join(data for _, data in answer(whole)) == (
         b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
     )
@@ -126,6 +126,6 @@ def test_answers_are_written_whole_streamed_or_cut() -> None:
         (5, b"3\r\ntwo\r\n"),
         (0, b"0\r\n\r\n"),
     ]
-    cut = Playback(200, (), [Piece(0, b"one")], streamed=True, cut=True)
+    cut = Playback(200, (), [Chunk(0, b"one")], streamed=True, cut=True)
     assert [data for _, data in answer(cut)][-1] == b"3\r\none\r\n"
     assert list(answer(Playback(None, (), (), pause=3, cut=True))) == [(3, b"")]
