@@ -122,7 +122,7 @@ wiretape.replay("x.tape", tier="loose")
     )
     said, _, _ = mypy.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(program)])
     lines = [line.partition(": ")[2] for line in said.splitlines()]
-    assert lines[0].startswith('note: Revealed type is "tuple[wiretape.matching.report.Played, ...]"')
+    assert lines[0].startswith('note: Revealed type is "tuple[wiretape.matching.report.PlayedAnswer, ...]"')
     assert lines[1].startswith('note: Revealed type is "def (text: str) -> ')
     assert lines[2].startswith('error: Argument "tier" to "replay" has incompatible type')
     assert lines[3:] == ["Found 1 error in 1 file (checked 1 source file)"] or "Found 1 error" in said

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from tests.support.replaying import session
 
-from wiretape.matching.sockets.playing import Frame, SocketPlay, miss_message
+from wiretape.matching.sockets.playing import SocketFrame, SocketPlay, miss_message
 from wiretape.matching.values import LiveRequest, Miss, Stray
 from wiretape.model.http import (
     BytesBody,
@@ -66,7 +66,7 @@ def test_the_server_s_messages_wait_for_all_that_the_client_said_before_them() -
 
 def test_a_greeting_of_the_server_comes_at_once_with_the_recorded_pause() -> None:
     play = opened(session(socket(1, ("server", "welcome"), ("server", b"\x00\xff"), ("client", "a"))))
-    assert play.due() == [Frame(100, "welcome"), Frame(100, b"\x00\xff")]
+    assert play.due() == [SocketFrame(100, "welcome"), SocketFrame(100, b"\x00\xff")]
 
 
 def test_two_equal_connections_are_played_in_their_order_each_once() -> None:
