@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from importlib.metadata import entry_points
 from typing import cast
 
+from wiretape._plugins import FORMATS, installed
 from wiretape.model.call import CallRequest, CallResponse, Message, ModelCall, Unknown
 from wiretape.model.http import Exchange, Request
 from wiretape.wire.anthropic.messages import AnthropicMessages
@@ -27,8 +27,6 @@ from wiretape.wire.openai.responses_held import with_histories
 from wiretape.wire.openai.responses_polls import settle
 from wiretape.wire.openai.responses_socket import ResponsesSocket
 from wiretape.wire.side_calls import SIDE_CALLS
-
-GROUP = "wiretape.formats"
 
 
 class Registry:
@@ -151,25 +149,14 @@ def built_in_sockets() -> list[SocketFormat]:
 
 
 def load_registry() -> Registry:
-    """The built-in formats and those of installed plugins. A broken plugin is named, and left out."""
+    """The built-in formats and those of installed plug-ins. A broken plug-in is named, and left out."""
     formats, problems = built_in(), []
-    for point in entry_points(group=GROUP):
-        try:
-            loaded = point.load()
-            plugin = loaded() if isinstance(loaded, type) else loaded
-            missing = [m for m in _PROMISED if not hasattr(plugin, m)]
-            if missing:
-                problems.append(f"wire format plugin {point.name} ({point.value}) lacks {', '.join(missing)}")
-            else:
-                formats.append(plugin)
-        except Exception as problem:
-            problems.append(
-                f"wire format plugin {point.name} ({point.value}) cannot be loaded: {type(problem).__name__}: {problem}"
-            )
+    for plugin in installed(FORMATS):
+        if plugin.problem:
+            problems.append(f"wire format plug-in {plugin.name} ({plugin.value}) {plugin.problem}")
+        else:
+            formats.append(plugin.loaded)
     return Registry(formats, problems)
-
-
-_PROMISED = ("name", "volatile", "claims", "claims_response", "decode", "decode_request", "error")
 
 
 @lru_cache(1)

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import pytest
 from tests.support.wire import CHAT, MESSAGES, RESPONSES, answer, blocks, decode, exchange, stream
 
+from wiretape import _plugins
+from wiretape._plugins import FORMATS
 from wiretape.model.call import CallRequest, ModelCall
 from wiretape.model.http import Exchange, Headers, JsonBody, Request
 from wiretape.wire import registry
@@ -53,8 +55,8 @@ def test_calls_are_numbered_by_start_and_others_left_out() -> None:
 
 
 def plug(monkeypatch: pytest.MonkeyPatch, **values: str) -> Registry:
-    points = [EntryPoint(name, value, registry.GROUP) for name, value in values.items()]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.GROUP else [])
+    points = [EntryPoint(name, value, FORMATS.group) for name, value in values.items()]
+    monkeypatch.setattr(_plugins, "entry_points", lambda group: points if group == FORMATS.group else [])
     return load_registry()
 
 
@@ -73,9 +75,9 @@ def test_broken_plugins_are_named_and_left_out(monkeypatch: pytest.MonkeyPatch) 
     )
     assert [f.name for f in loaded.formats] == [f.name for f in built_in()]
     assert [p.partition(" cannot")[0].partition(" lacks")[0] for p in loaded.problems] == [
-        "wire format plugin gone (no_such_module_anywhere:Format)",
-        "wire format plugin absent (wiretape.wire.base:NoSuchFormat)",
-        "wire format plugin poor (wiretape.wire.base:Memo)",
+        "wire format plug-in gone (no_such_module_anywhere:Format)",
+        "wire format plug-in absent (wiretape.wire.base:NoSuchFormat)",
+        "wire format plug-in poor (wiretape.wire.base:Memo)",
     ]
     assert "ModuleNotFoundError" in loaded.problems[0]
     assert "claims" in loaded.problems[2]

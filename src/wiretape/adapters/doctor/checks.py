@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from wiretape._plugins import KINDS, installed
 from wiretape.adapters.launch.authority import (
     ANEW,
     CERTIFICATE,
@@ -76,6 +77,7 @@ def machine_checks(environ: Mapping[str, str], cwd: Path) -> Iterator[Check]:
     yield proxy_check(environ)
     yield from base_url_checks(environ)
     yield settings_check(cwd)
+    yield from plugin_checks()
     yield directory_check(cwd)
 
 
@@ -301,6 +303,20 @@ def directory_check(cwd: Path) -> Check:
         said = f"{directory} has {free // 2**20} MB left"
         return Check(level="warn", what="tapes", said=said, next="make room: a tape that cannot grow is incomplete")
     return Check(level="ok", what="tapes", said=f"{directory} can be written")
+
+
+def plugin_checks() -> Iterator[Check]:
+    """Every installed plug-in, and why a broken one cannot be used."""
+    for kind in KINDS:
+        for plugin in installed(kind):
+            source = f"{plugin.package or 'an unknown package'} ({plugin.value})"
+            if plugin.problem:
+                text = f"{kind.noun} of {source} {plugin.problem}"
+                yield Check(
+                    level="warn", what=f"plug-in {plugin.name}", said=text, next="update or uninstall its package"
+                )
+            else:
+                yield Check(level="ok", what=f"plug-in {plugin.name}", said=f"{kind.noun} of {source}")
 
 
 def library_check() -> Check:

@@ -1,3 +1,3 @@
 """Writes tapes in the formats of other tools."""
 
-__all__ = ["har"]
+__all__ = ["exporting", "har"]

@@ -30,10 +30,16 @@ from wiretape.model.http import (
 )
 from wiretape.model.jsonvalue import JsonObject
 from wiretape.tape.format.frames import to_base64
+from wiretape.tape.reading.reader import Tape
 
 _VERSIONS = {"1.0": "HTTP/1.0", "1.1": "HTTP/1.1", "2": "HTTP/2", "3": "HTTP/3"}
 # Without a charset these are read as UTF-8; other text as Latin-1 by some readers.
 _UTF8_ANYWAY = ("json", "html", "javascript", "ecmascript")
+
+
+def export(tape: Tape) -> Iterator[bytes]:
+    """The text of a tape as a HAR file, an entry at a time."""
+    return har(tape.exchanges, tape.header.started, tape.header.note or "")
 
 
 def har(exchanges: Iterable[Exchange], started: datetime, comment: str) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """Recordings of other tools -> exchanges: finds out which container a file is, and has its importer read it.
 
-An importer is a module with `NAME` (as in `--format`), `TITLE`, and `read(source)`. Adding one is that file and a
-line in `IMPORTERS`.
+An importer is a module with `read(source)`. Adding one is that file and a line in `IMPORTERS`; another package
+registers one in the entry-point group `wiretape.importers`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol, cast
 
+from wiretape import _plugins
 from wiretape.adapters.importers.import_source import CannotTake, Refused, Source, Taken, parse_json
 from wiretape.model.http import Exchange, JsonBody, body_bytes
 from wiretape.model.jsonvalue import Json
@@ -41,10 +42,19 @@ _STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
 
 
 class Importer(Protocol):
-    NAME: str
-    TITLE: str
+    """Reads the recordings of one container."""
 
-    def read(self, source: Source) -> Iterator[Taken | Refused]: ...
+    def read(self, source: Source) -> Iterator[Taken | Refused]:
+        """Every entry of a file: an exchange, or why it cannot be taken."""
+        ...
+
+
+class ImporterPlugin(Importer, Protocol):
+    """An importer of another package. Its entry point's name is its `--format`."""
+
+    def claims(self, source: Source) -> bool:
+        """True if the file is of this container."""
+        ...
 
 
 def import_files(paths: Iterable[str | Path], form: str = "auto") -> Iterator[Taken | Refused]:
@@ -61,7 +71,7 @@ def import_data(name: str, data: bytes, form: str = "auto") -> Iterator[Taken | 
 def _import(source: Source, form: str) -> Iterator[Taken | Refused]:
     found, size = False, 0
     try:
-        container = form if form != "auto" else container_of(source)
+        container = form if form != "auto" else _container(source)
         for outcome in importer(container).read(source):
             found = True
             if isinstance(outcome, Taken):
@@ -98,7 +108,42 @@ def _checked(outcome: Taken | Refused) -> Taken | Refused:
 
 
 def importer(name: str) -> Importer:
-    return cast(Importer, importlib.import_module(IMPORTERS[name]))
+    """The importer of a container: a module of this package, or a plug-in."""
+    if name in IMPORTERS:
+        return cast(Importer, importlib.import_module(IMPORTERS[name]))
+    return plugins()[name]
+
+
+def plugins() -> dict[str, ImporterPlugin]:
+    """The importers of installed plug-ins, by name."""
+    return _plugins.usable(_plugins.IMPORTERS, FORMATS)
+
+
+def _container(source: Source) -> str:
+    """The container of a file. Plug-ins decide about files that no built-in importer is sure of. Raises CannotTake."""
+    try:
+        found = container_of(source)
+    except CannotTake as error:
+        if str(error) != UNKNOWN:
+            raise
+        found = ""
+    if found in ("", "body"):
+        for name, plugin in plugins().items():
+            if _claims(name, plugin, source):
+                return name
+    if not found:
+        raise CannotTake(UNKNOWN)
+    return found
+
+
+def _claims(name: str, plugin: ImporterPlugin, source: Source) -> bool:
+    try:
+        return plugin.claims(source)
+    except CannotTake:
+        return False
+    except Exception as error:
+        _plugins.warn(f"importer {name} failed: {type(error).__name__}: {error}")
+        return False
 
 
 def container_of(source: Source) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import PurePath
 
+from wiretape._plugins import PRESETS as PRESET_PLUGINS
+from wiretape._plugins import usable
 from wiretape.adapters.launch.launchers import INLINE_CODE, LAUNCHERS, SHELLS, Launcher
 from wiretape.adapters.launch.presets import LANGUAGES, PRESETS, PROGRAM, PYTHON, Preset
 
@@ -23,6 +25,11 @@ class Program:
 
     preset: Preset
     at: int | None
+
+
+def presets() -> tuple[Preset, ...]:
+    """The built-in presets and those of installed plug-ins."""
+    return (*PRESETS, *usable(PRESET_PLUGINS).values())
 
 
 def find_program(argv: Sequence[str]) -> Program:
@@ -66,7 +73,7 @@ def commands(argv: Sequence[str]) -> Iterator[list[str]]:
 def tape_name(argv: Sequence[str]) -> str:
     """Return the default name of a tape of this command line: `codex`, or `agent` for `python src/agent.py`."""
     found = find_program(argv)
-    if found.preset in PRESETS:
+    if found.preset in presets():
         return found.preset.name
     word = argv[found.at] if found.at is not None and found.at < len(argv) else (argv[0] if argv else "")
     stem = re.sub(r"\.(?:py|js|mjs|cjs|ts|sh|jar|java|kts|php|pl|rb|R)$", "", command_name(word))
@@ -101,7 +108,7 @@ def _after_launcher(launcher: Launcher, argv: Sequence[str], at: int) -> tuple[i
 def _in_shell(argv: Sequence[str]) -> Program | None:
     """Return the first known program in `bash -c 'cd x && codex exec …'`. Arguments cannot be inserted there."""
     found = [find_program(words).preset for words in _shell_commands(argv)]
-    known = next((preset for preset in found if preset in PRESETS), None)
+    known = next((preset for preset in found if preset in presets()), None)
     known = known or next((preset for preset in found if preset is not PROGRAM), None)
     return Program(known, at=None) if known is not None else None
 
@@ -119,7 +126,7 @@ def _shell_commands(arguments: Sequence[str]) -> Iterator[list[str]]:
 
 def _by_command(word: str) -> Preset | None:
     name = command_name(word)
-    return next((preset for preset in PRESETS if name in preset.commands), None)
+    return next((preset for preset in presets() if name in preset.commands), None)
 
 
 def _by_language(name: str) -> Preset | None:
@@ -130,7 +137,7 @@ def _by_package(word: str) -> Preset | None:
     """Match `@openai/codex@latest`, `aider-chat[browser]==0.86`, or the path of a script inside the package."""
     path = word.replace("\\", "/")
     bare = re.split(r"(?<!^)@|[\[=<>~!]", path)[0]
-    for preset in PRESETS:
+    for preset in presets():
         if any(bare == package or f"/{package}/" in f"/{path}" for package in preset.packages):
             return preset
     return None
@@ -138,7 +145,7 @@ def _by_package(word: str) -> Preset | None:
 
 def _by_module(module: str) -> Preset | None:
     top = module.partition(".")[0]
-    return next((preset for preset in PRESETS if top in preset.modules), None)
+    return next((preset for preset in presets() if top in preset.modules), None)
 
 
 def _by_suffix(word: str) -> Preset:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+from wiretape._plugins import LINT_RULES, usable, warn
 from wiretape.analyze.lint.answers import DroppedReasoning, MidStreamError, Retries, TruncatedAnswer
 from wiretape.analyze.lint.arguments import ArgumentsDoNotFit, ArgumentsNotJson, DuplicateTool, UnknownTool
 from wiretape.analyze.lint.base import SEVERITIES, LintFinding, Rule, Severity, Subject
@@ -34,17 +35,34 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def lint(subject: Subject, rules: Iterable[Rule] = RULES) -> list[LintFinding]:
-    """What the rules find, in the order of the calls, the worst of a call first."""
-    found = [finding for rule in rules for finding in rule.check(subject)]
+def all_rules() -> tuple[Rule, ...]:
+    """The built-in rules and those of installed plug-ins."""
+    return (*RULES, *usable(LINT_RULES).values())
+
+
+def lint(subject: Subject, rules: Iterable[Rule] | None = None) -> list[LintFinding]:
+    """The findings of the rules (default: all), in the order of the calls, the most severe of a call first."""
+    found = [finding for rule in (all_rules() if rules is None else rules) for finding in _checked(rule, subject)]
     return sorted(found, key=lambda one: (one.call or 0, SEVERITIES.index(one.severity), one.rule))
+
+
+def _checked(rule: Rule, subject: Subject) -> list[LintFinding]:
+    """The findings of one rule. A plug-in's rule that fails is named in a warning and finds nothing."""
+    if rule in RULES:
+        return list(rule.check(subject))
+    try:
+        return list(rule.check(subject))
+    except Exception as error:
+        warn(f"lint rule {rule.id} failed: {type(error).__name__}: {error}")
+        return []
 
 
 def chosen(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[Rule]:
     """The rules of these ids, beginnings of ids, or names; all of them where nothing is selected."""
-    wanted = {rule.id for word in _split(select) for rule in named(word)} if select else {rule.id for rule in RULES}
+    rules = all_rules()
+    wanted = {rule.id for word in _split(select) for rule in named(word)} if select else {rule.id for rule in rules}
     unwanted = {rule.id for word in _split(ignore) for rule in named(word)}
-    return [rule for rule in RULES if rule.id in wanted - unwanted]
+    return [rule for rule in rules if rule.id in wanted - unwanted]
 
 
 def _split(words: Sequence[str]) -> list[str]:
@@ -54,10 +72,11 @@ def _split(words: Sequence[str]) -> list[str]:
 
 def named(word: str) -> list[Rule]:
     """The rules that a word means: `WT003`, `WT` or `arguments-not-json`."""
-    found = [rule for rule in RULES if rule.id.startswith(word.upper()) or rule.name == word.lower()] if word else []
+    rules = all_rules()
+    found = [rule for rule in rules if rule.id.startswith(word.upper()) or rule.name == word.lower()] if word else []
     if found:
         return found
-    near = get_close_matches(word.lower(), [rule.name for rule in RULES], 1)
+    near = get_close_matches(word.lower(), [rule.name for rule in rules], 1)
     hint = f"did you mean {near[0]}?" if near else "wiretape lint --rules lists them"
     raise UsageError(f"there is no lint rule {word!r}; {hint}")
 

@@ -107,12 +107,12 @@ def _code(report: LintReport, fail_on: str) -> int:
 
 
 def _explain(word: str | None, as_json: bool) -> None:
-    from wiretape.analyze.lint.rules import RULES, named
+    from wiretape.analyze.lint.rules import all_rules, named
     from wiretape.cli.tapes import print_json
     from wiretape.views.findings.lint import rule_view, rules_view
     from wiretape.views.terminal import make_console
 
-    rules = named(word) if word is not None else list(RULES)
+    rules = named(word) if word is not None else list(all_rules())
     if as_json:
         members = ("id", "name", "severity", "summary", "explains", "mend")
         print_json([{member: getattr(rule, member) for member in members} for rule in rules])

@@ -10,29 +10,46 @@ import click
 
 from wiretape.cli.damaged import partial_option
 from wiretape.cli.editing import OUT_IS_OUTPUT
+from wiretape.cli.integrate.format_choice import FormatChoice
 from wiretape.errors import TapeUnwritable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+FORMATS = ("har",)  # as in adapters.exporters.exporting; copied for start-up time
+
+
+def plugin_formats() -> Iterable[str]:
+    from wiretape.adapters.exporters.exporting import plugins
+
+    return plugins()
+
+
 @click.command("export", context_settings=OUT_IS_OUTPUT)
 @click.argument("tape")
 @click.option(
+    "--format",
+    "form",
+    type=FormatChoice(FORMATS, plugin_formats),
+    default="har",
+    help="Format of the file: har, or the name of a plug-in [har].",
+)
+@click.option(
     "--har",
     is_flag=True,
-    expose_value=False,  # there is no other format
+    expose_value=False,  # HAR is the default
     help="Write HAR 1.2, for a browser's developer tools or mitmproxy (the default).",
 )
 @click.option("-o", "--output", "out", required=True, metavar="FILE", help="The file to write; - is standard output.")
 @click.option("--force", is_flag=True, help="Replace the file at --output.")
 @partial_option
-def command(tape: str, out: str, force: bool) -> None:
+def command(tape: str, form: str, out: str, force: bool) -> None:
     """Write a tape for other tools.
 
     The file has what the tape has: secrets are out of it already. TAPE may be - for standard input.
     """
-    from wiretape.adapters.exporters.har import har
+    from wiretape.adapters.exporters.exporting import exporter
     from wiretape.cli.editing import refuse_existing
     from wiretape.cli.tapes import read, write_bytes
     from wiretape.model.wording import plural
@@ -42,7 +59,7 @@ def command(tape: str, out: str, force: bool) -> None:
     whole = read(tape)
     for warning in whole.warnings:
         print(f"wiretape: warning: {warning}", file=sys.stderr)
-    pieces = har(whole.exchanges, whole.header.started, whole.header.note or "")
+    pieces = exporter(form).export(whole)
     if out == "-":
         for piece in pieces:
             write_bytes(piece)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wiretape.cli.editing import OUT_IS_OUTPUT
+from wiretape.cli.integrate.format_choice import FormatChoice
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,12 +21,24 @@ if TYPE_CHECKING:
 FORMATS = ("auto", "vcr", "go-vcr", "ruby-vcr", "har", "mitm", "jsonl", "body")
 
 
+def plugin_formats() -> Iterable[str]:
+    from wiretape.adapters.importers.importing import plugins
+
+    return plugins()
+
+
 @click.command("import", context_settings=OUT_IS_OUTPUT)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", "out", required=True, metavar="TAPE", type=click.Path(path_type=Path), help="The tape to write."
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), default="auto", help="What the files are, if not clear.")
+@click.option(
+    "--format",
+    "form",
+    type=FormatChoice(FORMATS, plugin_formats),
+    default="auto",
+    help="What the files are, if not clear; plug-ins add formats.",
+)
 @click.option("--note", help="A note for the tape's header.")
 @click.option(
     "--max-size",

@@ -1,0 +1,21 @@
+"""The values of `--format`: built-in formats, and those of installed plug-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import click
+
+
+class FormatChoice(click.Choice[str]):
+    """A choice that loads the plug-ins only for a word that is not built in."""
+
+    def __init__(self, built_in: Sequence[str], plugins: Callable[[], Iterable[str]]) -> None:
+        super().__init__(built_in)
+        self._built_in, self._plugins = tuple(built_in), plugins
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self._built_in:
+            self.choices = (*self._built_in, *self._plugins())
+        return super().convert(value, param, ctx)
