@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from wiretape.analyze.cost import PriceList
     from wiretape.analyze.diff.report import Comparison
     from wiretape.analyze.lint.base import LintFinding, Rule, Subject
-    from wiretape.debug.annotated_run import World
-    from wiretape.debug.annotations import CacheVerdict, Known, Remark
+    from wiretape.debug.annotated_run import AnnotatedRun
+    from wiretape.debug.annotations import Annotations, CacheVerdict, CallFinding
 
 
 def open(path: str | Path, partial: bool = False) -> AnalyzedTape:
@@ -160,13 +160,13 @@ class AnalyzedTape(reader.Tape):
 
         docs/debugger.md describes the language. Raises UsageError if the condition cannot be read.
         """
-        from wiretape.debug.expression.expression import holds, since
+        from wiretape.debug.expression.expression import holds, known_from
         from wiretape.debug.expression.parsing import parse
 
         expression = parse(condition)
-        phase = since(expression)
-        stops = (stop for stop in self._world.line.stops if stop.phase == phase)
-        found = {stop.call for stop in stops if holds(expression, self._world, stop)}
+        phase = known_from(expression)
+        stops = (stop for stop in self._annotated.timeline.stops if stop.phase == phase)
+        found = {stop.call for stop in stops if holds(expression, self._annotated, stop)}
         return [call for call in self.calls if call.number in found]
 
     def diff(self, other: str | Path | reader.Tape, mask: Sequence[str] = ()) -> Comparison:
@@ -201,10 +201,10 @@ class AnalyzedTape(reader.Tape):
         return diagnose(self.run, self._prices)
 
     @cached_property
-    def _world(self) -> World:
-        from wiretape.debug.annotated_run import World
+    def _annotated(self) -> AnnotatedRun:
+        from wiretape.debug.annotated_run import AnnotatedRun
 
-        return World(self.run, known_of(self))
+        return AnnotatedRun(self.run, annotations_of(self))
 
 
 class RunAnnotations:
@@ -225,20 +225,20 @@ class RunAnnotations:
 
         return why(step, self._run)
 
-    def findings(self) -> list[Remark]:
+    def findings(self) -> list[CallFinding]:
         """What lint finds in the run."""
         from wiretape.analyze.lint.rules import lint
-        from wiretape.debug.annotations import Remark
+        from wiretape.debug.annotations import CallFinding
 
         return [
-            Remark(
+            CallFinding(
                 kind=found.name,
                 call=found.call,
                 text=f"{found.path}: {found.text}" if found.path is not None else found.text,
                 severity=found.severity,
                 id=found.rule,
                 values=tuple(found.values.items()),
-                mend=found.mend,
+                fix=found.mend,
             )
             for found in lint(self._subject)
         ]
@@ -250,12 +250,12 @@ class RunAnnotations:
         return {one.call: CacheVerdict(one.verdict, one.text) for one in self._subject.cache.calls}
 
 
-def known_of(tape: AnalyzedTape, name: str = "the tape", **more: Any) -> Known:
-    """What is known of a tape beside its run, for the debugger. `more`: further members of `Known`."""
-    from wiretape.debug.annotations import Known
+def annotations_of(tape: AnalyzedTape, name: str = "the tape", **more: Any) -> Annotations:
+    """What is known of a tape beside its run, for the debugger. `more`: further members of `Annotations`."""
+    from wiretape.debug.annotations import Annotations
 
     known = RunAnnotations(tape.run)
-    return Known(
+    return Annotations(
         name=name,
         started=tape.header.started,
         exchanges={exchange.number: exchange for exchange in tape.exchanges},

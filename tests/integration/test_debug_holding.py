@@ -115,7 +115,7 @@ def test_an_answer_whose_client_waits_can_be_edited_and_dropped_and_no_fault_tak
 
 def test_a_client_that_hangs_up_is_held_no_longer(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with asked_once(state, tmp_path / "a.tape", monkeypatch, patience=2) as (on, _):
-        on.wait_for(lambda: on.live.held == [])
+        on.wait_for(lambda: on.live.pending == [])
         assert on.live.running
         assert "call 1 is not held" in on.type_in("serve 1")
     left = one(tmp_path / "a.tape")
@@ -144,7 +144,7 @@ def test_a_client_without_a_stream_that_hangs_up_is_held_no_longer(
         on.play(client, over.wait)
         assert f"call 1 is held {held}" in on.type_in(stop, *([] if stop == "step" else ["continue"]))
         left.set()
-        on.wait_for(lambda: on.live.held == [])
+        on.wait_for(lambda: on.live.pending == [])
         over.set()
         assert model.asked == ([] if stop == "step" else ["one"])
     assert one(tmp_path / "a.tape").ended is Ended.CLIENT_CLOSED
@@ -240,7 +240,7 @@ def test_a_websocket_client_that_leaves_is_held_no_longer_and_its_model_is_not_a
         on.play(client, over.wait)
         assert "call 1 is held before it is sent" in on.type_in("step")
         left.set()
-        on.wait_for(lambda: on.live.held == [])
+        on.wait_for(lambda: on.live.pending == [])
         assert "call 1 is not held" in on.type_in("serve 1")
         over.set()
     assert asked == []

@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
-from wiretape.demo.client import ModelClient, Refused
+from wiretape.demo.client import ModelClient, ModelRefusal
 
 Json = dict[str, Any]
 MODEL = "deepseek-chat"
@@ -62,7 +62,7 @@ class Agent:
         self.client, self.specs, self.jitter = client, specs, jitter
         self.messages: list[Json] = [{"role": "system", "content": prompt}]
         self.tools: dict[str, Callable[[Json], str]] = {}
-        self.inbox: Queue[str | Refused | None] = Queue()
+        self.inbox: Queue[str | ModelRefusal | None] = Queue()
 
     def turn(self, said: str) -> str:
         self.messages.append({"role": "user", "content": said})
@@ -120,7 +120,7 @@ class Harness:
         while (said := agent.inbox.get()) is not None:
             try:
                 closing = agent.turn(str(said))
-            except Refused as refused:
+            except ModelRefusal as refused:
                 self.parent.inbox.put(refused)
                 return
             self.parent.inbox.put(f"Subagent {child} ended its turn and said:\n{closing}")
@@ -154,7 +154,7 @@ class Harness:
             answer = self.parent.turn(question)
             while self.owed:
                 said = self.parent.inbox.get()
-                if isinstance(said, Refused):
+                if isinstance(said, ModelRefusal):
                     raise said
                 self.owed -= str(said).startswith("Subagent ")
                 answer = self.parent.turn(str(said))

@@ -51,7 +51,7 @@ def _is_info(command: DebugCommand) -> bool:
 
 def name_lines() -> list[str]:
     lines = ["| name | known at | what it is |", "|---|---|---|"]
-    return lines + [f"| `{name.name}` | {name.known} | {name.help} |" for name in NAMES.values()]
+    return lines + [f"| `{name.name}` | {name.known_from} | {name.help} |" for name in NAMES.values()]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.views import shown
 from wiretape.cli.tapes import open_tape
-from wiretape.debug.annotations import CacheVerdict, Known, Remark
+from wiretape.debug.annotations import Annotations, CacheVerdict, CallFinding
 from wiretape.debug.session import Debugger
 from wiretape.model.call import (
     Block,
@@ -30,16 +30,16 @@ from wiretape.views.debug.reply import reply_view
 CAPTURES = Path(__file__).parent.parent.parent / "captures"
 
 
-def debugger(tape: str = "subagents", remarks: Sequence[Remark] = ()) -> Debugger:
+def debugger(tape: str = "subagents", findings: Sequence[CallFinding] = ()) -> Debugger:
     """A debugger on one of the captures. What others say of the run is fixed, so that tests hold nothing of theirs."""
     opened = open_tape(str(CAPTURES / f"{tape}.tape"))
-    known = Known(
+    known = Annotations(
         name=f"{tape}.tape",
         started=opened.tape.header.started,
         exchanges={exchange.number: exchange for exchange in opened.tape.exchanges},
         why=lambda step: f"its cause is {step.cause.kind}",
         cache=lambda: {2: CacheVerdict("broken", "a clock in the system prompt")},
-        findings=lambda: remarks,
+        findings=lambda: findings,
         drift=lambda: {3: ["the time differs"]},
         open_tape=lambda path: open_tape(str(CAPTURES / path)).run,
     )

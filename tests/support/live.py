@@ -21,8 +21,8 @@ from wiretape.adapters.live.edit_operations import EditOperations
 from wiretape.adapters.live.holding import ReplayHolding
 from wiretape.adapters.live.tape import LiveTape
 from wiretape.adapters.replay_runner import ReplayServer
-from wiretape.cli.debug.open_debugger import known_of_live
-from wiretape.debug.live.program import Live
+from wiretape.cli.debug.open_debugger import live_annotations
+from wiretape.debug.live.program import LiveProgram
 from wiretape.debug.session import Debugger
 from wiretape.matching.session import ReplaySession
 from wiretape.runs.run import build_run
@@ -45,7 +45,7 @@ class Stage:
     results: list[Future[Any]] = field(default_factory=list)
 
     @property
-    def live(self) -> Live:
+    def live(self) -> LiveProgram:
         return self.queue.live
 
     def play(self, *agents: Callable[[], object]) -> None:
@@ -103,8 +103,8 @@ def stage(tapes: Sequence[Any] | None = None, live_tape: LiveTape | None = None)
     session = ReplaySession(read, names=["a.tape"])
     debugger = Debugger(build_run([]))
     expected = build_run(decode(read[0].exchanges))
-    live = debugger.live = Live(debugger, "replay", time.monotonic, EditOperations(), expected=expected)
-    debugger.know(known_of_live("agents", debugger, live))
+    live = debugger.live = LiveProgram(debugger, "replay", time.monotonic, EditOperations(), expected=expected)
+    debugger.know(live_annotations("agents", debugger, live))
     with (
         DecisionQueue(debugger) as queue,
         ReplayServer(session, interpose=ReplayHolding(queue, session, live_tape)) as replaying,
@@ -129,8 +129,8 @@ def recorded_stage(upstream: str, tape: Path, state: Path) -> Iterator[Stage]:
 
     environ = {"XDG_STATE_HOME": str(state), "OPENAI_BASE_URL": upstream}
     debugger = Debugger(build_run([]))
-    live = debugger.live = Live(debugger, "record", time.monotonic, EditOperations(recording=True))
-    debugger.know(known_of_live("agents", debugger, live))
+    live = debugger.live = LiveProgram(debugger, "record", time.monotonic, EditOperations(recording=True))
+    debugger.know(live_annotations("agents", debugger, live))
     troubles: list[str] = []
     told: list[HoldingAddon] = []
     recorder = Recorder(

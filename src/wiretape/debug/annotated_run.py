@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wiretape.debug.annotations import CacheVerdict, Known, Remark
+from wiretape.debug.annotations import Annotations, CacheVerdict, CallFinding
 from wiretape.debug.expression.values import messages_text
 from wiretape.debug.timeline import Stop, Timeline
 from wiretape.errors import UsageError
@@ -12,16 +12,16 @@ from wiretape.model.call import ModelCall
 from wiretape.model.run import Agent, Run, Step
 
 
-class World:
+class AnnotatedRun:
     """The timeline and what is known beside it. Findings and drift are fetched when first asked for."""
 
-    def __init__(self, run: Run, known: Known) -> None:
-        self.line, self.known = Timeline(run), known
+    def __init__(self, run: Run, annotations: Annotations) -> None:
+        self.timeline, self.annotations = Timeline(run), annotations
         self.most_input: int | None = None  # found when first asked for
         self._failed: frozenset[int] | None = None
         self._texts: dict[int, str] = {}
         self._folded: dict[int, str] = {}
-        self._remarks: Mapping[int | None, Sequence[Remark]] | None = None
+        self._findings: Mapping[int | None, Sequence[CallFinding]] | None = None
         self._verdicts: Mapping[int, CacheVerdict] | None = None
         self._drift: Mapping[int, Sequence[str]] | None = None
 
@@ -29,24 +29,24 @@ class World:
         """The call at a stop. Raises UsageError at the start and the end, saying where to go."""
         if stop.call is not None:
             return stop.call
-        if not self.line.calls:
+        if not self.timeline.calls:
             raise UsageError("the tape has no model calls")
         if stop.phase == "start":
             raise UsageError("nothing has been sent yet: step, next or continue goes on to the first call")
-        raise UsageError(f"the tape has ended here: reverse-step goes back to call {self.line.calls[-1]}")
+        raise UsageError(f"the tape has ended here: reverse-step goes back to call {self.timeline.calls[-1]}")
 
     def step(self, stop: Stop) -> Step:
-        return self.line.step(self.number(stop))
+        return self.timeline.step(self.number(stop))
 
     def call(self, stop: Stop) -> ModelCall:
         return self.step(stop).call
 
     def agent(self, stop: Stop) -> Agent:
-        return self.line.run.agents[self.step(stop).agent]
+        return self.timeline.run.agents[self.step(stop).agent]
 
     def why(self, stop: Stop) -> str:
         step = self.step(stop)
-        return self.known.why(step) if self.known.why is not None else step.cause.kind.replace("_", " ")
+        return self.annotations.why(step) if self.annotations.why is not None else step.cause.kind.replace("_", " ")
 
     def asked(self, stop: Stop) -> list[str]:
         return [tool.name for tool in self.call(stop).tool_calls]
@@ -90,35 +90,35 @@ class World:
     def failed(self) -> frozenset[int]:
         """The calls that failed or were cut."""
         if self._failed is None:
-            self._failed = frozenset(n for n in self.line.calls if self.errors(Stop("answer", n)))
+            self._failed = frozenset(n for n in self.timeline.calls if self.errors(Stop("answer", n)))
         return self._failed
 
     # -- what others know ------------------------------------------------------------------------------------------
 
-    def remarks(self, number: int | None = None) -> Sequence[Remark]:
+    def findings(self, number: int | None = None) -> Sequence[CallFinding]:
         """The findings about a call; with None, those about no call."""
         return self._by_call().get(number, ())
 
-    def all_remarks(self) -> list[Remark]:
-        return [remark for remarks in self._by_call().values() for remark in remarks]
+    def all_findings(self) -> list[CallFinding]:
+        return [finding for findings in self._by_call().values() for finding in findings]
 
-    def _by_call(self) -> Mapping[int | None, Sequence[Remark]]:
-        if self._remarks is None:
-            found: dict[int | None, list[Remark]] = {}
-            for remark in self.known.findings() if self.known.findings is not None else ():
-                found.setdefault(remark.call, []).append(remark)
-            self._remarks = found
-        return self._remarks
+    def _by_call(self) -> Mapping[int | None, Sequence[CallFinding]]:
+        if self._findings is None:
+            found: dict[int | None, list[CallFinding]] = {}
+            for finding in self.annotations.findings() if self.annotations.findings is not None else ():
+                found.setdefault(finding.call, []).append(finding)
+            self._findings = found
+        return self._findings
 
     def finding_kinds(self, stop: Stop) -> list[str]:
-        return [name for one in self.remarks(self.number(stop)) for name in (one.kind, one.id) if name]
+        return [name for one in self.findings(self.number(stop)) for name in (one.kind, one.id) if name]
 
     def drifts(self, stop: Stop) -> Sequence[str]:
         if self._drift is None:
-            self._drift = self.known.drift() if self.known.drift is not None else {}
+            self._drift = self.annotations.drift() if self.annotations.drift is not None else {}
         return self._drift.get(self.number(stop), ())
 
     def cache_verdict(self, number: int) -> CacheVerdict | None:
         if self._verdicts is None:
-            self._verdicts = self.known.cache() if self.known.cache is not None else {}
+            self._verdicts = self.annotations.cache() if self.annotations.cache is not None else {}
         return self._verdicts.get(number)

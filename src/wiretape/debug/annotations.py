@@ -17,7 +17,7 @@ from wiretape.model.run import Run, Step
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class CallFinding:
     """A finding: its rule's name, the call it is about, what it says. `estimate`: inferred, not read off the wire.
 
     `id` is another name of the rule, `values` what stands there and what it is held against, `mend` the next step.
@@ -30,7 +30,7 @@ class Remark:
     estimate: bool = False
     id: str = ""
     values: tuple[tuple[str, str], ...] = ()
-    mend: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def _no_tapes(path: str) -> Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Annotations:
     """Handed in when a debugger is made. `cache`, `findings` and `drift` are called at most once each."""
 
     name: str = "the tape"
@@ -72,7 +72,7 @@ class Known:
     exchanges: Mapping[int, Exchange] = field(default_factory=dict)
     why: Why | None = None
     cache: Callable[[], Mapping[int, CacheVerdict]] | None = None  # by call
-    findings: Callable[[], Sequence[Remark]] | None = None
+    findings: Callable[[], Sequence[CallFinding]] | None = None
     drift: Callable[[], Mapping[int, Sequence[str]]] | None = None  # call -> how it strayed from its recording
     open_tape: OpensTapes = _no_tapes
     fork: Forks | None = None

@@ -16,7 +16,7 @@ from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry
 
 
-class Streamed:
+class AnswerStream:
     """`times`: for each event, when it had come, in milliseconds after the request was sent."""
 
     def __init__(self, times: Sequence[int], exchanges: Sequence[Exchange], which: int, registry: Registry) -> None:
@@ -43,7 +43,7 @@ class Streamed:
         return response.messages if response is not None else ()
 
 
-def streamed(call: ModelCall, exchange: Exchange | None, registry: Registry | None = None) -> Streamed | None:
+def answer_stream(call: ModelCall, exchange: Exchange | None, registry: Registry | None = None) -> AnswerStream | None:
     """The stream that a call's answer came in; None where it came whole, or not at all."""
     if exchange is None:
         return None
@@ -54,15 +54,15 @@ def streamed(call: ModelCall, exchange: Exchange | None, registry: Registry | No
     if response is None or not isinstance(response.body, StreamBody) or len(response.body.frames) < 2:
         return None
     times = [response.headers_at + ms - exchange.at for ms in response.body.ms]
-    return Streamed(times, _Cut(exchange, list(range(1, len(times) + 1))), 0, registry)
+    return AnswerStream(times, _Cut(exchange, list(range(1, len(times) + 1))), 0, registry)
 
 
-def _of_socket(call: ModelCall, exchange: Exchange, registry: Registry) -> Streamed | None:
+def _of_socket(call: ModelCall, exchange: Exchange, registry: Registry) -> AnswerStream | None:
     cuts = [frame for frame in call.frames if exchange.messages[frame - 1].sender == "server"]
     if call.part is None or len(cuts) < 2:
         return None
     times = [exchange.messages[cut - 1].at - call.at for cut in cuts]
-    return Streamed(times, _Cut(exchange, cuts), call.part - 1, registry)
+    return AnswerStream(times, _Cut(exchange, cuts), call.part - 1, registry)
 
 
 class _Cut(Sequence[Exchange]):

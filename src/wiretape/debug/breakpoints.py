@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wiretape.debug.annotated_run import World
-from wiretape.debug.expression.expression import Expression, evaluate, holds, since
+from wiretape.debug.annotated_run import AnnotatedRun
+from wiretape.debug.expression.expression import Expression, evaluate, holds, known_from
 from wiretape.debug.timeline import Phase, Stop
 from wiretape.errors import UsageError
 
@@ -50,7 +50,7 @@ class Breakpoints:
     _places: dict[int, tuple[Stop, ...]] = field(default_factory=dict)
 
     def add(self, text: str, expression: Expression, *, watch: bool = False, once: bool = False) -> Breakpoint:
-        phase: Phase = "answer" if watch else since(expression)
+        phase: Phase = "answer" if watch else known_from(expression)
         point = Breakpoint(self._next, text, expression, phase, watch, once)
         self._next += 1
         self.points.append(point)
@@ -79,50 +79,50 @@ class Breakpoints:
         self._memo.clear()
         self._places.clear()
 
-    def hit_at(self, world: World, stop: Stop) -> bool:
+    def hit_at(self, annotated: AnnotatedRun, stop: Stop) -> bool:
         """Whether anything that is enabled stops here."""
-        return any(point.enabled and self.matches(point, world, stop) for point in self.points)
+        return any(point.enabled and self.matches(point, annotated, stop) for point in self.points)
 
-    def hits(self, world: World, stop: Stop) -> Iterator[Hit]:
+    def hits(self, annotated: AnnotatedRun, stop: Stop) -> Iterator[Hit]:
         """What stops here, with a watchpoint's values."""
         for point in self.points:
-            if point.enabled and self.matches(point, world, stop):
-                values = watched(point.expression, world, stop) if point.watch else None
+            if point.enabled and self.matches(point, annotated, stop):
+                values = watched(point.expression, annotated, stop) if point.watch else None
                 yield Hit(point, *(values or (None, None)))
 
-    def matches(self, point: Breakpoint, world: World, stop: Stop) -> bool:
+    def matches(self, point: Breakpoint, annotated: AnnotatedRun, stop: Stop) -> bool:
         """Whether a point, enabled or not, is about this place."""
         if stop.phase != point.phase:
             return False
         key = (point.number, stop)
         if key not in self._memo:
-            self._memo[key] = _matches(point, world, stop)
+            self._memo[key] = _matches(point, annotated, stop)
         return self._memo[key]
 
-    def places(self, point: Breakpoint, world: World) -> Sequence[Stop]:
+    def places(self, point: Breakpoint, annotated: AnnotatedRun) -> Sequence[Stop]:
         """Every place of the run that it is about."""
         if point.number not in self._places:
-            self._places[point.number] = tuple(s for s in world.line.stops if self.matches(point, world, s))
+            self._places[point.number] = tuple(s for s in annotated.timeline.stops if self.matches(point, annotated, s))
         return self._places[point.number]
 
 
-def _matches(point: Breakpoint, world: World, stop: Stop) -> bool:
+def _matches(point: Breakpoint, annotated: AnnotatedRun, stop: Stop) -> bool:
     if not point.watch:
-        return holds(point.expression, world, stop)
-    values = watched(point.expression, world, stop)
+        return holds(point.expression, annotated, stop)
+    values = watched(point.expression, annotated, stop)
     return values is not None and values[0] != values[1]
 
 
-def watched(expression: Expression, world: World, stop: Stop) -> tuple[Any, Any] | None:
+def watched(expression: Expression, annotated: AnnotatedRun, stop: Stop) -> tuple[Any, Any] | None:
     """What an expression was at the agent's call before, and is now; None at an agent's first call."""
-    before = world.line.call_before(world.number(stop))
+    before = annotated.timeline.call_before(annotated.number(stop))
     if before is None:
         return None
-    return _value(expression, world, Stop("answer", before)), _value(expression, world, stop)
+    return _value(expression, annotated, Stop("answer", before)), _value(expression, annotated, stop)
 
 
-def _value(expression: Expression, world: World, stop: Stop) -> Any:
+def _value(expression: Expression, annotated: AnnotatedRun, stop: Stop) -> Any:
     try:
-        return evaluate(expression, world, stop)
+        return evaluate(expression, annotated, stop)
     except UsageError:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wiretape.debug.replies import Reply
+from wiretape.debug.replies import CommandReply
 from wiretape.debug.state import DebuggerState
 
 Group: TypeAlias = Literal["moving", "stopping", "looking", "keeping", "living", "forking", "helping"]
@@ -24,7 +24,7 @@ class DebugCommand:
     name: str
     group: Group
     help: str
-    run: Callable[[DebuggerState, str], Reply]
+    run: Callable[[DebuggerState, str], CommandReply]
     aliases: tuple[str, ...] = ()
     arguments: str = ""
     more: str = ""

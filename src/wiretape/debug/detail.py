@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wiretape.debug.annotated_run import World
-from wiretape.debug.annotations import CacheVerdict, Note, Remark
+from wiretape.debug.annotated_run import AnnotatedRun
+from wiretape.debug.annotations import CacheVerdict, CallFinding, Note
 from wiretape.debug.breakpoints import Breakpoint, Breakpoints
 from wiretape.debug.expression.values import messages_text, to_json
 from wiretape.debug.timeline import Stop
@@ -37,7 +37,7 @@ class Detail:
     tool: ToolUse | None
     starts: int | None  # the first call of the subagent that the tool use set going
     cache: CacheVerdict | None
-    remarks: tuple[Remark, ...]
+    findings: tuple[CallFinding, ...]
     drift: tuple[str, ...]
     notes: tuple[Note, ...]
     points: tuple[Breakpoint, ...]
@@ -49,7 +49,7 @@ class Detail:
 
 
 def detail(
-    world: World,
+    annotated: AnnotatedRun,
     stop: Stop,
     notes: Sequence[Note],
     breakpoints: Breakpoints,
@@ -58,46 +58,46 @@ def detail(
     goes_on: bool = False,
 ) -> Detail:
     """Raises UsageError at the start and the end. `judged`: ask for findings, cache and drift as well."""
-    step = world.step(stop)
+    step = annotated.step(stop)
     call, request = step.call, step.call.request
     places = enumerate(request.messages[step.new_from :], step.new_from)
     return Detail(
         stop=stop,
         step=step,
-        agent=world.agent(stop),
-        calls=len(world.line.calls),
-        depth=world.line.depth(call.number),
-        why=world.why(stop),
+        agent=annotated.agent(stop),
+        calls=len(annotated.timeline.calls),
+        depth=annotated.timeline.depth(call.number),
+        why=annotated.why(stop),
         added=tuple((request.path(place), message) for place, message in places),
         history=step.new_from,
         answer=call.response.messages if call.response is not None else (),
         usage=call.usage,
-        most_input=most_input(world),
-        uses=tuple(world.line.uses(call.number)),
-        tool=world.line.use(stop),
-        starts=started.calls[0] if (started := world.line.started_at(stop)) is not None else None,
-        cache=world.cache_verdict(call.number) if judged else None,
-        remarks=tuple(world.remarks(call.number)) if judged else (),
-        drift=tuple(world.drifts(stop)) if judged else (),
+        most_input=most_input(annotated),
+        uses=tuple(annotated.timeline.uses(call.number)),
+        tool=annotated.timeline.use(stop),
+        starts=started.calls[0] if (started := annotated.timeline.started_at(stop)) is not None else None,
+        cache=annotated.cache_verdict(call.number) if judged else None,
+        findings=tuple(annotated.findings(call.number)) if judged else (),
+        drift=tuple(annotated.drifts(stop)) if judged else (),
         notes=tuple(note for note in notes if note.stop.call == call.number),
-        points=tuple(point for point in breakpoints.points if breakpoints.matches(point, world, stop)),
+        points=tuple(point for point in breakpoints.points if breakpoints.matches(point, annotated, stop)),
         goes_on=goes_on,
     )
 
 
-def most_input(world: World) -> int:
+def most_input(annotated: AnnotatedRun) -> int:
     """The largest input of the run."""
-    if world.most_input is None:
-        usages = (step.call.usage for step in world.line.run.steps)
-        world.most_input = max((usage.input or 0 for usage in usages if usage is not None), default=0)
-    return world.most_input
+    if annotated.most_input is None:
+        usages = (step.call.usage for step in annotated.timeline.run.steps)
+        annotated.most_input = max((usage.input or 0 for usage in usages if usage is not None), default=0)
+    return annotated.most_input
 
 
 Served: TypeAlias = Literal["cached", "partly", "not", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ContextEntry:
     """One thing that the model saw: a tool, or a message. `held`: the provider has it, the body does not."""
 
     path: str
@@ -110,35 +110,37 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ModelContext:
     """`shown`: the part that was asked for. `total` counts all."""
 
     call: int
-    shown: tuple[Seen, ...]
+    shown: tuple[ContextEntry, ...]
     total: int
     input: int | None
     cached: int | None
     full: bool = False
 
 
-def context(world: World, stop: Stop, only: slice | None = None, full: bool = False) -> Context:
+def model_context(annotated: AnnotatedRun, stop: Stop, only: slice | None = None, full: bool = False) -> ModelContext:
     """Raises UsageError at the start and the end."""
-    step = world.step(stop)
+    step = annotated.step(stop)
     call, usage = step.call, step.call.usage
-    seen = _seen(call.request, step.new_from, new_tools=world.line.thread_before(call.number) is None)
+    seen = _seen(call.request, step.new_from, new_tools=annotated.timeline.thread_before(call.number) is None)
     cached = usage.cached if usage is not None else None
     total = usage.input if usage is not None else None
     marked = _marked(seen, total, cached)
-    return Context(call.number, tuple(marked[only] if only is not None else marked), len(marked), total, cached, full)
+    return ModelContext(
+        call.number, tuple(marked[only] if only is not None else marked), len(marked), total, cached, full
+    )
 
 
-def _seen(request: CallRequest, new_from: int, new_tools: bool) -> list[Seen]:
+def _seen(request: CallRequest, new_from: int, new_tools: bool) -> list[ContextEntry]:
     tools = [
-        Seen(f"tools[{place}]", new_tools, "unknown", _tool_size(tool), tool=tool)
+        ContextEntry(f"tools[{place}]", new_tools, "unknown", _tool_size(tool), tool=tool)
         for place, tool in enumerate(request.tools)
     ]
     messages = [
-        Seen(
+        ContextEntry(
             request.path(place),
             place >= new_from,
             "unknown",
@@ -155,15 +157,17 @@ def _tool_size(tool: ToolSpec) -> int:
     return len(str(to_json(tool.raw))) if tool.raw else len(tool.name) + len(tool.description or "")
 
 
-def _marked(seen: list[Seen], total: int | None, cached: int | None) -> list[Seen]:
+def _marked(seen: list[ContextEntry], total: int | None, cached: int | None) -> list[ContextEntry]:
     """Say of each whether the cache served it, by where its characters lie among all."""
     if cached is None or not total:
         return seen
     characters = sum(one.size for one in seen)
-    end, start, marked = characters * cached / total, 0, list[Seen]()
+    end, start, marked = characters * cached / total, 0, list[ContextEntry]()
     for one in seen:
         stop = start + one.size
         served: Served = "cached" if stop <= end else "partly" if start < end else "not"
-        marked.append(Seen(one.path, one.new, served if cached else "not", one.size, one.message, one.tool, one.held))
+        marked.append(
+            ContextEntry(one.path, one.new, served if cached else "not", one.size, one.message, one.tool, one.held)
+        )
         start = stop
     return marked

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from wiretape.debug.expression.values import block_text, to_json
-from wiretape.debug.figures import UNKNOWN, figure
+from wiretape.debug.figures import UNKNOWN, count_text
 from wiretape.debug.timeline import Timeline
 from wiretape.errors import UsageError
 from wiretape.model.call import Block, CallRequest, Message, ModelCall, ToolCall, ToolResult
@@ -22,7 +22,7 @@ How: TypeAlias = Literal["added", "removed", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CallChange:
     """One difference. `character`: so many characters of the text are still the same."""
 
     path: str
@@ -33,41 +33,41 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CallComparison:
     """Two calls side by side. `first` and `second` say which; `note` what else to know."""
 
     first: str
     second: str
-    request: tuple[Change, ...]
-    answer: tuple[Change, ...]
+    request: tuple[CallChange, ...]
+    answer: tuple[CallChange, ...]
     figures: tuple[tuple[str, str, str], ...]  # what, before, after
     same_messages: int = 0
     note: str = ""
 
 
-def compare(first: ModelCall, second: ModelCall, names: tuple[str, str], note: str = "") -> Comparison:
+def compare_calls(first: ModelCall, second: ModelCall, names: tuple[str, str], note: str = "") -> CallComparison:
     """From one call to another."""
     old, new = first.request, second.request
     changes = [*_settings(old, new), *_tools(old, new), *_messages(old, new)]
     answers = _answers(first, second)
     same = _common(old.messages, new.messages)
-    return Comparison(*names, tuple(changes), tuple(answers), tuple(_figures(first, second)), same, note)
+    return CallComparison(*names, tuple(changes), tuple(answers), tuple(_figures(first, second)), same, note)
 
 
 def same_call(first: ModelCall, second: ModelCall) -> bool:
     """Whether two calls say the same, numbers and times aside."""
-    found = compare(first, second, ("", ""))
+    found = compare_calls(first, second, ("", ""))
     return not found.request and not found.answer
 
 
-def _settings(old: CallRequest, new: CallRequest) -> Iterator[Change]:
+def _settings(old: CallRequest, new: CallRequest) -> Iterator[CallChange]:
     if old.model != new.model:
-        yield Change("model", "changed", old.model, new.model)
+        yield CallChange("model", "changed", old.model, new.model)
     for name in dict.fromkeys([*old.settings, *new.settings]):
         before, after = old.settings.get(name), new.settings.get(name)
         if before != after:
             how: How = "added" if name not in old.settings else "removed" if name not in new.settings else "changed"
-            yield Change(name, how, _spelled(before, how != "added"), _spelled(after, how != "removed"))
+            yield CallChange(name, how, _spelled(before, how != "added"), _spelled(after, how != "removed"))
 
 
 def _spelled(value: object, there: bool) -> str | None:
@@ -76,24 +76,24 @@ def _spelled(value: object, there: bool) -> str | None:
     return json.dumps(to_json(value), ensure_ascii=False, default=str) if there else None
 
 
-def _tools(old: CallRequest, new: CallRequest) -> Iterator[Change]:
+def _tools(old: CallRequest, new: CallRequest) -> Iterator[CallChange]:
     if old.tools is new.tools:
         return
     before = {tool.name: tool for tool in old.tools}
     after = {tool.name: tool for tool in new.tools}
     for name in dict.fromkeys([*before, *after]):
         if name not in after:
-            yield Change(f"tools.{name}", "removed", before[name].description or "", None)
+            yield CallChange(f"tools.{name}", "removed", before[name].description or "", None)
         elif name not in before:
-            yield Change(f"tools.{name}", "added", None, after[name].description or "")
+            yield CallChange(f"tools.{name}", "added", None, after[name].description or "")
         elif before[name].raw != after[name].raw:
             spelled = _spelled(before[name].raw, True) or "", _spelled(after[name].raw, True) or ""
             yield _text(f"tools.{name}", *spelled)
     if [n for n in before if n in after] != [n for n in after if n in before]:
-        yield Change("tools", "changed", ", ".join(before), ", ".join(after))
+        yield CallChange("tools", "changed", ", ".join(before), ", ".join(after))
 
 
-def _messages(old: CallRequest, new: CallRequest) -> Iterator[Change]:
+def _messages(old: CallRequest, new: CallRequest) -> Iterator[CallChange]:
     """Messages in line up to the first change; behind it, by their place from the end, else by place."""
     a, b = old.messages, new.messages
     start = _common(a, b)
@@ -105,9 +105,9 @@ def _messages(old: CallRequest, new: CallRequest) -> Iterator[Change]:
         if not _same(left, right):
             yield from _message(new.path(place), left, right)
     for place in range(start + len(other), start + len(one)):
-        yield Change(old.path(place), "removed", _shown(a[place]), None)
+        yield CallChange(old.path(place), "removed", _shown(a[place]), None)
     for place in range(start + len(one), start + len(other)):
-        yield Change(new.path(place), "added", None, _shown(b[place]))
+        yield CallChange(new.path(place), "added", None, _shown(b[place]))
 
 
 def _common(a: Sequence[Message], b: Sequence[Message]) -> int:
@@ -123,36 +123,36 @@ def _same(a: Message, b: Message) -> bool:
     return a is b or (a.role == b.role and a.blocks == b.blocks and a.extra == b.extra)
 
 
-def _message(path: str, old: Message, new: Message) -> Iterator[Change]:
+def _message(path: str, old: Message, new: Message) -> Iterator[CallChange]:
     if old.role != new.role:
-        yield Change(path, "changed", _shown(old), _shown(new))
+        yield CallChange(path, "changed", _shown(old), _shown(new))
         return
     for place, (left, right) in enumerate(zip(old.blocks, new.blocks, strict=False)):
         if left != right:
             here = new.block_paths[place] if place < len(new.block_paths) else ""
             yield _block(path + here, left, right)
     for place in range(len(new.blocks), len(old.blocks)):
-        yield Change(path, "removed", block_text(old.blocks[place]), None)
+        yield CallChange(path, "removed", block_text(old.blocks[place]), None)
     for place in range(len(old.blocks), len(new.blocks)):
-        yield Change(path, "added", None, block_text(new.blocks[place]))
+        yield CallChange(path, "added", None, block_text(new.blocks[place]))
     if old.blocks == new.blocks and old.extra != new.extra:
-        yield Change(path, "changed", _spelled(dict(old.extra), True), _spelled(dict(new.extra), True))
+        yield CallChange(path, "changed", _spelled(dict(old.extra), True), _spelled(dict(new.extra), True))
 
 
-def _block(path: str, old: Block, new: Block) -> Change:
+def _block(path: str, old: Block, new: Block) -> CallChange:
     before, after = block_text(old), block_text(new)
     if before == after and isinstance(old, ToolCall | ToolResult) and isinstance(new, ToolCall | ToolResult):
-        return Change(path, "changed", f"id {old.id}", f"id {new.id}")
+        return CallChange(path, "changed", f"id {old.id}", f"id {new.id}")
     if before == after:
-        return Change(path, "changed", _spelled(old, True), _spelled(new, True))
+        return CallChange(path, "changed", _spelled(old, True), _spelled(new, True))
     return _text(path, before, after)
 
 
-def _text(path: str, before: str, after: str) -> Change:
-    return Change(path, "changed", before, after, common_start(before, after))
+def _text(path: str, before: str, after: str) -> CallChange:
+    return CallChange(path, "changed", before, after, common_prefix_length(before, after))
 
 
-def common_start(a: str, b: str) -> int:
+def common_prefix_length(a: str, b: str) -> int:
     """How many characters two texts begin with alike."""
     low, high = 0, min(len(a), len(b))
     while low < high:  # slices compare much faster than characters
@@ -168,7 +168,7 @@ def _shown(message: Message) -> str:
     return f"{message.role}: " + "\n".join(block_text(block) for block in message.blocks)
 
 
-def _answers(first: ModelCall, second: ModelCall) -> Iterator[Change]:
+def _answers(first: ModelCall, second: ModelCall) -> Iterator[CallChange]:
     a = first.response.messages if first.response is not None else ()
     b = second.response.messages if second.response is not None else ()
     old, new = [block for m in a for block in m.blocks], [block for m in b for block in m.blocks]
@@ -176,9 +176,9 @@ def _answers(first: ModelCall, second: ModelCall) -> Iterator[Change]:
         if _unlike(left, right):
             yield _text(f"blocks[{place}]", block_text(left), block_text(right))
     for place in range(len(new), len(old)):
-        yield Change(f"blocks[{place}]", "removed", block_text(old[place]), None)
+        yield CallChange(f"blocks[{place}]", "removed", block_text(old[place]), None)
     for place in range(len(old), len(new)):
-        yield Change(f"blocks[{place}]", "added", None, block_text(new[place]))
+        yield CallChange(f"blocks[{place}]", "added", None, block_text(new[place]))
 
 
 def _unlike(a: Block, b: Block) -> bool:
@@ -190,31 +190,31 @@ def _figures(first: ModelCall, second: ModelCall) -> Iterator[tuple[str, str, st
     for name in ("input", "cached", "cache_write", "output", "reasoning"):
         old, new = (getattr(call.usage, name) if call.usage is not None else None for call in (first, second))
         if old is not None or new is not None:
-            yield name, figure(old), figure(new)
+            yield name, count_text(old), count_text(new)
     old, new = (call.response.finish if call.response is not None else None for call in (first, second))
     if old != new:
         yield "finish", old or UNKNOWN, new or UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class OtherTape:
     path: str
     run: Run
 
 
-def counterpart(line: Timeline, number: int, other: Other, theirs: int | None) -> tuple[ModelCall, str]:
+def counterpart(timeline: Timeline, number: int, other: OtherTape, theirs: int | None) -> tuple[ModelCall, str]:
     """The call of the other tape to compare with, and a sentence on where the tapes part. Raises UsageError."""
     if theirs is not None:
         found = next((step.call for step in other.run.steps if step.call.number == theirs), None)
         if found is None:
             raise UsageError(f"{other.path} has no call {theirs}; it has {Timeline(other.run).extent()}")
-        return found, parting(line.run, other, number)
-    place = next(place for place, step in _places(line.run) if step.call.number == number)
+        return found, divergence(timeline.run, other, number)
+    place = next(place for place, step in _places(timeline.run) if step.call.number == number)
     match = next((step.call for there, step in _places(other.run) if there == place), None)
     if match is None:
         agent, order = place
         raise UsageError(f"{other.path} has no call {order} of agent {agent}; name one: diff {other.path} N")
-    return match, parting(line.run, other, number)
+    return match, divergence(timeline.run, other, number)
 
 
 def _places(run: Run) -> Iterator[tuple[tuple[str, int], Step]]:
@@ -226,7 +226,7 @@ def _places(run: Run) -> Iterator[tuple[tuple[str, int], Step]]:
         yield (name, counts[name]), step
 
 
-def parting(run: Run, other: Other, here: int | None = None) -> str:
+def divergence(run: Run, other: OtherTape, here: int | None = None) -> str:
     """Where the two runs first say something else; and how to see it, where that is not call `here`."""
     theirs = dict(_places(other.run))
     for place, step in _places(run):

@@ -7,16 +7,16 @@ from wiretape.debug.timeline import Stop, Timeline
 UNKNOWN = "unknown"
 
 
-def figure(number: int | None) -> str:
+def count_text(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
-def short(number: int | None) -> str:
+def count_cell(number: int | None) -> str:
     """In a table."""
     return "?" if number is None else f"{number:,}"
 
 
-def span(ms: int | None) -> str:
+def duration_text(ms: int | None) -> str:
     """A time span."""
     if ms is None:
         return "?"
@@ -28,7 +28,7 @@ def span(ms: int | None) -> str:
     return f"{minutes}m {seconds:02d}s"
 
 
-def place_words(line: Timeline, stop: Stop) -> str:
+def describe_stop(timeline: Timeline, stop: Stop) -> str:
     """`call 3, after its answer`."""
     match stop.phase:
         case "start":
@@ -40,11 +40,11 @@ def place_words(line: Timeline, stop: Stop) -> str:
         case "answer":
             return f"call {stop.call}, after its answer"
         case "tool":
-            use = line.use(stop)
+            use = timeline.use(stop)
             return f"call {stop.call}, at its tool {use.call.name if use is not None else stop.tool}"
 
 
 def first_line(text: str, length: int = 60) -> str:
     """The beginning of a text, on one line."""
-    line = " ".join(text[: 4 * length].split())
-    return line if len(line) <= length and len(text) <= 4 * length else line[: length - 1] + "…"
+    timeline = " ".join(text[: 4 * length].split())
+    return timeline if len(timeline) <= length and len(text) <= 4 * length else timeline[: length - 1] + "…"

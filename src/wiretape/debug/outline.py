@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wiretape.debug.annotated_run import World
+from wiretape.debug.annotated_run import AnnotatedRun
 from wiretape.debug.annotations import Note
 from wiretape.debug.breakpoints import Breakpoints
 from wiretape.debug.figures import first_line
@@ -32,12 +32,14 @@ class Node:
     children: tuple[Node, ...] = ()
 
 
-def outline(line: Timeline) -> tuple[Node, ...]:
+def outline(timeline: Timeline) -> tuple[Node, ...]:
     """Every call once. Side calls stand in a group of their own at the end."""
-    tree = _Tree(line)
-    turns = [node for turn in line.run.turns if (node := tree.turn(turn.number, turn.user)) is not None]
-    rest = [tree.agent(activation) for activation in line.activations if not activation.side and tree.left(activation)]
-    side = [tree.call(number) for activation in line.activations if activation.side for number in activation.calls]
+    tree = _Tree(timeline)
+    turns = [node for turn in timeline.run.turns if (node := tree.turn(turn.number, turn.user)) is not None]
+    rest = [
+        tree.agent(activation) for activation in timeline.activations if not activation.side and tree.left(activation)
+    ]
+    side = [tree.call(number) for activation in timeline.activations if activation.side for number in activation.calls]
     found = [*turns, *rest]
     if side:
         assert side[0].step is not None
@@ -46,12 +48,12 @@ def outline(line: Timeline) -> tuple[Node, ...]:
 
 
 class _Tree:
-    def __init__(self, line: Timeline) -> None:
-        self._line = line
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
         self._placed: set[int] = set()
         self._started: dict[int, list[Activation]] = {}
-        self._turn_calls = {turn.number: [step.call.number for step in turn.steps] for turn in line.run.turns}
-        for activation in line.activations:
+        self._turn_calls = {turn.number: [step.call.number for step in turn.steps] for turn in timeline.run.turns}
+        for activation in timeline.activations:
             if activation.starter is not None and not activation.side:
                 self._started.setdefault(activation.starter, []).append(activation)
 
@@ -60,7 +62,7 @@ class _Tree:
 
     def turn(self, number: int, user: str) -> Node | None:
         calls = self._turn_calls[number]
-        roots = [n for n in calls if self._line.activation(n).starter is None]
+        roots = [n for n in calls if self._timeline.activation(n).starter is None]
         children = [self.call(n) for n in roots or calls[:1] if n not in self._placed]
         late = [self.agent(a) for a in self._here(calls) if self.left(a)]  # whose starter stands elsewhere
         if not children and not late:
@@ -70,16 +72,16 @@ class _Tree:
         return Node(("turn", number, 0), "turn", label, stop, children=(*children, *late))
 
     def _here(self, calls: Sequence[int]) -> list[Activation]:
-        return list(dict.fromkeys(self._line.activation(n) for n in calls if n not in self._placed))
+        return list(dict.fromkeys(self._timeline.activation(n) for n in calls if n not in self._placed))
 
     def call(self, number: int) -> Node:
         self._placed.add(number)
-        step, started = self._line.step(number), self._started.get(number, [])
+        step, started = self._timeline.step(number), self._started.get(number, [])
         by_use: dict[int, list[Activation]] = {}
         for activation in started:
-            use = self._line.started_by(activation)
+            use = self._timeline.started_by(activation)
             by_use.setdefault(use.index if use is not None else -1, []).append(activation)
-        children = [self._tool(number, use, by_use.get(use.index, [])) for use in self._line.uses(number)]
+        children = [self._tool(number, use, by_use.get(use.index, [])) for use in self._timeline.uses(number)]
         children += [self.agent(activation) for activation in by_use.get(-1, []) if self.left(activation)]
         label = step.call.model or step.call.request.model or "unknown model"
         return Node(("call", number, 0), "call", label, Stop("answer", number), step, children=tuple(children))
@@ -93,27 +95,27 @@ class _Tree:
         calls = [n for n in activation.calls if n not in self._placed]
         self._placed.update(calls)
         children = tuple(self.call(n) for n in calls)
-        name = self._line.run.agents[activation.agent].name
+        name = self._timeline.run.agents[activation.agent].name
         return Node(("agent", activation.agent, calls[0]), "agent", name, children[0].stop, children=children)
 
 
 def marks(
-    world: World, here: Stop, breakpoints: Breakpoints, notes: Sequence[Note], *, judged: bool = True
+    annotated: AnnotatedRun, here: Stop, breakpoints: Breakpoints, notes: Sequence[Note], *, judged: bool = True
 ) -> Mapping[Key, frozenset[Mark]]:
     """Of the nodes that have any. Where they are asked for (`judged`), findings may take their time the first time."""
     found: dict[Key, set[Mark]] = {}
     if here.call is not None:
         found.setdefault(key_of(here), set()).add("current")
     for point in breakpoints.points:
-        for stop in breakpoints.places(point, world):
+        for stop in breakpoints.places(point, annotated):
             found.setdefault(key_of(stop), set()).add("breakpoint" if point.enabled else "disabled")
     for note in notes:
         if note.stop.call is not None:
             found.setdefault(key_of(note.stop), set()).add("note")
-    for remark in world.all_remarks() if judged else ():
-        if remark.call is not None:
-            found.setdefault(("call", remark.call, 0), set()).add("finding")
-    for number in world.failed:
+    for finding in annotated.all_findings() if judged else ():
+        if finding.call is not None:
+            found.setdefault(("call", finding.call, 0), set()).add("finding")
+    for number in annotated.failed:
         found.setdefault(("call", number, 0), set()).add("error")
     return {key: frozenset(marked) for key, marked in found.items()}
 

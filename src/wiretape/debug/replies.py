@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wiretape.debug.breakpoints import Hit
-from wiretape.debug.detail import Context, Detail
-from wiretape.debug.difference import Comparison
+from wiretape.debug.detail import Detail, ModelContext
+from wiretape.debug.difference import CallComparison
 
 Tone: TypeAlias = Literal["plain", "good", "bad", "dim"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Sentence:
     """A sentence."""
 
     text: str
@@ -22,7 +22,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class Arrival:
     """Where a move led: why it stopped there (breakpoints, values that changed, a tool that returned), and what is
     there. `detail` is None at the start and the end of the tape."""
 
@@ -34,14 +34,14 @@ class Arrived:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ListingColumn:
     title: str
     right: bool = False
     wide: bool = False  # gives way where the width does not do
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ListingRow:
     """`here`: the row of the current place."""
 
     cells: tuple[str, ...]
@@ -53,10 +53,16 @@ class Row:
 class Listing:
     """A table with an optional title; `empty` is said where there are no rows."""
 
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[ListingColumn, ...]
+    rows: tuple[ListingRow, ...]
     title: str = ""
     empty: str = "none"
+
+
+def listing(columns: str, rows: Iterable[ListingRow], title: str = "", empty: str = "none") -> Listing:
+    """A table with columns written as `call>|agent*|finish`: `>` aligns right, `*` lets the column shrink."""
+    specs = [ListingColumn(c.rstrip(">*"), c.endswith(">"), c.endswith("*")) for c in columns.split("|")]
+    return Listing(tuple(specs), tuple(rows), title, empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class SearchMatch:
     """Where a search hit: the words around it."""
 
     pattern: str
@@ -77,7 +83,7 @@ class Matched:
     total: int
 
 
-Part: TypeAlias = Said | Arrived | Listing | Value | Matched | Comparison | Context
+Part: TypeAlias = Sentence | Arrival | Listing | Value | SearchMatch | CallComparison | ModelContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +91,11 @@ class Edit:
     """A text that a person is to change in an editor; `done` takes what became of it."""
 
     text: str
-    done: Callable[[str], Reply]
+    done: Callable[[str], CommandReply]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CommandReply:
     """The answer to one line. `error`: what was asked for could not be done, and what to do instead; nothing changed.
 
     `quit`: the person wants to leave. `command`: the full name of what was done, empty for an error before that.
@@ -104,6 +110,6 @@ class Reply:
     edit: Edit | None = None
 
 
-def said(text: str, tone: Tone = "plain") -> Reply:
+def sentence(text: str, tone: Tone = "plain") -> CommandReply:
     """A reply of one sentence."""
-    return Reply(parts=(Said(text, tone),))
+    return CommandReply(parts=(Sentence(text, tone),))

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from wiretape.debug.commands.completion import Completion, complete
 from wiretape.debug.commands.registry import find
-from wiretape.debug.replies import Reply
+from wiretape.debug.replies import CommandReply
 from wiretape.debug.state import DebuggerState
 from wiretape.errors import WiretapeError
 
@@ -24,12 +24,12 @@ LONGEST_HISTORY = 1000
 class Debugger(DebuggerState):
     """Executes command lines. Not thread-safe: one front end at a time."""
 
-    def execute(self, line: str) -> Reply:
+    def execute(self, line: str) -> CommandReply:
         """Do one command. An empty line does the last one again."""
         words = line.strip()
         if not words:
             if not self.history:
-                return Reply()
+                return CommandReply()
             words = self.history[-1]
         else:
             self.history.append(words)
@@ -41,7 +41,7 @@ class Debugger(DebuggerState):
             reply = command.run(self, rest)
             return replace(reply, command=command.name)
         except WiretapeError as error:
-            return Reply(error=str(error))
+            return CommandReply(error=str(error))
 
     def complete(self, line: str, cursor: int | None = None) -> Completion:
         """What the word at the cursor could become."""

@@ -45,7 +45,7 @@ class Activation:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StackFrame:
     """One line of a backtrace. `number` 0 is the innermost; `tool` is the tool call that the inner frame came from."""
 
     number: int
@@ -203,12 +203,12 @@ class Timeline:
         # One call may send several messages to one agent: they are taken in their order.
         return own[min(activation.nth, len(own) - 1)]
 
-    def frames(self, call: int) -> list[Frame]:
+    def frames(self, call: int) -> list[StackFrame]:
         """Who called whom, innermost first."""
-        frames = [Frame(0, self._activation_of[call], call)]
+        frames = [StackFrame(0, self._activation_of[call], call)]
         while (starter := frames[-1].activation.starter) is not None:
             tool = self.started_by(frames[-1].activation)
-            frames.append(Frame(len(frames), self._activation_of[starter], starter, tool))
+            frames.append(StackFrame(len(frames), self._activation_of[starter], starter, tool))
         return frames
 
     def depth(self, call: int) -> int:

@@ -49,13 +49,13 @@ class ModelClient:
 
     def _check(self, response: httpx.Response) -> None:
         if response.is_error:
-            raise Refused(f"the model at {self.base_url} refused ({response.status_code}): {_reason(response)}")
+            raise ModelRefusal(f"the model at {self.base_url} refused ({response.status_code}): {_reason(response)}")
 
-    def _unreachable(self, error: httpx.HTTPError) -> Refused:
-        return Refused(f"no answer from the model at {self.base_url}: {error}")
+    def _unreachable(self, error: httpx.HTTPError) -> ModelRefusal:
+        return ModelRefusal(f"no answer from the model at {self.base_url}: {error}")
 
 
-class Refused(SystemExit):
+class ModelRefusal(SystemExit):
     """The model gave no answer. Ends the program: the reason goes to stderr, the exit code is 1."""
 
 

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ScriptedAnswer:
     """One answer and the request that it belongs to."""
 
     path: str  # how the request's path ends
@@ -26,21 +26,21 @@ class Scene:
 _RESPONSES, _CHAT = "/responses", "/chat/completions"
 
 SCENES = (
-    Scene(_RESPONSES, "你是个人助理主管", "产品评审会", 0, answers.SUPERVISOR_DELEGATES),
-    Scene(_RESPONSES, "你是日历助手", "产品评审会", 0, answers.CALENDAR_CREATES),
-    Scene(_RESPONSES, "你是日历助手", "产品评审会", 1, answers.CALENDAR_CONFIRMS),
-    Scene(_RESPONSES, "你是个人助理主管", "产品评审会", 1, answers.SUPERVISOR_ANSWERS),
-    Scene(_CHAT, "智能客服", "你是谁", 0, answers.SERVICE_INTRODUCES_ITSELF),
-    Scene(_CHAT, "智能客服", "动物园", 0, answers.ROUTE_ASKS_WEATHER),
-    Scene(_CHAT, "智能客服", "动物园", 1, answers.ROUTE_ASKS_BICYCLE),
-    Scene(_CHAT, "智能客服", "动物园", 2, answers.ROUTE_ANSWERS),
-    Scene(_CHAT, "智能客服", "天气", 0, answers.SERVICE_ASKS_WEATHER),
-    Scene(_CHAT, "智能客服", "天气", 1, answers.SERVICE_TELLS_WEATHER),
-    Scene(_CHAT, "自我介绍", "自我介绍", 0, answers.INTRODUCTION),
-    Scene(_CHAT, "", "Say hello", 0, answers.GREETING),
-    Scene(_CHAT, "几点", "几点", 0, answers.CLOCK_ASKS_TIME),
-    Scene(_CHAT, "几点", "几点", 1, answers.CLOCK_TELLS_TIME),
-    *(Scene(_CHAT, *scene) for scene in CONTROL_SCENES),
+    ScriptedAnswer(_RESPONSES, "你是个人助理主管", "产品评审会", 0, answers.SUPERVISOR_DELEGATES),
+    ScriptedAnswer(_RESPONSES, "你是日历助手", "产品评审会", 0, answers.CALENDAR_CREATES),
+    ScriptedAnswer(_RESPONSES, "你是日历助手", "产品评审会", 1, answers.CALENDAR_CONFIRMS),
+    ScriptedAnswer(_RESPONSES, "你是个人助理主管", "产品评审会", 1, answers.SUPERVISOR_ANSWERS),
+    ScriptedAnswer(_CHAT, "智能客服", "你是谁", 0, answers.SERVICE_INTRODUCES_ITSELF),
+    ScriptedAnswer(_CHAT, "智能客服", "动物园", 0, answers.ROUTE_ASKS_WEATHER),
+    ScriptedAnswer(_CHAT, "智能客服", "动物园", 1, answers.ROUTE_ASKS_BICYCLE),
+    ScriptedAnswer(_CHAT, "智能客服", "动物园", 2, answers.ROUTE_ANSWERS),
+    ScriptedAnswer(_CHAT, "智能客服", "天气", 0, answers.SERVICE_ASKS_WEATHER),
+    ScriptedAnswer(_CHAT, "智能客服", "天气", 1, answers.SERVICE_TELLS_WEATHER),
+    ScriptedAnswer(_CHAT, "自我介绍", "自我介绍", 0, answers.INTRODUCTION),
+    ScriptedAnswer(_CHAT, "", "Say hello", 0, answers.GREETING),
+    ScriptedAnswer(_CHAT, "几点", "几点", 0, answers.CLOCK_ASKS_TIME),
+    ScriptedAnswer(_CHAT, "几点", "几点", 1, answers.CLOCK_TELLS_TIME),
+    *(ScriptedAnswer(_CHAT, *scene) for scene in CONTROL_SCENES),
 )
 _WHEN = re.compile(r"(\d{4}-\d\d-\d\d)\D{1,2}(\d\d):(\d\d)")
 _SUBAGENT = re.compile(r"started subagent (\S+)")

@@ -50,7 +50,7 @@ CREATE_CALENDAR_EVENT: Json = {
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class AgentLoop:
     """One agent: who it is, what it can do, and the loop that makes it one."""
 
     client: ModelClient
@@ -116,9 +116,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = parser.parse_args(argv)
     with ModelClient("DEEPSEEK", "https://api.deepseek.com") as client:
         create = {"create_calendar_event": calendar_tool(options.title, options.start)}
-        calendar = Agent(client, CALENDAR_PROMPT, [CREATE_CALENDAR_EVENT], create, options.stream)
+        calendar = AgentLoop(client, CALENDAR_PROMPT, [CREATE_CALENDAR_EVENT], create, options.stream)
         delegate = {"schedule_event": lambda arguments: calendar.run(arguments["request"])}
-        supervisor = Agent(client, SUPERVISOR_PROMPT, [SCHEDULE_EVENT], delegate, options.stream)
+        supervisor = AgentLoop(client, SUPERVISOR_PROMPT, [SCHEDULE_EVENT], delegate, options.stream)
         print(supervisor.run(options.question))
 
 

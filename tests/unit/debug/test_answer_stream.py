@@ -7,7 +7,7 @@ from itertools import pairwise
 from tests.support.sockets import create, events, message, socket
 from tests.support.upstream import CHAT_EVENTS
 
-from wiretape.debug.answer_stream import Streamed, streamed
+from wiretape.debug.answer_stream import AnswerStream, answer_stream
 from wiretape.model.call import Message, ModelCall, Text
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody
 from wiretape.wire.registry import decode
@@ -26,8 +26,8 @@ def chat(*, at: int = 100) -> Exchange:
     return Exchange(1, at, request, Response(200, SSE, at + 30, body), Ended.COMPLETE, at + 82)
 
 
-def stream_of(call: ModelCall, exchange: Exchange) -> Streamed:
-    stream = streamed(call, exchange)
+def stream_of(call: ModelCall, exchange: Exchange) -> AnswerStream:
+    stream = answer_stream(call, exchange)
     assert stream is not None
     assert call.response is not None
     whole = [message.blocks for message in call.response.messages]
@@ -68,5 +68,5 @@ def test_an_answer_that_came_whole_is_no_stream() -> None:
     request = Request("POST", "https://api.openai.com/v1/chat/completions", Headers(), BODY)
     exchange = Exchange(1, 0, request, Response(200, Headers(), 1, JsonBody(answer)), Ended.COMPLETE, 2)
     (call,) = decode([exchange])
-    assert streamed(call, exchange) is None
-    assert streamed(call, None) is None
+    assert answer_stream(call, exchange) is None
+    assert answer_stream(call, None) is None

@@ -22,7 +22,7 @@ def at(debugger: Debugger, *lines: str) -> Stop:
 
 
 def test_a_call_has_a_stop_before_its_request_after_its_answer_and_at_each_tool() -> None:
-    assert [(stop.phase, stop.call) for stop in debugger().line.stops] == [
+    assert [(stop.phase, stop.call) for stop in debugger().timeline.stops] == [
         ("start", None),
         ("request", 1), ("answer", 1), ("tool", 1),
         ("request", 2), ("answer", 2), ("tool", 2),
@@ -61,13 +61,13 @@ def test_finish_of_a_chosen_frame_is_that_frames() -> None:
 
 def test_each_message_to_a_subagent_is_a_going_of_its_own() -> None:
     run = debugger("subagent-control")
-    sent = [use for use in run.line.run.tool_uses if use.call.name == "send_message" and use.call_number == 2]
+    sent = [use for use in run.timeline.run.tool_uses if use.call.name == "send_message" and use.call_number == 2]
     assert len(sent) == 2
     first, second = (at(run, f"goto 2.{number}", "step").call for number in (1, 2))
     assert first is not None
     assert second is not None
-    assert run.line.activation(first) is not run.line.activation(second)
-    assert run.line.frames(second)[1].tool is sent[1]
+    assert run.timeline.activation(first) is not run.timeline.activation(second)
+    assert run.timeline.frames(second)[1].tool is sent[1]
     assert at(run, f"goto {second}", "reverse-finish") == Stop("tool", 2, sent[1].index)
 
 
@@ -107,10 +107,10 @@ def test_a_step_forward_and_one_back_lead_to_the_same_place(run: Run, data: st.D
 def test_next_within_one_agents_work_is_undone_by_reverse_next(run: Run) -> None:
     line = Timeline(run)
     for place in line.answers:
-        here, there = line.stops[place], line.stops[moves.over(line, place)]
+        here, there = line.stops[place], line.stops[moves.step_over(line, place)]
         assert here.call is not None
         if there.call is not None and line.activation(there.call) is line.activation(here.call):
-            assert moves.reverse_over(line, line.place(there)) == place
+            assert moves.reverse_step_over(line, line.place(there)) == place
 
 
 @given(runs())
@@ -130,12 +130,12 @@ def test_step_visits_every_call_once_in_both_directions(run: Run) -> None:
 def test_next_never_goes_deeper_and_always_on(run: Run) -> None:
     line = Timeline(run)
     for place in range(line.end):
-        there = moves.over(line, place)
+        there = moves.step_over(line, place)
         assert there > place
         here, goal = line.stops[place].call, line.stops[there].call
         if here is not None and goal is not None:
             assert line.depth(goal) <= line.depth(here)
-        assert moves.reverse_over(line, place) < place or place == 0
+        assert moves.reverse_step_over(line, place) < place or place == 0
 
 
 @given(runs())
@@ -145,9 +145,9 @@ def test_finish_leaves_the_frame_and_reverse_finish_goes_before_it(run: Run) -> 
         going = line.activation(number)
         if going.starter is None:
             continue
-        place = moves.out(line, line.answer(number))
+        place = moves.step_out(line, line.answer(number))
         assert place > line.answer(number)
-        back = moves.reverse_out(line, line.answer(number))
+        back = moves.reverse_step_out(line, line.answer(number))
         assert line.stops[back].call == going.starter
         if place != line.end:
             assert line.stops[place].phase == "request"
@@ -162,7 +162,7 @@ def test_running_on_and_back_stops_at_the_very_same_places(run: Run, chosen: set
         return place in chosen
 
     place, seen = 0, []
-    while (place := moves.run_on(line, place, hits)) != line.end:
+    while (place := moves.run_forward(line, place, hits)) != line.end:
         seen.append(place)
     back = []
     while (place := moves.run_back(line, place, hits)) != 0:
@@ -173,6 +173,6 @@ def test_running_on_and_back_stops_at_the_very_same_places(run: Run, chosen: set
 
 @pytest.mark.parametrize("frame", [0, 1])
 def test_no_frame_can_be_finished_outside_all_calls(frame: int) -> None:
-    line = debugger().line
+    line = debugger().timeline
     with pytest.raises(UsageError, match="this is the start of the tape"):
-        moves.out(line, 0, frame)
+        moves.step_out(line, 0, frame)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.debugging import debugger, last, runs
 from tests.support.views import shown
 
-from wiretape.debug.annotations import CacheVerdict, Known, Note, Remark
+from wiretape.debug.annotations import Annotations, CacheVerdict, CallFinding, Note
 from wiretape.debug.commands.registry import COMMANDS
 from wiretape.debug.outline import Node, key_of
 from wiretape.debug.session import Debugger
@@ -44,11 +44,11 @@ ARGUMENTS = (
 
 
 def made(run: Run) -> Debugger:
-    known = Known(
+    known = Annotations(
         name="made",
         started=datetime(2026, 1, 1, tzinfo=UTC),
         cache=lambda: {1: CacheVerdict("first", "nothing was sent before")},
-        findings=lambda: [Remark("lost", 2, "a result is lost"), Remark("odd", None, "the tape is odd")],
+        findings=lambda: [CallFinding("lost", 2, "a result is lost"), CallFinding("odd", None, "the tape is odd")],
         drift=lambda: {3: ("the time",)},
     )
     return Debugger(run, known)
@@ -64,7 +64,7 @@ def test_no_sequence_of_commands_crashes_it_and_every_reply_can_be_shown(
         text = shown(reply_view(reply), 60)
         assert "\x1b" not in text
         assert reply.error is None or text.strip()
-        assert 0 <= session.at <= session.line.end
+        assert 0 <= session.at <= session.timeline.end
         assert session.frame == 0 or session.here.call is not None
         session.marks()
 
@@ -74,7 +74,7 @@ def test_continue_stops_at_exactly_the_places_of_a_breakpoint_in_both_directions
     session = made(run)
     assert session.execute(f"break {condition}").error is None
     point = session.breakpoints.points[0]
-    wanted = [session.line.place(stop) for stop in session.breakpoints.places(point, session.world)]
+    wanted = [session.timeline.place(stop) for stop in session.breakpoints.places(point, session.annotated)]
     seen = []
     while session.execute("continue") and session.here.phase != "end":
         seen.append(session.at)
@@ -94,12 +94,12 @@ def test_a_watchpoint_stops_where_its_value_is_not_that_of_the_agents_call_befor
         seen.add(session.here.call)
     plain = made(run)
     values = {}
-    for number in plain.line.calls:
+    for number in plain.timeline.calls:
         plain.execute(f"goto {number}")
         reply = plain.execute(f"print {expression}")
         values[number] = getattr(reply.parts[0], "value", None) if reply.parts else None
-    before = plain.line.call_before
-    assert seen == {n for n in plain.line.calls if (b := before(n)) is not None and values[b] != values[n]}
+    before = plain.timeline.call_before
+    assert seen == {n for n in plain.timeline.calls if (b := before(n)) is not None and values[b] != values[n]}
 
 
 @given(runs())
@@ -114,7 +114,7 @@ def test_the_outline_holds_every_call_and_every_tool_use_once(run: Run) -> None:
 
     walk(session.outline())
     calls = sorted(node.stop.call or 0 for node in found if node.kind == "call")
-    assert calls == list(session.line.calls)
+    assert calls == list(session.timeline.calls)
     assert len([node for node in found if node.kind == "tool"]) == len(run.tool_uses)
     assert len({node.key for node in found}) == len(found)
     for node in found:
@@ -153,7 +153,7 @@ def test_a_command_may_be_cut_short_as_far_as_it_stays_clear() -> None:
 
 
 def test_a_fork_of_marks_shows_where_one_stands_and_what_is_set() -> None:
-    session = debugger(remarks=[Remark("lost", 3, "a result is lost")])
+    session = debugger(findings=[CallFinding("lost", 3, "a result is lost")])
     for line in ("break tool=create_calendar_event", "disable 1", "goto 4", "note here"):
         session.execute(line)
     marks = session.marks()
@@ -201,7 +201,7 @@ def test_notes_are_handed_to_whoever_keeps_them() -> None:
 
 def test_a_run_that_grows_leaves_one_where_one_stood() -> None:
     session = debugger()
-    whole = session.line.run
+    whole = session.timeline.run
     part = Run(whole.steps[:2], (), whole.agents, whole.threads, whole.tool_uses[:2])
     grown = Debugger(part)
     grown.execute("goto 2")
@@ -222,13 +222,13 @@ def test_a_temporary_breakpoint_is_gone_when_it_was_hit() -> None:
 
 def test_what_others_know_is_asked_for_once() -> None:
     asked = []
-    run = debugger().line.run
+    run = debugger().timeline.run
 
-    def findings() -> list[Remark]:
+    def findings() -> list[CallFinding]:
         asked.append(1)
         return []
 
-    session = Debugger(run, Known(findings=findings))
+    session = Debugger(run, Annotations(findings=findings))
     for line in ("step", "step", "info findings", "break finding", "list"):
         session.execute(line)
     assert asked == [1]

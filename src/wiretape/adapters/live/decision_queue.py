@@ -13,10 +13,10 @@ from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Literal, TypeVar
 
-from wiretape.debug.live.pending_calls import AT_NEXT_CALL, Decision, Go, Line, Release
-from wiretape.debug.live.program import Live
-from wiretape.debug.live.stepping import wake
-from wiretape.debug.replies import Edit, Reply
+from wiretape.debug.live.pending_calls import AT_NEXT_CALL, Continue, Decision, OutputLine, Release
+from wiretape.debug.live.program import LiveProgram
+from wiretape.debug.live.stepping import reply_after_wait
+from wiretape.debug.replies import CommandReply, Edit
 from wiretape.debug.session import Debugger
 from wiretape.errors import WiretapeError
 
@@ -37,12 +37,12 @@ class DecisionQueue:
         self.lock = threading.RLock()
         self.on_change: Callable[[], None] = lambda: None
         self.waiting = False  # the front shows what is held by itself
-        self._unseen: list[Line] = []
+        self._unseen: list[OutputLine] = []
         self._changed = threading.Condition(self.lock)
         self._engine = ThreadPoolExecutor(1, "wiretape-debugger")
 
     @property
-    def live(self) -> Live:
+    def live(self) -> LiveProgram:
         assert self.debugger.live is not None
         return self.debugger.live
 
@@ -98,25 +98,25 @@ class DecisionQueue:
 
     # -- for the front ---------------------------------------------------------------------------------------------
 
-    def execute(self, line: str) -> Reply:
+    def execute(self, line: str) -> CommandReply:
         with self.lock:
             return self.debugger.execute(line)
 
-    def finish_edit(self, edit: Edit, text: str) -> Reply:
+    def finish_edit(self, edit: Edit, text: str) -> CommandReply:
         """What becomes of an edit; the editor was open without the lock."""
         with self.lock:
             try:
                 return edit.done(text)
             except WiretapeError as error:
-                return Reply(error=str(error))
+                return CommandReply(error=str(error))
 
-    def wait(self, meanwhile: Callable[[], None] = lambda: None) -> Reply:
+    def wait(self, meanwhile: Callable[[], None] = lambda: None) -> CommandReply:
         """Until a call is held, or the program has ended. KeyboardInterrupt ends the wait, and nothing else."""
         self.waiting = True
         try:
             while True:
                 with self.lock:
-                    reply = wake(self.debugger, self.live)
+                    reply = reply_after_wait(self.debugger, self.live)
                     if reply is None:
                         self._changed.wait(_TICK_S)
                 meanwhile()
@@ -133,17 +133,17 @@ class DecisionQueue:
     def release_all(self) -> None:
         """Nothing is held any more."""
         with self.lock:
-            self.live.free = True
-            for one in tuple(self.live.held):
-                self.live.let_go(one, Go(one.answer if one.edited else None))
-            self.live.set_going()
+            self.live.released = True
+            for one in tuple(self.live.pending):
+                self.live.release(one, Continue(one.answer if one.edited else None))
+            self.live.start_program()
 
     def wait_for_end(self, meanwhile: Callable[[], None] = lambda: None) -> int:
         while True:
             with self.lock:
-                if self.live.code is None:
+                if self.live.exit_code is None:
                     self._changed.wait(_TICK_S)
-                code = self.live.code
+                code = self.live.exit_code
             meanwhile()
             if code is not None:
                 return code
@@ -152,13 +152,13 @@ class DecisionQueue:
 
     def add_output(self, stream: Literal["out", "err"], text: str) -> None:
         def keep() -> None:
-            line = Line(self.live.last_answered, stream, text)
+            line = OutputLine(self.live.last_answered, stream, text)
             self.live.output.append(line)
             self._unseen.append(line)
 
         self.run_now(keep)
 
-    def new_output(self) -> list[Line]:
+    def new_output(self) -> list[OutputLine]:
         """The lines that were not asked for yet."""
         with self.lock:
             found, self._unseen = self._unseen, []

@@ -15,7 +15,7 @@ from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.live.exchanges import LiveExchanges, answered, patience, words
 from wiretape.adapters.live.tape import LiveTape
 from wiretape.compare.difference import Tier
-from wiretape.debug.live.pending_calls import Accept, AskLive, Decision, Delay, Drop, Go, Inject, Rewrite, Way
+from wiretape.debug.live.pending_calls import Accept, Action, Continue, Decision, Delay, Drop, Inject, Rewrite, SendLive
 from wiretape.errors import UsageError
 from wiretape.matching.faults.apply import Everywhere, Fault
 from wiretape.matching.session import ReplaySession
@@ -23,9 +23,9 @@ from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcom
 from wiretape.model.faults import ErrorStatus
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response
 
-_WAYS: frozenset[Way] = frozenset({"live", "request", "inject", "delay", "drop"})
-_WITH_ANSWER: frozenset[Way] = frozenset({"serve", "answer", "live", "inject", "delay", "drop"})
-_OF_SOCKETS: frozenset[Way] = frozenset({"serve", "delay"})
+_WAYS: frozenset[Action] = frozenset({"live", "request", "inject", "delay", "drop"})
+_WITH_ANSWER: frozenset[Action] = frozenset({"serve", "answer", "live", "inject", "delay", "drop"})
+_OF_SOCKETS: frozenset[Action] = frozenset({"serve", "delay"})
 
 
 class ReplayHolding:
@@ -52,7 +52,7 @@ class ReplayHolding:
             return await call.pass_through()
         except BaseException:
             live = self._queue.live
-            self._queue.run_soon(lambda: live.gone(call.number))
+            self._queue.run_soon(lambda: live.client_left(call.number))
             raise
 
 
@@ -79,7 +79,7 @@ class _Call:
         await self._before()
         await self._queue.run(self._known)
         await self._after()
-        await self._queue.run(lambda: self._live.over(self.number))
+        await self._queue.run(lambda: self._live.settled(self.number))
         return self._outcome
 
     async def hold_socket(self, outcome: Answer) -> None:
@@ -91,23 +91,23 @@ class _Call:
         asked = replace(made, exchange=self.number, at=opened.at, response=None, ended=None, ended_at=None)
 
         def begin() -> None:
-            self._live.begin(opened, told=asked)
-            self._live.propose(self.number, _OF_SOCKETS, outcome.exchange, drift=_drift(outcome))
+            self._live.request_started(opened, call=asked)
+            self._live.set_actions(self.number, _OF_SOCKETS, outcome.exchange, drift=_drift(outcome))
 
         def known() -> None:
             now = self._exchanges.now
             answer = Response(200, Headers(), now)
             told = replace(asked, response=made.response, ended=made.ended, ended_at=now)
-            self._live.answered(replace(opened, response=answer, ended=Ended.COMPLETE, ended_at=now), told=told)
+            self._live.answer_known(replace(opened, response=answer, ended=Ended.COMPLETE, ended_at=now), call=told)
 
         await self._queue.run(begin)
         await self._wait_for_socket()
         await self._queue.run(known)
         await self._wait_for_socket()
-        await self._queue.run(lambda: self._live.over(self.number))
+        await self._queue.run(lambda: self._live.settled(self.number))
 
     async def _wait_for_socket(self) -> None:
-        decision = await self._queue.decision(lambda release: self._live.ask(self.number, release))
+        decision = await self._queue.decision(lambda release: self._live.hold_if_wanted(self.number, release))
         if isinstance(decision, Delay):
             await asyncio.sleep(decision.seconds)
 
@@ -120,27 +120,27 @@ class _Call:
 
     def _begin(self) -> None:
         self._opened = self._exchanges.opened(self.number, self._request)
-        self._live.begin(self._opened, patience(self._request.headers))
+        self._live.request_started(self._opened, patience(self._request.headers))
         self._propose()
 
     def _propose(self, problem: str = "") -> None:
         outcome, miss = self._outcome, ""
-        ways = set(_WAYS)
+        actions = set(_WAYS)
         if isinstance(outcome, Miss):
             miss = outcome.message
-            ways |= {"accept"} if outcome.nearest is not None and outcome.nearest.call is not None else set()
+            actions |= {"accept"} if outcome.nearest is not None and outcome.nearest.call is not None else set()
             recorded = None
         else:
             recorded = self._with_answer()
-            ways |= {"serve", "answer"}
-        self._live.propose(self.number, frozenset(ways), recorded, miss, _drift(outcome))
+            actions |= {"serve", "answer"}
+        self._live.set_actions(self.number, frozenset(actions), recorded, miss, _drift(outcome))
 
     def _with_answer(self) -> Exchange:
         assert self._opened is not None
         return answered(self._opened, self._outcome, self._exchanges.now)
 
     async def _before(self) -> None:
-        decision = await self._queue.decision(lambda release: self._live.ask(self.number, release))
+        decision = await self._queue.decision(lambda release: self._live.hold_if_wanted(self.number, release))
         while decision is not None:
             problem = ""
             try:
@@ -161,7 +161,7 @@ class _Call:
     async def _carry_out(self, decision: Decision) -> bool:
         """Whether it is to be held again."""
         match decision:
-            case Go(answer=answer):
+            case Continue(answer=answer):
                 self._take(answer)
             case Delay(seconds=seconds, then=then):
                 await asyncio.sleep(seconds)
@@ -172,7 +172,7 @@ class _Call:
                 if accepted is None:
                     raise UsageError("nothing on the tape is near to this request")
                 self._outcome = accepted
-            case AskLive():
+            case SendLive():
                 await self._ask_live()
             case Rewrite(body=body):
                 await self._rewrite(body)
@@ -211,7 +211,7 @@ class _Call:
             before = self._opened
             assert before is not None
             self._opened = replace(self._exchanges.opened(self.number, self._request), at=before.at)
-            self._live.asked_anew(self._opened)
+            self._live.request_changed(self._opened)
 
         await self._queue.run(anew)
 
@@ -240,15 +240,15 @@ class _Call:
     # -- with its answer ---------------------------------------------------------------------------------------------
 
     def _known(self) -> None:
-        self._live.answered(self._with_answer(), _WITH_ANSWER, _drift(self._outcome))
+        self._live.answer_known(self._with_answer(), _WITH_ANSWER, _drift(self._outcome))
 
     async def _after(self) -> None:
-        decision = await self._queue.decision(lambda release: self._live.ask(self.number, release))
+        decision = await self._queue.decision(lambda release: self._live.hold_if_wanted(self.number, release))
         while decision is not None:
             problem = ""
             try:
                 await self._carry_out(decision)
-                if isinstance(decision, Go | Delay | Drop | Inject):
+                if isinstance(decision, Continue | Delay | Drop | Inject):
                     break
             except UsageError as error:
                 problem = str(error)

@@ -19,13 +19,13 @@ from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.tui.command_line import CommandLine
 from wiretape.adapters.tui.keys import FOOTER, GROUPS, HELD_KEYS, help_page
 from wiretape.adapters.tui.outline_tree import OutlineTree
-from wiretape.debug.annotated_run import World
-from wiretape.debug.answer_stream import Streamed, streamed
+from wiretape.debug.annotated_run import AnnotatedRun
+from wiretape.debug.answer_stream import AnswerStream, answer_stream
 from wiretape.debug.commands.registry import needs_terminal
 from wiretape.debug.commands.topics import overview
-from wiretape.debug.live.stepping import wake
+from wiretape.debug.live.stepping import reply_after_wait
 from wiretape.debug.outline import Node, key_of
-from wiretape.debug.replies import Arrived, Edit, Reply, Said
+from wiretape.debug.replies import Arrival, CommandReply, Edit, Sentence
 from wiretape.debug.session import Debugger
 from wiretape.errors import WiretapeError
 from wiretape.views.debug.place import place_view, stream_view
@@ -69,12 +69,12 @@ class DebugScreen(App[None]):
         self.debugger = debugger
         self.queue = queue
         self.guard: AbstractContextManager[Any] = queue.lock if queue is not None else nullcontext()
-        self._drawn: World | None = None  # the run as the tree shows it
+        self._drawn: AnnotatedRun | None = None  # the run as the tree shows it
         self._news = False  # something has happened to the program
         self._waiting = False  # for a call that is held, or the program's end
         self._asked = False  # the right side shows what was asked for, not just the step
         self._held = False  # it shows a call that is held, and what can be done
-        self._played: tuple[Streamed, float] | None = None
+        self._played: tuple[AnswerStream, float] | None = None
         self._player: Timer | None = None
 
     # -- what is on the screen ---------------------------------------------------------------------------------------
@@ -124,27 +124,27 @@ class DebugScreen(App[None]):
                 return
             self._news = False
             queue.live.refresh()
-            reply = wake(self.debugger, queue.live) if self._waiting else None
-            grown = self._drawn is not self.debugger.world
+            reply = reply_after_wait(self.debugger, queue.live) if self._waiting else None
+            grown = self._drawn is not self.debugger.annotated
             if grown:
-                self._drawn = self.debugger.world
+                self._drawn = self.debugger.annotated
                 self.query_one(OutlineTree).fill(self.debugger.outline())
-            settled = self._held and not queue.live.held  # what could be done is done
+            settled = self._held and not queue.live.pending  # what could be done is done
             if settled:
                 self._held = self._asked = False
             if reply is not None:
                 self._waiting = False
                 self._answer("", reply, moved=True)
                 self._say(self._what_can_be_done(queue))
-                self._held = bool(queue.live.held)
-            elif (grown or settled) and not self._asked and self._player is None and self.debugger.line.calls:
+                self._held = bool(queue.live.pending)
+            elif (grown or settled) and not self._asked and self._player is None and self.debugger.timeline.calls:
                 self._show(self._place(self._arrived()), home=False)
             self.refresh_marks()
 
     def _what_can_be_done(self, queue: DecisionQueue) -> Text:
-        if queue.live.held:
+        if queue.live.pending:
             return Text(HELD_KEYS, style="yellow")
-        return Text(f"the program has ended with exit code {queue.live.code}", style="dim")
+        return Text(f"the program has ended with exit code {queue.live.exit_code}", style="dim")
 
     def _judge(self) -> None:
         """What takes longer than a glance is found out while the person looks at the first call."""
@@ -158,17 +158,19 @@ class DebugScreen(App[None]):
             self._show(self._place(self._arrived()), home=False)
         self.refresh_marks()
 
-    def _arrived(self) -> Arrived:
+    def _arrived(self) -> Arrival:
         stop = self.debugger.here
-        return Arrived(self.debugger.detail() if stop.call is not None else None, place=stop.phase)
+        return Arrival(self.debugger.detail() if stop.call is not None else None, place=stop.phase)
 
-    def _place(self, arrived: Arrived) -> RenderableType:
+    def _place(self, arrived: Arrival) -> RenderableType:
         """A step as it is to be seen; the start of a tape says what there is on it."""
         if arrived.place != "start" or self.queue is not None:
             return place_view(arrived)
-        return Group(place_view(arrived), Text(), reply_view(Reply(parts=overview(self.debugger))), Text(), BEGIN)
+        return Group(
+            place_view(arrived), Text(), reply_view(CommandReply(parts=overview(self.debugger))), Text(), BEGIN
+        )
 
-    def _show_place(self, arrived: Arrived, *above: RenderableType) -> None:
+    def _show_place(self, arrived: Arrival, *above: RenderableType) -> None:
         """The step; `above` it what led here, such as what a search found."""
         self._stop_playing()
         self._asked = bool(above)
@@ -189,23 +191,23 @@ class DebugScreen(App[None]):
 
     def _title(self) -> Text:
         debugger, stop = self.debugger, self.debugger.here
-        title = Text(f" {one_line(debugger.world.known.name)}", no_wrap=True, overflow="ellipsis")
-        calls = len(debugger.line.calls)
+        title = Text(f" {one_line(debugger.annotated.annotations.name)}", no_wrap=True, overflow="ellipsis")
+        calls = len(debugger.timeline.calls)
         if self.queue is not None:
             title.append(f" · {self._program(self.queue)}")
         if stop.call is None:
             return title.append(f" · at the {stop.phase} · {calls} calls")
-        agent = one_line(debugger.world.agent(stop).name)
+        agent = one_line(debugger.annotated.agent(stop).name)
         frame = f" · frame {debugger.frame}" if debugger.frame else ""
         return title.append(f" · call {stop.call} of {calls}, {stop.phase} · {agent}{frame}")
 
     @staticmethod
     def _program(queue: DecisionQueue) -> str:
         live = queue.live
-        if live.held:
-            return "held: " + " ".join(str(one.number) for one in live.held)
-        if live.code is not None:
-            return f"ended ({live.code})"
+        if live.pending:
+            return "held: " + " ".join(str(one.number) for one in live.pending)
+        if live.exit_code is not None:
+            return f"ended ({live.exit_code})"
         return "running" if live.running else "not started"
 
     def _say(self, content: RenderableType | str) -> None:
@@ -233,7 +235,7 @@ class DebugScreen(App[None]):
             self._waiting = self._news = True
             self._say(Text("the program goes on …", style="dim"))
 
-    def _execute(self, line: str) -> Reply:
+    def _execute(self, line: str) -> CommandReply:
         """Do a command; one that talks to the person by itself gets the terminal meanwhile."""
         if not needs_terminal(line):
             with self.guard:
@@ -245,24 +247,24 @@ class DebugScreen(App[None]):
             input("Enter goes back to the screen ")
         return reply
 
-    def _edited(self, edit: Edit) -> Reply:
+    def _edited(self, edit: Edit) -> CommandReply:
         """In the person's own editor, which has the terminal meanwhile."""
         assert self.queue is not None
         try:
             with self.suspend():
                 text = in_editor(edit.text)
         except WiretapeError as error:
-            return Reply(error=str(error))
+            return CommandReply(error=str(error))
         except SuspendNotSupported:
-            return Reply(error="no editor can be opened here; edit answer takes the JSON behind it, too")
+            return CommandReply(error="no editor can be opened here; edit answer takes the JSON behind it, too")
         return self.queue.finish_edit(edit, text)
 
-    def _answer(self, line: str, reply: Reply, moved: bool) -> None:
+    def _answer(self, line: str, reply: CommandReply, moved: bool) -> None:
         if reply.error is not None:
             self._say(Text(one_line(reply.error), style="red"))
             return
-        short = all(isinstance(part, Said) for part in reply.parts) and len(reply.parts) <= 2
-        arrived = next((part for part in reply.parts if isinstance(part, Arrived)), None)
+        short = all(isinstance(part, Sentence) for part in reply.parts) and len(reply.parts) <= 2
+        arrived = next((part for part in reply.parts if isinstance(part, Arrival)), None)
         if short:
             if moved:
                 self._show_place(self._arrived())
@@ -271,13 +273,13 @@ class DebugScreen(App[None]):
             self._say(reply_view(reply))
         elif arrived is not None and moved and not arrived.full:
             others = tuple(part for part in reply.parts if part is not arrived)
-            self._show_place(arrived, *((reply_view(Reply(parts=others)), Text()) if others else ()))
+            self._show_place(arrived, *((reply_view(CommandReply(parts=others)), Text()) if others else ()))
             self._say(self._why_here(arrived))
         else:
             self.refresh_marks()
             self._show_output(line, reply_view(reply))
 
-    def _why_here(self, arrived: Arrived) -> Text:
+    def _why_here(self, arrived: Arrival) -> Text:
         if arrived.hits:
             return Text(f"stopped by {len(arrived.hits)} breakpoint{'s' * (len(arrived.hits) > 1)}", style="yellow")
         return Text(f"at the {arrived.place} of the tape" if arrived.detail is None else "", style="dim")
@@ -358,8 +360,8 @@ class DebugScreen(App[None]):
         if number is None:
             self._say(Text("there is no call here whose answer could be played", style="red"))
             return
-        call = self.debugger.line.step(number).call
-        stream = streamed(call, self.debugger.world.known.exchanges.get(call.exchange))
+        call = self.debugger.timeline.step(number).call
+        stream = answer_stream(call, self.debugger.annotated.annotations.exchanges.get(call.exchange))
         if stream is None:
             self._say(Text(f"the answer to call {number} came whole: there is no stream to play", style="red"))
             return

@@ -63,9 +63,9 @@ def command(
     script = _script(tape or "", batch, file)
     screen = None if lines or script is not None else _screen()
     if argv:
-        from wiretape.cli.debug.live import Asked, debug_recorded, debug_replayed
+        from wiretape.cli.debug.live import LiveOptions, debug_recorded, debug_replayed
 
-        wish = Asked(tuple(argv), script, screen, **asked)
+        wish = LiveOptions(tuple(argv), script, screen, **asked)
         ctx.exit(debug_recorded(wish) if live else debug_replayed(str(tape), wish))
     from wiretape.cli.debug.line_mode import converse, run_script
     from wiretape.cli.debug.open_debugger import open_debugger

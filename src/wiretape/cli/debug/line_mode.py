@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wiretape.debug.commands.topics import overview
-from wiretape.debug.replies import Edit, Reply, said
+from wiretape.debug.replies import CommandReply, Edit, sentence
 from wiretape.errors import UsageError
 from wiretape.views.debug.reply import reply_view
 from wiretape.views.printable import one_line, visible
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PROMPT = "(wiretape) "
 
 
-class Front:
+class LineConsole:
     """A console with a debugger behind it. `queue`: where a program is at work, whose calls may wait."""
 
     def __init__(self, debugger: Debugger, queue: DecisionQueue | None = None) -> None:
@@ -31,7 +31,7 @@ class Front:
         self._queue = queue
         self._console = make_console()
 
-    def do(self, line: str) -> Reply:
+    def do(self, line: str) -> CommandReply:
         """One command, to its end: the editor is closed, and what was to be waited for has come."""
         if self._queue is None:
             return self.debugger.execute(line)
@@ -44,7 +44,7 @@ class Front:
         self.show_output()
         return reply
 
-    def show(self, reply: Reply) -> None:
+    def show(self, reply: CommandReply) -> None:
         if reply.parts or reply.error is not None:
             self._console.print(reply_view(reply))
 
@@ -66,20 +66,20 @@ class Front:
                 )
 
     @staticmethod
-    def _edited(queue: DecisionQueue, edit: Edit) -> Reply:
+    def _edited(queue: DecisionQueue, edit: Edit) -> CommandReply:
         from wiretape.adapters.editor import in_editor
 
         try:
             return queue.finish_edit(edit, in_editor(edit.text))
         except UsageError as error:
-            return Reply(error=str(error))
+            return CommandReply(error=str(error))
 
-    def _waited(self, queue: DecisionQueue) -> Reply:
+    def _waited(self, queue: DecisionQueue) -> CommandReply:
         try:
             return queue.wait(self.show_output)
         except KeyboardInterrupt:
             queue.interrupt()
-            return said("the program goes on; its very next call will be held (continue waits for it)", "dim")
+            return sentence("the program goes on; its very next call will be held (continue waits for it)", "dim")
 
 
 def run_script(debugger: Debugger, script: str, queue: DecisionQueue | None = None) -> bool:
@@ -87,7 +87,7 @@ def run_script(debugger: Debugger, script: str, queue: DecisionQueue | None = No
 
     True: the last was to quit.
     """
-    front = Front(debugger, queue)
+    front = LineConsole(debugger, queue)
     printed = False
     for number, line in enumerate(split(script), 1):
         reply = front.do(line)
@@ -105,7 +105,7 @@ def run_script(debugger: Debugger, script: str, queue: DecisionQueue | None = No
 
 def converse(debugger: Debugger, queue: DecisionQueue | None = None) -> None:
     """Ask for a line, do it, show the reply, until the person leaves."""
-    front = Front(debugger, queue)
+    front = LineConsole(debugger, queue)
     _greet(front, debugger, queue)
     _prepare_completion(debugger)
     while True:
@@ -127,13 +127,13 @@ def converse(debugger: Debugger, queue: DecisionQueue | None = None) -> None:
             return
 
 
-def _greet(front: Front, debugger: Debugger, queue: DecisionQueue | None) -> None:
+def _greet(front: LineConsole, debugger: Debugger, queue: DecisionQueue | None) -> None:
     if queue is not None:
         front.say("the program has not been started: break says where to hold it, continue starts it", "dim")
         front.say("step starts it and holds its first call; help or ? lists the commands", "dim")
         return
     debugger.judge()  # so that no step has to wait for it
-    front.show(Reply(parts=overview(debugger)))
+    front.show(CommandReply(parts=overview(debugger)))
     front.say("step or next goes to the first call, continue to the first breakpoint; help or ? lists all", "dim")
 
 

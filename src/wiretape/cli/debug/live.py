@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.adapters.mitm.recording import Recording
     from wiretape.debug.live.pending_calls import Mode
-    from wiretape.debug.live.program import Live
+    from wiretape.debug.live.program import LiveProgram
     from wiretape.debug.session import Debugger
     from wiretape.model.http import Exchange
     from wiretape.model.run import Run
@@ -39,7 +39,7 @@ _LOOK_S = 0.5  # between two looks at who waits
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LiveOptions:
     """What was asked for. `script`: the commands, if they are given; else `screen`, or a prompt where there is none."""
 
     argv: tuple[str, ...]
@@ -53,7 +53,7 @@ class Asked:
     let_through: tuple[str, ...]
 
 
-def debug_replayed(tape: str, asked: Asked) -> int:
+def debug_replayed(tape: str, asked: LiveOptions) -> int:
     """The program is played from a tape. Exit code: as `wiretape replay` has it."""
     from wiretape.adapters.launch.child import find_command
     from wiretape.adapters.live.decision_queue import DecisionQueue
@@ -77,7 +77,7 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     opened, why_closed = replay.authority_of(None)
     live_tape = LiveTape(Path(tape), load_settings(Path.cwd()).redact, say)
     with DecisionQueue(debugger) as queue, closing(live_tape):
-        queue.live.kept_in = str(live_tape.path)
+        queue.live.live_tape = str(live_tape.path)
         replaying = ReplayServer(
             session,
             authority=opened,
@@ -98,7 +98,7 @@ def debug_replayed(tape: str, asked: Asked) -> int:
     return code or (MissError.exit_code if report.missed or replay.unplayed(report) else 0)
 
 
-def debug_recorded(asked: Asked) -> int:
+def debug_recorded(asked: LiveOptions) -> int:
     """The program is recorded. Exit code: as `wiretape record` has it."""
     from functools import partial
 
@@ -142,22 +142,22 @@ def debug_recorded(asked: Asked) -> int:
 def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
     """A debugger on a run that has not begun."""
     from wiretape.adapters.live.edit_operations import EditOperations
-    from wiretape.cli.debug.open_debugger import known_of_live
-    from wiretape.debug.live.program import Live
+    from wiretape.cli.debug.open_debugger import live_annotations
+    from wiretape.debug.live.program import LiveProgram
     from wiretape.debug.session import Debugger
     from wiretape.runs.run import build_run
 
     debugger = Debugger(build_run([]))
-    live = Live(debugger, mode, time.monotonic, EditOperations(recording=mode == "record"), expected=expected)
+    live = LiveProgram(debugger, mode, time.monotonic, EditOperations(recording=mode == "record"), expected=expected)
     debugger.live = live
-    debugger.know(known_of_live(name, debugger, live))
+    debugger.know(live_annotations(name, debugger, live))
     return debugger
 
 
-def _at_work(queue: DecisionQueue, asked: Asked, argv: Sequence[str], variables: Mapping[str, str]) -> int:
+def _at_work(queue: DecisionQueue, asked: LiveOptions, argv: Sequence[str], variables: Mapping[str, str]) -> int:
     """Until the person leaves, and the program has ended. Its exit code."""
     from wiretape.adapters.launch.caught_program import CaughtProgram
-    from wiretape.cli.debug.line_mode import Front, converse, run_script
+    from wiretape.cli.debug.line_mode import LineConsole, converse, run_script
 
     live = queue.live
     program = CaughtProgram(argv, {**os.environ, **variables}, queue.add_output, lambda code: _ended(queue, live, code))
@@ -178,14 +178,14 @@ def _at_work(queue: DecisionQueue, asked: Asked, argv: Sequence[str], variables:
         except BaseException:
             _leave(queue, program)
             raise
-        front = Front(queue.debugger, queue)
-        code = queue.wait_for_end(front.show_output) if live.running or live.code is not None else 0
+        front = LineConsole(queue.debugger, queue)
+        code = queue.wait_for_end(front.show_output) if live.running or live.exit_code is not None else 0
         program.join()
         front.show_output()
         return code
 
 
-def _ended(queue: DecisionQueue, live: Live, code: int) -> None:
+def _ended(queue: DecisionQueue, live: LiveProgram, code: int) -> None:
     queue.run_now(lambda: live.ended(code))
 
 
@@ -197,7 +197,7 @@ def _leave(queue: DecisionQueue, program: CaughtProgram) -> None:
 
 
 @contextmanager
-def _telling(queue: DecisionQueue, asked: Asked) -> Iterator[None]:
+def _telling(queue: DecisionQueue, asked: LiveOptions) -> Iterator[None]:
     """At a prompt a person is told of what has come to wait meanwhile, and of clients that will not wait for ever."""
     if asked.script is None and asked.screen is not None:  # a screen looks by itself
         yield
@@ -208,7 +208,7 @@ def _telling(queue: DecisionQueue, asked: Asked) -> Iterator[None]:
         while not over.wait(_LOOK_S):
             with queue.lock:
                 lines = queue.live.warnings()
-                for one in queue.live.held:
+                for one in queue.live.pending:
                     key = (one.exchange.number, one.stop.phase)
                     if key not in told and not queue.waiting and asked.script is None:
                         lines.append(f"call {one.number} ({one.agent}) is held now")

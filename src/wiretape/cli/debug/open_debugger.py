@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from wiretape.debug.annotations import Known, Note, Remark
+from wiretape.debug.annotations import Annotations, CallFinding, Note
 from wiretape.debug.session import Debugger
 from wiretape.debug.timeline import Phase, Stop
 
 if TYPE_CHECKING:
     from wiretape.cli.tapes import Opened
-    from wiretape.debug.live.program import Live
+    from wiretape.debug.live.program import LiveProgram
     from wiretape.model.run import Run
     from wiretape.tape.notes import NoteDocument, NotesFile
 
@@ -28,7 +28,7 @@ def open_debugger(path: str) -> Debugger:
 
 def debugger_of(opened: Opened) -> Debugger:
     """A debugger at the start of a tape that is read already. The notes of a tape on standard input are not kept."""
-    known = known_of(opened)
+    known = annotations_of(opened)
     if opened.name == "-":
         return Debugger(opened.run, known)
     from wiretape.tape.notes import notes_file
@@ -47,11 +47,11 @@ def from_here(path: str) -> str:
         return path
 
 
-def known_of(opened: Opened) -> Known:
+def annotations_of(opened: Opened) -> Annotations:
     """What is known of a tape, asked for when it is needed."""
     from wiretape import library
 
-    return library.known_of(
+    return library.annotations_of(
         opened.tape,
         from_here(opened.name),
         open_tape=_other_tape,
@@ -59,25 +59,25 @@ def known_of(opened: Opened) -> Known:
     )
 
 
-def known_of_live(name: str, debugger: Debugger, live: Live) -> Known:
+def live_annotations(name: str, debugger: Debugger, live: LiveProgram) -> Annotations:
     """What is known of a run that is still happening: asked of the run as it is by then."""
 
     from wiretape.library import RunAnnotations
 
-    def findings() -> list[Remark]:
+    def findings() -> list[CallFinding]:
         """Those that time cannot mend: an answer, or a tool's result, that may still come is not missed."""
-        waiting = {one.number for one in live.held}
+        waiting = {one.number for one in live.pending}
         return [
             one
-            for one in RunAnnotations(debugger.line.run).findings()
+            for one in RunAnnotations(debugger.timeline.run).findings()
             if not live.is_open(one.call) and one.call not in waiting and not (live.running and one.kind in _STILL_OPEN)
         ]
 
-    return Known(
+    return Annotations(
         name=name,
         exchanges=live.exchanges,
-        why=lambda step: RunAnnotations(debugger.line.run).why(step),
-        cache=lambda: RunAnnotations(debugger.line.run).cache(),
+        why=lambda step: RunAnnotations(debugger.timeline.run).why(step),
+        cache=lambda: RunAnnotations(debugger.timeline.run).cache(),
         findings=findings,
         drift=live.drifts,
         open_tape=_other_tape,

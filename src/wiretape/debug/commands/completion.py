@@ -54,14 +54,14 @@ def _argument(debugger: DebuggerState, command: DebugCommand, head: str, rest: s
         case "expression":
             return _expression(debugger, head, start)
         case "call":
-            return start, map(str, debugger.line.calls)
+            return start, map(str, debugger.timeline.calls)
         case "place":
-            turns = [f"turn {turn.number}" for turn in debugger.line.run.turns]
-            return len(head) - len(rest), ["start", "end", *turns, *map(str, debugger.line.calls)]
+            turns = [f"turn {turn.number}" for turn in debugger.timeline.run.turns]
+            return len(head) - len(rest), ["start", "end", *turns, *map(str, debugger.timeline.calls)]
         case "point":
             return start, [str(point.number) for point in debugger.breakpoints.points]
         case "held":
-            return start, [str(one.number) for one in debugger.live.held] if debugger.live is not None else ()
+            return start, [str(one.number) for one in debugger.live.pending] if debugger.live is not None else ()
         case "checkpoint":
             return start, map(str, debugger.checkpoints)
         case "topic":
@@ -84,7 +84,7 @@ def _expression(debugger: DebuggerState, head: str, start: int) -> tuple[int, It
 
 def _values(debugger: DebuggerState, name: str) -> list[str]:
     """What a name is compared with, as this run has it."""
-    run = debugger.line.run
+    run = debugger.timeline.run
     match name:
         case "tool" | "asks":
             return sorted({use.call.name for use in run.tool_uses})
@@ -95,12 +95,12 @@ def _values(debugger: DebuggerState, name: str) -> list[str]:
         case "model":
             return sorted({step.call.model for step in run.steps if step.call.model})
         case "finding" | "lint":
-            return sorted({remark.kind for remark in debugger.world.all_remarks()})
+            return sorted({finding.kind for finding in debugger.annotated.all_findings()})
         case "cache":
-            verdicts = (debugger.world.cache_verdict(number) for number in debugger.line.calls)
+            verdicts = (debugger.annotated.cache_verdict(number) for number in debugger.timeline.calls)
             return sorted({verdict.word for verdict in verdicts if verdict is not None})
         case "call":
-            return [str(number) for number in debugger.line.calls]
+            return [str(number) for number in debugger.timeline.calls]
         case "turn":
             return [str(turn.number) for turn in run.turns]
         case _:
@@ -111,10 +111,10 @@ def _members(debugger: DebuggerState, typed: str, start: int) -> tuple[int, Iter
     """Members of what stands before the last dot, at the place where the debugger is."""
     path, _, _ = typed.rpartition(".")
     stop = debugger.selected
-    if stop.call is None and debugger.line.calls:
-        stop = Stop("answer", debugger.line.calls[0])
+    if stop.call is None and debugger.timeline.calls:
+        stop = Stop("answer", debugger.timeline.calls[0])
     try:
-        value = evaluate(parse(path), debugger.world, stop)
+        value = evaluate(parse(path), debugger.annotated, stop)
     except UsageError:
         return start, ()
     return start, [f"{path}.{name}" for name in members(value)]

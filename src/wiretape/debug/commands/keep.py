@@ -8,22 +8,24 @@ import shlex
 from wiretape.debug.annotations import Note
 from wiretape.debug.command import DebugCommand
 from wiretape.debug.commands.topics import notes_listing
-from wiretape.debug.figures import place_words
-from wiretape.debug.replies import Reply, Said, said
+from wiretape.debug.figures import describe_stop
+from wiretape.debug.replies import CommandReply, Sentence, sentence
 from wiretape.debug.state import DebuggerState
 from wiretape.errors import UsageError
 
 
-def _checkpoint(debugger: DebuggerState, rest: str) -> Reply:
+def _checkpoint(debugger: DebuggerState, rest: str) -> CommandReply:
     if rest:
         raise UsageError("checkpoint takes no argument: it remembers where you are (info checkpoints lists them)")
     number = max(debugger.checkpoints, default=0) + 1
     debugger.checkpoints[number] = debugger.here
-    return said(f"checkpoint {number}: {place_words(debugger.line, debugger.here)}; restart {number} comes back here")
+    return sentence(
+        f"checkpoint {number}: {describe_stop(debugger.timeline, debugger.here)}; restart {number} comes back here"
+    )
 
 
-def _restart(debugger: DebuggerState, rest: str) -> Reply:
-    return Reply(parts=(debugger.visit(debugger.checkpoints[_number(debugger, rest, "restart")]),))
+def _restart(debugger: DebuggerState, rest: str) -> CommandReply:
+    return CommandReply(parts=(debugger.visit(debugger.checkpoints[_number(debugger, rest, "restart")]),))
 
 
 def _number(debugger: DebuggerState, rest: str, command: str) -> int:
@@ -38,35 +40,35 @@ def _number(debugger: DebuggerState, rest: str, command: str) -> int:
     return number
 
 
-def forget_checkpoint(debugger: DebuggerState, rest: str) -> Reply:
+def forget_checkpoint(debugger: DebuggerState, rest: str) -> CommandReply:
     """`delete checkpoint N`."""
     number = _number(debugger, rest.strip(), "delete checkpoint")
     del debugger.checkpoints[number]
-    return said(f"deleted checkpoint {number}")
+    return sentence(f"deleted checkpoint {number}")
 
 
 _DELETION = re.compile(r"(?:-d|delete|del)\s+(\d{1,9})")
 
 
-def _note(debugger: DebuggerState, rest: str) -> Reply:
+def _note(debugger: DebuggerState, rest: str) -> CommandReply:
     """Write a note here, delete one, or list them."""
     if not rest:
-        return Reply(parts=(notes_listing(debugger),))
+        return CommandReply(parts=(notes_listing(debugger),))
     if match := _DELETION.fullmatch(rest):
         return _forget(debugger, int(match[1]))
     here = debugger.selected
-    debugger.world.number(here)  # a note needs a call
+    debugger.annotated.number(here)  # a note needs a call
     notes = [*debugger.notes, Note(here, rest)]
     _save(debugger, notes)
-    return said(f"note {len(notes)} at {place_words(debugger.line, here)}: {rest}")
+    return sentence(f"note {len(notes)} at {describe_stop(debugger.timeline, here)}: {rest}")
 
 
-def _forget(debugger: DebuggerState, number: int) -> Reply:
+def _forget(debugger: DebuggerState, number: int) -> CommandReply:
     if not 1 <= number <= len(debugger.notes):
         raise UsageError(f"there is no note {number}; " + _notes_there(len(debugger.notes)))
     note = debugger.notes[number - 1]
     _save(debugger, debugger.notes[: number - 1] + debugger.notes[number:])
-    return Reply(parts=(Said(f"deleted note {number}: {note.text}"),))
+    return CommandReply(parts=(Sentence(f"deleted note {number}: {note.text}"),))
 
 
 def _notes_there(number: int) -> str:
@@ -80,10 +82,10 @@ def _save(debugger: DebuggerState, notes: list[Note]) -> None:
     debugger.notes = notes
 
 
-def _fork(debugger: DebuggerState, rest: str) -> Reply:
-    world, stop = debugger.world, debugger.selected
-    number = world.number(stop)
-    if world.known.fork is None:
+def _fork(debugger: DebuggerState, rest: str) -> CommandReply:
+    annotated, stop = debugger.annotated, debugger.selected
+    number = annotated.number(stop)
+    if annotated.annotations.fork is None:
         raise UsageError("this debugger was started without a way to a model: wiretape fork does it from the shell")
     try:
         words = shlex.split(rest)
@@ -91,13 +93,13 @@ def _fork(debugger: DebuggerState, rest: str) -> Reply:
         raise UsageError(f"fork {rest}: {error}: a quotation mark is open") from None
     if stop.tool is not None and "--result" in words and "--tool" not in words:
         words = ["--tool", str(_place(debugger, number, stop.tool)), *words]
-    path = world.known.fork(number, words)
-    return said(f"forked to {path}; diff {shlex.quote(path)} shows where the runs part", "good")
+    path = annotated.annotations.fork(number, words)
+    return sentence(f"forked to {path}; diff {shlex.quote(path)} shows where the runs part", "good")
 
 
 def _place(debugger: DebuggerState, number: int, tool: int) -> int:
     """Which of the client's tools, from 1: the provider's own have no result to change."""
-    own = [use.index for use in debugger.line.uses(number) if use.call.kind != "server"]
+    own = [use.index for use in debugger.timeline.uses(number) if use.call.kind != "server"]
     if tool not in own:
         raise UsageError("the provider runs this tool: its result is part of the answer; fork --edit answer")
     return own.index(tool) + 1

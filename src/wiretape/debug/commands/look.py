@@ -8,43 +8,43 @@ from datetime import timedelta
 
 from wiretape.debug.command import DebugCommand
 from wiretape.debug.commands.topics import TOPICS, backtrace_listing, calls_listing, overview
-from wiretape.debug.detail import context
-from wiretape.debug.difference import Other, compare, counterpart, parting
+from wiretape.debug.detail import model_context
+from wiretape.debug.difference import OtherTape, compare_calls, counterpart, divergence
 from wiretape.debug.expression.expression import Unknown, evaluate
 from wiretape.debug.expression.names import found_by_jsonpath
 from wiretape.debug.expression.parsing import parse
 from wiretape.debug.expression.values import to_json
-from wiretape.debug.figures import place_words, short, span
-from wiretape.debug.replies import Arrived, Column, Listing, Reply, Row, Said, Value, said
+from wiretape.debug.figures import count_cell, describe_stop, duration_text
+from wiretape.debug.replies import Arrival, CommandReply, ListingRow, Sentence, Value, listing, sentence
 from wiretape.debug.state import DebuggerState
 from wiretape.errors import UsageError
 
 _PRINTS = "print usage, print request.messages[-1], print response.blocks[0], print $.request.messages[*].role"
 
 
-def _print(debugger: DebuggerState, rest: str) -> Reply:
+def _print(debugger: DebuggerState, rest: str) -> CommandReply:
     if not rest:
         raise UsageError(f"print what? Such as: {_PRINTS} (help names lists the names)")
     stop = debugger.selected
     if rest.startswith("$"):
-        return Reply(parts=(Value(rest, found_by_jsonpath(debugger.world, stop, rest)),))
-    value = evaluate(parse(rest), debugger.world, stop)
-    return Reply(parts=(Value(rest, None if value is Unknown else to_json(value)),))
+        return CommandReply(parts=(Value(rest, found_by_jsonpath(debugger.annotated, stop, rest)),))
+    value = evaluate(parse(rest), debugger.annotated, stop)
+    return CommandReply(parts=(Value(rest, None if value is Unknown else to_json(value)),))
 
 
-def _show(debugger: DebuggerState, rest: str) -> Reply:
+def _show(debugger: DebuggerState, rest: str) -> CommandReply:
     if rest not in ("", "full"):
         raise UsageError(f"show takes nothing, or full; to look at another place: goto {rest}")
     stop = debugger.selected
     detail = debugger.detail() if stop.call is not None else None
-    arrived = Arrived(detail, place=stop.phase, full=rest == "full")
-    return Reply(parts=(arrived, *(overview(debugger) if stop.phase == "start" else ())))
+    arrived = Arrival(detail, place=stop.phase, full=rest == "full")
+    return CommandReply(parts=(arrived, *(overview(debugger) if stop.phase == "start" else ())))
 
 
 _RANGE = re.compile(r"(\d{1,6})\s*(?:-|,|\.\.)\s*(\d{1,6})")
 
 
-def _context(debugger: DebuggerState, rest: str) -> Reply:
+def _context(debugger: DebuggerState, rest: str) -> CommandReply:
     words = rest.split()
     full = "full" in words
     text = " ".join(word for word in words if word != "full")
@@ -54,32 +54,32 @@ def _context(debugger: DebuggerState, rest: str) -> Reply:
     elif text.isascii() and text.isdecimal() and len(text) < 7 and int(text):
         only = slice(-int(text), None)
     elif text == "new":
-        seen = context(debugger.world, debugger.selected, None, full)
+        seen = model_context(debugger.annotated, debugger.selected, None, full)
         first = next((place for place, one in enumerate(seen.shown) if one.new), seen.total)
         only = slice(first, None)
     elif text:
         raise UsageError(
             f"context takes nothing, full, new, how many of the last (context 5), or from-to; not {text!r}"
         )
-    return Reply(parts=(context(debugger.world, debugger.selected, only, full),))
+    return CommandReply(parts=(model_context(debugger.annotated, debugger.selected, only, full),))
 
 
 # -- diff --------------------------------------------------------------------------------------------------------------
 
 
-def _diff(debugger: DebuggerState, rest: str) -> Reply:
+def _diff(debugger: DebuggerState, rest: str) -> CommandReply:
     words = rest.rsplit(None, 1) if rest.count(" ") else [rest]
     if debugger.selected.call is None and rest and not all(map(_is_number, words)):
         return _diff_runs(debugger, _unquoted(rest))
-    call = debugger.world.call(debugger.selected)
+    call = debugger.annotated.call(debugger.selected)
     if not rest:
         return _diff_before(debugger, call.number)
     if _is_number(rest):
-        other = debugger.line.step(int(rest)).call
-        return Reply(parts=(compare(other, call, (f"call {other.number}", f"call {call.number}")),))
+        other = debugger.timeline.step(int(rest)).call
+        return CommandReply(parts=(compare_calls(other, call, (f"call {other.number}", f"call {call.number}")),))
     if len(words) == 2 and all(map(_is_number, words)):
-        first, second = (debugger.line.step(int(word)).call for word in words)
-        return Reply(parts=(compare(first, second, (f"call {first.number}", f"call {second.number}")),))
+        first, second = (debugger.timeline.step(int(word)).call for word in words)
+        return CommandReply(parts=(compare_calls(first, second, (f"call {first.number}", f"call {second.number}")),))
     number = int(words[1]) if len(words) == 2 and _is_number(words[1]) else None
     return _diff_tape(debugger, words[0] if number is not None else rest, number)
 
@@ -88,28 +88,28 @@ def _is_number(word: str) -> bool:
     return word.isascii() and word.isdecimal() and len(word) < 10
 
 
-def _diff_before(debugger: DebuggerState, number: int) -> Reply:
-    before = debugger.line.thread_before(number)
+def _diff_before(debugger: DebuggerState, number: int) -> CommandReply:
+    before = debugger.timeline.thread_before(number)
     if before is None:
-        before = debugger.line.call_before(number)
+        before = debugger.timeline.call_before(number)
         if before is None:
             raise UsageError(f"call {number} is the first of its thread; diff N compares with another call")
-    first, second = debugger.line.step(before).call, debugger.line.step(number).call
-    return Reply(parts=(compare(first, second, (f"call {before}", f"call {number}")),))
+    first, second = debugger.timeline.step(before).call, debugger.timeline.step(number).call
+    return CommandReply(parts=(compare_calls(first, second, (f"call {before}", f"call {number}")),))
 
 
-def _diff_runs(debugger: DebuggerState, path: str) -> Reply:
+def _diff_runs(debugger: DebuggerState, path: str) -> CommandReply:
     """Where nothing stands to be compared: the two runs as a whole."""
-    return said(parting(debugger.line.run, Other(path, debugger.world.known.open_tape(path))))
+    return sentence(divergence(debugger.timeline.run, OtherTape(path, debugger.annotated.annotations.open_tape(path))))
 
 
-def _diff_tape(debugger: DebuggerState, path: str, number: int | None) -> Reply:
+def _diff_tape(debugger: DebuggerState, path: str, number: int | None) -> CommandReply:
     path = _unquoted(path)
-    other = Other(path, debugger.world.known.open_tape(path))
-    here = debugger.world.number(debugger.selected)
-    theirs, note = counterpart(debugger.line, here, other, number)
+    other = OtherTape(path, debugger.annotated.annotations.open_tape(path))
+    here = debugger.annotated.number(debugger.selected)
+    theirs, note = counterpart(debugger.timeline, here, other, number)
     names = (f"call {here}", f"call {theirs.number} of {path}")
-    return Reply(parts=(compare(debugger.line.step(here).call, theirs, names, note),))
+    return CommandReply(parts=(compare_calls(debugger.timeline.step(here).call, theirs, names, note),))
 
 
 def _unquoted(path: str) -> str:
@@ -122,13 +122,13 @@ def _unquoted(path: str) -> str:
 PAGE = 10
 
 
-def _list(debugger: DebuggerState, rest: str) -> Reply:
-    calls = debugger.line.calls
+def _list(debugger: DebuggerState, rest: str) -> CommandReply:
+    calls = debugger.timeline.calls
     if not calls:
         raise UsageError("the tape has no model calls")
     first, last = _window(debugger, rest, len(calls))
     debugger.listed = (first, last)
-    return Reply(parts=(calls_listing(debugger, calls[first:last]),))
+    return CommandReply(parts=(calls_listing(debugger, calls[first:last]),))
 
 
 def _window(debugger: DebuggerState, rest: str, count: int) -> tuple[int, int]:
@@ -136,7 +136,7 @@ def _window(debugger: DebuggerState, rest: str, count: int) -> tuple[int, int]:
     if match := _RANGE.fullmatch(rest):
         first, last = int(match[1]) - 1, int(match[2])
         if not 0 <= first < min(last, count):
-            raise UsageError(f"list {rest}: the tape has {debugger.line.extent()}")
+            raise UsageError(f"list {rest}: the tape has {debugger.timeline.extent()}")
         return first, min(last, count)
     if rest == "-":
         end = debugger.listed[0] if debugger.listed else _here(debugger)
@@ -144,8 +144,8 @@ def _window(debugger: DebuggerState, rest: str, count: int) -> tuple[int, int]:
     if rest and not _is_number(rest):
         raise UsageError(f"list takes nothing, a call, from-to, or - for those before; not {rest!r}")
     if rest:
-        debugger.line.step(int(rest))
-        centre = debugger.line.calls.index(int(rest))
+        debugger.timeline.step(int(rest))
+        centre = debugger.timeline.calls.index(int(rest))
     elif debugger.listed and debugger.listed[1] < count:
         return debugger.listed[1], min(count, debugger.listed[1] + PAGE)
     else:
@@ -157,20 +157,20 @@ def _window(debugger: DebuggerState, rest: str, count: int) -> tuple[int, int]:
 def _here(debugger: DebuggerState) -> int:
     number = debugger.selected.call
     if number is None:
-        return 0 if debugger.here.phase == "start" else len(debugger.line.calls)
-    return debugger.line.calls.index(number)
+        return 0 if debugger.here.phase == "start" else len(debugger.timeline.calls)
+    return debugger.timeline.calls.index(number)
 
 
-def _backtrace(debugger: DebuggerState, rest: str) -> Reply:
-    debugger.world.number(debugger.here)
-    return Reply(parts=(backtrace_listing(debugger),))
+def _backtrace(debugger: DebuggerState, rest: str) -> CommandReply:
+    debugger.annotated.number(debugger.here)
+    return CommandReply(parts=(backtrace_listing(debugger),))
 
 
-def _up(debugger: DebuggerState, rest: str) -> Reply:
+def _up(debugger: DebuggerState, rest: str) -> CommandReply:
     return _select(debugger, debugger.frame + _steps(rest, "up"))
 
 
-def _down(debugger: DebuggerState, rest: str) -> Reply:
+def _down(debugger: DebuggerState, rest: str) -> CommandReply:
     return _select(debugger, debugger.frame - _steps(rest, "down"))
 
 
@@ -180,80 +180,80 @@ def _steps(rest: str, command: str) -> int:
     return int(rest or 1)
 
 
-def _frame(debugger: DebuggerState, rest: str) -> Reply:
+def _frame(debugger: DebuggerState, rest: str) -> CommandReply:
     if rest and not _is_number(rest):
         raise UsageError(f"frame takes the number of a frame (bt lists them); not {rest!r}")
     return _select(debugger, int(rest) if rest else debugger.frame)
 
 
-def _select(debugger: DebuggerState, frame: int) -> Reply:
-    frames = debugger.line.frames(debugger.world.number(debugger.here))
+def _select(debugger: DebuggerState, frame: int) -> CommandReply:
+    frames = debugger.timeline.frames(debugger.annotated.number(debugger.here))
     if frame < 0:
         raise UsageError("this is the innermost frame already: down leads nowhere")
     if frame >= len(frames):
         raise UsageError(f"the outermost frame is {len(frames) - 1}: a root agent has no caller")
     debugger.frame = frame
-    return Reply(
-        parts=(backtrace_listing(debugger, only=frame), Arrived(debugger.detail(), place=debugger.selected.phase))
+    return CommandReply(
+        parts=(backtrace_listing(debugger, only=frame), Arrival(debugger.detail(), place=debugger.selected.phase))
     )
 
 
-def _when(debugger: DebuggerState, rest: str) -> Reply:
-    line, here = debugger.line, debugger.here
-    words = [place_words(line, here), f"stop {debugger.at} of {line.end}"]
+def _when(debugger: DebuggerState, rest: str) -> CommandReply:
+    line, here = debugger.timeline, debugger.here
+    words = [describe_stop(line, here), f"stop {debugger.at} of {line.end}"]
     at = _time(debugger)
     if at is not None:
-        words.append(f"{span(at)} into the tape")
-        started = debugger.world.known.started
+        words.append(f"{duration_text(at)} into the tape")
+        started = debugger.annotated.annotations.started
         if started is not None:
             words.append((started + timedelta(milliseconds=at)).strftime("%Y-%m-%d %H:%M:%S %Z").strip())
-    return said(" · ".join(words))
+    return sentence(" · ".join(words))
 
 
 def _time(debugger: DebuggerState) -> int | None:
     here = debugger.here
     if here.call is None:
         return 0 if here.phase == "start" else None
-    call = debugger.world.call(here)
+    call = debugger.annotated.call(here)
     return call.at if here.phase == "request" else call.ended_at
 
 
-def _info(debugger: DebuggerState, rest: str) -> Reply:
+def _info(debugger: DebuggerState, rest: str) -> CommandReply:
     if not rest:
-        rows = tuple(Row((f"info {name}", topic.help)) for name, topic in TOPICS.items())
-        return Reply(parts=(Listing((Column("topic"), Column("what it lists", wide=True)), rows),))
+        rows = tuple(ListingRow((f"info {name}", topic.help)) for name, topic in TOPICS.items())
+        return CommandReply(parts=(listing("topic|what it lists*", rows),))
     word = rest.split()[0].lower()
     found = [name for name in TOPICS if name.startswith(word) or word in TOPICS[name].aliases]
     exact = [name for name in found if name == word or word in TOPICS[name].aliases]
     if len(exact or found) != 1:
         raise UsageError(f"info knows {', '.join(found or TOPICS)}; not {word!r}" + (": type more" if found else ""))
-    return Reply(parts=TOPICS[(exact or found)[0]].show(debugger))
+    return CommandReply(parts=TOPICS[(exact or found)[0]].show(debugger))
 
 
-def _cache(debugger: DebuggerState, rest: str) -> Reply:
+def _cache(debugger: DebuggerState, rest: str) -> CommandReply:
     if rest:
         raise UsageError(f"cache takes no argument: goto {rest} first, it is about the call where the run stands")
-    here = debugger.world.number(debugger.selected)
-    thread = debugger.line.run.threads[debugger.line.step(here).thread]
-    calls = [number for number in thread.calls if debugger.line.has(number)] or [here]
-    before = debugger.line.thread_before(calls[0])  # the call that the thread forked from
+    here = debugger.annotated.number(debugger.selected)
+    thread = debugger.timeline.run.threads[debugger.timeline.step(here).thread]
+    calls = [number for number in thread.calls if debugger.timeline.has(number)] or [here]
+    before = debugger.timeline.thread_before(calls[0])  # the call that the thread forked from
     rows = [_row(debugger, number, here) for number in ([before] if before is not None else []) + calls]
-    columns = (Column("call", True), Column("input", True), Column("cached", True), Column("hit", True))
-    verdict = debugger.world.cache_verdict(here)
+    columns = "call>|input>|cached>|hit>"
+    verdict = debugger.annotated.cache_verdict(here)
     broken = verdict is not None and verdict.word == "broken"
-    more = f"wiretape cache {shlex.quote(debugger.world.known.name)}"
+    more = f"wiretape cache {shlex.quote(debugger.annotated.annotations.name)}"
     more += f" --call {here} shows both texts at the break" if broken else " shows all calls"
-    table = Listing((*columns, Column("cache", wide=True)), tuple(rows))
-    return Reply(parts=(table, *((Said(more, "dim"),) if debugger.live is None else ())))
+    table = listing(columns + "|cache*", rows)
+    return CommandReply(parts=(table, *((Sentence(more, "dim"),) if debugger.live is None else ())))
 
 
-def _row(debugger: DebuggerState, number: int, here: int) -> Row:
-    usage, verdict = debugger.line.step(number).call.usage, debugger.world.cache_verdict(number)
+def _row(debugger: DebuggerState, number: int, here: int) -> ListingRow:
+    usage, verdict = debugger.timeline.step(number).call.usage, debugger.annotated.cache_verdict(number)
     total, cached = (usage.input, usage.cached) if usage is not None else (None, None)
     hit = "?" if cached is None or not total else f"{cached / total:.0%}"
     word = verdict.word.replace("_", " ") if verdict is not None else "unknown"
     below = (verdict.text,) if verdict is not None and number == here else ()
-    return Row((str(number), short(total), short(cached), hit, word), here=number == here, below=below)
+    return ListingRow((str(number), count_cell(total), count_cell(cached), hit, word), here=number == here, below=below)
 
 
 COMMANDS = (

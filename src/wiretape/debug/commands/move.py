@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 from wiretape.debug import moves
 from wiretape.debug.command import DebugCommand
-from wiretape.debug.live.stepping import onwards, set_off
-from wiretape.debug.replies import Arrived, Matched, Part, Reply, Said
+from wiretape.debug.live.stepping import continue_live, resume
+from wiretape.debug.replies import Arrival, CommandReply, Part, SearchMatch, Sentence
 from wiretape.debug.state import DebuggerState, Move
 from wiretape.debug.timeline import Stop, Timeline
 from wiretape.errors import UsageError
@@ -29,16 +29,16 @@ def times(text: str, command: str) -> int:
     return int(text)
 
 
-def _going(name: str, move: Move) -> Callable[[DebuggerState, str], Reply]:
+def _going(name: str, move: Move) -> Callable[[DebuggerState, str], CommandReply]:
     """A command that moves N times, and stops earlier at a breakpoint or at the tape's end."""
 
-    def run(debugger: DebuggerState, rest: str) -> Reply:
-        arrived: Arrived | None = None
+    def run(debugger: DebuggerState, rest: str) -> CommandReply:
+        arrived: Arrival | None = None
         forward = not name.startswith("reverse")
         for _ in range(times(rest, name)):
             place = debugger.travel(move)
             if debugger.live is not None and forward:
-                further = onwards(debugger, debugger.live, place, name)
+                further = continue_live(debugger, debugger.live, place, name)
                 if further is not None:
                     return further
             if place == debugger.at:
@@ -51,19 +51,19 @@ def _going(name: str, move: Move) -> Callable[[DebuggerState, str], Reply]:
     return run
 
 
-def _arrived(debugger: DebuggerState, arrived: Arrived | None, name: str) -> Reply:
+def _arrived(debugger: DebuggerState, arrived: Arrival | None, name: str) -> CommandReply:
     if arrived is None:
-        return Reply(parts=(Said(_ends_here(debugger, name), "dim"),))
-    return Reply(parts=(arrived, *_remarks(debugger, arrived)))
+        return CommandReply(parts=(Sentence(_ends_here(debugger, name), "dim"),))
+    return CommandReply(parts=(arrived, *_at_an_end(debugger, arrived)))
 
 
-def _remarks(debugger: DebuggerState, arrived: Arrived) -> list[Part]:
+def _at_an_end(debugger: DebuggerState, arrived: Arrival) -> list[Part]:
     """What to say at the tape's ends."""
     if arrived.place not in _ENDS:
         return []
     text = _ENDS[arrived.place]
     back = "reverse-continue and reverse-step go back" if arrived.place == "end" else "step and continue go on"
-    return [Said(f"{text}; {back}", "dim")]
+    return [Sentence(f"{text}; {back}", "dim")]
 
 
 def _ends_here(debugger: DebuggerState, name: str) -> str:
@@ -74,22 +74,22 @@ def _ends_here(debugger: DebuggerState, name: str) -> str:
     return f"{name} leads nowhere from here"
 
 
-def _continue(debugger: DebuggerState, rest: str) -> Reply:
+def _continue(debugger: DebuggerState, rest: str) -> CommandReply:
     return _run(debugger, rest, "continue")
 
 
-def _reverse_continue(debugger: DebuggerState, rest: str) -> Reply:
+def _reverse_continue(debugger: DebuggerState, rest: str) -> CommandReply:
     return _run(debugger, rest, "reverse-continue")
 
 
-def _run(debugger: DebuggerState, rest: str, name: str) -> Reply:
+def _run(debugger: DebuggerState, rest: str, name: str) -> CommandReply:
     forward = name == "continue"
-    move = moves.run_on if forward else moves.run_back
-    arrived: Arrived | None = None
+    move = moves.run_forward if forward else moves.run_back
+    arrived: Arrival | None = None
     for _ in range(times(rest, name)):
-        place = move(debugger.line, debugger.at, debugger.stops_here)
+        place = move(debugger.timeline, debugger.at, debugger.stops_here)
         if debugger.live is not None and forward:
-            further = onwards(debugger, debugger.live, place, name)
+            further = continue_live(debugger, debugger.live, place, name)
             if further is not None:
                 return further
         if place == debugger.at:
@@ -100,11 +100,11 @@ def _run(debugger: DebuggerState, rest: str, name: str) -> Reply:
     reply = _arrived(debugger, arrived, name)
     if arrived is not None and not arrived.hits:
         said = "no breakpoint is set" if not debugger.breakpoints.points else "no breakpoint was hit on the way"
-        return Reply(parts=(Said(said, "dim"), *reply.parts))
+        return CommandReply(parts=(Sentence(said, "dim"), *reply.parts))
     return reply
 
 
-def _restart(debugger: DebuggerState, rest: str) -> Reply:
+def _restart(debugger: DebuggerState, rest: str) -> CommandReply:
     if rest:
         raise UsageError("run takes no argument: it goes to the start and continues to the first breakpoint")
     if debugger.live is None or not debugger.live.running:
@@ -112,23 +112,23 @@ def _restart(debugger: DebuggerState, rest: str) -> Reply:
     return _continue(debugger, "")
 
 
-def _finish(debugger: DebuggerState, rest: str) -> Reply:
+def _finish(debugger: DebuggerState, rest: str) -> CommandReply:
     frame = debugger.frame
     number = debugger.here.call
-    if debugger.live is not None and any(one.stop == debugger.here for one in debugger.live.held):
-        return set_off(debugger, debugger.live, "finish")
-    going = debugger.line.frames(number)[frame].activation if number is not None else None
-    goal = moves.out(debugger.line, debugger.at, frame)
+    if debugger.live is not None and any(one.stop == debugger.here for one in debugger.live.pending):
+        return resume(debugger, debugger.live, "finish")
+    going = debugger.timeline.frames(number)[frame].activation if number is not None else None
+    goal = moves.step_out(debugger.timeline, debugger.at, frame)
     place = debugger.travel(lambda line, at: goal)
-    use = debugger.line.started_by(going) if going is not None else None
+    use = debugger.timeline.started_by(going) if going is not None else None
     returned = None
     if place == goal and use is not None and use.result is not None:
         returned = (use.call.name, use.result.text)
     return _arrived(debugger, debugger.arrive(place, returned), "finish")
 
 
-def _reverse_finish(debugger: DebuggerState, rest: str) -> Reply:
-    goal = moves.reverse_out(debugger.line, debugger.at, debugger.frame)
+def _reverse_finish(debugger: DebuggerState, rest: str) -> CommandReply:
+    goal = moves.reverse_step_out(debugger.timeline, debugger.at, debugger.frame)
     place = debugger.travel(lambda line, at: goal)
     return _arrived(debugger, debugger.arrive(place), "reverse-finish")
 
@@ -139,11 +139,11 @@ _CALL = re.compile(r"(?:call\s+)?([xX]?)(\d{1,9})(?:\.(\d{1,4})|\s+(request|answ
 _TURN = re.compile(r"(?:turn|t)\s*(\d{1,9})")
 
 
-def _goto(debugger: DebuggerState, rest: str) -> Reply:
+def _goto(debugger: DebuggerState, rest: str) -> CommandReply:
     if not rest:
         raise UsageError("goto where? A call (goto 3, goto 3 request, goto 3.1 for its first tool), an exchange "
                          "(goto x3), a turn (goto turn 2), start or end")  # fmt: skip
-    return Reply(parts=(debugger.visit(place_named(debugger.line, rest)),))
+    return CommandReply(parts=(debugger.visit(place_named(debugger.timeline, rest)),))
 
 
 def place_named(line: Timeline, text: str) -> Stop:
@@ -189,23 +189,23 @@ _AROUND = 60  # characters shown at either side of a match
 _MOST = 3  # matches of one call that are shown
 
 
-def search(debugger: DebuggerState, rest: str, forward: bool) -> Reply:
+def search(debugger: DebuggerState, rest: str, forward: bool) -> CommandReply:
     """Raises UsageError where nothing matches in this direction, saying where something does."""
     text = rest or debugger.sought
     if not text:
         raise UsageError("search for what? Such as: search refund, or search /regex/")
     pattern = _pattern(text)
     debugger.sought = text
-    found = [number for number in debugger.line.calls if _matches(debugger, text, pattern, number)]
-    places = [debugger.line.answer(number) for number in found]
+    found = [number for number in debugger.timeline.calls if _matches(debugger, text, pattern, number)]
+    places = [debugger.timeline.answer(number) for number in found]
     ahead = [place for place in places if (place > debugger.at if forward else place < debugger.at)]
     if not ahead:
         raise UsageError(_nothing(text, found, forward))
     place = ahead[0] if forward else ahead[-1]
     number = found[places.index(place)]
     arrived = debugger.arrive(place)
-    excerpts = tuple(_excerpts(debugger.world.text(Stop("answer", number)), pattern))
-    return Reply(parts=(arrived, Matched(text, excerpts, places.index(place) + 1, len(found))))
+    excerpts = tuple(_excerpts(debugger.annotated.text(Stop("answer", number)), pattern))
+    return CommandReply(parts=(arrived, SearchMatch(text, excerpts, places.index(place) + 1, len(found))))
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -219,8 +219,8 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 def _matches(debugger: DebuggerState, text: str, pattern: re.Pattern[str], number: int) -> bool:
     if pattern.flags & re.IGNORECASE and text.isascii():  # much faster than a pattern that ignores case
-        return text.casefold() in debugger.world.folded(number)
-    return pattern.search(debugger.world.text(Stop("answer", number))) is not None
+        return text.casefold() in debugger.annotated.folded(number)
+    return pattern.search(debugger.annotated.text(Stop("answer", number))) is not None
 
 
 def _nothing(text: str, found: list[int], forward: bool) -> str:
@@ -240,11 +240,11 @@ def _excerpts(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
         yield before + " ".join(text[start:end].split()) + after
 
 
-def _search(debugger: DebuggerState, rest: str) -> Reply:
+def _search(debugger: DebuggerState, rest: str) -> CommandReply:
     return search(debugger, rest, forward=True)
 
 
-def _reverse_search(debugger: DebuggerState, rest: str) -> Reply:
+def _reverse_search(debugger: DebuggerState, rest: str) -> CommandReply:
     return search(debugger, rest, forward=False)
 
 
@@ -256,7 +256,8 @@ COMMANDS = (
         ("step", "s 3"),
     ),
     DebugCommand(
-        "next", "moving", "go to this agent's next call, over subagents", _going("next", moves.over), ("n",), "[N]",
+        "next", "moving", "go to this agent's next call, over subagents", _going("next", moves.step_over),
+        ("n",), "[N]",
         "Subagents and side calls are passed over; after an agent's last call it goes to its caller. "
         "A breakpoint on the way stops it.",
         ("next", "n 3"),
@@ -285,7 +286,7 @@ COMMANDS = (
     ),
     DebugCommand(
         "reverse-next", "moving", "go back to this agent's call before, over subagents",
-        _going("reverse-next", moves.reverse_over), ("rn", "previous", "prev"), "[N]",
+        _going("reverse-next", moves.reverse_step_over), ("rn", "previous", "prev"), "[N]",
         "Before an agent's first call it goes to the call that set it going.", ("rn",),
     ),
     DebugCommand(

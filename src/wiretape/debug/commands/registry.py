@@ -11,7 +11,7 @@ from wiretape.debug.commands import keep, live, look, move, stop
 from wiretape.debug.commands.topics import TOPICS
 from wiretape.debug.expression.expression import LANGUAGE
 from wiretape.debug.expression.names import NAMES
-from wiretape.debug.replies import Column, Listing, Part, Reply, Row, Said
+from wiretape.debug.replies import CommandReply, Listing, ListingRow, Part, Sentence, listing
 from wiretape.debug.state import DebuggerState
 from wiretape.errors import UsageError
 
@@ -26,59 +26,59 @@ GROUPS: dict[Group, str] = {
 }
 
 
-def _help(debugger: DebuggerState, rest: str) -> Reply:
+def _help(debugger: DebuggerState, rest: str) -> CommandReply:
     if not rest:
-        return Reply(parts=tuple(_overview()))
+        return CommandReply(parts=tuple(_overview()))
     word = rest.split()[0].lower()
     if word in ("names", "name"):
-        return Reply(parts=(names_listing(),))
+        return CommandReply(parts=(names_listing(),))
     if word in ("expressions", "expression", "conditions", "condition"):
-        return Reply(parts=tuple(Said(line) for line in LANGUAGE))
-    return Reply(parts=tuple(_about(named(word))))
+        return CommandReply(parts=tuple(Sentence(line) for line in LANGUAGE))
+    return CommandReply(parts=tuple(_about(named(word))))
 
 
 def _overview() -> list[Part]:
     parts: list[Part] = []
-    columns = (Column("command"), Column("short"), Column("what it does", wide=True))
+    columns = "command|short|what it does*"
     for group, title in GROUPS.items():
         rows = [
-            Row((command.name, ", ".join(command.aliases[:3]), command.help))
+            ListingRow((command.name, ", ".join(command.aliases[:3]), command.help))
             for command in COMMANDS.values()
             if command.group == group
         ]
-        parts.append(Listing(columns, tuple(rows), title))
-    parts.append(Said("A command may be cut short (cont, rev-…), and an empty line repeats the last one."))
-    parts.append(Said("help COMMAND explains one; help names and help expressions explain conditions."))
+        parts.append(listing(columns, rows, title))
+    parts.append(Sentence("A command may be cut short (cont, rev-…), and an empty line repeats the last one."))
+    parts.append(Sentence("help COMMAND explains one; help names and help expressions explain conditions."))
     return parts
 
 
 def _about(command: DebugCommand) -> list[Part]:
     usage = f"{command.name} {command.arguments}".strip()
-    parts: list[Part] = [Said(f"{usage}: {command.help}")]
+    parts: list[Part] = [Sentence(f"{usage}: {command.help}")]
     if command.aliases:
-        parts.append(Said(f"also: {', '.join(command.aliases)}"))
+        parts.append(Sentence(f"also: {', '.join(command.aliases)}"))
     if command.more:
-        parts.append(Said(command.more))
+        parts.append(Sentence(command.more))
     if command.name == "info":
-        parts += [Said(f"info {name}: {topic.help}") for name, topic in TOPICS.items()]
+        parts += [Sentence(f"info {name}: {topic.help}") for name, topic in TOPICS.items()]
     if command.examples:
-        parts.append(Said(f"such as: {'; '.join(command.examples)}", "dim"))
+        parts.append(Sentence(f"such as: {'; '.join(command.examples)}", "dim"))
     return parts
 
 
 def names_listing() -> Listing:
     """Every name of the expression language."""
-    rows = tuple(Row((name.name, name.known, name.help)) for name in NAMES.values())
-    return Listing((Column("name"), Column("known at"), Column("what it is", wide=True)), rows)
+    rows = tuple(ListingRow((name.name, name.known_from, name.help)) for name in NAMES.values())
+    return listing("name|known at|what it is*", rows)
 
 
-def _history(debugger: DebuggerState, rest: str) -> Reply:
-    rows = tuple(Row((str(number), line)) for number, line in enumerate(debugger.history, 1))
-    return Reply(parts=(Listing((Column("#", True), Column("line", wide=True)), rows),))
+def _history(debugger: DebuggerState, rest: str) -> CommandReply:
+    rows = tuple(ListingRow((str(number), line)) for number, line in enumerate(debugger.history, 1))
+    return CommandReply(parts=(listing("#>|line*", rows),))
 
 
-def _quit(debugger: DebuggerState, rest: str) -> Reply:
-    return Reply(quit=True)
+def _quit(debugger: DebuggerState, rest: str) -> CommandReply:
+    return CommandReply(quit=True)
 
 
 _HELP = (

@@ -12,7 +12,7 @@ from wiretape.debug.commands.keep import forget_checkpoint
 from wiretape.debug.expression.expression import Expression, Literal, names_in
 from wiretape.debug.expression.names import NAMES, name_of
 from wiretape.debug.expression.parsing import parse
-from wiretape.debug.replies import Reply, Said, said
+from wiretape.debug.replies import CommandReply, Sentence, sentence
 from wiretape.debug.state import DebuggerState
 from wiretape.errors import UsageError
 from wiretape.model.wording import numbered, plural
@@ -21,19 +21,19 @@ _NUMBERED = re.compile(r"([xX]?)(\d{1,9})(?=\s|$)")
 _EXAMPLES = "break 3, break tool=schedule_event, break input>5000, break text~refund, break error"
 
 
-def _break(debugger: DebuggerState, rest: str) -> Reply:
+def _break(debugger: DebuggerState, rest: str) -> CommandReply:
     return _set(debugger, rest, once=False)
 
 
-def _tbreak(debugger: DebuggerState, rest: str) -> Reply:
+def _tbreak(debugger: DebuggerState, rest: str) -> CommandReply:
     return _set(debugger, rest, once=True)
 
 
-def _set(debugger: DebuggerState, rest: str, once: bool) -> Reply:
+def _set(debugger: DebuggerState, rest: str, once: bool) -> CommandReply:
     text = rest or _at_here(debugger)
     text = _spelled_out(debugger, text)
     point = debugger.breakpoints.add(text, parse(text), once=once)
-    return Reply(parts=_told(debugger, point))
+    return CommandReply(parts=_told(debugger, point))
 
 
 def _at_here(debugger: DebuggerState) -> str:
@@ -47,7 +47,7 @@ def _spelled_out(debugger: DebuggerState, text: str) -> str:
     if match := _NUMBERED.match(text):
         number, name = int(match[2]), "exchange" if match[1] else "call"
         if name == "call" and debugger.live is None:
-            debugger.line.step(number)
+            debugger.timeline.step(number)
         return f"{name}={number}{text[match.end() :]}"
     if text[0] in "'\"":
         return f"text~{text}"
@@ -59,7 +59,7 @@ def _spelled_out(debugger: DebuggerState, text: str) -> str:
 
 def _kind_of(debugger: DebuggerState, word: str) -> str:
     live = debugger.live
-    runs = [debugger.line.run, *([live.expected] if live is not None and live.expected is not None else [])]
+    runs = [debugger.timeline.run, *([live.expected] if live is not None and live.expected is not None else [])]
     if any(use.call.name == word for run in runs for use in run.tool_uses):
         return "tool"
     if any(agent.name == word for run in runs for agent in run.agents):
@@ -79,13 +79,13 @@ def _kind_of(debugger: DebuggerState, word: str) -> str:
     )
 
 
-def _watch(debugger: DebuggerState, rest: str) -> Reply:
+def _watch(debugger: DebuggerState, rest: str) -> CommandReply:
     if not rest:
         raise UsageError("watch what? Such as: watch model, watch request.tools.length, watch system")
     expression = parse(rest)
     _must_vary(expression, rest)
     point = debugger.breakpoints.add(rest, expression, watch=True)
-    return Reply(parts=_told(debugger, point))
+    return CommandReply(parts=_told(debugger, point))
 
 
 def _must_vary(expression: Expression, text: str) -> None:
@@ -93,20 +93,20 @@ def _must_vary(expression: Expression, text: str) -> None:
         raise UsageError(f"{text} never changes; watch a name, such as {', '.join(list(NAMES)[:4])}")
 
 
-def _told(debugger: DebuggerState, point: Breakpoint) -> tuple[Said, ...]:
+def _told(debugger: DebuggerState, point: Breakpoint) -> tuple[Sentence, ...]:
     """What was set, and how often the tape has it: a mistyped name is noticed at once."""
-    places = debugger.breakpoints.places(point, debugger.world)
+    places = debugger.breakpoints.places(point, debugger.annotated)
     kind = "watchpoint" if point.watch else "temporary breakpoint" if point.once else "breakpoint"
     number = len(dict.fromkeys(stop.call for stop in places))
     where = _where(debugger, point, [stop.call for stop in places if stop.call is not None])
     good = number or debugger.live is not None
-    told = Said(f"{kind} {point.number}: {point.text} ({where})", "plain" if good else "bad")
-    return (told, *(Said(words, "dim") for words in _untold(debugger, point)))
+    told = Sentence(f"{kind} {point.number}: {point.text} ({where})", "plain" if good else "bad")
+    return (told, *(Sentence(words, "dim") for words in _untold(debugger, point)))
 
 
 def _untold(debugger: DebuggerState, point: Breakpoint) -> Iterator[str]:
     """What a breakpoint asks for, and nobody can say here."""
-    known, asked = debugger.world.known, {name.name for name in names_in(point.expression)}
+    known, asked = debugger.annotated.annotations, {name.name for name in names_in(point.expression)}
     if "drift" in asked and known.drift is None:
         yield "drift is known only while a program is replayed"
     if "finding" in asked and known.findings is None:
@@ -135,29 +135,29 @@ def _numbers(debugger: DebuggerState, rest: str, command: str) -> list[int]:
     return numbers
 
 
-def _delete(debugger: DebuggerState, rest: str) -> Reply:
+def _delete(debugger: DebuggerState, rest: str) -> CommandReply:
     if rest.startswith("checkpoint"):
         return forget_checkpoint(debugger, rest.partition(" ")[2])
     gone = [debugger.breakpoints.remove(number) for number in dict.fromkeys(_numbers(debugger, rest, "delete"))]
     if not gone:
-        return said("no breakpoint is set", "dim")
-    return Reply(parts=tuple(Said(f"deleted {point.number}: {point.text}") for point in gone))
+        return sentence("no breakpoint is set", "dim")
+    return CommandReply(parts=tuple(Sentence(f"deleted {point.number}: {point.text}") for point in gone))
 
 
-def _enable(debugger: DebuggerState, rest: str) -> Reply:
+def _enable(debugger: DebuggerState, rest: str) -> CommandReply:
     return _switch(debugger, rest, True)
 
 
-def _disable(debugger: DebuggerState, rest: str) -> Reply:
+def _disable(debugger: DebuggerState, rest: str) -> CommandReply:
     return _switch(debugger, rest, False)
 
 
-def _switch(debugger: DebuggerState, rest: str, on: bool) -> Reply:
+def _switch(debugger: DebuggerState, rest: str, on: bool) -> CommandReply:
     word = "enable" if on else "disable"
     points = [debugger.breakpoints.change(number, enabled=on) for number in _numbers(debugger, rest, word)]
     if not points:
-        return said("no breakpoint is set", "dim")
-    return Reply(parts=tuple(Said(f"{word}d {point.number}: {point.text}") for point in points))
+        return sentence("no breakpoint is set", "dim")
+    return CommandReply(parts=tuple(Sentence(f"{word}d {point.number}: {point.text}") for point in points))
 
 
 COMMANDS = (

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias, assert_never
 
-from wiretape.debug.annotated_run import World
-from wiretape.debug.expression.names import Name, Since
+from wiretape.debug.annotated_run import AnnotatedRun
+from wiretape.debug.expression.names import KnownFrom, Name
 from wiretape.debug.expression.values import element, member
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
@@ -41,7 +41,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class MemberPath:
     """A name and what follows it. `spelled` is how it was written, for messages."""
 
     name: Name
@@ -50,7 +50,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Arithmetic:
     """Arithmetic."""
 
     op: str
@@ -71,7 +71,7 @@ class Logic:
     terms: tuple[Expression, ...]
 
 
-Expression: TypeAlias = Literal | Path | Binary | Compare | Logic
+Expression: TypeAlias = Literal | MemberPath | Arithmetic | Compare | Logic
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -84,12 +84,12 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_SINCE: tuple[Since, ...] = ("request", "answer", "tool")
+_SINCE: tuple[KnownFrom, ...] = ("request", "answer", "tool")
 
 
-def since(expression: Expression) -> Since:
+def known_from(expression: Expression) -> KnownFrom:
     """From which stop of a call on an expression has its value: the latest of its names."""
-    names = [name.known for name in names_in(expression)]
+    names = [name.known_from for name in names_in(expression)]
     return max(names, key=_SINCE.index) if names else "answer"
 
 
@@ -98,9 +98,9 @@ def names_in(expression: Expression) -> Sequence[Name]:
     match expression:
         case Literal():
             return ()
-        case Path(name=name):
+        case MemberPath(name=name):
             return (name,)
-        case Binary(left=left, right=right) | Compare(left=left, right=right):
+        case Arithmetic(left=left, right=right) | Compare(left=left, right=right):
             return (*names_in(left), *names_in(right))
         case Logic(terms=terms):
             return [name for term in terms for name in names_in(term)]
@@ -108,31 +108,31 @@ def names_in(expression: Expression) -> Sequence[Name]:
             assert_never(expression)
 
 
-def evaluate(expression: Expression, world: World, stop: Stop) -> Any:
+def evaluate(expression: Expression, annotated: AnnotatedRun, stop: Stop) -> Any:
     """The value at a stop; None is unknown. Raises UsageError for a member that is not there."""
     match expression:
         case Literal(value=value):
             return value
-        case Path():
-            return _walk(expression, world, stop)
-        case Binary(op=op, left=left, right=right):
-            return _calculate(op, evaluate(left, world, stop), evaluate(right, world, stop))
+        case MemberPath():
+            return _walk(expression, annotated, stop)
+        case Arithmetic(op=op, left=left, right=right):
+            return _calculate(op, evaluate(left, annotated, stop), evaluate(right, annotated, stop))
         case Compare(op=op, left=left, right=right):
-            return _compare(op, evaluate(left, world, stop), evaluate(right, world, stop))
+            return _compare(op, evaluate(left, annotated, stop), evaluate(right, annotated, stop))
         case Logic(op="not", terms=(term,)):
-            return not truth(evaluate(term, world, stop))
+            return not truth(evaluate(term, annotated, stop))
         case Logic(op="and", terms=terms):
-            return all(truth(evaluate(term, world, stop)) for term in terms)
+            return all(truth(evaluate(term, annotated, stop)) for term in terms)
         case Logic(terms=terms):
-            return any(truth(evaluate(term, world, stop)) for term in terms)
+            return any(truth(evaluate(term, annotated, stop)) for term in terms)
         case _:
             assert_never(expression)
 
 
-def holds(expression: Expression, world: World, stop: Stop) -> bool:
+def holds(expression: Expression, annotated: AnnotatedRun, stop: Stop) -> bool:
     """Whether a condition is met. A path that leads nowhere at this call is not."""
     try:
-        return truth(evaluate(expression, world, stop))
+        return truth(evaluate(expression, annotated, stop))
     except UsageError:
         return False
 
@@ -141,8 +141,8 @@ def truth(value: object) -> bool:
     return bool(value) and value is not Unknown
 
 
-def _walk(path: Path, world: World, stop: Stop) -> Any:
-    value, spelled = path.name.get(world, stop), path.name.name
+def _walk(path: MemberPath, annotated: AnnotatedRun, stop: Stop) -> Any:
+    value, spelled = path.name.get(annotated, stop), path.name.name
     for part in path.parts:
         if isinstance(part, str):
             value, spelled = member(value, part, spelled), f"{spelled}.{part}"

@@ -10,14 +10,14 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from wiretape.debug.annotated_run import World
+from wiretape.debug.annotated_run import AnnotatedRun
 from wiretape.debug.expression.values import messages_text, to_json, wire_json
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
 from wiretape.model.jsonvalue import Json, JsonObject
 
 Kind: TypeAlias = Literal["number", "text", "texts", "flag", "value"]
-Since: TypeAlias = Literal["request", "answer", "tool"]  # from which stop of a call on the name has its value
+KnownFrom: TypeAlias = Literal["request", "answer", "tool"]  # from which stop of a call on the name has its value
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,101 +26,101 @@ class Name:
 
     name: str
     kind: Kind
-    known: Since
+    known_from: KnownFrom
     help: str
-    get: Callable[[World, Stop], Any]
+    get: Callable[[AnnotatedRun, Stop], Any]
 
 
-def _usage(field: str) -> Callable[[World, Stop], Any]:
-    def get(world: World, stop: Stop) -> int | None:
-        usage = world.call(stop).usage
+def _usage(field: str) -> Callable[[AnnotatedRun, Stop], Any]:
+    def get(annotated: AnnotatedRun, stop: Stop) -> int | None:
+        usage = annotated.call(stop).usage
         value: int | None = getattr(usage, field) if usage is not None else None
         return value
 
     return get
 
 
-def _hit(world: World, stop: Stop) -> float | None:
-    usage = world.call(stop).usage
+def _hit(annotated: AnnotatedRun, stop: Stop) -> float | None:
+    usage = annotated.call(stop).usage
     if usage is None or usage.cached is None or not usage.input:
         return None
     return usage.cached / usage.input
 
 
-def _cache(world: World, stop: Stop) -> str | None:
-    verdict = world.cache_verdict(world.number(stop))
+def _cache(annotated: AnnotatedRun, stop: Stop) -> str | None:
+    verdict = annotated.cache_verdict(annotated.number(stop))
     return verdict.word if verdict is not None else None
 
 
-def _finish(world: World, stop: Stop) -> str | None:
-    response = world.call(stop).response
+def _finish(annotated: AnnotatedRun, stop: Stop) -> str | None:
+    response = annotated.call(stop).response
     return response.finish if response is not None else None
 
 
-def _status(world: World, stop: Stop) -> int | None:
-    response = world.call(stop).response
+def _status(annotated: AnnotatedRun, stop: Stop) -> int | None:
+    response = annotated.call(stop).response
     return response.status if response is not None else None
 
 
-def _duration(world: World, stop: Stop) -> int | None:
-    call = world.call(stop)
+def _duration(annotated: AnnotatedRun, stop: Stop) -> int | None:
+    call = annotated.call(stop)
     return None if call.ended_at is None else call.ended_at - call.at
 
 
-def _first_token(world: World, stop: Stop) -> int | None:
-    call = world.call(stop)
+def _first_token(annotated: AnnotatedRun, stop: Stop) -> int | None:
+    call = annotated.call(stop)
     first = call.response.first_token_at if call.response is not None else None
     return None if first is None else first - call.at
 
 
-def _tool(world: World, stop: Stop) -> Any:
-    use = world.line.use(stop)
-    return use.call.name if use is not None else [tool.name for tool in world.call(stop).tool_calls]
+def _tool(annotated: AnnotatedRun, stop: Stop) -> Any:
+    use = annotated.timeline.use(stop)
+    return use.call.name if use is not None else [tool.name for tool in annotated.call(stop).tool_calls]
 
 
-def _arguments(world: World, stop: Stop) -> Any:
-    use = world.line.use(stop)
-    return use.call.arguments if use is not None else [tool.arguments for tool in world.call(stop).tool_calls]
+def _arguments(annotated: AnnotatedRun, stop: Stop) -> Any:
+    use = annotated.timeline.use(stop)
+    return use.call.arguments if use is not None else [tool.arguments for tool in annotated.call(stop).tool_calls]
 
 
-def _result(world: World, stop: Stop) -> Any:
-    use = world.line.use(stop)
+def _result(annotated: AnnotatedRun, stop: Stop) -> Any:
+    use = annotated.timeline.use(stop)
     if use is not None:
         return use.result.text if use.result is not None else None
-    uses = world.line.uses(world.call(stop).number)
+    uses = annotated.timeline.uses(annotated.call(stop).number)
     return [one.result.text for one in uses if one.result is not None]
 
 
-def _tool_error(world: World, stop: Stop) -> Any:
-    use = world.line.use(stop)
-    uses = [use] if use is not None else world.line.uses(world.call(stop).number)
+def _tool_error(annotated: AnnotatedRun, stop: Stop) -> Any:
+    use = annotated.timeline.use(stop)
+    uses = [use] if use is not None else annotated.timeline.uses(annotated.call(stop).number)
     said = [one.result.is_error for one in uses if one.result is not None]
     return any(said) if said else None
 
 
-def _user(world: World, stop: Stop) -> str | None:
-    turn = world.step(stop).turn
-    return next((t.user for t in world.line.run.turns if t.number == turn), None)
+def _user(annotated: AnnotatedRun, stop: Stop) -> str | None:
+    turn = annotated.step(stop).turn
+    return next((t.user for t in annotated.timeline.run.turns if t.number == turn), None)
 
 
-def _answer(world: World, stop: Stop) -> str:
-    response = world.call(stop).response
+def _answer(annotated: AnnotatedRun, stop: Stop) -> str:
+    response = annotated.call(stop).response
     return messages_text(response.messages) if response is not None else ""
 
 
-def _system(world: World, stop: Stop) -> str:
-    return messages_text([m for m in world.call(stop).request.messages if m.role == "system"])
+def _system(annotated: AnnotatedRun, stop: Stop) -> str:
+    return messages_text([m for m in annotated.call(stop).request.messages if m.role == "system"])
 
 
-def _first(world: World, stop: Stop) -> bool:
-    number = world.call(stop).number
-    return world.line.activation(number).calls[0] == number
+def _first(annotated: AnnotatedRun, stop: Stop) -> bool:
+    number = annotated.call(stop).number
+    return annotated.timeline.activation(number).calls[0] == number
 
 
-def _body(world: World, stop: Stop) -> Any:
+def _body(annotated: AnnotatedRun, stop: Stop) -> Any:
     """A call on a WebSocket has its body in a message of it."""
-    call = world.call(stop)
-    exchange = world.known.exchanges.get(call.exchange)
+    call = annotated.call(stop)
+    exchange = annotated.annotations.exchanges.get(call.exchange)
     if exchange is None:
         return None
     told = wire_json(exchange)
@@ -130,8 +130,8 @@ def _body(world: World, stop: Stop) -> Any:
     return next((message["body"] for message in sent if message["from"] == "client"), None)
 
 
-def _wire(world: World, stop: Stop) -> Any:
-    exchange = world.known.exchanges.get(world.call(stop).exchange)
+def _wire(annotated: AnnotatedRun, stop: Stop) -> Any:
+    exchange = annotated.annotations.exchanges.get(annotated.call(stop).exchange)
     return wire_json(exchange) if exchange is not None else None
 
 
@@ -143,7 +143,7 @@ NAMES: dict[str, Name] = {
         Name("turn", "number", "request", "the number of its turn", lambda w, s: w.step(s).turn),
         Name("thread", "number", "request", "the number of its thread", lambda w, s: w.step(s).thread),
         Name("agent", "text", "request", "the agent's name", lambda w, s: w.agent(s).name),
-        Name("depth", "number", "request", "0 for a root agent", lambda w, s: w.line.depth(w.call(s).number)),
+        Name("depth", "number", "request", "0 for a root agent", lambda w, s: w.timeline.depth(w.call(s).number)),
         Name("first", "flag", "request", "the first call of its agent's work", _first),
         Name("cause", "text", "request", "why: turn_start, tool_results, …", lambda w, s: w.step(s).cause.kind),
         Name("kind", "text", "request", "inference, token_count, …", lambda w, s: w.call(s).kind),
@@ -191,7 +191,7 @@ def name_of(word: str) -> Name | None:
     return NAMES.get(SYNONYMS.get(word, word))
 
 
-def found_by_jsonpath(world: World, stop: Stop, path: str) -> Json:
+def found_by_jsonpath(annotated: AnnotatedRun, stop: Stop, path: str) -> Json:
     """Everything that a JSONPath finds at a stop, as a list. Raises UsageError for a path that is none."""
     import jsonpath
 
@@ -199,16 +199,16 @@ def found_by_jsonpath(world: World, stop: Stop, path: str) -> Json:
         compiled = jsonpath.compile(path)
     except (jsonpath.JSONPathError, RecursionError) as error:
         raise UsageError(f"{path} is no JSONPath: {' '.join(str(error).split())}") from None
-    document = call_document(world, stop, _wanted(path))
+    document = call_document(annotated, stop, _wanted(path))
     try:
         return list(compiled.findall(document))
     except (jsonpath.JSONPathError, RecursionError) as error:
         raise UsageError(f"{path} cannot be followed: {' '.join(str(error).split())}") from None
 
 
-def call_document(world: World, stop: Stop, names: Container[str] = NAMES) -> JsonObject:
+def call_document(annotated: AnnotatedRun, stop: Stop, names: Container[str] = NAMES) -> JsonObject:
     """A call as one JSON document, or some members of it."""
-    return {name.name: to_json(name.get(world, stop)) for name in NAMES.values() if name.name in names}
+    return {name.name: to_json(name.get(annotated, stop)) for name in NAMES.values() if name.name in names}
 
 
 _FIRST = re.compile(r"\$(?:\.(\w+)|\[['\"](\w+)['\"]\])")

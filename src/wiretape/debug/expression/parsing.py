@@ -6,7 +6,7 @@ import re
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from wiretape.debug.expression.expression import Binary, Compare, Expression, Literal, Logic, Path, Unknown
+from wiretape.debug.expression.expression import Arithmetic, Compare, Expression, Literal, Logic, MemberPath, Unknown
 from wiretape.debug.expression.names import NAMES, name_of
 from wiretape.errors import UsageError
 
@@ -99,13 +99,13 @@ class _Parser:
     def _sum(self) -> Expression:
         left = self._product()
         while op := self._sign("+") or self._sign("-"):
-            left = Binary(op, left, self._product())
+            left = Arithmetic(op, left, self._product())
         return left
 
     def _product(self) -> Expression:
         left = self._value()
         while op := self._sign("*") or self._sign("/"):
-            left = Binary(op, left, self._value())
+            left = Arithmetic(op, left, self._value())
         return left
 
     def _value(self) -> Expression:
@@ -119,7 +119,7 @@ class _Parser:
             return found
         if self._sign("-"):
             self._deeper()
-            found = Binary("-", Literal(0), self._value())
+            found = Arithmetic("-", Literal(0), self._value())
             self._depth -= 1
             return found
         for pattern, made in ((_STRING, _string), (_NUMBER, _number)):
@@ -144,7 +144,7 @@ class _Parser:
             self._fail(no_name(word))
         start, self._at = self._at, match.end()
         parts = tuple(self._parts())
-        return Path(name, parts, self._text[start : self._at])
+        return MemberPath(name, parts, self._text[start : self._at])
 
     def _parts(self) -> list[str | int | slice]:
         parts: list[str | int | slice] = []
@@ -207,7 +207,7 @@ def no_name(word: str) -> str:
 
 def _is_text(left: Expression) -> bool:
     """Whether a bare word beside it is a text. What a path leads to is not known before, so there it is."""
-    return isinstance(left, Path) and (bool(left.parts) or left.name.kind in ("text", "texts", "value", "flag"))
+    return isinstance(left, MemberPath) and (bool(left.parts) or left.name.kind in ("text", "texts", "value", "flag"))
 
 
 def _plain(word: str) -> Any:
@@ -240,8 +240,8 @@ def _index(match: re.Match[str]) -> str | int | slice:
 
 def _as_rate(left: Expression, right: Expression) -> Expression:
     """`cached < 0.5` can only mean the rate: half a token is never cached."""
-    if isinstance(left, Path) and left.name.name == "cached" and not left.parts and isinstance(right, Literal):
+    if isinstance(left, MemberPath) and left.name.name == "cached" and not left.parts and isinstance(right, Literal):
         value = right.value
         if isinstance(value, float) and 0 < value <= 1:
-            return Path(NAMES["hit"], (), "hit")
+            return MemberPath(NAMES["hit"], (), "hit")
     return left

@@ -12,18 +12,18 @@ from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
 
 # What can be done with a held call; a door says which of them it can do.
-Way: TypeAlias = Literal["serve", "live", "answer", "request", "inject", "delay", "drop", "accept"]
+Action: TypeAlias = Literal["serve", "live", "answer", "request", "inject", "delay", "drop", "accept"]
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class Continue:
     """It goes on: to its answer, or with its answer to the program. `answer`: another one than was known."""
 
     answer: Exchange | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AskLive:
+class SendLive:
     """The real model is asked, whatever was recorded."""
 
 
@@ -52,7 +52,7 @@ class Delay:
     """It goes on after so many seconds."""
 
     seconds: float
-    then: Go
+    then: Continue
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Drop:
     """The connection ends without an answer."""
 
 
-Decision: TypeAlias = Go | AskLive | Accept | Rewrite | Inject | Delay | Drop
+Decision: TypeAlias = Continue | SendLive | Accept | Rewrite | Inject | Delay | Drop
 Release: TypeAlias = Callable[[Decision], None]
 Mode: TypeAlias = Literal["replay", "record"]
 
@@ -78,7 +78,7 @@ MOST_OUTPUT: Final = 2000  # lines of the program that are kept
 WARN_AFTER: Final = 30.0  # seconds that a call waits before its client's patience is spoken of
 
 
-class Means(Protocol):
+class AnswerEditor(Protocol):
     """What editing an answer takes, and a fault's spelling: known to the layer that compares live with recorded."""
 
     def said(self, exchange: Exchange) -> list[dict[str, Any]]: ...
@@ -89,7 +89,7 @@ class Means(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PendingCall:
     """A call that waits. `number` is the call's; `exchange` as far as it is known; `recorded`: what would answer it.
 
     `patience`: after how many seconds its client gives up, if it says so. `miss`: no recorded call answers, and how it
@@ -102,7 +102,7 @@ class Held:
     exchange: Exchange
     recorded: Exchange | None
     since: float
-    ways: frozenset[Way]
+    actions: frozenset[Action]
     reason: str = ""
     patience: float | None = None
     miss: str = ""
@@ -121,7 +121,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutputLine:
     """A line that the program printed, after call `call` was answered."""
 
     call: int | None

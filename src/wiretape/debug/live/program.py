@@ -13,20 +13,20 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal, Protocol
 
-from wiretape.debug.annotated_run import World
+from wiretape.debug.annotated_run import AnnotatedRun
 from wiretape.debug.breakpoints import Breakpoint, Breakpoints
 from wiretape.debug.expression.expression import names_in
 from wiretape.debug.live.pending_calls import (
     MOST_OUTPUT,
     WARN_AFTER,
+    Action,
+    AnswerEditor,
     Decision,
-    Held,
-    Line,
-    Means,
     Mode,
+    OutputLine,
+    PendingCall,
     Release,
     Stepping,
-    Way,
 )
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
@@ -41,7 +41,7 @@ from wiretape.wire.registry import Registry, default_registry, numbered
 class WalkedRun(Protocol):
     """The parts of a debugger's state that a live program reads and extends."""
 
-    world: World
+    annotated: AnnotatedRun
     breakpoints: Breakpoints
 
     @property
@@ -51,14 +51,14 @@ class WalkedRun(Protocol):
 
 @dataclass(slots=True)
 class _Entry:
-    """A call that came. `told`: its model call, where that is known from elsewhere (one of a WebSocket's); then the
+    """A call that came. `call`: its model call, where that is known from elsewhere (one of a WebSocket's); then the
     number of `exchange` is only what a door calls it by, and the call names the exchange that it is a part of."""
 
     exchange: Exchange
     patience: float | None = None
-    told: ModelCall | None = None
+    call: ModelCall | None = None
     recorded: Exchange | None = None
-    ways: frozenset[Way] = frozenset()
+    actions: frozenset[Action] = frozenset()
     miss: str = ""
     drift: tuple[str, ...] = ()
     release: Release | None = None
@@ -66,24 +66,24 @@ class _Entry:
 
 
 @dataclass(slots=True)
-class Live:
+class LiveProgram:
     """One program. `start` sets it going, `stop` ends it; `expected` is the run that it is replayed against."""
 
     debugger: WalkedRun
     mode: Mode
     clock: Callable[[], float]
-    means: Means
+    editor: AnswerEditor
     start: Callable[[], None] = lambda: None
     stop: Callable[[], None] = lambda: None
     expected: Run | None = None
     registry: Registry = field(default_factory=default_registry)
-    held: list[Held] = field(default_factory=list)
-    output: deque[Line] = field(default_factory=lambda: deque(maxlen=MOST_OUTPUT))
+    pending: list[PendingCall] = field(default_factory=list)
+    output: deque[OutputLine] = field(default_factory=lambda: deque(maxlen=MOST_OUTPUT))
     stepping: Stepping | None = None  # where the program is to be held next, breakpoints apart
-    free: bool = False  # nothing is held any more
+    released: bool = False  # nothing is held any more
     running: bool = False
-    code: int | None = None  # the program's exit code, once it has ended
-    kept_in: str = ""  # the tape that keeps what real models answer in a replay
+    exit_code: int | None = None  # the program's exit code, once it has ended
+    live_tape: str = ""  # the tape that keeps what real models answer in a replay
     problem: str = ""  # what could not be done with a call that was let go
     _entries: dict[int, _Entry] = field(default_factory=dict)
     _connections: dict[int, tuple[Exchange, Sequence[WsMessage]]] = field(default_factory=dict)
@@ -95,30 +95,30 @@ class Live:
 
     # -- what a door tells -----------------------------------------------------------------------------------------
 
-    def begin(self, exchange: Exchange, patience: float | None = None, told: ModelCall | None = None) -> None:
+    def request_started(self, exchange: Exchange, patience: float | None = None, call: ModelCall | None = None) -> None:
         """A call has come: its request, as an exchange that is open."""
-        self._entries[exchange.number] = _Entry(exchange, patience, told)
+        self._entries[exchange.number] = _Entry(exchange, patience, call)
         self._news = True
 
-    def connected(self, exchange: Exchange, messages: Sequence[WsMessage]) -> None:
+    def websocket_opened(self, exchange: Exchange, messages: Sequence[WsMessage]) -> None:
         """A WebSocket whose calls are told of one by one. `messages` grows with it."""
         self._connections[exchange.number] = exchange, messages
 
-    def propose(
+    def set_actions(
         self,
         number: int,
-        ways: frozenset[Way],
+        actions: frozenset[Action],
         recorded: Exchange | None = None,
         miss: str = "",
         drift: Sequence[str] = (),
     ) -> None:
         """What may be done with a call, and what it would be answered with."""
         entry = self._entries[number]
-        entry.ways, entry.recorded, entry.miss, entry.drift = ways, recorded, miss, tuple(drift)
+        entry.actions, entry.recorded, entry.miss, entry.drift = actions, recorded, miss, tuple(drift)
 
-    def ask(self, number: int, release: Release) -> bool:
+    def hold_if_wanted(self, number: int, release: Release) -> bool:
         """Whether a call is held at this stop: before its request, or with its answer if that is known."""
-        if self.free or not self._watchful(number):
+        if self.released or not self._watchful(number):
             return False
         call = self.number_of(number)
         if call is None:
@@ -137,16 +137,16 @@ class Live:
         call = self.number_of(number)
         assert call is not None, "only model calls are held"
         phase: Literal["request", "answer"] = "request" if entry.exchange.response is None else "answer"
-        step = self.debugger.world.line.step(call)
-        self.held.append(
-            Held(
+        step = self.debugger.annotated.timeline.step(call)
+        self.pending.append(
+            PendingCall(
                 number=call,
                 stop=stop or Stop(phase, call),
-                agent=self.debugger.world.line.run.agents[step.agent].name,
+                agent=self.debugger.annotated.timeline.run.agents[step.agent].name,
                 exchange=entry.exchange,
                 recorded=entry.recorded,
                 since=self.clock(),
-                ways=entry.ways,
+                actions=entry.actions,
                 reason=reason,
                 patience=entry.patience,
                 miss=entry.miss if phase == "request" else "",
@@ -154,49 +154,49 @@ class Live:
         )
         self.stepping = None
 
-    def asked_anew(self, exchange: Exchange) -> None:
+    def request_changed(self, exchange: Exchange) -> None:
         """The request of a call is another now."""
         self._entries[exchange.number].exchange = exchange
         self._changed(exchange.number)
 
-    def answered(
+    def answer_known(
         self,
         exchange: Exchange,
-        ways: frozenset[Way] | None = None,
+        actions: frozenset[Action] | None = None,
         drift: Sequence[str] | None = None,
-        told: ModelCall | None = None,
+        call: ModelCall | None = None,
     ) -> None:
-        """The answer to a call is known; it has not gone out yet. `told`: the call, as for `begin`."""
+        """The answer to a call is known; it has not gone out yet. `call`: as for `request_started`."""
         entry = self._entries.setdefault(exchange.number, _Entry(exchange))
         entry.exchange = exchange
-        entry.told = told or entry.told
+        entry.call = call or entry.call
         entry.drift = entry.drift if drift is None else tuple(drift)
-        entry.ways = entry.ways if ways is None else ways
+        entry.actions = entry.actions if actions is None else actions
         self._changed(exchange.number)
 
-    def over(self, number: int) -> None:
+    def settled(self, number: int) -> None:
         """What the program gets of a call is settled."""
         self._unhold(number)
         self._settled = number
 
-    def answering(self, number: int) -> None:
+    def answer_started(self, number: int) -> None:
         """An answer begins to go out. May be told without the lock."""
         self._settled = number
 
-    def gone(self, number: int) -> None:
+    def client_left(self, number: int) -> None:
         """The program hung up."""
         self._unhold(number)
 
     def ended(self, code: int) -> None:
-        self.code, self.running = code, False
-        self.held.clear()
+        self.exit_code, self.running = code, False
+        self.pending.clear()
 
     def _changed(self, number: int) -> None:
         self._entries[number].calls = None
         self._news = True
 
     def _unhold(self, number: int) -> None:
-        self.held = [one for one in self.held if one.exchange.number != number]
+        self.pending = [one for one in self.pending if one.exchange.number != number]
 
     # -- where to hold ---------------------------------------------------------------------------------------------
 
@@ -207,14 +207,14 @@ class Live:
     @property
     def may_hold_answers(self) -> bool:
         """Whether an answer may have to wait once it is known: only then it must be held back until it is whole."""
-        if self.free:
+        if self.released:
             return False
         stepping = self.stepping is not None and self.stepping.answers
         return stepping or any(point.phase != "request" for point in self._points())
 
     @property
     def may_hold(self) -> bool:
-        return not self.free and bool(self.stepping or self._points())
+        return not self.released and bool(self.stepping or self._points())
 
     def _points(self) -> list[Breakpoint]:
         return [point for point in self.debugger.breakpoints.points if point.enabled]
@@ -226,24 +226,24 @@ class Live:
         if self._stops_at(stop):
             return stop, ""
         told = [point for point in self._points() if _asks_for_result(point)]
-        for use in self.debugger.world.line.run.tool_uses if told else ():
+        for use in self.debugger.annotated.timeline.run.tool_uses if told else ():
             at = Stop("tool", use.call_number, use.index)
             if use.result_call != call:
                 continue
-            hit = next((p for p in told if self.debugger.breakpoints.matches(p, self.debugger.world, at)), None)
+            hit = next((p for p in told if self.debugger.breakpoints.matches(p, self.debugger.annotated, at)), None)
             if hit is not None:
                 return stop, f"breakpoint {hit.number}: {hit.text} (the result of {use.call.name} in call {at.call})"
         return None
 
     def _answer_stop(self, call: int) -> tuple[Stop, str] | None:
-        line = self.debugger.world.line
+        line = self.debugger.annotated.timeline
         stops = [Stop("answer", call), *(Stop("tool", call, use.index) for use in line.uses(call))]
         return next(((stop, "") for stop in stops if self._stops_at(stop)), None)
 
     def _stops_at(self, stop: Stop) -> bool:
         if self.stepping is not None and self.stepping.at(stop):
             return True
-        return self.debugger.breakpoints.hit_at(self.debugger.world, stop)
+        return self.debugger.breakpoints.hit_at(self.debugger.annotated, stop)
 
     # -- the run ---------------------------------------------------------------------------------------------------
 
@@ -253,8 +253,8 @@ class Live:
             return False
         self._news = False
         calls = [call for entry in self._entries.values() for call in self._calls_of(entry)]
-        made = numbered(calls, [entry.exchange for entry in self._entries.values() if entry.told is None])
-        parts = {(e.told.exchange, e.told.part): number for number, e in self._entries.items() if e.told is not None}
+        made = numbered(calls, [entry.exchange for entry in self._entries.values() if entry.call is None])
+        parts = {(e.call.exchange, e.call.part): number for number, e in self._entries.items() if e.call is not None}
         self._numbers = {}
         for call in made:
             self._numbers.setdefault(parts.get((call.exchange, call.part), call.exchange), call.number)
@@ -263,8 +263,8 @@ class Live:
         return True
 
     def _calls_of(self, entry: _Entry) -> tuple[ModelCall, ...]:
-        if entry.told is not None:
-            return (entry.told,)
+        if entry.call is not None:
+            return (entry.call,)
         if entry.calls is None:
             entry.calls = self.registry.calls_of(entry.exchange, self._memo)
         return entry.calls
@@ -291,75 +291,75 @@ class Live:
 
     def is_open(self, call: int | None) -> bool:
         """Whether a call has no answer yet."""
-        if call is None or not self.debugger.world.line.has(call):
+        if call is None or not self.debugger.annotated.timeline.has(call):
             return False
-        made = self.debugger.world.line.step(call).call
+        made = self.debugger.annotated.timeline.step(call).call
         return made.response is None and made.ended is None
 
     # -- what a person decides -------------------------------------------------------------------------------------
 
-    def find(self, number: int | None, doing: str) -> Held:
+    def find(self, number: int | None, doing: str) -> PendingCall:
         """The held call that is meant: the one of this number, else where one stands, else the only one."""
         if number is not None:
-            for one in self.held:
+            for one in self.pending:
                 if one.number == number:
                     return one
-            raise UsageError(f"call {number} is not held; {self.who_waits()}")
-        if not self.held:
+            raise UsageError(f"call {number} is not held; {self.which_wait()}")
+        if not self.pending:
             raise UsageError(f"{doing} needs a call that is held, and none is: {self.how_to_hold()}")
-        here = [one for one in self.held if one.number == self.debugger.here.call]
-        if here or len(self.held) == 1:
-            return (here or self.held)[0]
-        raise UsageError(f"{self.who_waits()}: say which, such as {doing} {self.held[0].number}")
+        here = [one for one in self.pending if one.number == self.debugger.here.call]
+        if here or len(self.pending) == 1:
+            return (here or self.pending)[0]
+        raise UsageError(f"{self.which_wait()}: say which, such as {doing} {self.pending[0].number}")
 
-    def who_waits(self) -> str:
-        if not self.held:
+    def which_wait(self) -> str:
+        if not self.pending:
             return "no call is held"
-        numbers = ", ".join(str(one.number) for one in self.held)
-        return f"call {numbers} is held" if len(self.held) == 1 else f"calls {numbers} are held"
+        numbers = ", ".join(str(one.number) for one in self.pending)
+        return f"call {numbers} is held" if len(self.pending) == 1 else f"calls {numbers} are held"
 
     def how_to_hold(self) -> str:
-        if self.code is not None:
+        if self.exit_code is not None:
             return "the program has ended"
         if not self.running:
             return "continue starts the program, and break says where to hold it"
         return "break says where, and step holds the very next call"
 
-    def change(self, held: Held, answer: Exchange) -> Held:
+    def change(self, call: PendingCall, answer: Exchange) -> PendingCall:
         """A held call has another answer from now on."""
-        entry = self._entries[held.exchange.number]
-        if held.answered:
-            self.answered(answer)
-            changed = replace(held, exchange=answer, edited=True)
+        entry = self._entries[call.exchange.number]
+        if call.answered:
+            self.answer_known(answer)
+            changed = replace(call, exchange=answer, edited=True)
         else:
             entry.recorded = answer
-            changed = replace(held, recorded=answer, edited=True)
-        self.held[self.held.index(held)] = changed
+            changed = replace(call, recorded=answer, edited=True)
+        self.pending[self.pending.index(call)] = changed
         return changed
 
-    def show(self, held: Held) -> Held:
+    def show(self, call: PendingCall) -> PendingCall:
         """The person is told of a held call."""
-        shown = replace(held, shown=True)
-        self.held[self.held.index(held)] = shown
+        shown = replace(call, shown=True)
+        self.pending[self.pending.index(call)] = shown
         return shown
 
-    def let_go(self, held: Held, decision: Decision) -> None:
+    def release(self, call: PendingCall, decision: Decision) -> None:
         """Carry out what was decided."""
-        self.held.remove(held)
-        entry = self._entries[held.exchange.number]
+        self.pending.remove(call)
+        entry = self._entries[call.exchange.number]
         release, entry.release = entry.release, None
         if release is not None:
             release(decision)
 
-    def set_going(self) -> None:
-        if not self.running and self.code is None:
+    def start_program(self) -> None:
+        if not self.running and self.exit_code is None:
             self.running = True
             self.start()
 
     def warnings(self) -> list[str]:
         """What is to be said of calls that wait long, each once."""
         found, now = [], self.clock()
-        for one in self.held:
+        for one in self.pending:
             if one.patience is None:
                 continue
             key = (one.exchange.number, one.stop.phase)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.debug.detail import Context, Seen, Served
+from wiretape.debug.detail import ContextEntry, ModelContext, Served
 from wiretape.debug.expression.values import messages_text
 from wiretape.model.wording import plural
 from wiretape.views.blocks import message_view
@@ -25,13 +25,13 @@ _SIGNS: dict[Served, tuple[str, str]] = {
 _LINES = 2  # of a message
 
 
-def context_view(context: Context) -> RenderableType:
+def context_view(context: ModelContext) -> RenderableType:
     return _ContextView(context)
 
 
 @dataclass(frozen=True, slots=True)
 class _ContextView:
-    context: Context
+    context: ModelContext
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         context = self.context
@@ -43,7 +43,7 @@ class _ContextView:
         yield Indented(_legend(context), 0)
 
 
-def _entry(seen: Seen, width: int, full: bool) -> Iterator[RenderableType]:
+def _entry(seen: ContextEntry, width: int, full: bool) -> Iterator[RenderableType]:
     sign, style = _SIGNS[seen.served]
     new = "+" if seen.new else " "
     head = Text.assemble((sign, style), (new, "bold green"), " ", (seen.path, "dim"))
@@ -62,7 +62,7 @@ def _entry(seen: Seen, width: int, full: bool) -> Iterator[RenderableType]:
     yield from _content(seen, width, full)
 
 
-def _content(seen: Seen, width: int, full: bool) -> Iterator[RenderableType]:
+def _content(seen: ContextEntry, width: int, full: bool) -> Iterator[RenderableType]:
     if full and seen.message is not None:
         for number, part in enumerate(message_view(seen.message, {}, full=True)):
             if number:  # the head is ours
@@ -79,7 +79,7 @@ def _content(seen: Seen, width: int, full: bool) -> Iterator[RenderableType]:
         yield Indented(Text(clip(text, _LINES * (width - 5))), 4)
 
 
-def _legend(context: Context) -> Text:
+def _legend(context: ModelContext) -> Text:
     said = Text(style="dim")
     shown = {seen.served for seen in context.shown}
     words = {"cached": "cached", "partly": "partly cached", "not": "not cached", "unknown": "cache unknown"}

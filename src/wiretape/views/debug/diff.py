@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.debug.difference import Change, Comparison
+from wiretape.debug.difference import CallChange, CallComparison
 from wiretape.model.wording import plural
 from wiretape.views.debug.place import brief_text
 from wiretape.views.printable import one_line, visible
@@ -18,13 +18,13 @@ _BEFORE, _AROUND = 30, 160  # characters before the first difference, and in all
 _MOST = 40  # changes that are listed
 
 
-def comparison_view(comparison: Comparison) -> RenderableType:
+def comparison_view(comparison: CallComparison) -> RenderableType:
     return _ComparisonView(comparison)
 
 
 @dataclass(frozen=True, slots=True)
 class _ComparisonView:
-    comparison: Comparison
+    comparison: CallComparison
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         found = self.comparison
@@ -41,7 +41,7 @@ class _ComparisonView:
 
 
 def _changes(
-    console: Console, width: int, title: str, changes: tuple[Change, ...], same: str = ""
+    console: Console, width: int, title: str, changes: tuple[CallChange, ...], same: str = ""
 ) -> Iterator[RenderableType]:
     yield Heading(f"{title}: {plural(len(changes), 'difference') if changes else 'no difference'}{same}")
     for change in changes[:_MOST]:
@@ -50,7 +50,7 @@ def _changes(
         yield Text(f"… {plural(len(changes) - _MOST, 'more difference')}", style="dim")
 
 
-def _change(console: Console, width: int, change: Change) -> Iterator[RenderableType]:
+def _change(console: Console, width: int, change: CallChange) -> Iterator[RenderableType]:
     sign, style = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}[change.how]
     where = one_line(change.path)
     if change.character is not None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.debug.answer_stream import Streamed
+from wiretape.debug.answer_stream import AnswerStream
 from wiretape.debug.breakpoints import Hit
 from wiretape.debug.commands.topics import finding_name, finding_words
 from wiretape.debug.detail import Detail
 from wiretape.debug.expression.values import to_json
-from wiretape.debug.replies import Arrived
+from wiretape.debug.replies import Arrival
 from wiretape.model.call import Block, Message, Reasoning, ToolCall, ToolResult
 from wiretape.model.call import Text as TextBlock
 from wiretape.model.wording import plural
@@ -29,13 +29,13 @@ LABEL = 9
 _PHASES = {"request": "before its request", "answer": "after its answer", "tool": "at its tool"}
 
 
-def place_view(arrived: Arrived) -> RenderableType:
+def place_view(arrived: Arrival) -> RenderableType:
     return _PlaceView(arrived)
 
 
 @dataclass(frozen=True, slots=True)
 class _PlaceView:
-    arrived: Arrived
+    arrived: Arrival
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width, detail = options.max_width, self.arrived.detail
@@ -95,9 +95,9 @@ def facts(detail: Detail) -> Iterator[tuple[str, Text]]:
         error = detail.call.response.error if detail.call.response is not None else None
         if error is not None:
             yield "error", Text(error_words(error), style="red")
-    for remark in detail.remarks if detail.stop.phase != "tool" else ():
-        said = "; ".join([*finding_words(remark)][: 1 + len(remark.values)])
-        yield "finding", Text(f"{one_line(finding_name(remark))}: {one_line(said)}", style="yellow")
+    for finding in detail.findings if detail.stop.phase != "tool" else ():
+        said = "; ".join([*finding_words(finding)][: 1 + len(finding.values)])
+        yield "finding", Text(f"{one_line(finding_name(finding))}: {one_line(said)}", style="yellow")
     for drift in detail.drift:
         yield "drift", Text(one_line(drift), style="yellow")
     for note in detail.notes:
@@ -229,14 +229,14 @@ def _block(block: Block) -> Block:
 _DONE, _TO_COME = "━", "─"
 
 
-def stream_view(stream: Streamed, events: int, ms: int) -> RenderableType:
+def stream_view(stream: AnswerStream, events: int, ms: int) -> RenderableType:
     """After so many events, so many milliseconds after the request."""
     return _StreamView(stream, events, ms)
 
 
 @dataclass(frozen=True, slots=True)
 class _StreamView:
-    stream: Streamed
+    stream: AnswerStream
     events: int
     ms: int
 

@@ -9,9 +9,9 @@ from typing import assert_never
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.debug.detail import Context
-from wiretape.debug.difference import Comparison
-from wiretape.debug.replies import Arrived, Listing, Matched, Part, Reply, Row, Said, Tone, Value
+from wiretape.debug.detail import ModelContext
+from wiretape.debug.difference import CallComparison
+from wiretape.debug.replies import Arrival, CommandReply, Listing, ListingRow, Part, SearchMatch, Sentence, Tone, Value
 from wiretape.model.wording import plural
 from wiretape.views.debug.context import context_view
 from wiretape.views.debug.diff import comparison_view
@@ -23,14 +23,14 @@ from wiretape.views.rows import Column, fit, header_line, row_lines
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "yellow", "dim": "dim"}
 
 
-def reply_view(reply: Reply) -> RenderableType:
+def reply_view(reply: CommandReply) -> RenderableType:
     """What a reply looks like, an error included."""
     return _ReplyView(reply)
 
 
 @dataclass(frozen=True, slots=True)
 class _ReplyView:
-    reply: Reply
+    reply: CommandReply
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for number, part in enumerate(self.reply.parts):
@@ -43,19 +43,19 @@ class _ReplyView:
 
 def part_view(part: Part) -> Iterator[RenderableType]:
     match part:
-        case Said(text=text, tone=tone):
+        case Sentence(text=text, tone=tone):
             yield Indented(Text(visible(text), style=_STYLES[tone]), 0)
-        case Arrived():
+        case Arrival():
             yield place_view(part)
         case Listing():
             yield listing_view(part)
         case Value():
             yield from _value(part)
-        case Matched():
+        case SearchMatch():
             yield from _matched(part)
-        case Comparison():
+        case CallComparison():
             yield comparison_view(part)
-        case Context():
+        case ModelContext():
             yield context_view(part)
         case _:
             assert_never(part)
@@ -87,7 +87,7 @@ def _named(name: str, said: Text) -> Indented:
     return Indented(Text.assemble((name, "bold"), " = ").append_text(said), 0)
 
 
-def _matched(part: Matched) -> Iterator[RenderableType]:
+def _matched(part: SearchMatch) -> Iterator[RenderableType]:
     yield Text()
     yield Text(f"match {part.number} of {plural(part.total, 'call')}", style="bold")
     for excerpt in part.excerpts:
@@ -132,7 +132,7 @@ class _ListingView:
                 yield from labelled(console, "", Text(one_line(said)), width, indent=4, label_width=0)
 
 
-def _cells(row: Row, arrows: bool) -> list[Text]:
+def _cells(row: ListingRow, arrows: bool) -> list[Text]:
     style = "bold" if row.here else ""
     # The blanks at a cell's start are a tree's.
     cells = [Text(_indented(cell), style=style) for cell in row.cells]

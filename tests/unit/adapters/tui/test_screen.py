@@ -14,7 +14,7 @@ from tests.support.screens import Seat, after, at_screen
 from tests.support.upstream import CHAT_EVENTS
 
 from wiretape.adapters.tui.keys import GROUPS
-from wiretape.debug.annotations import Known
+from wiretape.debug.annotations import Annotations
 from wiretape.debug.commands.registry import COMMANDS, find
 from wiretape.debug.session import Debugger
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, StreamBody
@@ -231,7 +231,7 @@ def streamed() -> Debugger:
     answer = StreamBody(CHAT_EVENTS, [0, 100, 600, 610, 620])
     request = Request("POST", "https://api.openai.com/v1/chat/completions", Headers(), body)
     exchange = Exchange(1, 0, request, Response(200, headers, 100, answer), Ended.COMPLETE, 720)
-    return Debugger(build_run(decode([exchange])), Known(exchanges={1: exchange}))
+    return Debugger(build_run(decode([exchange])), Annotations(exchanges={1: exchange}))
 
 
 def test_an_answer_is_played_as_it_streamed() -> None:
@@ -249,7 +249,7 @@ def test_an_answer_that_came_whole_cannot_be_played() -> None:
 
 
 def test_a_tape_without_model_calls_says_so() -> None:
-    shown = after(Debugger(build_run([]), Known(name="empty.tape")), ["n", "b", "a"])
+    shown = after(Debugger(build_run([]), Annotations(name="empty.tape")), ["n", "b", "a"])
     assert "empty.tape" in shown
     assert "no call" in shown
 

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from tests.support.debugging import debugger, type_in
 from tests.support.golden import check_screen
 
-from wiretape.debug.annotations import Remark
+from wiretape.debug.annotations import CallFinding
 from wiretape.debug.commands.registry import COMMANDS
 
 TRANSCRIPTS: dict[str, tuple[str, list[str]]] = {
@@ -65,8 +65,8 @@ TRANSCRIPTS: dict[str, tuple[str, list[str]]] = {
 @pytest.mark.parametrize("name", TRANSCRIPTS)
 def test_a_session(name: str) -> None:
     tape, lines = TRANSCRIPTS[name]
-    remark = Remark("lost-result", 2, "a tool call got no result", "warning", id="WT001", mend="send it back")
-    text = type_in(debugger(tape, [remark]), *lines)
+    finding = CallFinding("lost-result", 2, "a tool call got no result", "warning", id="WT001", fix="send it back")
+    text = type_in(debugger(tape, [finding]), *lines)
     assert all(cell_len(line) <= 80 for line in text.splitlines() if not line.startswith("(wiretape)"))
     assert not any(line.endswith(" ") for line in text.splitlines())
     check_screen(f"debug-{name}", text)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.debugging import debugger, runs
 
-from wiretape.debug.annotated_run import World
-from wiretape.debug.annotations import Known
-from wiretape.debug.expression.expression import evaluate, holds, since
+from wiretape.debug.annotated_run import AnnotatedRun
+from wiretape.debug.annotations import Annotations
+from wiretape.debug.expression.expression import evaluate, holds, known_from
 from wiretape.debug.expression.names import NAMES, SYNONYMS
 from wiretape.debug.expression.parsing import parse
 from wiretape.debug.replies import Value
@@ -19,7 +19,7 @@ from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
 from wiretape.model.run import Run
 
-WORLD = debugger().world
+WORLD = debugger().annotated
 LAST = Stop("answer", 4)  # 462 in, 256 cached, 31 out
 
 
@@ -126,10 +126,10 @@ def test_a_tools_arguments_are_looked_into() -> None:
 
 
 def test_an_expression_is_asked_where_all_its_names_are_known() -> None:
-    assert since(parse("call=3 and agent=root")) == "request"
-    assert since(parse("call=3 and input>5")) == "answer"
-    assert since(parse("input>5 or tool=x")) == "tool"
-    assert since(parse("1=1")) == "answer"
+    assert known_from(parse("call=3 and agent=root")) == "request"
+    assert known_from(parse("call=3 and input>5")) == "answer"
+    assert known_from(parse("input>5 or tool=x")) == "tool"
+    assert known_from(parse("1=1")) == "answer"
 
 
 def test_a_division_by_nothing_is_unknown() -> None:
@@ -147,11 +147,11 @@ PIECES = st.sampled_from([*NAMES, *"()=<>~!+-*/.[]'\"/", "and", "or", "not", "if
 
 @given(runs(most=4), st.lists(PIECES, max_size=10), st.text(max_size=10))
 def test_whatever_is_written_gives_a_value_or_a_sentence(run: Run, pieces: list[str], text: str) -> None:
-    world = World(run, Known())
+    annotated = AnnotatedRun(run, Annotations())
     for written in (" ".join(pieces), "".join(pieces), text, f"request{text}", f"answer~{text}"):
-        for stop in world.line.stops[1:-1]:
+        for stop in annotated.timeline.stops[1:-1]:
             with contextlib.suppress(UsageError):
-                evaluate(parse(written), world, stop)
+                evaluate(parse(written), annotated, stop)
 
 
 def test_paths_as_the_screen_shows_them_are_paths_in_the_body() -> None:

@@ -9,7 +9,7 @@ from wiretape.debug.expression.names import found_by_jsonpath
 from wiretape.debug.timeline import Stop
 from wiretape.errors import UsageError
 
-WORLD = debugger().world
+WORLD = debugger().annotated
 LAST = Stop("answer", 4)
 
 

@@ -23,7 +23,7 @@ from wiretape.adapters.mitm.addon import RecordingAddon, pairs_of
 from wiretape.adapters.mitm.live import keep_alive
 from wiretape.adapters.mitm.live.keep_alive import HEAD_SENT, HELD, WAITS, has_left
 from wiretape.adapters.mitm.live.pending_sockets import HeldSockets
-from wiretape.debug.live.pending_calls import Decision, Delay, Drop, Go, Inject, Release, Rewrite, Way
+from wiretape.debug.live.pending_calls import Action, Continue, Decision, Delay, Drop, Inject, Release, Rewrite
 from wiretape.errors import UsageError
 from wiretape.matching.values import LiveRequest
 from wiretape.model.faults import Effect, ErrorStatus, Reset
@@ -34,8 +34,8 @@ from wiretape.wire.registry import default_registry
 _ASKED = "wiretape.asked"  # flow.metadata: it may be held, once it is whole
 _HELD_BACK = "wiretape.held_back"  # its answer was not streamed
 _DROPPED = "wiretape.dropped"  # how it ended then
-_BEFORE: frozenset[Way] = frozenset({"live", "request", "inject", "delay", "drop"})
-_AFTER: frozenset[Way] = frozenset({"serve", "answer", "inject", "delay", "drop"})
+_BEFORE: frozenset[Action] = frozenset({"live", "request", "inject", "delay", "drop"})
+_AFTER: frozenset[Action] = frozenset({"serve", "answer", "inject", "delay", "drop"})
 _POLL_S = 0.005
 _POLLS = 400  # for what has ended to be on the tape, before the next call is looked at
 
@@ -66,8 +66,8 @@ class HoldingAddon(RecordingAddon):
             begun = live.exchanges.get(exchange.number)
             if begun is not None:
                 self._later = begun.at - exchange.at
-            live.answered(later(exchange, self._later))
-            live.over(exchange.number)
+            live.answer_known(later(exchange, self._later))
+            live.settled(exchange.number)
 
         self._queue.run_soon(tell)
 
@@ -91,7 +91,7 @@ class HoldingAddon(RecordingAddon):
         opened = await self._queue.run(lambda: self._open(flow, x))
         if live.may_hold:
             await self._all_told(x)
-        decision = await self._held(flow, lambda release: live.ask(x, release))
+        decision = await self._held(flow, lambda release: live.hold_if_wanted(x, release))
         while decision is not None:
             problem = ""
             try:
@@ -108,13 +108,13 @@ class HoldingAddon(RecordingAddon):
     def _open(self, flow: http.HTTPFlow, x: int) -> Exchange:
         request = _live(flow.request)
         opened = self._exchanges.opened(x, request)
-        self._queue.live.begin(opened, patience(request.headers))
-        self._queue.live.propose(x, _BEFORE)
+        self._queue.live.request_started(opened, patience(request.headers))
+        self._queue.live.set_actions(x, _BEFORE)
         return opened
 
     def _open_anew(self, flow: http.HTTPFlow, before: Exchange) -> Exchange:
         opened = replace(self._exchanges.opened(before.number, _live(flow.request)), at=before.at)
-        self._queue.live.asked_anew(opened)
+        self._queue.live.request_changed(opened)
         return opened
 
     async def _all_told(self, x: int) -> None:
@@ -132,7 +132,7 @@ class HoldingAddon(RecordingAddon):
     async def _carry_out(self, flow: http.HTTPFlow, decision: Decision, exchange: Exchange) -> bool:
         """Whether it is to be held again."""
         match decision:
-            case Go(answer=answer):
+            case Continue(answer=answer):
                 _take(flow, answer)
             case Delay(seconds=seconds, then=then):
                 await asyncio.sleep(seconds)
@@ -177,7 +177,7 @@ class HoldingAddon(RecordingAddon):
             flow.metadata[HELD] = flow.response.headers.get("content-type", "").startswith("text/event-stream")
             return
         if (x := self.number_of(flow)) is not None:
-            self._queue.live.answering(x)
+            self._queue.live.answer_started(x)
         super().responseheaders(flow)
 
     async def held_answer(self, flow: http.HTTPFlow) -> None:
@@ -208,7 +208,7 @@ class HoldingAddon(RecordingAddon):
             return not await self._harmless(self._after, flow, x)
         if not deciding.done():
             deciding.cancel()
-            self._queue.run_soon(lambda: self._queue.live.gone(x))
+            self._queue.run_soon(lambda: self._queue.live.client_left(x))
             return True
         return not deciding.result()
 
@@ -230,7 +230,7 @@ class HoldingAddon(RecordingAddon):
     async def _after(self, flow: http.HTTPFlow, x: int) -> None:
         live = self._queue.live
         exchange = await self._queue.run(lambda: self._answered(flow, x))
-        decision = await self._held(flow, lambda release: live.ask(x, release))
+        decision = await self._held(flow, lambda release: live.hold_if_wanted(x, release))
         while decision is not None:
             try:
                 await self._carry_out(flow, decision, exchange)
@@ -238,7 +238,7 @@ class HoldingAddon(RecordingAddon):
             except UsageError as error:
                 problem = str(error)
             decision = await self._held(flow, lambda release, why=problem: self._hold(x, release, why))  # type: ignore[misc]
-        await self._queue.run(lambda: live.over(x))
+        await self._queue.run(lambda: live.settled(x))
 
     def _answered(self, flow: http.HTTPFlow, x: int) -> Exchange:
         live, response, now = self._queue.live, flow.response, self._exchanges.now
@@ -251,7 +251,7 @@ class HoldingAddon(RecordingAddon):
             ended=Ended.COMPLETE,
             ended_at=now,
         )
-        live.answered(made, _AFTER)
+        live.answer_known(made, _AFTER)
         return made
 
     def error(self, flow: http.HTTPFlow) -> None:
@@ -274,7 +274,7 @@ class HoldingAddon(RecordingAddon):
         try:
             await hold(flow, x)
         except ClientLeft:
-            await self._queue.run(lambda: self._queue.live.gone(x))
+            await self._queue.run(lambda: self._queue.live.client_left(x))
             return False
         except Exception as error:
             self.trouble(f"the debugger failed at call x{x}, which went on: {type(error).__name__}: {error}")

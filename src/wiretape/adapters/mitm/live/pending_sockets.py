@@ -16,7 +16,7 @@ from wiretape.adapters.live.decision_queue import ClientLeft, DecisionQueue
 from wiretape.adapters.live.exchanges import LiveExchanges, patience
 from wiretape.adapters.mitm.addon import pairs_of
 from wiretape.adapters.mitm.live.keep_alive import has_left
-from wiretape.debug.live.pending_calls import Delay, Way
+from wiretape.debug.live.pending_calls import Action, Delay
 from wiretape.matching.values import LiveRequest
 from wiretape.model.call import ModelCall
 from wiretape.model.http import (
@@ -29,7 +29,7 @@ from wiretape.model.http import (
 from wiretape.wire.base import SocketFollower
 from wiretape.wire.registry import default_registry
 
-_WAYS: frozenset[Way] = frozenset({"delay"})
+_WAYS: frozenset[Action] = frozenset({"delay"})
 _LOOK_AT = 8  # messages of a connection that are looked at for a format
 _CALLS = 100_000  # the debugger calls a connection's calls by numbers from so many times its own number on
 
@@ -67,16 +67,16 @@ class HeldSockets:
         live, now = self._queue.live, self._exchanges.now
 
         def tell() -> None:
-            live.connected(replace(socket.exchange, ended=exchange.ended, ended_at=now), socket.messages)
+            live.websocket_opened(replace(socket.exchange, ended=exchange.ended, ended_at=now), socket.messages)
             for part in range(last + 1):
-                live.gone(exchange.number * _CALLS + part)
+                live.client_left(exchange.number * _CALLS + part)
             for call in left:
                 number = _number_of(call)
                 before = live.exchanges.get(number)
                 if before is not None:
                     ended = call.ended or exchange.ended
                     told = replace(call, at=before.at, ended=ended, ended_at=now)
-                    live.answered(replace(before, ended=ended, ended_at=now), told=told)
+                    live.answer_known(replace(before, ended=ended, ended_at=now), call=told)
 
         self._queue.run_soon(tell)
 
@@ -121,7 +121,7 @@ class HeldSockets:
                 socket.follower = found.follow()
                 for before in socket.messages[:-1]:  # its calls name their messages by how many came before
                     socket.follower.feed(socket.exchange, before)
-                await self._queue.run(lambda: self._queue.live.connected(socket.exchange, socket.messages))
+                await self._queue.run(lambda: self._queue.live.websocket_opened(socket.exchange, socket.messages))
         return socket.follower
 
     async def _asked(self, call: ModelCall, data: bytes, flow: http.HTTPFlow) -> None:
@@ -138,8 +138,8 @@ class HeldSockets:
         live = self._queue.live
 
         def begin() -> None:
-            live.begin(opened, patience(Headers(shake)), told=asked)
-            live.propose(number, _WAYS)
+            live.request_started(opened, patience(Headers(shake)), call=asked)
+            live.set_actions(number, _WAYS)
 
         return begin
 
@@ -150,20 +150,20 @@ class HeldSockets:
             before = live.exchanges[number]
             told = replace(call, at=before.at, ended_at=now)
             answer = replace(before, response=Response(200, Headers(), now), ended=Ended.COMPLETE, ended_at=now)
-            live.answered(answer, _WAYS, told=told)
+            live.answer_known(answer, _WAYS, call=told)
 
         await self._queue.run(known)
         await self._wait(number, flow)
-        await self._queue.run(lambda: live.over(number))
+        await self._queue.run(lambda: live.settled(number))
 
     async def _wait(self, number: int, flow: http.HTTPFlow) -> bool:
         """Until a person has decided. False: its client has left meanwhile."""
         try:
             decision = await self._queue.decision(
-                lambda release: self._queue.live.ask(number, release), lambda: has_left(flow)
+                lambda release: self._queue.live.hold_if_wanted(number, release), lambda: has_left(flow)
             )
         except ClientLeft:
-            await self._queue.run(lambda: self._queue.live.gone(number))
+            await self._queue.run(lambda: self._queue.live.client_left(number))
             return False
         if isinstance(decision, Delay):
             await asyncio.sleep(decision.seconds)

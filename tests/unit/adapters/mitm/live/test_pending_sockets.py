@@ -12,7 +12,7 @@ from wiretape.adapters.live.decision_queue import DecisionQueue
 from wiretape.adapters.live.edit_operations import EditOperations
 from wiretape.adapters.live.exchanges import LiveExchanges
 from wiretape.debug.live.pending_calls import AT_NEXT_CALL
-from wiretape.debug.live.program import Live
+from wiretape.debug.live.program import LiveProgram
 from wiretape.debug.session import Debugger
 from wiretape.model.http import Ended
 from wiretape.runs.run import build_run
@@ -46,14 +46,14 @@ def heard_by(queue: DecisionQueue, said: list[Said], flow: Any = None) -> HeldSo
 
 def recording() -> Debugger:
     debugger = Debugger(build_run([]))
-    debugger.live = Live(debugger, "record", lambda: 0.0, EditOperations(recording=True))
+    debugger.live = LiveProgram(debugger, "record", lambda: 0.0, EditOperations(recording=True))
     return debugger
 
 
 def ends(debugger: Debugger) -> list[str | None]:
     assert debugger.live is not None
     debugger.live.refresh()
-    return [step.call.ended and step.call.ended.value for step in debugger.line.run.steps]
+    return [step.call.ended and step.call.ended.value for step in debugger.timeline.run.steps]
 
 
 def test_a_call_that_the_server_began_by_itself_is_known_when_it_ends() -> None:
@@ -89,7 +89,7 @@ def test_all_calls_of_a_connection_are_of_its_exchange_and_have_their_messages()
     with DecisionQueue(debugger) as queue:
         sockets = heard_by(queue, said)
         assert ends(debugger) == ["complete", "complete"]
-        calls = [step.call for step in debugger.line.run.steps]
+        calls = [step.call for step in debugger.timeline.run.steps]
         assert [(call.exchange, call.part) for call in calls] == [(3, 1), (3, 2)]
         assert [queue.live.number_of(300_000 + part) for part in (1, 2)] == [1, 2]
         on_tape = decode([socket(said, number=3)])
@@ -98,7 +98,7 @@ def test_all_calls_of_a_connection_are_of_its_exchange_and_have_their_messages()
         assert [one.sender for one in connection.messages] == [sender for sender, _ in said]
         sockets.over(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
     assert queue.live.exchanges[3].ended is Ended.CLIENT_CLOSED
-    assert debugger.line.run.other_exchanges == ()
+    assert debugger.timeline.run.other_exchanges == ()
 
 
 def test_a_client_that_leaves_is_held_no_longer_and_its_model_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,12 +109,12 @@ def test_a_client_that_leaves_is_held_no_longer_and_its_model_is_not_asked(monke
         queue.live.stepping = AT_NEXT_CALL
 
         def leave() -> None:
-            if queue.live.held:
+            if queue.live.pending:
                 flow.client_conn.state = ConnectionState.CAN_WRITE
 
         queue.on_change = leave
         heard_by(queue, [create("a")], flow)
-        assert queue.live.held == []
+        assert queue.live.pending == []
     assert flow.websocket.messages[-1].dropped
 
 
@@ -125,6 +125,6 @@ def test_a_connection_that_ends_lets_go_of_what_it_held() -> None:
         sockets = heard_by(queue, said)
         queue.live.refresh()
         queue.live.hold(300_001, lambda decision: None)
-        assert [one.number for one in queue.live.held] == [1]
+        assert [one.number for one in queue.live.pending] == [1]
         sockets.over(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
-    assert queue.live.held == []
+    assert queue.live.pending == []
