@@ -22,7 +22,7 @@ How: TypeAlias = Literal["added", "removed", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
-class CallChange:
+class CallDifference:
     """One difference. `character`: so many characters of the text are still the same."""
 
     path: str
@@ -38,8 +38,8 @@ class CallComparison:
 
     first: str
     second: str
-    request: tuple[CallChange, ...]
-    answer: tuple[CallChange, ...]
+    request: tuple[CallDifference, ...]
+    answer: tuple[CallDifference, ...]
     figures: tuple[tuple[str, str, str], ...]  # what, before, after
     same_messages: int = 0
     note: str = ""
@@ -60,14 +60,14 @@ def same_call(first: ModelCall, second: ModelCall) -> bool:
     return not found.request and not found.answer
 
 
-def _settings(old: CallRequest, new: CallRequest) -> Iterator[CallChange]:
+def _settings(old: CallRequest, new: CallRequest) -> Iterator[CallDifference]:
     if old.model != new.model:
-        yield CallChange("model", "changed", old.model, new.model)
+        yield CallDifference("model", "changed", old.model, new.model)
     for name in dict.fromkeys([*old.settings, *new.settings]):
         before, after = old.settings.get(name), new.settings.get(name)
         if before != after:
             how: How = "added" if name not in old.settings else "removed" if name not in new.settings else "changed"
-            yield CallChange(name, how, _spelled(before, how != "added"), _spelled(after, how != "removed"))
+            yield CallDifference(name, how, _spelled(before, how != "added"), _spelled(after, how != "removed"))
 
 
 def _spelled(value: object, there: bool) -> str | None:
@@ -76,24 +76,24 @@ def _spelled(value: object, there: bool) -> str | None:
     return json.dumps(to_json(value), ensure_ascii=False, default=str) if there else None
 
 
-def _tools(old: CallRequest, new: CallRequest) -> Iterator[CallChange]:
+def _tools(old: CallRequest, new: CallRequest) -> Iterator[CallDifference]:
     if old.tools is new.tools:
         return
     before = {tool.name: tool for tool in old.tools}
     after = {tool.name: tool for tool in new.tools}
     for name in dict.fromkeys([*before, *after]):
         if name not in after:
-            yield CallChange(f"tools.{name}", "removed", before[name].description or "", None)
+            yield CallDifference(f"tools.{name}", "removed", before[name].description or "", None)
         elif name not in before:
-            yield CallChange(f"tools.{name}", "added", None, after[name].description or "")
+            yield CallDifference(f"tools.{name}", "added", None, after[name].description or "")
         elif before[name].raw != after[name].raw:
             spelled = _spelled(before[name].raw, True) or "", _spelled(after[name].raw, True) or ""
             yield _text(f"tools.{name}", *spelled)
     if [n for n in before if n in after] != [n for n in after if n in before]:
-        yield CallChange("tools", "changed", ", ".join(before), ", ".join(after))
+        yield CallDifference("tools", "changed", ", ".join(before), ", ".join(after))
 
 
-def _messages(old: CallRequest, new: CallRequest) -> Iterator[CallChange]:
+def _messages(old: CallRequest, new: CallRequest) -> Iterator[CallDifference]:
     """Messages in line up to the first change; behind it, by their place from the end, else by place."""
     a, b = old.messages, new.messages
     start = _common(a, b)
@@ -105,9 +105,9 @@ def _messages(old: CallRequest, new: CallRequest) -> Iterator[CallChange]:
         if not _same(left, right):
             yield from _message(new.path(place), left, right)
     for place in range(start + len(other), start + len(one)):
-        yield CallChange(old.path(place), "removed", _shown(a[place]), None)
+        yield CallDifference(old.path(place), "removed", _shown(a[place]), None)
     for place in range(start + len(one), start + len(other)):
-        yield CallChange(new.path(place), "added", None, _shown(b[place]))
+        yield CallDifference(new.path(place), "added", None, _shown(b[place]))
 
 
 def _common(a: Sequence[Message], b: Sequence[Message]) -> int:
@@ -123,33 +123,33 @@ def _same(a: Message, b: Message) -> bool:
     return a is b or (a.role == b.role and a.blocks == b.blocks and a.extra == b.extra)
 
 
-def _message(path: str, old: Message, new: Message) -> Iterator[CallChange]:
+def _message(path: str, old: Message, new: Message) -> Iterator[CallDifference]:
     if old.role != new.role:
-        yield CallChange(path, "changed", _shown(old), _shown(new))
+        yield CallDifference(path, "changed", _shown(old), _shown(new))
         return
     for place, (left, right) in enumerate(zip(old.blocks, new.blocks, strict=False)):
         if left != right:
             here = new.block_paths[place] if place < len(new.block_paths) else ""
             yield _block(path + here, left, right)
     for place in range(len(new.blocks), len(old.blocks)):
-        yield CallChange(path, "removed", block_text(old.blocks[place]), None)
+        yield CallDifference(path, "removed", block_text(old.blocks[place]), None)
     for place in range(len(old.blocks), len(new.blocks)):
-        yield CallChange(path, "added", None, block_text(new.blocks[place]))
+        yield CallDifference(path, "added", None, block_text(new.blocks[place]))
     if old.blocks == new.blocks and old.extra != new.extra:
-        yield CallChange(path, "changed", _spelled(dict(old.extra), True), _spelled(dict(new.extra), True))
+        yield CallDifference(path, "changed", _spelled(dict(old.extra), True), _spelled(dict(new.extra), True))
 
 
-def _block(path: str, old: Block, new: Block) -> CallChange:
+def _block(path: str, old: Block, new: Block) -> CallDifference:
     before, after = block_text(old), block_text(new)
     if before == after and isinstance(old, ToolCall | ToolResult) and isinstance(new, ToolCall | ToolResult):
-        return CallChange(path, "changed", f"id {old.id}", f"id {new.id}")
+        return CallDifference(path, "changed", f"id {old.id}", f"id {new.id}")
     if before == after:
-        return CallChange(path, "changed", _spelled(old, True), _spelled(new, True))
+        return CallDifference(path, "changed", _spelled(old, True), _spelled(new, True))
     return _text(path, before, after)
 
 
-def _text(path: str, before: str, after: str) -> CallChange:
-    return CallChange(path, "changed", before, after, common_prefix_length(before, after))
+def _text(path: str, before: str, after: str) -> CallDifference:
+    return CallDifference(path, "changed", before, after, common_prefix_length(before, after))
 
 
 def common_prefix_length(a: str, b: str) -> int:
@@ -168,7 +168,7 @@ def _shown(message: Message) -> str:
     return f"{message.role}: " + "\n".join(block_text(block) for block in message.blocks)
 
 
-def _answers(first: ModelCall, second: ModelCall) -> Iterator[CallChange]:
+def _answers(first: ModelCall, second: ModelCall) -> Iterator[CallDifference]:
     a = first.response.messages if first.response is not None else ()
     b = second.response.messages if second.response is not None else ()
     old, new = [block for m in a for block in m.blocks], [block for m in b for block in m.blocks]
@@ -176,9 +176,9 @@ def _answers(first: ModelCall, second: ModelCall) -> Iterator[CallChange]:
         if _unlike(left, right):
             yield _text(f"blocks[{place}]", block_text(left), block_text(right))
     for place in range(len(new), len(old)):
-        yield CallChange(f"blocks[{place}]", "removed", block_text(old[place]), None)
+        yield CallDifference(f"blocks[{place}]", "removed", block_text(old[place]), None)
     for place in range(len(old), len(new)):
-        yield CallChange(f"blocks[{place}]", "added", None, block_text(new[place]))
+        yield CallDifference(f"blocks[{place}]", "added", None, block_text(new[place]))
 
 
 def _unlike(a: Block, b: Block) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.debug.difference import CallChange, CallComparison
+from wiretape.debug.difference import CallComparison, CallDifference
 from wiretape.model.wording import plural
 from wiretape.views.debug.place import brief_text
 from wiretape.views.printable import one_line, visible
@@ -41,7 +41,7 @@ class _ComparisonView:
 
 
 def _changes(
-    console: Console, width: int, title: str, changes: tuple[CallChange, ...], same: str = ""
+    console: Console, width: int, title: str, changes: tuple[CallDifference, ...], same: str = ""
 ) -> Iterator[RenderableType]:
     yield Heading(f"{title}: {plural(len(changes), 'difference') if changes else 'no difference'}{same}")
     for change in changes[:_MOST]:
@@ -50,7 +50,7 @@ def _changes(
         yield Text(f"… {plural(len(changes) - _MOST, 'more difference')}", style="dim")
 
 
-def _change(console: Console, width: int, change: CallChange) -> Iterator[RenderableType]:
+def _change(console: Console, width: int, change: CallDifference) -> Iterator[RenderableType]:
     sign, style = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}[change.how]
     where = one_line(change.path)
     if change.character is not None:
