@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretape.compare.mask import Masker
-from wiretape.compare.tool_book import RecordedToolResult, ToolMatch, ToolNotFound, ToolResults
+from wiretape.compare.tool_results import RecordedToolResult, ToolMatch, ToolNotFound, ToolResults
 
 ASKED = st.tuples(st.sampled_from(["search", "weather"]), st.dictionaries(st.sampled_from("ab"), st.integers(0, 2)))
 

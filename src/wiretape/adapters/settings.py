@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Val
 
 from wiretape.analyze.budgets.spelling import count, share
 from wiretape.errors import UsageError
-from wiretape.matching.age import parse_max_age
+from wiretape.matching.tape_age import parse_max_age
 
 if TYPE_CHECKING:
     from wiretape.tape.redaction import Redactor

@@ -6,10 +6,9 @@ __all__ = [
     "common_prefix",
     "difference",
     "excerpt",
-    "json",
     "json_paths",
     "mask",
     "multipart",
     "normalize",
-    "tool_book",
+    "tool_results",
 ]

@@ -16,8 +16,7 @@ from operator import is_
 from typing import Final
 
 from wiretape.compare.common_prefix import CommonPrefixes
-from wiretape.compare.difference import Difference
-from wiretape.compare.json import differences
+from wiretape.compare.difference import Difference, differences
 from wiretape.compare.normalize import loose
 from wiretape.model.http import Body, Exchange, JsonBody, StreamBody, TextBody
 from wiretape.model.jsonvalue import Json

@@ -21,6 +21,24 @@ from wiretape.wire.registry import Registry, decode
 if TYPE_CHECKING:
     from wiretape.tape.reading.reader import Tape
 
+from collections import defaultdict
+from collections.abc import Hashable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from wiretape.compare.common_prefix import CommonPrefixes
+from wiretape.compare.mask import Masker
+
+if TYPE_CHECKING:
+    from wiretape.tape.reading.reader import Tape
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from wiretape.model.header_links import LINK_HEADERS, joined, replace_links
+from wiretape.model.http import Headers
+from wiretape.tape.redaction import PLACEHOLDER, matches
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SocketCall:
@@ -162,3 +180,76 @@ def plain(value: Json, content_type: str = "") -> Json:
     if not isinstance(value, bytes):
         return value
     return parts_of(value, content_type) or {"bytes": value.decode("utf-8", "surrogateescape")}
+
+
+@dataclass(eq=False)
+class ReplaySource:
+    """Exchanges of all tapes, by their order, and apart from them the WebSocket connections, by theirs."""
+
+    tapes: Sequence[Tape]
+    registry: Registry
+    masker: Masker
+    exchanges: Sequence[RecordedExchange] = field(init=False)
+    sockets: Sequence[RecordedExchange] = field(init=False)
+    played: bytearray = field(init=False)  # which exchanges were given as an answer
+    beginnings: CommonPrefixes = field(default_factory=CommonPrefixes)
+    memo: Memo = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.exchanges, self.sockets = recorded_exchanges(self.tapes, self.registry)
+        self.played = bytearray(len(self.exchanges))
+        self.memo = Memo(self.beginnings.common)
+
+    @cached_property
+    def groups(self) -> Mapping[Hashable, Sequence[int]]:
+        """The orders of exchanges that are alike, for what looks for the nearest one.
+
+        Model calls by the name of their format, and by name and the last part of their path. Other exchanges by
+        method and path, and by method, path and host.
+        """
+        made: dict[Hashable, list[int]] = defaultdict(list)
+        for one in self.exchanges:
+            where, form = one.probe.address, one.probe.format
+            if form is not None:
+                keys: tuple[Hashable, ...] = (form.name, (form.name, where.tail))
+            else:
+                keys = ((where.method, where.path, ""), (where.method, where.path, where.host))
+            for key in dict.fromkeys(keys):
+                made[key].append(one.order)
+        return dict(made)
+
+
+_FOLLOWS_WITHIN = 100  # exchanges
+
+
+def restored(exchange: Exchange, recorded: Sequence[RecordedExchange], order: int) -> Exchange:
+    """The answer that was recorded at `order`, with links spelled as the recording's later requests spell them.
+
+    A client that follows such a link then sends the recorded request.
+    """
+    response = exchange.response
+    if response is None or not _has_placeholder(response.headers):
+        return exchange
+
+    def spelled(name: str, reference: str) -> str:
+        target = joined(exchange.request.url, reference) if PLACEHOLDER.search(reference) else None
+        if target is None:
+            return reference
+        wanted = target.partition("#")[0]  # which no request has
+        found = next((url for url in _later_urls(recorded, order) if matches(wanted, url)), None)
+        if found is None:
+            return reference
+        _, mark, fragment = reference.partition("#")
+        return f"{reference.partition('?')[0]}?{found.partition('?')[2]}{mark}{fragment}"
+
+    headers = Headers(replace_links(response.headers.pairs(), spelled))
+    return replace(exchange, response=replace(response, headers=headers))
+
+
+def _later_urls(recorded: Sequence[RecordedExchange], order: int) -> Iterator[str]:
+    later: Iterable[RecordedExchange] = islice(recorded, order + 1, order + 1 + _FOLLOWS_WITHIN)
+    return (one.exchange.request.url for one in later)
+
+
+def _has_placeholder(headers: Headers) -> bool:
+    return any(PLACEHOLDER.search(value) for name in LINK_HEADERS for value in headers.all(name))

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 
 from wiretape.compare.difference import Tier
 from wiretape.compare.excerpt import excerpts, spelled
-from wiretape.matching.drift import Drift
 from wiretape.matching.faults.apply import Fault
+from wiretape.matching.ledger import Drift
 from wiretape.matching.values import Answer, Injected, Miss, Outcome, Reference, Stray
 
 

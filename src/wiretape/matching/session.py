@@ -11,31 +11,27 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from wiretape.compare.address import address
-from wiretape.compare.difference import Difference, Tier
-from wiretape.compare.json import Differences, differences_of_addresses
+from wiretape.compare.difference import Difference, Differences, Tier, differences_of_addresses
 from wiretape.compare.mask import Masker
-from wiretape.matching.async_messages.aligned import Alignment
+from wiretape.matching.async_messages.alignment import Alignment
 from wiretape.matching.async_messages.match import AsyncMatch
-from wiretape.matching.drift import Drifts
 from wiretape.matching.faults.apply import Fault
 from wiretape.matching.faults.targets import resolve_targets
 from wiretape.matching.id_map import IdMap
+from wiretape.matching.ledger import Drifts, PlayedCalls
 from wiretape.matching.live import LiveReader
 from wiretape.matching.lookup.index import Probe
 from wiretape.matching.lookup.tie_break import TieBreak
+from wiretape.matching.misses.explainer import MissExplainer
 from wiretape.matching.misses.miss import MissFix, Nearest, fault, is_minor, miss_fix, provider_error
 from wiretape.matching.playback import lost_body
-from wiretape.matching.played_calls import PlayedCalls
-from wiretape.matching.recorded import RecordedExchange
-from wiretape.matching.recording import ReplaySource
+from wiretape.matching.recorded import RecordedExchange, ReplaySource, restored
+from wiretape.matching.redacted_differences import shown_differences, without_secrets
 from wiretape.matching.report import ReplayReport, build_report
-from wiretape.matching.restored_links import restored
-from wiretape.matching.shown_differences import shown_differences, without_secrets
 from wiretape.matching.sockets.playing import SocketPlay
 from wiretape.matching.sockets.recorded_sockets import RecordedSockets
 from wiretape.matching.tiers import TierIndexes
-from wiretape.matching.tool_play import ToolPlayback, ToolReplay
-from wiretape.matching.unanswered import MissExplainer
+from wiretape.matching.tool_replay import ToolPlayback, ToolReplay
 from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions, Stray
 from wiretape.model.call import ModelCall
 from wiretape.model.faults import ErrorStatus

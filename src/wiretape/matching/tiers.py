@@ -8,14 +8,13 @@ from functools import cached_property
 
 from wiretape.compare.difference import Tier
 from wiretape.matching.async_messages.detect import DetectedThread, asks_for_nothing, detect_threads
+from wiretape.matching.async_messages.history import HistoryParts
 from wiretape.matching.async_messages.match import AsyncIndex
-from wiretape.matching.async_messages.pieces import HistoryParts
 from wiretape.matching.lookup.index import CallIndex, ExactIndex, Index
 from wiretape.matching.lookup.position import ThreadPositions
 from wiretape.matching.lookup.templates import NormalizedMessages, TemplateTable
 from wiretape.matching.misses.miss import thread_labels
-from wiretape.matching.recorded import RecordedExchange
-from wiretape.matching.recording import ReplaySource
+from wiretape.matching.recorded import RecordedExchange, ReplaySource
 from wiretape.model.run import Run
 from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode

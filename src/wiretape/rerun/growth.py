@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wiretape.compare.common_prefix import common_start
-from wiretape.compare.difference import ABSENT, Difference, Tier
-from wiretape.compare.json import differences
+from wiretape.compare.difference import ABSENT, Difference, Tier, differences
 from wiretape.compare.mask import Masker
 from wiretape.compare.normalize import normalized_message, settings_template, tool_template
 from wiretape.model.call import CallRequest, Message

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from wiretape.compare.canonical import canonical
-from wiretape.compare.difference import ABSENT, Difference, Tier
-from wiretape.compare.json import differences
+from wiretape.compare.difference import ABSENT, Difference, Tier, differences
 from wiretape.compare.mask import Masker
 from wiretape.model.jsonvalue import Json
 from wiretape.rerun.growth_items import Item, joined, part_of, run_of, spoken

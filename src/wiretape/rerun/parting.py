@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 
 from wiretape.compare.mask import Masker
 from wiretape.compare.normalize import loose
-from wiretape.compare.tool_book import parsed_arguments
+from wiretape.compare.tool_results import parsed_arguments
 from wiretape.model.call import ToolCall
 from wiretape.rerun.plan import Take, client_calls
 

@@ -15,7 +15,7 @@ from heapq import heapify, heappop, heapreplace
 from wiretape.compare.canonical import canonical
 from wiretape.compare.difference import Difference, Tier
 from wiretape.compare.mask import Masker
-from wiretape.compare.tool_book import RecordedToolResult
+from wiretape.compare.tool_results import RecordedToolResult
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, JsonBody, Response
 from wiretape.model.jsonvalue import JsonObject

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from wiretape.compare.tool_book import parsed_arguments
+from wiretape.compare.tool_results import parsed_arguments
 from wiretape.model.call import ToolCall
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.jsonwalk import rebuilt, strings

@@ -7,7 +7,13 @@ from dataclasses import replace
 from functools import cached_property
 
 from wiretape.compare.mask import Masker
-from wiretape.compare.tool_book import RecordedToolResult, ToolMatch, ToolResults, parsed_arguments, results_in_requests
+from wiretape.compare.tool_results import (
+    RecordedToolResult,
+    ToolMatch,
+    ToolResults,
+    parsed_arguments,
+    results_in_requests,
+)
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.run import Run
 from wiretape.rerun.plan import Take, results_in

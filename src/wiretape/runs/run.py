@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from wiretape.model.call import ModelCall, ServedToolCall
 from wiretape.model.run import Agent, Link, Run, Step, Thread, ToolUse, Turn
-from wiretape.runs.agents.agent_messages import AgentMessages, parent_of
+from wiretape.runs.agents.agent_messages import AgentMessages, joins, parent_of
 from wiretape.runs.agents.assigner import AgentAssigner, AgentDraft, named
-from wiretape.runs.agents.joins import joins
 from wiretape.runs.agents.links import LinkContext, gathered
 from wiretape.runs.agents.names import AgentNames
 from wiretape.runs.causes import CauseAssigner
-from wiretape.runs.served import pair_served
 from wiretape.runs.sidecalls import SideCall, find_side_calls
 from wiretape.runs.threads import ThreadBuilder, ThreadPlace
-from wiretape.runs.tools import RequestedTool, pair
+from wiretape.runs.tools import RequestedTool, pair, pair_served
 from wiretape.runs.words import answer_text
 
 

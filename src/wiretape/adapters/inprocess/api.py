@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from wiretape.adapters.inprocess import arguments
 from wiretape.adapters.inprocess.context_record import Record
 from wiretape.adapters.inprocess.context_replay import Name, OnMiss, Replay, TierName
-from wiretape.matching.age import AgeAction, MaxAge
+from wiretape.matching.tape_age import AgeAction, MaxAge
 from wiretape.model.http import Exchange
 from wiretape.tape.reading.reader import Tape
 

@@ -23,13 +23,13 @@ from wiretape.adapters.routing.hosts import is_address, is_known_provider
 from wiretape.adapters.settings import Settings, load_settings
 from wiretape.compare.difference import Tier
 from wiretape.errors import MissError, MissInterrupt, TapeError, UsageError
-from wiretape.matching.age import AgeAction, MaxAge, age_limit
 from wiretape.matching.faults.apply import IN_PYTHON
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.playback import Playback, playback, timed_out
 from wiretape.matching.report import ReplayReport
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.sockets.playing import SocketPlay
+from wiretape.matching.tape_age import AgeAction, MaxAge, age_limit
 from wiretape.matching.values import Injected, LiveRequest, Miss, MissReason, Outcome, ReplayOptions
 from wiretape.model.jsonvalue import Json
 from wiretape.tape.output_redactor import OutputRedactor

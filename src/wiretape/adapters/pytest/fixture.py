@@ -30,8 +30,8 @@ from wiretape.adapters.update.staging import StagedRecording, tape_exists
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.analyze.stats import stats
 from wiretape.errors import MissError, UsageError
-from wiretape.matching.age import AgeAction
 from wiretape.matching.report import ReplayReport, build_report
+from wiretape.matching.tape_age import AgeAction
 from wiretape.matching.values import Miss, MissReason
 from wiretape.model.http import Exchange
 from wiretape.model.wording import plural

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wiretape.compare.tool_book import parsed_arguments
+from wiretape.compare.tool_results import parsed_arguments
 from wiretape.errors import UsageError
 from wiretape.model.call import ToolCall, ToolResult
 

@@ -87,7 +87,7 @@ class Options:
 
 
 def _age(ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
-    from wiretape.matching.age import parse_max_age
+    from wiretape.matching.tape_age import parse_max_age
 
     try:
         if given is not None:
@@ -288,9 +288,9 @@ def _renewal(tape: Tape, argv: Sequence[str]) -> str:
 def session_of(options: Options, argv: Sequence[str]) -> ReplaySession:
     from wiretape.adapters.settings import load_settings
     from wiretape.compare.difference import Tier
-    from wiretape.matching.age import age_limit
     from wiretape.matching.faults.specs import parse_fault
     from wiretape.matching.session import ReplaySession
+    from wiretape.matching.tape_age import age_limit
     from wiretape.matching.values import ReplayOptions
 
     faults = tuple(parse_fault(spec) for spec in options.faults)

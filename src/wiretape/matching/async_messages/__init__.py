@@ -1,3 +1,3 @@
 """Matches requests whose asynchronous messages stand at another position."""
 
-__all__ = ["aligned", "detect", "history", "match", "pieces"]
+__all__ = ["alignment", "detect", "history", "match"]

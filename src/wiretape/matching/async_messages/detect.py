@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from wiretape.matching.async_messages.pieces import HistoryPart, HistoryParts
+from wiretape.matching.async_messages.history import HistoryPart, HistoryParts
 from wiretape.matching.recorded import RecordedExchange
 from wiretape.model.call import CallRequest, Message, Text, ToolCall, ToolResult
 from wiretape.model.run import Run, Step

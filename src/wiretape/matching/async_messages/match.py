@@ -14,8 +14,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from wiretape.matching.async_messages.detect import DetectedThread
-from wiretape.matching.async_messages.history import AsyncMessage, ThreadHistories, ThreadHistory
-from wiretape.matching.async_messages.pieces import HistoryParts
+from wiretape.matching.async_messages.history import AsyncMessage, HistoryParts, ThreadHistories, ThreadHistory
 from wiretape.matching.lookup.index import CallIndex, Probe
 from wiretape.matching.lookup.trie import NOWHERE
 from wiretape.matching.recorded import RecordedExchange

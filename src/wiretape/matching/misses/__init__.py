@@ -1,3 +1,3 @@
 """Explains a miss: the nearest recorded call and what differs."""
 
-__all__ = ["miss", "nearest_moved"]
+__all__ = ["explainer", "miss", "nearest"]

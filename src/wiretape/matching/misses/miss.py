@@ -11,15 +11,13 @@ from operator import not_
 import orjson
 
 from wiretape.compare.canonical import same
-from wiretape.compare.difference import ABSENT, Difference
+from wiretape.compare.difference import ABSENT, Difference, differences, differences_of_queries
 from wiretape.compare.excerpt import LIVE, RECORDED, excerpts
-from wiretape.compare.json import differences, differences_of_queries
 from wiretape.compare.mask import Masker
 from wiretape.compare.normalize import counts, loose
 from wiretape.matching.lookup.index import CallIndex, LookupKey, Probe
-from wiretape.matching.misses.tool_lists import differences_of_bodies
-from wiretape.matching.recorded import RecordedExchange
-from wiretape.matching.recording import ReplaySource
+from wiretape.matching.misses.nearest import differences_of_bodies
+from wiretape.matching.recorded import RecordedExchange, ReplaySource
 from wiretape.matching.values import Miss, MissReason
 from wiretape.model.http import Headers
 from wiretape.model.jsonvalue import Json

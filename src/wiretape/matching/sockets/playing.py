@@ -13,9 +13,9 @@ from wiretape.compare.canonical import same
 from wiretape.compare.difference import Tier
 from wiretape.matching.faults.apply import Fault
 from wiretape.matching.recorded import RecordedExchange, SocketCall
-from wiretape.matching.sockets.message_positions import AmbiguousPosition, MessagePositions, PendingMessage
-from wiretape.matching.sockets.message_runs import MessageSequence, SocketFrame, answer_of, turn_of
+from wiretape.matching.sockets.positions import AmbiguousPosition, MessagePositions, PendingMessage
 from wiretape.matching.sockets.recorded_sockets import MessageMatch, RecordedSockets
+from wiretape.matching.sockets.sequence import MessageSequence, SocketFrame, answer_of, turn_of
 from wiretape.matching.values import Miss, Outcome, Reference
 from wiretape.model.faults import Cut, Effect, ErrorStatus, Reset, Stall
 from wiretape.model.http import Close, Ended

@@ -8,28 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Final
 
 import orjson
 
-from wiretape.compare.canonical import has_placeholder
-from wiretape.compare.difference import Difference, Tier
-from wiretape.compare.json import differences
+from wiretape.compare.canonical import canonical, has_placeholder
+from wiretape.compare.difference import Difference, Tier, differences
 from wiretape.compare.mask import Masker
-from wiretape.compare.normalize import loose
-from wiretape.matching.drift import Drifts
+from wiretape.compare.normalize import LEFT_OUT, loose
 from wiretape.matching.faults.apply import Fault, FaultPlan
 from wiretape.matching.faults.targets import call_key, handshake_key
 from wiretape.matching.id_map import IdMap
+from wiretape.matching.ledger import Drifts
 from wiretape.matching.misses.miss import Nearest, fault, is_minor
 from wiretape.matching.recorded import RecordedExchange, SocketCall
-from wiretape.matching.shown_differences import shown_differences, without_secrets
-from wiretape.matching.sockets.message_cores import core
-from wiretape.matching.sockets.message_runs import DueMessage, MessageSequence, SocketFrame, answer_of
+from wiretape.matching.redacted_differences import shown_differences, without_secrets
+from wiretape.matching.sockets.sequence import DueMessage, MessageSequence, SocketFrame, answer_of
 from wiretape.matching.values import Answer, Injected, Miss, MissReason, Outcome, Reference, ReplayOptions
 from wiretape.model.faults import ErrorStatus
 from wiretape.model.http import BytesBody, Headers, Response, StreamBody, WsMessage, body_bytes
-from wiretape.model.jsonvalue import Json
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.model.jsonwalk import rebuilt
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.base import Volatile
 
@@ -357,3 +357,18 @@ def value_of(data: str | bytes) -> Json:
         return orjson.loads(data)
     except ValueError:
         return data
+
+
+def core(value: Json, volatile: Volatile, masker: Masker) -> bytes:
+    """Different for messages that no tier takes for alike; it says nothing of a recorded one with a placeholder."""
+    if isinstance(value, dict):
+        value = {name: item for name, item in value.items() if name not in volatile.settings}
+    bare = rebuilt(value, lambda _, leaf: leaf, _without({*LEFT_OUT, *(path[-1] for path in volatile.nested)}))
+    return blake2b(canonical(masker.value(loose(bare))), digest_size=16).digest()
+
+
+def _without(names: set[str]) -> Callable[[JsonObject], JsonObject]:
+    def kept(members: JsonObject) -> JsonObject:
+        return {name: item for name, item in members.items() if name not in names}
+
+    return kept

@@ -15,9 +15,8 @@ from pydantic import BaseModel, ConfigDict
 
 from wiretape.compare.address import address
 from wiretape.compare.canonical import canonical
-from wiretape.compare.difference import ABSENT, Absent, Difference
+from wiretape.compare.difference import ABSENT, Absent, Difference, differences
 from wiretape.compare.excerpt import excerpts
-from wiretape.compare.json import differences
 from wiretape.compare.mask import Masker
 from wiretape.compare.normalize import normalized_message, settings_template, tool_definition
 from wiretape.matching.values import ReplayOptions

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from wiretape.compare.canonical import canonical
 from wiretape.compare.json_paths import with_value
-from wiretape.compare.tool_book import parsed_arguments
+from wiretape.compare.tool_results import parsed_arguments
 from wiretape.errors import UsageError
 from wiretape.model.call import ModelCall, Text, ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, Response

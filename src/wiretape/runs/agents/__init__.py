@@ -1,3 +1,3 @@
 """Finds the agents of a run and what they send to one another."""
 
-__all__ = ["agent_messages", "assigner", "joins", "links", "names"]
+__all__ = ["agent_messages", "assigner", "links", "names"]

@@ -15,8 +15,7 @@ from heapq import merge
 import orjson
 
 from wiretape.compare.canonical import canonical, has_placeholder, same
-from wiretape.compare.difference import Difference, Tier
-from wiretape.compare.json import differences
+from wiretape.compare.difference import Difference, Tier, differences
 from wiretape.compare.mask import Masker
 from wiretape.compare.normalize import loose
 from wiretape.model.http import Exchange

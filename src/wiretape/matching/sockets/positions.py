@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wiretape.compare.canonical import same
-from wiretape.compare.difference import ABSENT, Difference, Tier
-from wiretape.compare.json import differences
+from wiretape.compare.difference import ABSENT, Difference, Tier, differences
 from wiretape.compare.normalize import settings_template
 from wiretape.matching.lookup.position import ENOUGH, traits
 from wiretape.matching.lookup.templates import NormalizedMessages

@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from wiretape.compare.common_prefix import common_run
-from wiretape.compare.difference import ABSENT, Difference
-from wiretape.compare.json import Differences
-from wiretape.matching.async_messages.history import AsyncMessage, ThreadHistory
+from wiretape.compare.difference import ABSENT, Difference, Differences
+from wiretape.matching.async_messages.history import AsyncMessage, HistoryPart, ThreadHistory, at_path, without_members
 from wiretape.matching.async_messages.match import AsyncMatch, AsyncThread
-from wiretape.matching.async_messages.pieces import HistoryPart, at_path, without_members
 from wiretape.matching.lookup.index import Probe
 from wiretape.model.call import CallRequest
 from wiretape.model.jsonvalue import Json

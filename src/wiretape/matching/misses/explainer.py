@@ -10,10 +10,9 @@ from wiretape.compare.difference import Tier
 from wiretape.compare.excerpt import excerpts
 from wiretape.matching.lookup.index import Probe
 from wiretape.matching.misses.miss import MissFix, Nearest, miss, nearest_at_address, nearest_call
-from wiretape.matching.misses.nearest_moved import nearest_moved
-from wiretape.matching.recorded import RecordedExchange
-from wiretape.matching.recording import ReplaySource
-from wiretape.matching.shown_differences import shown_differences
+from wiretape.matching.misses.nearest import nearest_moved
+from wiretape.matching.recorded import RecordedExchange, ReplaySource
+from wiretape.matching.redacted_differences import shown_differences
 from wiretape.matching.sockets.recorded_sockets import RecordedSockets
 from wiretape.matching.tiers import TierIndexes
 from wiretape.matching.values import Miss, MissReason, Stray

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from wiretape.compare.difference import ABSENT, Difference
+from wiretape.compare.difference import ABSENT, Difference, Differences, differences, differences_of_queries
 from wiretape.compare.excerpt import excerpts
-from wiretape.compare.json import Differences, differences, differences_of_queries
 
 
 def test_each_difference_has_its_path_and_both_values() -> None:

@@ -8,7 +8,7 @@ from tests.support.calls import asks, assistant, make_call, result, user
 from wiretape.model.call import ModelCall, ServedToolCall
 from wiretape.model.run import Run
 from wiretape.runs.run import build_run
-from wiretape.runs.served import is_named
+from wiretape.runs.tools import is_named
 
 
 @pytest.mark.parametrize(

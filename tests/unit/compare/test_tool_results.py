@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.compare import tool_book
+from wiretape.compare import tool_results
 from wiretape.compare.difference import Tier
 from wiretape.compare.mask import Masker
-from wiretape.compare.tool_book import RecordedToolResult, ToolMatch, ToolResults
+from wiretape.compare.tool_results import RecordedToolResult, ToolMatch, ToolResults
 
 
 @pytest.mark.parametrize(("clock", "tier"), [("12:30", Tier.EXACT), ("13:45", Tier.MASKED)])
 def test_few_of_many_calls_are_compared(clock: str, tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
     book = ToolResults((RecordedToolResult("t", {"q": f"{n} at 12:30"}, f"r{n}") for n in range(30)), Masker())
     compared: list[object] = []
-    same = tool_book.same
-    monkeypatch.setattr(tool_book, "same", lambda one, other: compared.append(one) or same(one, other))
+    same = tool_results.same
+    monkeypatch.setattr(tool_results, "same", lambda one, other: compared.append(one) or same(one, other))
     for n in range(30):
         found = book.take("t", {"q": f"{n} at {clock}"})
         assert isinstance(found, ToolMatch)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from wiretape.errors import TapeTooOld, UsageError
-from wiretape.matching.age import age_limit, parse_max_age, spell
+from wiretape.matching.tape_age import age_limit, parse_max_age, spell
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import Tape
 

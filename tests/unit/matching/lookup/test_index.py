@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wiretape.matching.lookup.answer_pool import AnswerPool
+from wiretape.matching.lookup.index import AnswerPool
 
 
 def test_the_same_host_goes_first_then_the_earliest() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from wiretape.compare.difference import Difference
 from wiretape.compare.excerpt import LIVE, RECORDED, excerpts
 from wiretape.compare.mask import Masker
-from wiretape.compare.tool_book import (
+from wiretape.compare.tool_results import (
     RecordedToolResult,
     ToolNotFound,
     ToolResults,
@@ -18,7 +18,7 @@ from wiretape.compare.tool_book import (
 )
 from wiretape.matching.id_map import IdMap
 from wiretape.matching.recorded import RecordedExchange
-from wiretape.matching.shown_differences import shown_differences
+from wiretape.matching.redacted_differences import shown_differences
 from wiretape.matching.values import Answer, Miss, MissReason, Reference, ReplayOptions
 from wiretape.model.http import Exchange
 from wiretape.model.jsonvalue import Json
