@@ -23,7 +23,8 @@ from wiretape.matching.live import LiveReader
 from wiretape.matching.lookup.index import Probe
 from wiretape.matching.lookup.tie_break import TieBreak
 from wiretape.matching.misses.explainer import MissExplainer
-from wiretape.matching.misses.miss import MissFix, Nearest, fault, is_minor, miss_fix, provider_error
+from wiretape.matching.misses.miss import MissFix, fault, miss_fix, provider_error
+from wiretape.matching.misses.nearest import Nearest, is_minor
 from wiretape.matching.playback import lost_body
 from wiretape.matching.recorded import RecordedExchange, ReplaySource, restored
 from wiretape.matching.redacted_differences import shown_differences, without_secrets

@@ -9,8 +9,8 @@ from wiretape.compare.address import address
 from wiretape.compare.difference import Tier
 from wiretape.compare.excerpt import excerpts
 from wiretape.matching.lookup.index import Probe
-from wiretape.matching.misses.miss import MissFix, Nearest, miss, nearest_at_address, nearest_call
-from wiretape.matching.misses.nearest import nearest_moved
+from wiretape.matching.misses.miss import MissFix, miss
+from wiretape.matching.misses.nearest import Nearest, nearest_at_address, nearest_call, nearest_moved
 from wiretape.matching.recorded import RecordedExchange, ReplaySource
 from wiretape.matching.redacted_differences import shown_differences
 from wiretape.matching.sockets.recorded_sockets import RecordedSockets
