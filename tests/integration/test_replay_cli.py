@@ -210,13 +210,13 @@ def test_a_report_that_cannot_be_written_is_said_so_before_the_program_runs(tape
 
 
 def test_a_port_in_use_is_said_so(tape: Path) -> None:
-    from wiretape.adapters.replay_server.listening import listen
+    from wiretape.adapters.http1.server import listen
 
     with listen() as taken:
         port = str(taken.getsockname()[1])
         done = wiretape("replay", tape, "--port", port, "--", "true")
     assert done.returncode == 2
-    busy = f"port {port} on 127.0.0.1 is in use: choose another with --port, or none for any free one"
+    busy = f"port {port} on 127.0.0.1 is in use: choose another with --port, or omit it for any free one"
     assert done.stderr == f"wiretape: {busy}\n"
 
 

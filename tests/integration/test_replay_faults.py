@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -25,13 +25,14 @@ import pytest
 from tests.support.replaying import chat, exchange, reply, response, session, stream, user
 
 import wiretape
+from wiretape.adapters.http1.server import HttpConnection, HttpRequest
 from wiretape.adapters.replay_runner import ReplayServer
-from wiretape.adapters.replay_server.server import ReplayApp
+from wiretape.adapters.replay_server.server import ReplayHandler
 from wiretape.errors import UsageError
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Outcome
-from wiretape.model.http import Ended, Exchange
+from wiretape.model.http import Ended, Exchange, Headers
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import Tape
 from wiretape.tape.recording.recorder import Recorder
@@ -366,41 +367,48 @@ def test_without_a_pace_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """No timer is ever set: the only sleeps are those that give other connections their turn."""
     slept: list[float] = []
     waited: list[float | None] = []
-    sleep, wait = asyncio.sleep, asyncio.wait
+    sleep, wait_for = asyncio.sleep, asyncio.wait_for
 
     async def noted_sleep(delay: float, *rest: Any) -> Any:
         slept.append(delay)
         return await sleep(delay, *rest)
 
-    async def noted_wait(*rest: Any, timeout: float | None = None, **more: Any) -> Any:
+    async def noted_wait_for(one: Any, timeout: float | None) -> Any:
         waited.append(timeout)
-        return await wait(*rest, timeout=timeout, **more)
+        return await wait_for(one, timeout)
 
     monkeypatch.setattr(asyncio, "sleep", noted_sleep)
-    monkeypatch.setattr(asyncio, "wait", noted_wait)
-    frames = stream(*(delta(str(n)) for n in range(100)), ms=range(0, 100_000, 1000))
-    sent = asyncio.run(asked_of(ReplayApp(session(exchange(1, STREAMED, frames, url=OPENAI))), STREAMED))
-    assert len([one for one in sent if one.get("body")]) == 100
+    monkeypatch.setattr(asyncio, "wait_for", noted_wait_for)
+    frames = stream(*(delta(str(n)) for n in range(300)), ms=range(0, 300_000, 1000))
+    written = asyncio.run(answered(ReplayHandler(session(exchange(1, STREAMED, frames, url=OPENAI))), STREAMED))
+    assert len([one for one in written if b"data: " in one]) == 300
     assert set(slept) == {0}
     assert waited == []
 
 
-async def asked_of(app: Callable[..., Awaitable[None]], body: dict[str, Any]) -> list[MutableMapping[str, Any]]:
-    sent: list[MutableMapping[str, Any]] = []
+class Written(asyncio.Transport):
+    def __init__(self) -> None:
+        super().__init__()
+        self.chunks: list[bytes] = []
 
-    async def receive() -> MutableMapping[str, Any]:
-        return {"type": "http.request", "body": json.dumps(body).encode()}
+    def write(self, data: Any) -> None:
+        self.chunks.append(bytes(data))
 
-    async def send(one: MutableMapping[str, Any]) -> None:
-        sent.append(one)
-
-    path = "/v1/chat/completions"
-    scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b""}
-    await app({**scope, "headers": []}, receive, send)
-    return sent
+    def is_closing(self) -> bool:
+        return False
 
 
-# -- failures of the tape's own, in their order
+async def answered(handler: ReplayHandler, body: dict[str, Any]) -> list[bytes]:
+    """What is written for a request that takes more than one write."""
+    connection = HttpConnection(handler, set())
+    connection.transport = transport = Written()
+    json_headers = Headers([("content-type", "application/json")])
+    path = "/api.openai.com/v1/chat/completions"
+    request = HttpRequest("POST", path, json_headers, json.dumps(body).encode(), "1.1", True, False)
+    answering = handler(request, connection)
+    assert answering is not None
+    await answering
+    return transport.chunks
 
 
 def test_recorded_failures_and_their_retries_replay_in_order_with_the_openai_sdk() -> None:

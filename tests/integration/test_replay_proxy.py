@@ -390,12 +390,12 @@ def test_what_is_no_http_leads_nowhere_and_is_listed(state: Path) -> None:
 
 
 def test_a_proxy_that_cannot_be_started_lets_nothing_past(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wiretape.adapters.replay_server.tls import TlsOpener
+    from wiretape.adapters.mitm.tls_interception import LazyReplayProxy
 
     def fails(opener: object) -> None:
         raise OSError("no room for it")
 
-    monkeypatch.setattr(TlsOpener, "_start", fails)
+    monkeypatch.setattr(LazyReplayProxy, "_start", fails)
     replay = session(exchange(1, HI, "one"))
     with (
         opening(replay, state) as (running, trust, _),

@@ -18,8 +18,8 @@ from tests.support.replaying import chat, exchange, session, user
 from tests.support.sealing import PYTHON, inside, need_sealing
 
 from wiretape.adapters.launch.child import run_child
+from wiretape.adapters.mitm.tls_interception import why_not
 from wiretape.adapters.replay_runner import ReplayServer
-from wiretape.adapters.replay_server.tls import why_not
 from wiretape.adapters.sealed import transparent_proxy
 from wiretape.adapters.sealed.transparent_proxy import straight_ports
 from wiretape.matching.faults.specs import parse_fault
@@ -230,7 +230,7 @@ except ssl.SSLError as error:
 @pytest.mark.proxy
 @pytest.mark.skipif(why_not() is not None, reason="opening TLS needs mitmproxy (Python 3.12 or later)")
 def test_in_tls_too_where_it_can_be_opened(tmp_path: Path) -> None:
-    from wiretape.adapters.replay_server.tls import authority
+    from wiretape.adapters.mitm.tls_interception import authority
 
     code = """
 import http.client, json, ssl, sys

@@ -207,7 +207,7 @@ def test_no_opened_tunnel_ever_leads_to_the_recorded_server(requests: list[str],
                             raw.recv(4096)
                     case "gone":
                         tunnel(replaying, "localhost", port).close()
-            opener = replaying.opener
+            opener = replaying.interceptor
             own = [opener.running_port] if opener is not None and opener.running_port else []
         assert heard == []
         assert outside(seen, replaying, *own) == []

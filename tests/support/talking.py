@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import orjson
 
 from tests.support.replaying import chat, session, user
-from wiretape.adapters.replay_server.listening import listen, serve
-from wiretape.adapters.replay_server.server import ReplayApp
+from wiretape.adapters.http1.server import Handler, listen, serve
+from wiretape.adapters.replay_server.server import ReplayHandler
 from wiretape.model.http import Exchange
 
 PATH = "/api.example.com/v1/chat/completions"
@@ -25,35 +27,43 @@ def head(*headers: str, method: str = "POST", version: str = "1.1", target: str 
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-def app_for(*recorded: Exchange, pace: float = 0, **options: object) -> ReplayApp:
-    return ReplayApp(session(*recorded), pace, **options)  # type: ignore[arg-type]
+def app_for(*recorded: Exchange, pace: float = 0, **options: object) -> ReplayHandler:
+    return ReplayHandler(session(*recorded), pace, **options)  # type: ignore[arg-type]
 
 
-def talk(app: ReplayApp, *sent: bytes, until: bytes = b"", says_no_more: bool = False) -> bytes:
-    """What comes back for bytes that are sent one after the other, until the server closes or said this.
+@asynccontextmanager
+async def served(handler: Handler) -> AsyncIterator[int]:
+    """The port of a server that runs in this block."""
+    listening, stop = listen(), asyncio.Event()
+    serving = asyncio.ensure_future(serve(handler, listening, stop))
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        stop.set()
+        await serving
 
-    `says_no_more`: the client closes its half of the connection behind them.
+
+def talk(handler: Handler, *sent: bytes, until: bytes = b"", half_closed: bool = False) -> bytes:
+    """The response to bytes that are sent one after the other: all until the server closes, or until these bytes.
+
+    `half_closed`: the client closes its half of the connection behind them.
     """
 
     async def talking() -> bytes:
-        listening, stop = listen(), asyncio.Event()
-        port = listening.getsockname()[1]
-        serving = asyncio.ensure_future(serve(app, listening, stop))
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
-        for part in sent:
-            writer.write(part)
-            await writer.drain()
-            await asyncio.sleep(0.01)
-        if says_no_more:
-            writer.write_eof()
-        try:
-            if until:
-                return await asyncio.wait_for(reader.readuntil(until), 30)
-            return await asyncio.wait_for(reader.read(), 30)
-        finally:
-            writer.close()
-            await writer.wait_closed()
-            stop.set()
-            await serving
+        async with served(handler) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
+            for part in sent:
+                writer.write(part)
+                await writer.drain()
+                await asyncio.sleep(0.01)
+            if half_closed:
+                writer.write_eof()
+            try:
+                if until:
+                    return await asyncio.wait_for(reader.readuntil(until), 30)
+                return await asyncio.wait_for(reader.read(), 30)
+            finally:
+                writer.close()
+                await writer.wait_closed()
 
     return asyncio.run(talking())

@@ -22,7 +22,7 @@ def opening(
     replay: ReplaySession, state: Path, everything: bool = True, **options: Any
 ) -> Iterator[tuple[ReplayServer, ssl.SSLContext, list[str]]]:
     """(a replay that opens TLS, what its clients trust, the troubles it told)."""
-    from wiretape.adapters.replay_server.tls import authority
+    from wiretape.adapters.mitm.tls_interception import authority
 
     environ = {"XDG_STATE_HOME": str(state)}
     told: list[str] = []

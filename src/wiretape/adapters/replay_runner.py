@@ -9,13 +9,12 @@ from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import Any
 
+from wiretape.adapters.http1.server import listen, serve
 from wiretape.adapters.launch.child import proxy_variables
+from wiretape.adapters.mitm.tls_interception import Authority, LazyReplayProxy
 from wiretape.adapters.open_files import reported_once
-from wiretape.adapters.replay_server.forward_proxy import Gate
-from wiretape.adapters.replay_server.interposing import Interpose
-from wiretape.adapters.replay_server.listening import listen, serve
-from wiretape.adapters.replay_server.tls import Authority, TlsOpener
-from wiretape.adapters.replay_server.tool_serving import ToolApp
+from wiretape.adapters.replay_server.forward_proxy import ForwardProxy
+from wiretape.adapters.replay_server.server import Interpose, ReplayHandler
 from wiretape.adapters.routing.admission import Admission
 from wiretape.adapters.routing.routes import base_url_variables
 from wiretape.adapters.routing.tool_route import tool_variables
@@ -89,7 +88,7 @@ class ReplayServer:
         self._session = session
         self._authority = authority
         self._trouble = trouble
-        self._app = ToolApp(
+        self._handler = ReplayHandler(
             session,
             pace,
             on_outcome=on_outcome,
@@ -102,9 +101,9 @@ class ReplayServer:
         self._gate_listening = listen(proxy_port)
         self.port: int = self._listening.getsockname()[1]
         self.gate_port: int = self._gate_listening.getsockname()[1]
-        self.opener = self._made_opener(authority)
+        self.interceptor = self._make_interceptor(authority)
         everything = authority is not None and authority.everything
-        self._gate = Gate(session, self.port, let_through, on_outcome, self.opener, everything, why_closed)
+        self._gate = ForwardProxy(session, self.port, let_through, on_outcome, self.interceptor, everything, why_closed)
         self.seal = self._made_seal(let_through) if sealed else None
         self._door = StraightDoor(self._gate, self.gate_port, session, let_through, trouble)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -134,8 +133,8 @@ class ReplayServer:
         if self._loop is not None and self._stop is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
-        if self.opener is not None:
-            self.opener.stop()
+        if self.interceptor is not None:
+            self.interceptor.stop()
         if self.seal is not None:
             self.seal.close()
 
@@ -153,14 +152,16 @@ class ReplayServer:
             self._gate_listening.close()
             raise
 
-    def _made_opener(self, authority: Authority | None) -> TlsOpener | None:
-        return TlsOpener(authority.directory, self.port, self._came_to_nothing, self._trouble) if authority else None
+    def _make_interceptor(self, authority: Authority | None) -> LazyReplayProxy | None:
+        if authority is None:
+            return None
+        return LazyReplayProxy(authority.directory, self.port, self._tunnel_failed, self._trouble)
 
-    def _came_to_nothing(self, host: str, port: int, why: str) -> None:
-        """Told on the opener's thread."""
+    def _tunnel_failed(self, host: str, port: int, why: str) -> None:
+        """Called on the interceptor's thread."""
         if self._loop is not None:
             with suppress(RuntimeError):  # it has just ended
-                self._loop.call_soon_threadsafe(self._gate.came_to_nothing, host, port, why)
+                self._loop.call_soon_threadsafe(self._gate.tunnel_failed, host, port, why)
 
     def _reset(self, address: tuple[str, int]) -> None:
         self._gate.reset(address)
@@ -173,7 +174,7 @@ class ReplayServer:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._ready.set()  # both sockets listen already: early connections wait in their queues
         await asyncio.gather(
-            serve(self._app, self._listening, self._stop),
+            serve(self._handler, self._listening, self._stop),
             self._gate.serve(self._gate_listening, self._stop),
             *self._serving_inside(self._stop),
         )
@@ -183,7 +184,7 @@ class ReplayServer:
             return []
         server, gate, *straight = self.seal.listening
         return [
-            serve(self._app, server, stop),
+            serve(self._handler, server, stop),
             self._gate.serve(gate, stop),
             self._door.serve(self.seal, straight, stop),
         ]

@@ -1,213 +1,205 @@
-"""Sends one answer of the replay server: its pauses, its pieces, and the way it breaks off. Waits; decides nothing."""
+"""Sends a recorded answer: as one piece of bytes, as parts with pauses, or over a connection of the server."""
 
 from __future__ import annotations
 
 import asyncio
-import socket
-import struct
-import sys
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
+from wiretape.adapters.http1.messages import CLOSE, LAST_CHUNK, chunk, response_head
+from wiretape.adapters.http1.server import HttpConnection, HttpRequest, reset
 from wiretape.matching.playback import Playback
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 T = TypeVar("T")
 
-# In a request's scope, beside what ASGI says
-TRANSPORT = "wiretape.transport"  # of its connection
-SAID_ALL = "wiretape.said_all"  # an asyncio.Event: the client says no more on it; it may still listen
-LISTENS_S = 60.0  # a client that says no more is taken to listen for no longer than this
 LINGER_SECONDS = 2.0  # how long a client that hung up in the recording is given to do so again
-KEEP_ALIVE_SECONDS = 10.0  # a held stream says so often that it lives; clients wait for five minutes, some for one
-COMMENT = b": wiretape holds this answer\n\n"
-_FAIR = 32  # so many events of one answer, then the other connections have their turn
-BEFORE_RESET_MS = 50  # what was written before is given so long to arrive
-_NO_LINGER = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # closing discards and resets
+KEEP_ALIVE_SECONDS = 10.0  # between the comments of a held stream; clients wait for five minutes, some for one
+COMMENT: Final = b": wiretape holds this answer\n\n"
+BEFORE_RESET_MS: Final = 50  # for bytes written before a reset to arrive
+_HALF_CLOSED_S: Final = 60.0  # a half-closed client is taken to read for no longer than this
+_FAIR: Final = 32  # events of one answer; then other connections have their turn
+_MOST_EVENTS: Final = 256  # of an answer that is sent in one piece,
+_MOST_STREAMED: Final = 64 * 1024  # and its bytes: as many as a connection takes without waiting for its reader
+_CHUNKED: Final = (("transfer-encoding", "chunked"),)
+
+
+def whole_response(shown: Playback, request: HttpRequest) -> bytes | None:
+    """Write a response that needs no waiting; None if it has pauses, breaks off or is a long stream.
+
+    Each event of a stream is a chunk of its own.
+    """
+    if shown.status is None or shown.cut or shown.linger or shown.pause > 0:
+        return None
+    head = _head(shown, request)
+    if not _has_body(shown.status, request):
+        return head
+    if not shown.streamed:
+        return head + (shown.pieces[0].data if len(shown.pieces) == 1 else b"".join(one.data for one in shown.pieces))
+    if len(shown.pieces) > _MOST_EVENTS or any(piece.pause > 0 for piece in shown.pieces):
+        return None
+    if sum(len(piece.data) for piece in shown.pieces) > _MOST_STREAMED:
+        return None
+    if request.version == "1.0":
+        return head + b"".join(piece.data for piece in shown.pieces)
+    return b"".join([head, *(chunk(piece.data) for piece in shown.pieces), LAST_CHUNK])
+
+
+def response_parts(shown: Playback) -> Iterator[tuple[float, bytes]]:
+    """Yield a response in parts, as (pause in milliseconds, bytes). The connection ends after it."""
+    if shown.status is None:
+        yield shown.pause, b""
+        return
+    encoding = _CHUNKED if shown.streamed else ()
+    yield shown.pause, response_head(shown.status, (*shown.headers, *CLOSE, *encoding)) + b"\r\n"
+    for piece in shown.pieces:
+        if piece.data:
+            yield piece.pause, chunk(piece.data) if shown.streamed else piece.data
+    if shown.streamed and not shown.cut:
+        yield 0, LAST_CHUNK
+
+
+def _head(shown: Playback, request: HttpRequest) -> bytes:
+    assert shown.status is not None
+    headers = tuple(shown.headers)
+    if shown.streamed and _has_body(shown.status, request):
+        if request.version == "1.0":
+            # One byte more than is sent: a client that does not know chunks notices that the answer breaks off.
+            length = sum(len(piece.data) for piece in shown.pieces) + (1 if shown.cut else 0)
+            headers += (("content-length", str(length)),)
+        else:
+            headers += _CHUNKED
+    length_of = headers[-1][1] if headers and headers[-1][0] == "content-length" else None
+    if length_of is None:
+        return response_head(shown.status, headers if request.keep_alive else headers + CLOSE) + b"\r\n"
+    kept = headers[:-1]  # which many answers share
+    head = response_head(shown.status, kept if request.keep_alive else kept + CLOSE)
+    return b"%bcontent-length: %b\r\n\r\n" % (head, length_of.encode("latin-1", "replace"))
+
+
+def _has_body(status: int, request: HttpRequest) -> bool:
+    return request.method != "HEAD" and status >= 200 and status not in (204, 304)
 
 
 class ClientGone(Exception):
-    """The client hung up: nothing more is to be sent."""
+    """The client hung up: nothing more is sent."""
 
 
-class Sending:
-    """One answer. Pauses end at once when the client goes. `on_reset` resets what stands between client and server.
+class PlaybackSender:
+    """Sends one response over a connection. Pauses end at once when the client disconnects.
 
-    A client that says no more may listen still, or have gone: only writing to it tells. Where something is written
-    soon, that is waited for; where nothing may come for long, who says no more is taken to have gone.
+    A half-closed client may still read, or may have gone: only a write shows which. Where the next bytes are due soon
+    the sender waits and writes them; where nothing is due for long, it takes the client to have gone. `on_reset` is
+    called before the connection is reset.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, on_reset: Callable[[], None] | None = None) -> None:
-        self._scope = scope
-        self._receive = receive
-        self._send = send
+    def __init__(
+        self, connection: HttpConnection, request: HttpRequest, on_reset: Callable[[], None] | None = None
+    ) -> None:
+        self._connection = connection
+        self._request = request
         self._on_reset = on_reset
-        self._gone: asyncio.Task[None] | None = None
-        self._silent: asyncio.Task[None] | None = None
-        self._begun: tuple[int | None, str] | None = None  # the head that went out while the answer was held
+        self._sent_head: tuple[int | None, str] | None = None  # the head that was sent while the answer was held
 
-    async def held(self, answer: Awaitable[T], shown: Playback) -> T:
-        """Wait for an answer. Where `shown`, which would be sent without it, is a stream, keep the client waiting."""
+    async def held(self, answer: Coroutine[Any, Any, T], shown: Playback) -> T:
+        """Wait for an answer. While it is held, send comments if `shown`, the answer so far, is an event stream."""
         task = asyncio.ensure_future(answer)
-        gone = self._says_no_more()
         try:
             while True:
-                await asyncio.wait({task, gone}, timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                await self._wait(task, self._connection.half_closed, KEEP_ALIVE_SECONDS)
                 if task.done():
                     return task.result()
-                if gone.done():
+                if self._connection.half_closed.is_set():
                     raise ClientGone
-                if _may_have_comments(shown) and not self._knows_no_chunks:
+                if _is_event_stream(shown) and self._request.version != "1.0":
                     await self._keep_alive(shown)
         finally:
             task.cancel()
 
     async def play(self, shown: Playback) -> None:
+        """Send a response with its pauses, and end the connection as recorded."""
         try:
             await self._pause(shown.pause)
             if shown.status is not None:
-                await self._answer(shown, shown.status)
-            if shown.linger:
-                await self._linger()
+                await self._send(shown, shown.status)
+            if shown.linger and await _is_set_within(self._connection.half_closed, LINGER_SECONDS):
+                raise ClientGone
         except ClientGone:
-            self.close()
+            self._connection.close()
             return
         if shown.reset:
             await self._reset()
         elif shown.cut:
-            self.close()
+            self._connection.close()
 
-    def over(self) -> None:
-        """Nothing more is to be sent."""
-        for task in (self._gone, self._silent):
-            if task is not None:
-                task.cancel()
-
-    def close(self) -> None:
-        """End the connection without ending the answer; what was written before is still delivered."""
-        transport: asyncio.Transport | None = self._scope.get(TRANSPORT)
-        if transport is not None:
-            transport.close()
-
-    async def _answer(self, shown: Playback, status: int) -> None:
-        if self._begun is None:
-            await self._head(shown)
-        elif self._begun != (status, _content_type(shown)):
-            self.close()  # another head can no longer be sent
+    async def _send(self, shown: Playback, status: int) -> None:
+        if self._sent_head is None:
+            await self._connection.write(_head(shown, self._request))
+        elif self._sent_head != (status, _content_type(shown)):
+            self._connection.close()  # another head can no longer be sent
             return
-        if not shown.streamed:
-            body = b"".join(piece.data for piece in shown.pieces)
-            await self._send({"type": "http.response.body", "body": body, "more_body": False})
+        if not _has_body(status, self._request):
             return
+        chunked = self._request.version != "1.0" and (shown.streamed or self._sent_head is not None)
+        frame: Callable[[bytes], bytes] = chunk if chunked else bytes
+        if shown.streamed:
+            await self._send_events(shown, frame)
+        else:
+            await self._connection.write(frame(b"".join(piece.data for piece in shown.pieces)))
+        if chunked and not shown.cut:
+            await self._connection.write(LAST_CHUNK)
+
+    async def _send_events(self, shown: Playback, frame: Callable[[bytes], bytes]) -> None:
         for number, piece in enumerate(shown.pieces):
             await self._pause(piece.pause)
-            if self._is_closing:
-                raise ClientGone  # asyncio would complain of each further piece
-            if piece.data:
-                await self._send({"type": "http.response.body", "body": piece.data, "more_body": True})
+            if self._connection.transport.is_closing():
+                raise ClientGone  # asyncio logs each further write
+            await self._connection.write(frame(piece.data))
             if number % _FAIR == 0:
                 await asyncio.sleep(0)
-        if not shown.cut:
-            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _head(self, shown: Playback) -> None:
-        headers = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in shown.headers]
-        if shown.streamed and self._knows_no_chunks:
-            # One byte that never comes: so a client without chunks sees that the answer breaks off, too.
-            length = sum(len(piece.data) for piece in shown.pieces) + (1 if shown.cut else 0)
-            headers.append((b"content-length", b"%d" % length))
-        await self._send({"type": "http.response.start", "status": shown.status, "headers": headers})
-
-    @property
-    def _is_closing(self) -> bool:
-        transport: asyncio.Transport | None = self._scope.get(TRANSPORT)
-        return transport is not None and transport.is_closing()
-
-    @property
-    def _knows_no_chunks(self) -> bool:
-        """The client speaks HTTP/1.0: its answers have a length, or end with the connection."""
-        return bool(self._scope.get("http_version") == "1.0")
 
     async def _keep_alive(self, shown: Playback) -> None:
-        if self._begun is None:
-            await self._head(shown)
-            self._begun = shown.status, _content_type(shown)
-        await self._send({"type": "http.response.body", "body": COMMENT, "more_body": True})
+        if self._sent_head is None:
+            await self._connection.write(_head(shown, self._request))
+            self._sent_head = shown.status, _content_type(shown)
+        await self._connection.write(chunk(COMMENT))
 
     async def _pause(self, milliseconds: float) -> None:
         if milliseconds <= 0:
             return
         until = time.monotonic() + milliseconds / 1000
-        if not await _ends(self._says_no_more(), milliseconds / 1000):
+        if not await _is_set_within(self._connection.half_closed, milliseconds / 1000):
             return
         left = until - time.monotonic()
-        if left > LISTENS_S or await _ends(self._goes(), left):
+        if left > _HALF_CLOSED_S or await _is_set_within(self._connection.gone, left):
             raise ClientGone
-
-    async def _linger(self) -> None:
-        if await _ends(self._says_no_more(), LINGER_SECONDS):
-            raise ClientGone
-
-    def _goes(self) -> asyncio.Task[None]:
-        if self._gone is None:
-            self._gone = asyncio.ensure_future(self._wait_until_gone())
-        return self._gone
-
-    def _says_no_more(self) -> asyncio.Task[None]:
-        gone = self._goes()  # it reads on, where too much had come
-        said_all: asyncio.Event | None = self._scope.get(SAID_ALL)
-        if said_all is None:
-            return gone
-        if self._silent is None:
-            self._silent = asyncio.ensure_future(_set(said_all))
-        return self._silent
-
-    async def _wait_until_gone(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
 
     async def _reset(self) -> None:
-        """End the connection with a TCP reset; what was written before is given the time to arrive."""
-        transport: asyncio.Transport | None = self._scope.get(TRANSPORT)
-        if transport is None:
-            return
+        """End the connection by a TCP reset; bytes written before are given the time to arrive."""
         with suppress(ClientGone):
             await self._pause(BEFORE_RESET_MS)
         if self._on_reset is not None:
             self._on_reset()
-        reset(transport)
+        reset(self._connection.transport)
+
+    @staticmethod
+    async def _wait(task: asyncio.Future[Any], event: asyncio.Event, seconds: float) -> None:
+        """Wait until a task is done or an event is set, but no longer than so many seconds."""
+        waiting = asyncio.ensure_future(event.wait())
+        try:
+            await asyncio.wait({task, waiting}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
 
 
-async def _set(event: asyncio.Event) -> None:
-    await event.wait()
+async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), max(0, seconds))
+    return event.is_set()
 
 
-async def _ends(task: asyncio.Task[None], seconds: float) -> bool:
-    """Whether it does within so many seconds."""
-    await asyncio.wait({task}, timeout=max(0, seconds))
-    return task.done()
-
-
-def close_by_reset(transport: asyncio.BaseTransport) -> None:
-    """Let the end of a connection be a TCP reset."""
-    connection = transport.get_extra_info("socket")
-    with suppress(OSError):  # it is gone already
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-
-
-def reset(transport: asyncio.BaseTransport) -> None:
-    """End a connection with a TCP reset."""
-    close_by_reset(transport)
-    if isinstance(transport, asyncio.WriteTransport):
-        transport.abort()
-
-
-def _may_have_comments(shown: Playback) -> bool:
-    """Whether it is a stream of events."""
+def _is_event_stream(shown: Playback) -> bool:
     return shown.streamed and _content_type(shown).startswith("text/event-stream")
 
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from wiretape.adapters.mitm.tls_interception import authority
 from wiretape.adapters.replay_runner import ReplayServer
-from wiretape.adapters.replay_server.tls import authority
 from wiretape.errors import UsageError
 from wiretape.matching.session import ReplaySession
 
@@ -37,7 +37,7 @@ def replaying_children(replay: Replay, pass_hosts: Sequence[str]) -> Iterator[Ch
     with ReplayServer(
         shared, let_through=pass_hosts, lock=replay.lock, authority=opened, why_closed=why_closed
     ) as replaying:
-        opener = replaying.opener
+        opener = replaying.interceptor
 
         def ports() -> Collection[int]:
             return (replaying.port, replaying.gate_port, opener.running_port if opener is not None else 0)

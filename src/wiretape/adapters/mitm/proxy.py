@@ -7,10 +7,10 @@ import sys
 
 from wiretape.adapters.mitm.addon import RecordingAddon
 from wiretape.adapters.mitm.ca import ensure_ca
-from wiretape.adapters.mitm.runner import MitmThread, ProxySettings, free_port, port_taken
+from wiretape.adapters.mitm.runner import MitmThread, ProxySettings, free_port
 from wiretape.adapters.mitm.tool_port import ToolPort
 
-__all__ = ["ProxySettings", "RecordingProxy", "ensure_ca", "free_port", "port_taken"]
+__all__ = ["ProxySettings", "RecordingProxy", "ensure_ca", "free_port"]
 
 _SWITCH_S = 0.0002  # how long another thread may run Python code while the proxy's waits: a call waits some 20 times
 _DRAIN_S = 1.0  # what ends by itself when its client has gone gets this long to end
@@ -51,3 +51,4 @@ class RecordingProxy(MitmThread):
         self._addon.stop()
         if self._tools is not None:
             self._tools.close()
+            await self._serving

@@ -18,7 +18,7 @@ from wiretape.adapters.mitm.runner import MitmThread, ProxySettings
 from wiretape.model.http import bracketed
 
 _DRAIN_S = 2.0
-Place = tuple[str, int]
+Address = tuple[str, int]
 # Told of a connection that was opened and came to nothing: where it was meant to lead, and why.
 Refused = Callable[[str, int, str], None]
 
@@ -27,11 +27,11 @@ class ReplayAddon:
     """`server_port`: the replay server's."""
 
     def __init__(self, server_port: int, refused: Refused) -> None:
-        self._server: Place = ("127.0.0.1", server_port)
+        self._server: Address = ("127.0.0.1", server_port)
         self._refused = refused
-        self._clients: dict[Place, Place] = {}  # our connections to the server -> whom they serve
+        self._clients: dict[Address, Address] = {}  # our connections to the server -> whom they serve
 
-    def client_behind(self, address: Place) -> Place | None:
+    def client_behind(self, address: Address) -> Address | None:
         """The address of the client for whom the connection to the server from `address` was opened."""
         return self._clients.get(address)
 
@@ -47,11 +47,11 @@ class ReplayAddon:
 
     def server_connected(self, data: server_hooks.ServerConnectionHookData) -> None:
         if data.server.sockname and data.client.peername:
-            self._clients[_place(data.server.sockname)] = _place(data.client.peername)
+            self._clients[_address(data.server.sockname)] = _address(data.client.peername)
 
     def server_disconnected(self, data: server_hooks.ServerConnectionHookData) -> None:
         if data.server.sockname:
-            self._clients.pop(_place(data.server.sockname), None)
+            self._clients.pop(_address(data.server.sockname), None)
 
     def tls_failed_client(self, data: tls.TlsData) -> None:
         """A client that only went away has asked for nothing."""
@@ -96,7 +96,7 @@ class ReplayProxy(MitmThread):
         self._addon = ReplayAddon(server_port, refused)
         super().__init__(ProxySettings(confdir), [], [self._addon], trouble)
 
-    def client_behind(self, address: Place) -> Place | None:
+    def client_behind(self, address: Address) -> Address | None:
         return self._addon.client_behind(address)
 
     async def drained(self) -> None:
@@ -109,5 +109,5 @@ class ReplayProxy(MitmThread):
         return {**super()._addon_options(), "upstream_cert": False}
 
 
-def _place(address: tuple[object, ...]) -> Place:
+def _address(address: tuple[object, ...]) -> Address:
     return str(address[0]), int(str(address[1]))

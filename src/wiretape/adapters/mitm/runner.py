@@ -21,11 +21,10 @@ from mitmproxy import http, options
 from mitmproxy.addons import core, next_layer, proxyserver, tlsconfig, upstream_auth
 from mitmproxy.master import Master
 
-from wiretape.adapters.http1.sending import close_by_reset
+from wiretape.adapters.http1.server import close_by_reset, port_taken
 from wiretape.adapters.mitm._compat.fixes import mend
 from wiretape.adapters.open_files import reported_once
 from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
-from wiretape.errors import UsageError
 
 _NEVER_S = 30 * 24 * 3600  # a stream may be silent for longer than mitmproxy's ten minutes
 _HANG_UP_S = 1.0  # what ends connections that are cancelled gets this long
@@ -211,10 +210,6 @@ class _Started:
         if not self._servers.listen_addrs():
             self._failed()
         self._ready.set()
-
-
-def port_taken(port: int) -> UsageError:
-    return UsageError(f"port {port} on 127.0.0.1 is in use: choose another with --port, or none for any free one")
 
 
 def free_port(port: int) -> int:

@@ -14,9 +14,9 @@ from typing import Any, cast
 
 from mitmproxy import http, tls
 
+from wiretape.adapters.http1.server import listen, serve
 from wiretape.adapters.mitm.addon import RecordingAddon, pairs_of
-from wiretape.adapters.replay_server.listening import listen, serve
-from wiretape.adapters.replay_server.server import ReplayApp
+from wiretape.adapters.replay_server.server import ReplayHandler
 from wiretape.adapters.update.session import UpdateSession
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, Injected, LiveRequest, Outcome, Stray
@@ -97,7 +97,7 @@ class AnswerServer:
         self._tickets = 0
         self._listening = listen()
         self.port: int = self._listening.getsockname()[1]
-        self._app = ReplayApp(cast(ReplaySession, self))
+        self._handler = ReplayHandler(cast(ReplaySession, self))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()
@@ -127,4 +127,4 @@ class AnswerServer:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._ready.set()
-        await serve(self._app, self._listening, self._stop)
+        await serve(self._handler, self._listening, self._stop)

@@ -1,3 +1,3 @@
 """The replay server and its forward proxy, on loopback ports."""
 
-__all__ = ["forward_proxy", "interposing", "listening", "server", "tls", "tool_serving"]
+__all__ = ["forward_proxy", "server"]

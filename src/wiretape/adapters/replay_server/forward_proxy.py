@@ -1,9 +1,8 @@
-"""The proxy port of a replay: refuses every tunnel, so that nothing reaches a real server.
+"""The proxy port of a replay. It blocks tunnels, so that nothing reaches a real server, and lists what it blocked.
 
-These ways lead on: plain-HTTP requests go to the replay server (tunnelled ones, too, where the host was recorded so),
-tunnels are opened where something is there that opens TLS, hosts that the person named with --pass are tunnelled or
-forwarded, and what asks for the replay server itself gets there. Everything refused is listed: as a miss where it was
-meant for a model, for then a call was not played.
+Exceptions: plain-HTTP requests are sent on to the replay server (tunnelled ones, too, if the host was recorded so), TLS
+is intercepted if there is an interceptor, hosts named by --pass are reached, and so is the replay server itself. A
+blocked tunnel that was meant for a model counts as a miss: one of its calls was not played.
 """
 
 from __future__ import annotations
@@ -14,46 +13,39 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from http import HTTPStatus
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from wiretape.adapters.http1.sending import reset
-from wiretape.adapters.replay_server.tls import TlsOpener
+from wiretape.adapters.http1.messages import RequestHead, read_request_head, response
+from wiretape.adapters.http1.server import reset
 from wiretape.adapters.routing.hosts import is_known_provider
 from wiretape.adapters.routing.routes import route_path, variables_of
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Outcome
 from wiretape.model.http import bracketed, bracketed_url
 
-_MOST_HEAD = 64 * 1024
-_CHUNK = 64 * 1024
-_LISTENS_S = 60.0  # a client that has said all it will is given what comes, until nothing has come for so long
-_ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
-_HOP_BY_HOP = (b"connection:", b"proxy-connection:", b"proxy-authorization:", b"keep-alive:")
+MAX_HEAD: Final = 64 * 1024
+_CHUNK: Final = 64 * 1024
+_HALF_CLOSED_S: Final = 60.0  # a half-closed client gets what arrives, until nothing has arrived for so long
+_ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
+_HOP_BY_HOP: Final = frozenset({b"connection", b"proxy-connection", b"proxy-authorization", b"keep-alive"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """The first lines of a proxied request."""
+class TlsInterceptor(Protocol):
+    """Intercepts TLS on a proxy port of its own and sends the requests to the replay server."""
 
-    method: str
-    target: str
-    version: str
-    lines: tuple[bytes, ...]  # header lines
+    async def port(self) -> int:
+        """Start it if it does not run yet; return its port."""
 
-    def as_sent_to(self, target: str) -> bytes:
-        """The head in origin form. One request for each connection: the next may be meant for another host."""
-        kept = [line for line in self.lines if not line.lower().startswith(_HOP_BY_HOP)]
-        first = f"{self.method} {target} {self.version}".encode("latin-1")
-        switches = any(line.lower().startswith(b"upgrade:") for line in kept)  # to a WebSocket
-        return b"\r\n".join([first, *kept, b"connection: Upgrade" if switches else b"connection: close", b"", b""])
+    def client_behind(self, address: tuple[str, int]) -> tuple[str, int] | None:
+        """Return the client for which the connection to the replay server from `address` was opened."""
 
 
-class Gate:
+class ForwardProxy:
     """Decides for each connection, and moves its bytes.
 
-    `opener` opens TLS: for every host, or for those of models only. Without one it stays closed, and `why_closed` says
-    what would open it.
+    `interceptor` intercepts TLS: for every host if `everything`, else for hosts of models. Without one, `why_closed`
+    tells in a miss how to get one.
     """
 
     def __init__(
@@ -62,36 +54,34 @@ class Gate:
         server_port: int,
         let_through: Sequence[str] = (),
         on_outcome: Callable[[Outcome], None] | None = None,
-        opener: TlsOpener | None = None,
+        interceptor: TlsInterceptor | None = None,
         everything: bool = False,
         why_closed: str = "",
     ) -> None:
         self._session = session
-        self._opener = opener
+        self._interceptor = interceptor
         self._everything = everything
         self._why_closed = why_closed
-        self._behind: dict[tuple[str, int], asyncio.StreamWriter] = {}  # our connections to the opener -> clients
+        self._intercepted: dict[tuple[str, int], asyncio.StreamWriter] = {}  # connections to the interceptor -> clients
         self._on_outcome = on_outcome
-        self._told: set[str] = set()
-        self.asked: set[str] = set()  # hosts, as they were asked for
+        self._reported: set[str] = set()
+        self.requested: set[str] = set()  # hosts
         self._server_port = server_port
         self._globs = [glob.lower() for glob in let_through]
 
     async def serve(self, listening: socket.socket, stop: asyncio.Event) -> None:
-        server = await asyncio.start_server(self._connection, sock=listening, limit=_MOST_HEAD)
+        server = await asyncio.start_server(self._connection, sock=listening, limit=MAX_HEAD)
         await stop.wait()
-        # Not `wait_closed`: tunnels that are still open would hold the person up. They end with the loop.
+        # Not `wait_closed`, which waits for open tunnels. They end with the loop.
         server.close()
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            head = await _read_head(reader)
-            if head is not None:
-                await self._lead(head, reader, writer)
+            await self._route(read_request_head(await reader.readuntil(b"\r\n\r\n")), reader, writer)
         except (OSError, asyncio.IncompleteReadError):
-            pass  # whoever hangs up needs no answer
+            pass  # the client has disconnected
         except asyncio.LimitOverrunError:
-            await _refuse(writer, 431, f"wiretape replay reads request headers of up to {_MOST_HEAD // 1024} KiB here")
+            await _refuse(writer, 431, f"wiretape replay reads request headers of up to {MAX_HEAD // 1024} KiB here")
         except ValueError as error:
             await _refuse(writer, 400, f"wiretape replay could not read this request to its proxy port: {error}")
         finally:
@@ -99,34 +89,35 @@ class Gate:
                 writer.close()
                 await writer.wait_closed()
 
-    async def _lead(self, head: _Head, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _route(self, head: RequestHead, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if head.method == "CONNECT":
             host, _, port = head.target.rpartition(":")
             if not host or not port.isdecimal():
                 raise ValueError(f"CONNECT {head.target} names no host and port")
-            self.asked.add(host.strip("[]").lower())
-            await self._tunnel(host.strip("[]").lower(), int(port), reader, writer)
+            host = host.strip("[]").lower()
+            self.requested.add(host)
+            await self._tunnel(host, int(port), reader, writer)
             return
         if not head.target.lower().startswith("http://"):
             await self._to_server(head, head.target, reader, writer)
             return
-        target = bracketed_url(head.target)
-        parts = urlsplit(target)
+        url = bracketed_url(head.target)
+        parts = urlsplit(url)
         host, port_number = (parts.hostname or "").lower(), parts.port or 80
-        self.asked.add(host)
+        self.requested.add(host)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         if self._is_server(host, port_number):
             await self._to_server(head, path, reader, writer)
         elif self._passes(host, port_number):
             self._session.let_through(f"{bracketed(host)}:{port_number}")
-            await self._join(host, port_number, head.as_sent_to(path), reader, writer)
+            await self._join(host, port_number, _forwarded(head, path), reader, writer)
         else:
-            await self._to_server(head, target, reader, writer)
+            await self._to_server(head, url, reader, writer)
 
     async def _to_server(
-        self, head: _Head, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, head: RequestHead, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        await self._join("127.0.0.1", self._server_port, head.as_sent_to(target), reader, writer)
+        await self._join("127.0.0.1", self._server_port, _forwarded(head, target), reader, writer)
 
     async def _tunnel(self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._is_server(host, port):
@@ -136,123 +127,124 @@ class Gate:
             await self._join(host, port, None, reader, writer)
         elif self._session.knows_plain(host, port):
             await self._plain_tunnel(host, port, reader, writer)
-        elif self._opener is not None and (self._everything or self._serves_models(host, port)):
-            await self._open(self._opener, host, port, reader, writer)
+        elif self._interceptor is not None and (self._everything or self._serves_models(host, port)):
+            await self._intercept(self._interceptor, host, port, reader, writer)
         else:
-            await _refuse(writer, 403, self._not_let_through(host, port))
+            await _refuse(writer, 403, self._block(host, port))
 
     async def _plain_tunnel(
         self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Some clients (Node's undici) tunnel plain HTTP, too: what was recorded so is answered from the tape."""
+        """Answer plain HTTP inside a tunnel from the tape: some clients (Node's undici) tunnel it, too."""
         writer.write(_ESTABLISHED)
         first = await reader.read(1)
-        if first and not first.isalpha():  # TLS after all
-            if self._opener is not None:
-                await self._open(self._opener, host, port, reader, writer, first)
-            else:
-                self._not_let_through(host, port)
-            return
-        head = await _read_head(reader, first)
-        if head is not None:
+        if first.isalpha():
+            head = read_request_head(first + await reader.readuntil(b"\r\n\r\n"))
             await self._to_server(head, f"http://{bracketed(host)}:{port}{head.target}", reader, writer)
+        elif first and self._interceptor is not None:  # TLS after all
+            await self._intercept(self._interceptor, host, port, reader, writer, first)
+        elif first:
+            self._block(host, port)
 
-    async def _open(
+    async def _intercept(
         self,
-        opener: TlsOpener,
+        interceptor: TlsInterceptor,
         host: str,
         port: int,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
-        begun: bytes = b"",
+        first: bytes = b"",
     ) -> None:
-        """Hand a tunnel to what opens TLS, which leads its requests to the replay server."""
+        """Connect a tunnel to the interceptor. `first`: bytes of a tunnel that the client was granted already."""
         try:
-            there = await opener.port()
-        except Exception as error:  # it could not be started: nothing is let past it
-            why = f"TLS could not be opened: {error}"
-            self.came_to_nothing(host, port, why)
+            there = await interceptor.port()
+        except Exception as error:  # nothing may bypass an interceptor that does not start
+            why = f"TLS could not be intercepted: {error}"
+            self.tunnel_failed(host, port, why)
             await _refuse(writer, 502, f"wiretape replay: {why}")
             return
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", there)
         own = there_writer.get_extra_info("sockname")[:2]
-        self._behind[own] = writer
+        self._intercepted[own] = writer
         name = bracketed(host)
         try:
             there_writer.write(f"CONNECT {name}:{port} HTTP/1.1\r\nhost: {name}:{port}\r\n\r\n".encode("latin-1"))
             await there_reader.readuntil(b"\r\n\r\n")
-            if begun:
-                there_writer.write(begun)
+            if first:
+                there_writer.write(first)
             else:
                 writer.write(_ESTABLISHED)
             await both_ways(reader, writer, there_reader, there_writer)
         finally:
-            self._behind.pop(own, None)
+            self._intercepted.pop(own, None)
             with suppress(OSError):
                 there_writer.close()
 
     def reset(self, address: tuple[str, int]) -> None:
-        """Reset the connection of the client for whom the replay server's connection from `address` was opened."""
-        behind = self._opener.client_behind(address) if self._opener is not None else None
-        writer = self._behind.get(behind) if behind is not None else None
+        """Reset the connection of the client for which the replay server's connection from `address` was opened."""
+        client = self._interceptor.client_behind(address) if self._interceptor is not None else None
+        writer = self._intercepted.get(client) if client is not None else None
         if writer is not None:
             reset(writer.transport)
 
-    def came_to_nothing(self, host: str, port: int, why: str) -> None:
-        """A tunnel was opened, but no request came out of it."""
+    def tunnel_failed(self, host: str, port: int, why: str) -> None:
+        """List a tunnel that was intercepted without a request in it."""
         what = f"CONNECT {bracketed(host)}:{port}"
         if self._serves_models(host, port):
-            self._missed(what, f"a connection to {host}:{port} came to nothing: {why}\n{self._by_its_url(host, port)}")
+            self._miss(what, f"the connection to {host}:{port} failed: {why}\n{self._base_url_hint(host, port)}")
         else:
             self._session.refused(what, why)
 
     def knows(self, host: str, port: int) -> bool:
-        """Whether a host is more than any other: it is let through, or serves models."""
+        """Return whether --pass names a host or it serves models."""
         return self._passes(host, port) or self._serves_models(host, port)
 
-    def met_nobody(self, host: str, port: int) -> None:
-        """A sealed program went straight to a port at which it meets nobody."""
+    def connection_refused(self, host: str, port: int) -> None:
+        """List a connection of a sealed program to a host and a port at which nothing listens."""
         what = f"connection to {host}:{port}"
         if self._serves_models(host, port):
-            went = f"a connection to {host}:{port} went past the variables and was refused: nothing of it is met there"
+            why = (
+                f"a connection to {host}:{port} ignored the proxy variables and was refused:"
+                " wiretape does not listen on that port"
+            )
             scheme = "http" if self._session.knows_plain(host, port) else "https"
-            self._missed(what, f"{went}\n{self._by_its_url(host, port, scheme)}")
+            self._miss(what, f"{why}\n{self._base_url_hint(host, port, scheme)}")
         else:
-            self._session.refused(what, f"refused, as is all that no --pass names (--pass {host}:{port})")
+            self._session.refused(what, f"refused: no --pass names it (--pass {host}:{port})")
 
-    def met_nobody_here(self, host: str, port: int) -> None:
-        """The same on this machine. No miss: what waits for a server of its own is refused, too, until it is there."""
+    def local_connection_refused(self, host: str, port: int) -> None:
+        """List the same for this machine. It is not a miss: a program may wait for a server of its own to start."""
         if any(self._session.knows_place(own, port) for own in (host, "localhost")):
             ours = self._ours(f"http://{host}:{port}")
-            note = f"it is on the tape, and nobody listens there now; a model's base URL is here {ours}"
+            note = f"it is on the tape, and nothing listens there now; use {ours} as the model's base URL"
             self._session.refused(f"connection to {host}:{port}", note)
 
     def _is_server(self, host: str, port: int) -> bool:
         return port == self._server_port and host in ("127.0.0.1", "localhost")
 
-    def _not_let_through(self, host: str, port: int) -> str:
-        """Notes a refused tunnel, and says why it is."""
+    def _block(self, host: str, port: int) -> str:
+        """List a blocked tunnel; return why it is blocked."""
         what = f"CONNECT {bracketed(host)}:{port}"
         if not self._serves_models(host, port):
             note = f"only hosts named by --pass are let through (--pass {host})"
             self._session.refused(what, note)
             return f"wiretape replay opens no connection to {host}:{port}: {note}"
         closed = f"wiretape replay does not open TLS: a connection to {host}:{port} was refused"
-        message = "\n".join(filter(None, [closed, self._by_its_url(host, port), self._why_closed]))
-        self._missed(what, message)
+        message = "\n".join(filter(None, [closed, self._base_url_hint(host, port), self._why_closed]))
+        self._miss(what, message)
         return message
 
     def _serves_models(self, host: str, port: int) -> bool:
         return is_known_provider(host) or self._session.knows_place(host, port)
 
-    def _missed(self, what: str, message: str) -> None:
+    def _miss(self, what: str, message: str) -> None:
         missed = self._session.not_opened(what, message)
-        if self._on_outcome is not None and what not in self._told:  # clients try again: once is enough
-            self._told.add(what)
+        if self._on_outcome is not None and what not in self._reported:  # clients retry: report it once
+            self._reported.add(what)
             self._on_outcome(missed)
 
-    def _by_its_url(self, host: str, port: int, scheme: str = "https") -> str:
-        """How else to lead a program here."""
+    def _base_url_hint(self, host: str, port: int, scheme: str = "https") -> str:
+        """Explain how a program can reach the replay server by its base URL."""
         theirs = f"{scheme}://{bracketed(host)}" + ("" if port == 443 else f":{port}")
         variables = " or ".join(variables_of(host))
         read = f", or let it read {variables}, which wiretape sets" if variables else ""
@@ -262,11 +254,11 @@ class Gate:
         )
 
     def _ours(self, theirs: str) -> str:
-        """Where the replay server answers for a base URL."""
+        """Return the URL at which the replay server answers for a base URL."""
         return f"http://127.0.0.1:{self._server_port}{route_path(theirs)}"
 
     def _passes(self, host: str, port: int) -> bool:
-        """Never a model provider, however wide the glob: that would be a live call, with the person's own key."""
+        """Never a model provider, however wide the glob: that would be a live call with the user's own key."""
         names = (host, f"{host}:{port}", f"{bracketed(host)}:{port}")
         return not is_known_provider(host) and any(fnmatchcase(name, glob) for glob in self._globs for name in names)
 
@@ -274,38 +266,31 @@ class Gate:
         self,
         host: str,
         port: int,
-        first: bytes | None,
+        head: bytes | None,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        """Connect and move bytes both ways until one side ends. Without `first`, a tunnel is announced."""
+        """Connect a client to a host. Without the head of a request, tell the client that its tunnel is established."""
         try:
             there_reader, there_writer = await asyncio.open_connection(host, port)
         except OSError as error:
             await _refuse(writer, 502, f"wiretape replay could not reach {host}:{port}: {error.strerror or error}")
             return
         try:
-            if first is None:
+            if head is None:
                 writer.write(_ESTABLISHED)
             else:
-                there_writer.write(first)
+                there_writer.write(head)
             await both_ways(reader, writer, there_reader, there_writer)
         finally:
             with suppress(OSError):
                 there_writer.close()
 
 
-async def _read_head(reader: asyncio.StreamReader, begun: bytes = b"") -> _Head | None:
-    try:
-        raw = begun + await reader.readuntil(b"\r\n\r\n")
-    except asyncio.IncompleteReadError:
-        return None
-    first, *lines = raw.removesuffix(b"\r\n\r\n").split(b"\r\n")
-    words = first.decode("latin-1").split(" ", 2)
-    if len(words) != 3:
-        raise ValueError("its first line is none of HTTP/1")
-    method, target, version = words
-    return _Head(method.upper(), target, version, tuple(lines))
+def _forwarded(head: RequestHead, target: str) -> bytes:
+    """Write the head for a server. One request for each connection: the next may be meant for another host."""
+    switches = any(name.lower() == b"upgrade" for name, _ in head.headers)  # to a WebSocket
+    return head.to_bytes(target, _HOP_BY_HOP, (b"connection", b"Upgrade" if switches else b"close"))
 
 
 async def both_ways(
@@ -314,18 +299,18 @@ async def both_ways(
     there_reader: asyncio.StreamReader,
     there_writer: asyncio.StreamWriter,
 ) -> None:
-    """Move bytes until one side ends: when one goes, the other must learn of it. A reset from there is one here.
+    """Copy bytes in both directions until one side ends, and pass a reset of the server on to the client.
 
-    A client that has said all it will may still listen: what is on its way to it arrives.
+    A half-closed client may still read: it gets the bytes that are on their way.
     """
-    came = _Moved()
-    up = asyncio.ensure_future(_pump(reader, there_writer, _Moved()))
-    down = asyncio.ensure_future(_pump(there_reader, writer, came))
+    received = _Progress()
+    up = asyncio.ensure_future(_copy(reader, there_writer, _Progress()))
+    down = asyncio.ensure_future(_copy(there_reader, writer, received))
     await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
     if not down.done() and up.exception() is None:
         with suppress(OSError):
             there_writer.write_eof()
-        await _while_it_moves(down, came, _LISTENS_S)
+        await _while_progressing(down, received, _HALF_CLOSED_S)
     for task in (up, down):
         task.cancel()
     _, ended = await asyncio.gather(up, down, return_exceptions=True)
@@ -334,24 +319,24 @@ async def both_ways(
 
 
 @dataclass(slots=True)
-class _Moved:
-    """How many pieces have gone one way."""
+class _Progress:
+    """How often one direction has moved bytes."""
 
-    pieces: int = 0
+    reads: int = 0
 
 
-async def _while_it_moves(way: asyncio.Future[None], moved: _Moved, patience_s: float) -> None:
-    """Until this way has ended, or nothing has gone along it for so long."""
+async def _while_progressing(copying: asyncio.Future[None], progress: _Progress, timeout_s: float) -> None:
+    """Wait until a direction has ended, or has not moved anything for so long."""
     before = -1
-    while not way.done() and moved.pieces != before:
-        before = moved.pieces
-        await asyncio.wait({way}, timeout=patience_s)
+    while not copying.done() and progress.reads != before:
+        before = progress.reads
+        await asyncio.wait({copying}, timeout=timeout_s)
 
 
-async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter, moved: _Moved) -> None:
-    """ConnectionResetError: the source was reset. That the sink is gone is no error."""
+async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter, progress: _Progress) -> None:
+    """ConnectionResetError: the source was reset. A closed sink is ignored."""
     while data := await source.read(_CHUNK):
-        moved.pieces += 1
+        progress.reads += 1
         try:
             sink.write(data)
             await sink.drain()
@@ -360,12 +345,7 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter, moved:
 
 
 async def _refuse(writer: asyncio.StreamWriter, status: int, why: str) -> None:
-    reason = HTTPStatus(status).phrase
-    body = f"{why}\n".encode()
-    writer.write(
-        f"HTTP/1.1 {status} {reason}\r\ncontent-type: text/plain; charset=utf-8\r\nx-should-retry: false\r\n"
-        f"content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode()
-        + body
-    )
+    headers = (("content-type", "text/plain; charset=utf-8"), ("x-should-retry", "false"))
+    writer.write(response(status, headers, f"{why}\n".encode(), keep_alive=False))
     with suppress(OSError):
         await writer.drain()

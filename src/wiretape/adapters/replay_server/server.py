@@ -1,56 +1,72 @@
-"""The replay server: a lean ASGI app on a loopback port. Holds no matching of its own."""
+"""The replay server: answers HTTP requests, WebSockets and wrapped tools from a session. It does no matching itself."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, Protocol
 
-from wiretape.adapters.http1.sending import TRANSPORT, ClientGone, Receive, Scope, Send, Sending
+from wiretape.adapters.http1.sending import ClientGone, PlaybackSender, whole_response
+from wiretape.adapters.http1.server import HttpConnection, HttpRequest
 from wiretape.adapters.http1.websocket_talk import handshake_bytes
-from wiretape.adapters.replay_server.interposing import Interpose
 from wiretape.adapters.replay_server.websockets import PlayedSocket
 from wiretape.adapters.routing.admission import Admission
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.adapters.routing.route_links import Route
 from wiretape.adapters.routing.routes import route_url
-from wiretape.matching.playback import Playback, playback, refused
+from wiretape.adapters.routing.tool_route import ANSWERED, JSON, Reply, asked_for, is_tool_path
+from wiretape.adapters.routing.tool_route import refused as tool_refused
+from wiretape.matching.playback import Chunk, Playback, playback, refused
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.sockets.playing import SocketPlay
-from wiretape.matching.values import Answer, Injected, LiveRequest, Outcome
+from wiretape.matching.values import Answer, Injected, LiveRequest, Miss, Outcome, Stray
 from wiretape.model.header_links import LINK_HEADERS
-from wiretape.model.http import Exchange, Headers
-
-# In a request's scope, beside what ASGI says
-DECIDED = "wiretape.decided"  # what becomes of it, where that is known already
-TARGET = "wiretape.target"  # of the first line, where it is more than a path
-EARLY = "wiretape.early"  # a bytearray: what came for a WebSocket before it was played
+from wiretape.model.http import Exchange
+from wiretape.wire.mcp.tool_exchange import answer_body
 
 _URL: Final = re.compile(r"https?://([^/?#]*)", re.IGNORECASE)
+_TOOL_MISSED: Final = 400
+
+
+class Interpose(Protocol):
+    """A callback between the session's outcome and the response. The server awaits it before it sends anything.
+
+    It returns the outcome to send: the one that it was given, or another. It may take minutes; other requests are
+    answered meanwhile. While it holds an event stream, the client gets the recorded status and headers, then comments,
+    so that it does not time out. From then on only the events can be changed: if the new outcome has another status or
+    content type, the connection is closed. When the client disconnects, the call is cancelled.
+
+    It is also called for each message of a WebSocket's client, with the message as the request's body and what the
+    connection plays as the outcome. There it delays what follows, and its result is ignored. It runs on the server's
+    event loop and must not block. If it raises, the connection is closed without a response.
+    """
+
+    def __call__(self, request: LiveRequest, outcome: Outcome) -> Coroutine[Any, Any, Outcome]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """A request, what the session made of it, and how that is sent."""
+class PlannedAnswer:
+    """A request, its outcome, and the playback of that. `path`: of a base-URL route; None for a proxied request."""
 
     request: LiveRequest
     outcome: Outcome
     shown: Playback
-    path: str | None = None  # what a base-URL route was asked for; None: it came through a proxy port
+    path: str | None = None
 
 
-class ReplayApp:
-    """Answers HTTP requests and WebSockets from a session.
+class ReplayHandler:
+    """Answers the requests of `http1.server` from a session.
 
-    `on_outcome` is told what became of each request after its answer was sent; of a WebSocket it is told of each call
-    when the client's message has come, and of a miss. `interpose` stands between the session's answers and what is
-    sent. `on_reset` is given the address of a client whose connection is about to be reset on purpose. `lock` is held
-    while a WebSocket asks a session that is shared with other threads. `admission` decides which requests are served.
+    `on_outcome` is called with the outcome of each request after its response was sent; for a WebSocket, with that of
+    each call when the client's message has arrived, and with a miss. `on_reset` is called with the address of a client
+    whose connection is about to be reset on purpose. `lock` is held while a session is used that other threads share.
+    `admission` decides which requests are served.
 
-    A request whose first line has a path came by a base-URL route. One that has a whole URL there came through a proxy
-    port: it is not checked, and its answer is sent with the links that were recorded.
+    A request whose target is a path arrived by a base-URL route. One with a whole URL arrived through a proxy port: it
+    is not checked, and the links in its response are not changed.
     """
 
     def __init__(
@@ -71,83 +87,75 @@ class ReplayApp:
         self._lock = lock
         self._admission = admission or Admission()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-        decided: Decided | None = scope.get(DECIDED)
-        if decided is None:
-            body = await _body(receive)
-            if body is None:
-                return  # the client went away before it had sent everything
-            target, headers = _target(scope), headers_of(scope["headers"])
-            if scope.get(TRANSPORT) is not None and opens_socket(headers):
-                request, path = _request(scope["method"], target, headers, body)
-                opened = self._refused(request, path) or self._session.open_socket(request)
-                if isinstance(opened, SocketPlay):
-                    await self._play_socket(scope, request, opened)
-                    return
-                decided = opened if isinstance(opened, Decided) else self._shown(request, opened, path)
-            else:
-                decided = self.decide(scope["method"], target, headers, body)
-        await self._send(Sending(scope, receive, send, self._resetting(scope)), decided)
+    def __call__(self, request: HttpRequest, connection: HttpConnection) -> Coroutine[Any, Any, None] | None:
+        live, path = _live(request, connection)
+        if request.opens_websocket:
+            opened = self._refuse(live, path) or self._session.open_socket(live)
+            if isinstance(opened, SocketPlay):
+                return self._play_socket(connection, live, opened)
+            answer = opened if isinstance(opened, PlannedAnswer) else self._plan(live, opened, path)
+        else:
+            answer = self.plan(live, path)
+        if self._interpose is None or is_tool_path(live.url):
+            response = whole_response(answer.shown, request)
+            if response is not None:
+                connection.respond(response, partial(self._report, answer.outcome))
+                return None
+        return self._send(PlaybackSender(connection, request, self._resetting(connection)), answer, connection)
 
-    # -- what needs no waiting, for a door that calls without a task --------------------------------------------------
+    def plan(self, request: LiveRequest, path: str | None) -> PlannedAnswer:
+        """Look up the answer to a request that does not open a WebSocket."""
+        refusal = self._refuse(request, path)
+        if refusal is not None:
+            return refusal
+        if is_tool_path(request.url):
+            return self._plan_tool(request)
+        return self._plan(request, self._session.answer(request), path)
 
-    @property
-    def at_once(self) -> bool:
-        """Whether answers may be sent as soon as they are known: nobody stands in between."""
-        return self._interpose is None
-
-    def decide(self, method: str, target: str, headers: Headers, body: bytes) -> Decided:
-        """What becomes of a request that opens no WebSocket."""
-        request, path = _request(method, target, headers, body)
-        return self._refused(request, path) or self._decided(request, path)
-
-    def tell(self, decided: Decided) -> None:
-        """It was sent."""
-        if self._on_outcome is not None:
-            self._on_outcome(decided.outcome)
-
-    def _decided(self, request: LiveRequest, path: str | None) -> Decided:
-        return self._shown(request, self._session.answer(request), path)
-
-    def _shown(self, request: LiveRequest, outcome: Outcome, path: str | None) -> Decided:
+    def _plan(self, request: LiveRequest, outcome: Outcome, path: str | None) -> PlannedAnswer:
         shown = playback(outcome, self._pace)
         if path is not None and isinstance(outcome, Answer | Injected):
-            shown = _on_route(shown, request, path, outcome.exchange)
-        return Decided(request, outcome, shown, path)
+            shown = _keep_on_route(shown, request, path, outcome.exchange)
+        return PlannedAnswer(request, outcome, shown, path)
 
-    def _refused(self, request: LiveRequest, path: str | None) -> Decided | None:
-        """A request that is not served, or None."""
+    def _refuse(self, request: LiveRequest, path: str | None) -> PlannedAnswer | None:
         refusal = self._admission.refusal(request.headers) if path is not None else None
         if refusal is None:
             return None
         stray = self._session.refused(f"{request.method} {request.url}", refusal)
-        return Decided(request, stray, refused(403, f"wiretape replay refuses this request: {refusal}"), path)
+        return PlannedAnswer(request, stray, refused(403, f"wiretape replay refuses this request: {refusal}"), path)
 
-    # -- what does ----------------------------------------------------------------------------------------------------
+    def _plan_tool(self, request: LiveRequest) -> PlannedAnswer:
+        """Answer a call of a wrapped tool, see `tool_route`."""
+        stray = Stray(0, f"{request.method} {request.url}")
+        if request.method != "POST":
+            return _tool_answer(request, stray, tool_refused(405, "wiretape replay: a tool's call is a POST"))
+        asked = asked_for(request.url, request.headers.get("content-type", ""), request.body)
+        if isinstance(asked, Reply):
+            return _tool_answer(request, stray, asked)
+        with self._lock or nullcontext():
+            played = self._session.play_tool(*asked)
+        if isinstance(played, Miss):
+            return _tool_answer(request, played, tool_refused(_TOOL_MISSED, played.message))
+        return _tool_answer(request, played.shown, Reply(ANSWERED, answer_body(played.answer)))
 
-    async def _send(self, sending: Sending, decided: Decided) -> None:
-        outcome, shown = decided.outcome, decided.shown
+    async def _send(self, sender: PlaybackSender, answer: PlannedAnswer, connection: HttpConnection) -> None:
+        outcome, shown = answer.outcome, answer.shown
         try:
-            if self._interpose is not None:
-                outcome = await sending.held(self._interpose(decided.request, outcome), shown)
-                if outcome is not decided.outcome:
-                    shown = self._shown(decided.request, outcome, decided.path).shown
-            await sending.play(shown)
+            if self._interpose is not None and not is_tool_path(answer.request.url):
+                outcome = await sender.held(self._interpose(answer.request, outcome), shown)
+                if outcome is not answer.outcome:
+                    shown = self._plan(answer.request, outcome, answer.path).shown
+            await sender.play(shown)
         except ClientGone:
-            sending.close()
-        except Exception:
-            sending.close()
-            raise
+            connection.close()
         finally:
-            sending.over()
-            self._tell(outcome)
+            self._report(outcome)
 
-    async def _play_socket(self, scope: Scope, request: LiveRequest, play: SocketPlay) -> None:
-        def heard() -> None:
+    async def _play_socket(self, connection: HttpConnection, request: LiveRequest, play: SocketPlay) -> None:
+        def report() -> None:
             for outcome in play.news():
-                self._tell(outcome)
+                self._report(outcome)
 
         hold = None
         if self._interpose is not None:
@@ -158,67 +166,47 @@ class ReplayApp:
                 if play.outcome is not None:
                     await interpose(replace(request, body=body), play.outcome)
 
-        resetting = self._resetting(scope)
-        playing = PlayedSocket(scope[TRANSPORT], play, self._pace, heard, hold, self._lock, resetting)
-        await playing.play(handshake_bytes(play, request.headers), scope.get(EARLY, b""))
-        heard()  # a server that spoke first, to a client that said nothing
+        resetting = self._resetting(connection)
+        playing = PlayedSocket(connection.transport, play, self._pace, report, hold, self._lock, resetting)
+        await playing.play(handshake_bytes(play, request.headers), bytes(connection.early))
+        report()  # of a server that spoke first, to a client that sent nothing
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _report(self, outcome: Outcome) -> None:
         if self._on_outcome is not None:
             self._on_outcome(outcome)
 
-    def _resetting(self, scope: Scope) -> Callable[[], None] | None:
-        on_reset, client = self._on_reset, scope.get("client")
-        return None if on_reset is None or client is None else lambda: on_reset(tuple(client))
+    def _resetting(self, connection: HttpConnection) -> Callable[[], None] | None:
+        client = connection.transport.get_extra_info("peername")
+        return None if self._on_reset is None or client is None else partial(self._on_reset, tuple(client[:2]))
 
 
-def _target(scope: Scope) -> str:
-    """What the first line asks for: a path, or a URL that is no address of this server."""
-    path: str = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
-    query: str = scope["query_string"].decode("latin-1")
-    named: str = scope.get(TARGET, "")
-    url = _URL.match(named)
-    if url is not None and not _is_own(url[1], scope.get("server")):
-        return named
-    return f"{path}?{query}" if query else path
+def _live(request: HttpRequest, connection: HttpConnection) -> tuple[LiveRequest, str | None]:
+    """Return the request for the session, and its path if it arrived by a base-URL route."""
+    target = request.target
+    named = _URL.match(target)
+    if named is not None:
+        if not _is_own(named[1], connection.transport.get_extra_info("sockname")):
+            return LiveRequest(request.method, target, request.headers, request.body), None
+        target = target[named.end() :]
+        target = target if target.startswith("/") else f"/{target}"
+    # A path that names no host may be meant for any recorded one.
+    return LiveRequest(request.method, route_url(target) or target, request.headers, request.body), target
 
 
-def _is_own(authority: str, address: tuple[str, int | None] | None) -> bool:
+def _is_own(authority: str, address: tuple[Any, ...] | None) -> bool:
     host, _, port = authority.rpartition(":")
     return address is not None and port == str(address[1]) and is_loopback(host)
 
 
-def _request(method: str, target: str, headers: Headers, body: bytes) -> tuple[LiveRequest, str | None]:
-    """A request, and the path that a base-URL route was asked for; None if it came through a proxy port."""
-    if _URL.match(target):
-        return LiveRequest(method, target, headers, body), None
-    # A path that names no host may be meant for any recorded one.
-    return LiveRequest(method, route_url(target) or target, headers, body), target
-
-
-def _on_route(shown: Playback, request: LiveRequest, path: str, recorded: Exchange) -> Playback:
-    """An answer whose links lead back here: a client that follows one must not leave the tape."""
+def _keep_on_route(shown: Playback, request: LiveRequest, path: str, recorded: Exchange) -> Playback:
+    """Let the links of an answer point here: a client that follows one must not leave the tape."""
     if recorded.response is None or LINK_HEADERS.isdisjoint(recorded.response.headers):
         return shown
     route = Route(f"http://{request.headers.get('host', 'localhost')}", path, recorded.request.url)
     return replace(shown, headers=route.close(shown.headers))
 
 
-def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
-    return Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw])
-
-
-def opens_socket(headers: Headers) -> bool:
-    """Whether a request with these opens a WebSocket."""
-    return headers.get("upgrade", "").lower() == "websocket" and "sec-websocket-key" in headers
-
-
-async def _body(receive: Receive) -> bytes | None:
-    parts: list[bytes] = []
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        parts.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(parts)
+def _tool_answer(request: LiveRequest, outcome: Outcome, reply: Reply) -> PlannedAnswer:
+    data = reply.data
+    headers = [("content-type", JSON), ("content-length", str(len(data)))]
+    return PlannedAnswer(request, outcome, Playback(reply.status, headers, [Chunk(0, data)]))

@@ -8,7 +8,8 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
-from wiretape.adapters.http1.sending import BEFORE_RESET_MS, reset
+from wiretape.adapters.http1.sending import BEFORE_RESET_MS
+from wiretape.adapters.http1.server import reset
 from wiretape.adapters.http1.websocket_talk import End, SocketTalk
 from wiretape.matching.sockets.playing import SocketPlay
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from wiretape.adapters.http1.sending import reset
-from wiretape.adapters.replay_server.forward_proxy import Gate, both_ways
+from wiretape.adapters.http1.server import reset
+from wiretape.adapters.replay_server.forward_proxy import ForwardProxy, both_ways
 from wiretape.adapters.sealed.client_hello import HANDSHAKE, missing, server_name
 from wiretape.adapters.sealed.sealed_names import LOOPBACK, Names, search_domains, serve_lookups
 from wiretape.adapters.sealed.sealed_refusals import Refusal, Refusals
@@ -55,7 +55,7 @@ class StraightDoor:
 
     def __init__(
         self,
-        gate: Gate,
+        gate: ForwardProxy,
         gate_port: int,
         session: ReplaySession,
         let_through: Sequence[str],
@@ -73,7 +73,7 @@ class StraightDoor:
 
     async def serve(self, seal: Seal, listening: Sequence[socket.socket], stop: asyncio.Event) -> None:
         serve_lookups(self._names, seal.lookups)
-        refusals = Refusals(seal.refusals, self._met_nobody)
+        refusals = Refusals(seal.refusals, self._refused)
         servers = [await asyncio.start_server(self._connection, sock=one, limit=_MOST_HEAD) for one in listening]
         await stop.wait()
         asyncio.get_running_loop().remove_reader(seal.lookups)
@@ -187,7 +187,7 @@ class StraightDoor:
         finally:
             there_writer.close()
 
-    def _met_nobody(self, refused: Refusal) -> None:
+    def _refused(self, refused: Refusal) -> None:
         address, port, connected = refused
         host = self._name(address, port)
         self._hosts.add(host)
@@ -195,13 +195,13 @@ class StraightDoor:
             # No miss: clients that try HTTP/3 first go on with a connection.
             self._session.refused(f"datagram to {host}:{port}", "nothing is let through by UDP")
         elif not host.startswith("127."):
-            self._gate.met_nobody(host, port)
+            self._gate.connection_refused(host, port)
         else:
-            self._gate.met_nobody_here(host, port)
+            self._gate.local_connection_refused(host, port)
 
     def _note_what_came_to_nothing(self) -> None:
         """What was looked up, and then neither met nor refused, here or at the gate."""
-        met = self._hosts | self._gate.asked
+        met = self._hosts | self._gate.requested
         for name in self._names.asked:
             if not any(name == host or name.startswith(f"{host}.") for host in met):  # with one of the search domains
                 self._session.refused(f"lookup of {name}", "nothing was sent to it")

@@ -26,9 +26,9 @@ from wiretape.errors import MissError, UsageError
 
 if TYPE_CHECKING:
     from wiretape.adapters.launch.tagging import CallTags
+    from wiretape.adapters.mitm.tls_interception import Authority
     from wiretape.adapters.replay_runner import ReplayServer
-    from wiretape.adapters.replay_server.interposing import Interpose
-    from wiretape.adapters.replay_server.tls import Authority
+    from wiretape.adapters.replay_server.server import Interpose
     from wiretape.matching.report import ReplayReport
     from wiretape.matching.session import ReplaySession
     from wiretape.matching.values import LiveRequest, Outcome
@@ -233,7 +233,7 @@ def _noting(tags: CallTags) -> Interpose:
 
 def authority_of(proxy: bool | None) -> tuple[Authority | None, str]:
     """What TLS is opened with; without it, what a miss says of that. An error where it was asked for by name."""
-    from wiretape.adapters.replay_server.tls import authority
+    from wiretape.adapters.mitm.tls_interception import authority
 
     if proxy is False:
         return None, "  or let wiretape replay open TLS: leave out --no-proxy"

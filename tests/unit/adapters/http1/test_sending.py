@@ -1,119 +1,168 @@
-"""How answers are sent to clients of HTTP/1.0, who know no chunks, and to those who have gone."""
+"""How answers are sent: in one piece, in parts, to clients of HTTP/1.0, and to clients that have gone."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import MutableMapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from wiretape.adapters.http1.sending import SAID_ALL, TRANSPORT, ClientGone, Scope, Sending
+from wiretape.adapters.http1.sending import ClientGone, PlaybackSender, response_parts, whole_response
+from wiretape.adapters.http1.server import HttpConnection, HttpRequest
 from wiretape.matching.faults.apply import FOREVER_MS
 from wiretape.matching.playback import Chunk, Playback
+from wiretape.model.http import Headers
 
 PIECES = (Chunk(0, b"data: 1\n\n"), Chunk(0, b"data: 2\n\n"))
-EVENTS = [("content-type", "text/event-stream")]
+EVENTS = Playback(200, [("content-type", "text/event-stream")], PIECES, streamed=True)
+PLAIN = Playback(200, [("content-type", "text/plain"), ("content-length", "2")], [Chunk(0, b"ok")])
+REQUEST = HttpRequest("POST", "/x", Headers(), b"", "1.1", True, False)
 
 
-def sent(shown: Playback, version: str) -> list[MutableMapping[str, Any]]:
-    told: list[MutableMapping[str, Any]] = []
+# -- in one piece -----------------------------------------------------------------------------------------------------
 
-    async def receive() -> MutableMapping[str, Any]:
-        raise AssertionError("nothing is waited for")
 
-    async def send(one: MutableMapping[str, Any]) -> None:
-        told.append(one)
+def test_a_body_of_known_length_is_one_piece_with_its_head() -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n"
+    assert whole_response(PLAIN, REQUEST) == head + b"content-length: 2\r\n\r\nok"
+    closing = REQUEST._replace(keep_alive=False)
+    assert whole_response(PLAIN, closing) == head + b"connection: close\r\ncontent-length: 2\r\n\r\nok"
 
-    scope: Scope = {"type": "http", "http_version": version}
-    asyncio.run(Sending(scope, receive, send).play(shown))
-    return told
+
+def test_the_response_to_head_has_a_length_and_no_body() -> None:
+    sent = whole_response(PLAIN, REQUEST._replace(method="HEAD"))
+    assert sent == b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\n"
+    sent = whole_response(EVENTS, REQUEST._replace(method="HEAD"))
+    assert sent == b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
+
+
+def test_a_response_without_a_body_ends_with_its_head() -> None:
+    assert whole_response(Playback(204, [], ()), REQUEST) == b"HTTP/1.1 204 No Content\r\n\r\n"
+    assert whole_response(replace(EVENTS, status=304), REQUEST) == (
+        b"HTTP/1.1 304 Not Modified\r\ncontent-type: text/event-stream\r\n\r\n"
+    )
+
+
+def test_a_short_stream_is_one_piece_and_each_event_a_chunk() -> None:
+    shown = replace(EVENTS, pieces=[Chunk(0, b"data: 1\n\n"), Chunk(0, b""), Chunk(0, b"[]")])
+    assert whole_response(shown, REQUEST) == (
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        b"9\r\ndata: 1\n\n\r\n2\r\n[]\r\n0\r\n\r\n"
+    )
+
+
+def test_a_short_stream_for_http_1_0_has_a_length() -> None:
+    assert whole_response(EVENTS, REQUEST._replace(version="1.0", keep_alive=False)) == (
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\ncontent-length: 18\r\n\r\n"
+        b"data: 1\n\ndata: 2\n\n"
+    )
 
 
 @pytest.mark.parametrize(
-    ("version", "cut", "length"),
-    [("1.1", False, None), ("1.0", False, b"18"), ("1.0", True, b"19")],
+    "shown",
+    [
+        replace(PLAIN, status=None),
+        replace(PLAIN, pause=1),
+        replace(PLAIN, cut=True),
+        replace(PLAIN, linger=True),
+        replace(EVENTS, cut=True),
+        replace(EVENTS, pieces=[Chunk(0, b"x"), Chunk(1, b"y")]),
+        replace(EVENTS, pieces=[Chunk(0, b"x" * 70_000)]),
+        replace(EVENTS, pieces=[Chunk(0, b"x")] * 300),
+    ],
 )
-def test_a_stream_has_a_length_where_there_are_no_chunks_and_more_than_came_where_it_breaks_off(
-    version: str, cut: bool, length: bytes | None
-) -> None:
-    told = sent(Playback(200, EVENTS, PIECES, streamed=True, cut=cut), version)
-    assert dict(told[0]["headers"]).get(b"content-length") == length
-    assert b"".join(one["body"] for one in told[1:]) == b"data: 1\n\ndata: 2\n\n"
-    assert told[-1]["more_body"] is cut
+def test_an_answer_that_waits_breaks_off_or_is_a_long_stream_is_not_one_piece(shown: Playback) -> None:
+    assert whole_response(shown, REQUEST) is None
 
 
-class Closing(asyncio.Transport):
+# -- in parts ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_parts_of_a_response_are_whole_streamed_or_cut() -> None:
+    streamed = Playback(429, [("retry-after", "7")], [Chunk(0, b"one"), Chunk(5, b"two")], pause=9, streamed=True)
+    whole = replace(PLAIN, headers=[("content-length", "2")])
+    assert b"".join(data for _, data in response_parts(whole)) == (
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
+    )
+    streaming = b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n"
+    assert list(response_parts(streamed)) == [
+        (9, b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\n" + streaming),
+        (0, b"3\r\none\r\n"),
+        (5, b"3\r\ntwo\r\n"),
+        (0, b"0\r\n\r\n"),
+    ]
+    cut = Playback(200, (), [Chunk(0, b"one")], streamed=True, cut=True)
+    assert [data for _, data in response_parts(cut)][-1] == b"3\r\none\r\n"
+    assert list(response_parts(Playback(None, (), (), pause=3, cut=True))) == [(3, b"")]
+
+
+# -- over a connection ------------------------------------------------------------------------------------------------
+
+
+class Writes(asyncio.Transport):
+    """A transport that keeps what is written. `closing`: it is closed from the start."""
+
+    def __init__(self, closing: bool = False) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.closing = closing
+
+    def write(self, data: Any) -> None:
+        self.written.append(bytes(data))
+
     def is_closing(self) -> bool:
-        return True
+        return self.closing
 
     def close(self) -> None:
-        pass
+        self.closing = True
 
 
-def test_nothing_more_is_written_to_a_connection_that_is_closing() -> None:
-    told: list[MutableMapping[str, Any]] = []
-
-    async def nothing() -> MutableMapping[str, Any]:
-        raise AssertionError("nothing is waited for")
-
-    async def send(one: MutableMapping[str, Any]) -> None:
-        told.append(one)
-
-    scope: Scope = {"type": "http", "http_version": "1.1", TRANSPORT: Closing()}
-    asyncio.run(Sending(scope, nothing, send).play(Playback(200, EVENTS, PIECES, streamed=True)))
-    assert [one["type"] for one in told] == ["http.response.start"]
+def sender(transport: Writes, half_closed: bool = False, **request: Any) -> PlaybackSender:
+    connection = HttpConnection(lambda request, connection: None, set())
+    connection.transport = transport
+    if half_closed:
+        connection.half_closed.set()
+    return PlaybackSender(connection, REQUEST._replace(**request))
 
 
-class Open(asyncio.Transport):
-    closed = False
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def close(self) -> None:
-        self.closed = True
-
-
-class Silent:
-    """A connection whose client says no more, and may listen."""
-
-    def __init__(self) -> None:
-        self.told: list[MutableMapping[str, Any]] = []
-        self.transport = Open()
-
-    async def receive(self) -> MutableMapping[str, Any]:
-        await asyncio.Event().wait()  # nobody has gone
-        raise AssertionError
-
-    async def send(self, one: MutableMapping[str, Any]) -> None:
-        self.told.append(one)
-
-    def sending(self) -> Sending:
-        said_all = asyncio.Event()
-        said_all.set()
-        scope: Scope = {"type": "http", "http_version": "1.1", TRANSPORT: self.transport, SAID_ALL: said_all}
-        return Sending(scope, self.receive, self.send)
-
-
-@pytest.mark.parametrize(("pause", "heard", "closed"), [(20, 2, False), (61_000, 1, True), (FOREVER_MS, 1, True)])
-def test_a_client_that_says_no_more_is_waited_for_where_something_comes_soon(
-    pause: float, heard: int, closed: bool
-) -> None:
-    client = Silent()
-
+def sent(shown: Playback, transport: Writes, **options: Any) -> bytes:
     async def playing() -> None:
-        sending = client.sending()
-        pieces = (PIECES[0], Chunk(pause, PIECES[1].data))
-        await asyncio.wait_for(sending.play(Playback(200, EVENTS, pieces, streamed=True)), 10)
-        sending.over()
+        await asyncio.wait_for(sender(transport, **options).play(shown), 10)
 
     asyncio.run(playing())
-    assert sum(bool(one.get("body")) for one in client.told) == heard
-    assert client.transport.closed is closed
+    return b"".join(transport.written)
 
 
-def test_a_client_that_says_no_more_waits_for_no_decision_but_gets_what_is_decided_already() -> None:
+@pytest.mark.parametrize(("cut", "length"), [(False, b"18"), (True, b"19")])
+def test_a_stream_for_http_1_0_has_a_length_and_one_byte_more_if_it_breaks_off(cut: bool, length: bytes) -> None:
+    data = sent(replace(EVENTS, cut=cut), Writes(), version="1.0")
+    assert b"\r\ncontent-length: " + length + b"\r\n" in data
+    assert data.endswith(b"\r\n\r\ndata: 1\n\ndata: 2\n\n")
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_each_event_is_a_chunk_and_a_stream_that_breaks_off_has_no_last_one(cut: bool) -> None:
+    transport = Writes()
+    sent(replace(EVENTS, cut=cut), transport)
+    events = [b"9\r\ndata: 1\n\n\r\n", b"9\r\ndata: 2\n\n\r\n"]
+    assert transport.written[1:] == (events if cut else [*events, b"0\r\n\r\n"])
+    assert transport.closing is cut
+
+
+def test_nothing_is_written_to_a_closing_connection_after_the_head() -> None:
+    assert b"data" not in sent(EVENTS, Writes(closing=True))
+
+
+@pytest.mark.parametrize(("pause", "received", "closed"), [(20, 2, False), (61_000, 1, True), (FOREVER_MS, 1, True)])
+def test_a_half_closed_client_gets_events_that_are_due_soon(pause: float, received: int, closed: bool) -> None:
+    transport = Writes()
+    data = sent(replace(EVENTS, pieces=(PIECES[0], Chunk(pause, PIECES[1].data))), transport, half_closed=True)
+    assert data.count(b"data: ") == received
+    assert transport.closing is closed
+
+
+def test_a_half_closed_client_gets_an_answer_that_is_decided_and_does_not_wait_for_a_decision() -> None:
     async def decided() -> str:
         return "answer"
 
@@ -122,12 +171,10 @@ def test_a_client_that_says_no_more_waits_for_no_decision_but_gets_what_is_decid
         raise AssertionError
 
     async def holding() -> str:
-        sending = Silent().sending()
-        shown = Playback(200, EVENTS, PIECES, streamed=True)
-        got = await sending.held(decided(), shown)
+        sending = sender(Writes(), half_closed=True)
+        got = await sending.held(decided(), EVENTS)
         with pytest.raises(ClientGone):
-            await asyncio.wait_for(sending.held(undecided(), shown), 10)
-        sending.over()
+            await asyncio.wait_for(sending.held(undecided(), EVENTS), 10)
         return got
 
     assert asyncio.run(holding()) == "answer"

@@ -15,7 +15,7 @@ import pytest
 from tests.support.replaying import chat, exchange, live, session, user
 
 from wiretape.adapters.replay_runner import DUMMY_KEY, ReplayServer, dummy_keys
-from wiretape.adapters.replay_server.forward_proxy import _Moved, _while_it_moves
+from wiretape.adapters.replay_server.forward_proxy import _Progress, _while_progressing
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.values import Outcome
 
@@ -268,7 +268,7 @@ def test_a_client_that_says_no_more_still_hears_its_answer(way: str) -> None:
         (b"CONNECT models.example.com HTTP/1.1\r\n\r\n", 400, b"names no host and port"),
         (b"CONNECT :443 HTTP/1.1\r\n\r\n", 400, b"names no host and port"),
         (b"GET http://x:99999/ HTTP/1.1\r\n\r\n", 400, b"could not read this request to its proxy port: Port out of"),
-        (b"nonsense\r\n\r\n", 400, b"this request to its proxy port: its first line is none of HTTP/1"),
+        (b"nonsense\r\n\r\n", 400, b"this request to its proxy port: it is not an HTTP/1 request"),
         (b"GET / HTTP/1.1\r\nx: " + b"a" * 70_000 + b"\r\n\r\n", 431, b"request headers of up to 64 KiB"),
     ],
 )
@@ -291,18 +291,18 @@ def test_a_reset_is_one_behind_the_proxy_port_too() -> None:
 def test_a_half_closed_client_is_given_what_comes_for_as_long_as_something_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    moved, asked = _Moved(), []
+    moved, asked = _Progress(), []
 
     async def five_pieces_come(ways: set[asyncio.Future[None]], timeout: float) -> None:
         asked.append(timeout)
-        moved.pieces += len(asked) <= 5
+        moved.reads += len(asked) <= 5
 
     async def listen() -> None:
         way: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         monkeypatch.setattr(asyncio, "wait", five_pieces_come)
-        await _while_it_moves(way, moved, 60.0)
+        await _while_progressing(way, moved, 60.0)
         way.set_result(None)
-        await _while_it_moves(way, _Moved(), 60.0)  # there is nothing to wait for
+        await _while_progressing(way, _Progress(), 60.0)  # there is nothing to wait for
 
     asyncio.run(listen())
     assert asked == [60.0] * 6

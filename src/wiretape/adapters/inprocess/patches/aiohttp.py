@@ -13,12 +13,13 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
-from wiretape.adapters.http1.sending import LINGER_SECONDS
+from wiretape.adapters.http1.messages import RequestReader
+from wiretape.adapters.http1.sending import LINGER_SECONDS, response_parts
 from wiretape.adapters.inprocess.active_context import ActiveContext, route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.patches.sockets import WATCH
-from wiretape.adapters.inprocess.sockets.http1_messages import RequestReader, Tap, answer
 from wiretape.adapters.inprocess.sockets.socket_server import connected
+from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
 from wiretape.errors import MissInterrupt
 from wiretape.matching.playback import Playback
 from wiretape.matching.values import LiveRequest
@@ -46,7 +47,7 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
         route = route_for(req.url.raw_host or "", req.url.port or 0)
         if route is None:
             return await original(connector, req, *args, **kwargs)
-        tap = Tap(req.method, lambda sent: route.begin_exchange(req.method, _url(req), sent))
+        tap = ExchangeTap(req.method, lambda sent: route.begin_exchange(req.method, _url(req), sent))
         token = _replaying.set(route.replaying)
         try:
             connection = await original(connector, req, *args, **kwargs)
@@ -109,7 +110,7 @@ def _create_connection(original: Callable[..., Any]) -> Callable[..., Any]:
 class _TappedTransport:
     """A transport whose writes are told. Everything else is the real one's."""
 
-    def __init__(self, real: Any, tap: Tap) -> None:
+    def __init__(self, real: Any, tap: ExchangeTap) -> None:
         self.real = real
         self._tap = tap
 
@@ -135,7 +136,7 @@ class _TappedTransport:
 class _TappedProtocol(asyncio.Protocol):
     """Stands between a transport and aiohttp's protocol until the exchange is over."""
 
-    def __init__(self, real: Any, tap: Tap) -> None:
+    def __init__(self, real: Any, tap: ExchangeTap) -> None:
         self._real = real
         self._tap = tap
         self._transport = real.transport
@@ -236,7 +237,7 @@ class _MemoryTransport(asyncio.Transport):
         await self._play(await asyncio.to_thread(self._replaying.call_live, request))
 
     async def _play(self, shown: Playback) -> None:
-        for pause, data in answer(shown):
+        for pause, data in response_parts(shown):
             if pause > 0:
                 await asyncio.sleep(pause / 1000)
             await self._reading.wait()

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from wiretape.adapters.inprocess.active_context import RequestRoute, route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
-from wiretape.adapters.inprocess.sockets.http1_messages import Tap
 from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, is_led, real
+from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
 from wiretape.model.http import bracketed
 
 _SOCKETS: Final = "_wiretape_sockets"
@@ -42,7 +42,7 @@ class _RequestSockets(NamedTuple):
     """Where the request goes that a connection has begun."""
 
     memory: MemorySocket | None
-    tap: Tap | None
+    tap: ExchangeTap | None
 
 
 class _Nowhere:
@@ -85,7 +85,9 @@ def _putrequest(original: Callable[..., None]) -> Callable[..., None]:
             return
         memory = MemorySocket(route.replaying, full, _unreachable) if route.replaying is not None else None
         tap = (
-            Tap(method, lambda sent: route.begin_exchange(method, full, sent)) if route.recording is not None else None
+            ExchangeTap(method, lambda sent: route.begin_exchange(method, full, sent))
+            if route.recording is not None
+            else None
         )
         conn.__dict__[_SOCKETS] = _RequestSockets(memory, tap)
 

@@ -20,7 +20,7 @@ from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.sockets.httpx_sockets import AsyncPlayed, AsyncTapped, Played, Tapped
 from wiretape.adapters.inprocess.sockets.socket_server import played
-from wiretape.adapters.inprocess.sockets.socket_tap import SocketTap
+from wiretape.adapters.inprocess.sockets.taps import WebSocketTap
 from wiretape.matching.playback import Playback
 from wiretape.matching.sockets.playing import SocketPlay
 from wiretape.matching.values import LiveRequest
@@ -147,7 +147,7 @@ class _Kit:
         taken.response(response.status_code, response.headers.multi_items())
         network = response.extensions.get("network_stream")
         if response.status_code == 101 and network is not None:
-            tap = SocketTap(taken, response.headers.get("sec-websocket-extensions", ""))
+            tap = WebSocketTap(taken, response.headers.get("sec-websocket-extensions", ""))
             response.extensions = {**response.extensions, "network_stream": tapped(network, tap)}
             response.stream = self._teed(response.stream, _nothing, _nothing, closed=tap.hung_up)
             return response

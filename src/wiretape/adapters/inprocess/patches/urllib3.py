@@ -13,8 +13,8 @@ from typing import Any
 
 from wiretape.adapters.inprocess.active_context import route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
-from wiretape.adapters.inprocess.sockets.http1_messages import Tap
 from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, led, real
+from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
 from wiretape.model.http import bracketed
 
 
@@ -50,7 +50,7 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
                 conn.is_verified = True
             if route.recording is None:
                 return send()
-            tap = Tap(method, lambda sent: route.begin_exchange(method, full, sent))
+            tap = ExchangeTap(method, lambda sent: route.begin_exchange(method, full, sent))
             _tap(conn, tap)
             try:
                 return send()
@@ -79,7 +79,7 @@ def _netloc(pool: Any) -> str:
     return host if default else f"{host}:{pool.port}"
 
 
-def _tap(conn: Any, tap: Tap) -> None:
+def _tap(conn: Any, tap: ExchangeTap) -> None:
     """Put a tap on a connection: now, or as soon as it is connected."""
     if conn.sock is not None:
         conn.sock = TappedSocket(real(conn.sock), tap)

@@ -15,8 +15,8 @@ from typing import Any
 
 from wiretape.adapters.inprocess.active_context import ActiveContext, route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
-from wiretape.adapters.inprocess.sockets.http1_messages import Tap
 from wiretape.adapters.inprocess.sockets.socket_server import connected
+from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
 from wiretape.model.http import bracketed
 
 _TAP = "_wiretape_tap"
@@ -81,22 +81,22 @@ def _receive_eof(original: Callable[[Any], None]) -> Callable[[Any], None]:
     return receive_eof
 
 
-def _tap(protocol: Any) -> Tap | None:
+def _tap(protocol: Any) -> ExchangeTap | None:
     """The tap of a client's connection that began while something records."""
     if _TAP not in protocol.__dict__:
         protocol.__dict__[_TAP] = _new_tap(protocol)
-    made: Tap | None = protocol.__dict__[_TAP]
+    made: ExchangeTap | None = protocol.__dict__[_TAP]
     return made
 
 
-def _new_tap(protocol: Any) -> Tap | None:
+def _new_tap(protocol: Any) -> ExchangeTap | None:
     uri = getattr(protocol, "uri", None) or getattr(protocol, "wsuri", None)
     if uri is None:  # a server's
         return None
     route = route_for(uri.host, uri.port, count=False)
     if route is None or route.recording is None:
         return None
-    return Tap("GET", lambda headers: route.begin_exchange("GET", _url(uri), headers))
+    return ExchangeTap("GET", lambda headers: route.begin_exchange("GET", _url(uri), headers))
 
 
 def _url(uri: Any) -> str:

@@ -1,3 +1,3 @@
 """Recorded and in-memory sockets below the patches."""
 
-__all__ = ["http1_messages", "http1_sockets", "httpx_sockets", "socket_server", "socket_tap"]
+__all__ = ["http1_sockets", "httpx_sockets", "socket_server", "taps"]

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from httptools import HttpParserError
 
-from wiretape.adapters.http1.sending import LINGER_SECONDS
+from wiretape.adapters.http1.messages import RequestReader
+from wiretape.adapters.http1.sending import LINGER_SECONDS, response_parts
 from wiretape.adapters.inprocess.active_context import ActiveContext
-from wiretape.adapters.inprocess.sockets.http1_messages import RequestReader, Tap, answer
+from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
 from wiretape.matching.playback import Playback
 from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Ended, Headers
@@ -45,7 +46,7 @@ def real(sock: Any) -> Any:
 class TappedSocket:
     """A socket whose bytes are told on their way. Everything else is the real one's."""
 
-    def __init__(self, real: Any, tap: Tap) -> None:
+    def __init__(self, real: Any, tap: ExchangeTap) -> None:
         self.real = real
         self._tap = tap
 
@@ -62,7 +63,7 @@ class TappedSocket:
 
 
 class _TappedFile(io.RawIOBase):
-    def __init__(self, raw: Any, tap: Tap) -> None:
+    def __init__(self, raw: Any, tap: ExchangeTap) -> None:
         self._raw = raw
         self._tap = tap
 
@@ -135,7 +136,7 @@ class _PlayedFile(io.RawIOBase):
 
     def __init__(self, shown: Playback) -> None:
         self._shown = shown
-        self._chunks = answer(shown)
+        self._chunks = response_parts(shown)
         self._rest = b""
         self._gone = threading.Event()
 

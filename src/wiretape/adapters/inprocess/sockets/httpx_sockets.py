@@ -11,13 +11,13 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from wiretape.adapters.inprocess.sockets.socket_tap import SocketTap
+from wiretape.adapters.inprocess.sockets.taps import WebSocketTap
 
 
 class Tapped:
     """A network stream whose bytes are told on their way, for a synchronous client."""
 
-    def __init__(self, real: Any, tap: SocketTap) -> None:
+    def __init__(self, real: Any, tap: WebSocketTap) -> None:
         self._real = real
         self._tap = tap
 

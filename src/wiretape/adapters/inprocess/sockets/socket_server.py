@@ -11,9 +11,10 @@ import threading
 import time
 from typing import Any
 
+from wiretape.adapters.http1.messages import RequestReader
+from wiretape.adapters.http1.sending import response_parts
 from wiretape.adapters.http1.websocket_talk import SocketTalk, handshake_bytes
 from wiretape.adapters.inprocess.active_context import ActiveContext
-from wiretape.adapters.inprocess.sockets.http1_messages import RequestReader, answer
 from wiretape.matching.playback import Playback
 from wiretape.matching.sockets.playing import SocketPlay
 from wiretape.matching.values import LiveRequest
@@ -55,7 +56,7 @@ def _serve(context: ActiveContext, url: str, sock: socket.socket) -> None:
     headers = Headers(reader.headers)
     opened = context.open_socket(LiveRequest(reader.method, url, headers, b"".join(body)))
     if isinstance(opened, Playback):
-        for pause, data in answer(opened):
+        for pause, data in response_parts(opened):
             time.sleep(pause / 1000)
             sock.sendall(data)
         return

@@ -72,15 +72,11 @@ def heard(reports: ToolReports) -> Iterator[int]:
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
-        asyncio.run_coroutine_threadsafe(port.serve(), loop).result(10)
+        serving = asyncio.run_coroutine_threadsafe(port.serve(), loop)
         yield port.port
     finally:
-
-        async def close() -> None:
-            port.close()
-            await asyncio.sleep(0)
-
-        asyncio.run_coroutine_threadsafe(close(), loop).result(10)
+        loop.call_soon_threadsafe(port.close)
+        serving.result(10)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.adapters.inprocess.sockets.http1_messages import RequestReader, Tap, answer
-from wiretape.matching.playback import Chunk, Playback
+from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
 from wiretape.model.http import Ended
 
 
@@ -45,14 +44,14 @@ class Story:
         self.told.append(type(error))
 
 
-def tap(method: str = "POST") -> tuple[Tap, Story]:
+def tap(method: str = "POST") -> tuple[ExchangeTap, Story]:
     story: Any = Story()
 
     def begin(headers: list[tuple[str, str]]) -> Any:
         story.told.append(dict(headers))
         return story
 
-    return Tap(method, begin), story
+    return ExchangeTap(method, begin), story
 
 
 REQUEST = b"POST /x HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
@@ -104,28 +103,3 @@ def test_what_could_not_be_sent_is_told_all_the_same() -> None:
     made, story = tap()
     made.failed(ConnectionRefusedError(), [("content-type", "text/plain")], "body")
     assert (story.told, story.sent_bytes) == ([{"content-type": "text/plain"}, ConnectionRefusedError], b"body")
-
-
-def test_an_upgrade_leaves_what_follows_to_its_protocol() -> None:
-    reader = RequestReader(lambda _: None)
-    head = b"GET /ws HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n"
-    assert reader.feed(head + b"\x81\x00") == b"\x81\x00"
-    assert (reader.complete, reader.method) == (True, "GET")
-
-
-def test_answers_are_written_whole_streamed_or_cut() -> None:
-    whole = Playback(200, [("content-length", "2")], [Chunk(0, b"ok")])
-    streamed = Playback(429, [("retry-after", "7")], [Chunk(0, b"one"), Chunk(5, b"two")], pause=9, streamed=True)
-    assert b"".join(data for _, data in answer(whole)) == (
-        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
-    )
-    streaming = b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n"
-    assert list(answer(streamed)) == [
-        (9, b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\n" + streaming),
-        (0, b"3\r\none\r\n"),
-        (5, b"3\r\ntwo\r\n"),
-        (0, b"0\r\n\r\n"),
-    ]
-    cut = Playback(200, (), [Chunk(0, b"one")], streamed=True, cut=True)
-    assert [data for _, data in answer(cut)][-1] == b"3\r\none\r\n"
-    assert list(answer(Playback(None, (), (), pause=3, cut=True))) == [(3, b"")]

@@ -1,6 +1,6 @@
-"""What a replay needs to open TLS: whether it can, the authority and its variables, and the proxy that does it.
+"""TLS interception for a replay: whether it is possible, its certificate authority, and the proxy that does it.
 
-The proxy is mitmproxy's, which takes a second to load: it is started by the first connection that needs it.
+The proxy is mitmproxy, which takes a second to import: it is started by the first connection that needs it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wiretape.adapters.launch.trust import ADDING, PHP_SETTINGS, REPLACING, state_directory, trust_variables
+from wiretape.adapters.mitm.ca import ensure_ca
 from wiretape.adapters.output import say
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.mitm.replay_tls import Place, ReplayProxy
+    from wiretape.adapters.mitm.replay_tls import Address, ReplayProxy
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Whose certificates stand for hosts. `everything`: TLS is opened for every host, not for those of models alone."""
+    """The certificate authority of a replay. `everything`: intercept TLS to every host, not only to hosts of models."""
 
     directory: Path
     certificate: Path
@@ -32,7 +33,7 @@ class Authority:
     _known: dict[tuple[str | None, ...], dict[str, str]] = field(default_factory=dict, compare=False, repr=False)
 
     def variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """What makes a child trust it, beside what it trusted before. Bundles are written once for many children."""
+        """Return the variables by which a child trusts it and what it trusted before. Bundles are written once."""
         before = tuple(environ.get(name) for name in (*REPLACING, *ADDING, PHP_SETTINGS))
         if before not in self._known:
             self._known[before] = trust_variables(environ, self.certificate, self.directory)
@@ -40,7 +41,7 @@ class Authority:
 
 
 def why_not() -> str | None:
-    """Why TLS cannot be opened here, and what to do about it; None: it can."""
+    """Explain why TLS cannot be intercepted here, and what to do about it; None if it can."""
     if _python() < (3, 12):
         here = ".".join(map(str, _python()))
         return (
@@ -57,12 +58,10 @@ def _python() -> tuple[int, ...]:
 
 
 def authority(environ: Mapping[str, str], everything: bool = False) -> Authority:
-    """The private authority, made on first use. UsageError: it cannot be had, and why."""
+    """Return the private authority, made on first use. UsageError: there cannot be one."""
     problem = why_not()
     if problem is not None:
         raise UsageError(problem)
-    from wiretape.adapters.mitm.ca import ensure_ca
-
     directory = state_directory(environ)
     try:
         certificate = ensure_ca(directory, environ, say)
@@ -71,8 +70,11 @@ def authority(environ: Mapping[str, str], everything: bool = False) -> Authority
     return Authority(directory, certificate, everything)
 
 
-class TlsOpener:
-    """The proxy behind a gate, started when it is first needed. `refused` and `trouble` are told on other threads."""
+class LazyReplayProxy:
+    """The TLS interceptor of `replay_server.forward_proxy`: a `ReplayProxy` that starts when it is first needed.
+
+    `refused` and `trouble` are called on other threads.
+    """
 
     def __init__(
         self,
@@ -97,11 +99,11 @@ class TlsOpener:
 
     @property
     def running_port(self) -> int:
-        """0: nobody has needed it yet."""
+        """The port; 0 if it was not needed yet."""
         return self._proxy.port if self._proxy is not None else 0
 
-    def client_behind(self, address: Place) -> Place | None:
-        """Whom a connection to the replay server serves, if it is one of the proxy's."""
+    def client_behind(self, address: Address) -> Address | None:
+        """Return the client for which the connection to the replay server from `address` was opened."""
         return self._proxy.client_behind(address) if self._proxy is not None else None
 
     def stop(self) -> None:
@@ -111,7 +113,7 @@ class TlsOpener:
     def _start(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # mitmproxy's dependencies warn of one another
-            from wiretape.adapters.mitm.replay_tls import ReplayProxy
+            from wiretape.adapters.mitm.replay_tls import ReplayProxy  # lazy: takes a second, needs an extra
         proxy = ReplayProxy(self._directory, self._server_port, self._refused, self._trouble)
         proxy.start()
-        self._proxy = proxy  # here: whoever waits for it may be gone, and it must be stopped all the same
+        self._proxy = proxy  # set on this thread: a caller may have been cancelled, and the proxy must still be stopped

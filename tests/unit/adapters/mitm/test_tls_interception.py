@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from tests.support.replaying import chat, exchange, session, user
 
+from wiretape.adapters.mitm import tls_interception
+from wiretape.adapters.mitm.tls_interception import authority, why_not
 from wiretape.adapters.replay_runner import ReplayServer
-from wiretape.adapters.replay_server import tls
-from wiretape.adapters.replay_server.tls import authority, why_not
 from wiretape.errors import UsageError
 
 
 def test_an_older_python_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tls, "_python", lambda: (3, 11))
+    monkeypatch.setattr(tls_interception, "_python", lambda: (3, 11))
     with pytest.raises(UsageError, match=r"opening TLS needs Python 3.12 or later, and this is 3.11") as error:
         authority({"XDG_STATE_HOME": str(tmp_path)})
     assert "uv tool install --python 3.13 '.[proxy]'" in str(error.value)
@@ -24,8 +24,8 @@ def test_an_older_python_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatc
 
 
 def test_so_is_a_missing_mitmproxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls, "_python", lambda: (3, 12))
-    monkeypatch.setattr(tls, "find_spec", lambda name: None)
+    monkeypatch.setattr(tls_interception, "_python", lambda: (3, 12))
+    monkeypatch.setattr(tls_interception, "find_spec", lambda name: None)
     assert why_not() == (
         "opening TLS needs mitmproxy, which is not installed\n  in wiretape's own folder: pip install '.[proxy]'"
     )
@@ -60,7 +60,7 @@ def test_mitmproxy_is_not_loaded_where_no_tunnel_asks_for_it(tmp_path: Path) -> 
     code = """
 import os, sys
 from pathlib import Path
-from wiretape.adapters.replay_server.tls import Authority
+from wiretape.adapters.mitm.tls_interception import Authority
 from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.matching.session import ReplaySession
 import urllib.request
