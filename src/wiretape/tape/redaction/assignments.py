@@ -45,6 +45,15 @@ _INNER = re.compile(
 )
 _BARE = re.compile(r"[^\s\"'`\\<>,;|(){}\[\]]{6,2048}+")
 _PARAMETER_VALUE = re.compile(r"[^\s\"'`\\<>,;|(){}\[\]&#]{6,2048}+")
+# What most credentials look like: letters, digits and a few marks, in quotes or up to the end of the line.
+_PLACEHOLDER = r"\[redacted:[a-z0-9._-]{1,1024}:\d{1,32}\]"
+_SIMPLE = re.compile(
+    rf"[ \t]{{0,64}}+(?:"
+    rf"({_QUOTE})(?P<quoted>[A-Za-z0-9_~+/=.-]{{6,2048}}+|{_PLACEHOLDER})\1"
+    rf"|(?P<bare>[A-Za-z_][A-Za-z0-9_~+/=-]{{5,2047}}+)(?=[\r\n]|\\{{1,63}}+[nr]|\Z)"
+    rf"|(?P<placeholder>{_PLACEHOLDER})"
+    r")"
+)
 _CALLED = re.compile(r"[(\[{$]|<(?!/)")
 _SCHEME = re.compile(r"(Bearer|Basic|Token|Bot|ApiKey|Key|Digest|DPoP) +(?=\S)", re.IGNORECASE)
 _NUMBER = re.compile(r"\s{0,64}+-?([0-9]{8,40})(?=\s{0,8}(?:[,}\]\r\n]|\Z))")
@@ -83,7 +92,7 @@ class _Reader:
         self._closes: dict[str, int] = {}  # a quote's spelling -> where the next one stands
 
     def spans(self) -> Iterator[Span]:
-        behind = 0  # what was read as a value is not read again
+        text, behind = self._text, 0  # what was read as a value is not read again
         for found in matches(_NAMED, self.lower):
             if found.start() < behind:
                 continue
@@ -91,7 +100,19 @@ class _Reader:
             surely = self.says(start, name)
             if surely is None:
                 continue
-            for span, end in self._values(found, start, name, surely):
+            how, at = found.lastgroup, found.end()
+            if how == "option" and not self._is_option(start, name, found):
+                continue
+            if how == "sign" and text[at - 1] == ">" and not self._is_assigned(start, at):
+                continue
+            sure = surely and how != "option"
+            simple = _SIMPLE.match(text, at)
+            if simple and not (text[at - 1] == ":" and "cookie" in name.lower()):
+                span, behind = self._simple(name, start, simple, sure)
+                if span:
+                    yield span
+                continue
+            for span, end in self._values(found, start, name, surely, sure):
                 behind = max(behind, end)
                 if span:
                     yield span
@@ -123,23 +144,34 @@ class _Reader:
 
     # Values
 
-    def _values(self, found: re.Match[str], start: int, name: str, surely: bool) -> Iterator[tuple[Span | None, int]]:
-        """The value, or the values of a list; each with the place from which to read on."""
-        how, at = found.lastgroup, found.end()
-        if how == "option" and not self._is_option(start, name, found):
-            return
-        if how == "sign" and self._text[at - 1] == ">" and not self._is_assigned(start, at):
-            return
-        lead = _LEAD.match(self._text, at)
-        if "cookie" in name.lower() and self._text[at - 1] == ":" and lead and not lead["quote"]:
-            yield from self._cookies(name, lead.end())
-            return
+    def _simple(self, name: str, start: int, found: re.Match[str], surely: bool) -> tuple[Span | None, int]:
+        how = found.lastgroup
+        if how == "placeholder":
+            return None, found.end()
+        if how == "bare":
+            surely = surely and not (start > 0 and self._is_parameter(start))
+        begin, end = found.span(how)
+        return self._span(name, begin, end, surely), end
+
+    def _values(
+        self, found: re.Match[str], start: int, name: str, surely: bool, sure: bool
+    ) -> Iterator[tuple[Span | None, int]]:
+        """The value, or the values of a list; each with the place from which to read on.
+
+        `surely`: the name is a credential's; `sure`: and how the value is assigned leaves no doubt.
+        """
+        at = found.end()
+        if self._text[at - 1] == ":" and "cookie" in name.lower():
+            lead = _LEAD.match(self._text, at)
+            if lead and not lead["quote"]:
+                yield from self._cookies(name, lead.end())
+                return
         if self._text[at : at + 1] in _QUOTES:
-            yield self._value(name, at, surely and how != "option", False)
+            yield self._value(name, at, sure, False)
             return
         opened = _LIST.match(self._text, at) or _INNER.match(self.lower, at)
         if opened:
-            at, surely = opened.end(), surely and self._text[opened.end() - 1] != ":"
+            at, sure = opened.end(), sure and self._text[opened.end() - 1] != ":"
         elif number := self._number(name, found, surely):
             yield number, number.end
             return
@@ -147,7 +179,7 @@ class _Reader:
         next_value = _NEXT if opened else _DASHES if dashes else None
         at = dashes.end() if dashes else at
         while True:
-            span, end = self._value(name, at, surely and how != "option", self._is_parameter(start) and start > 0)
+            span, end = self._value(name, at, sure, self._is_parameter(start) and start > 0)
             yield span, end
             more = next_value.match(self._text, end) if next_value else None
             if more is None or more.end() <= at:

@@ -118,7 +118,11 @@ def is_credential(value: str, surely: bool) -> bool:
 
     `surely`: the place says "credential" and not "perhaps": there a short password counts, too.
     """
-    if len(value) < 6 or _REFERENCE.search(value) or "redacted" in value:
+    if len(value) < 6 or "redacted" in value:
+        return False
+    if value.isalnum() and not value.isdigit():  # what most keys are, and no reference, text or path
+        return looks_random(value) or (surely and _is_password(value))
+    if _REFERENCE.search(value):
         return False
     if value.isdigit():
         return surely and len(value) >= 8 and not is_dummy(value)

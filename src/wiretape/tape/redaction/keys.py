@@ -1,14 +1,13 @@
 """Finds what has the shape of a key, wherever it stands: the prefixes of providers, JWTs, private keys, webhooks.
 
-Most prefixes end with `-` or `_`. One regular expression finds all runs of characters that contain one of these marks;
-the word before the first mark is looked up in a table, and only then a rule is tried. Prefixes without a mark are
-searched as literals, which costs next to nothing. Each run is read once, also if no rule matches it.
+Most prefixes end with `-`, `_` or a dot. One regular expression finds the marks behind which a key may follow. The word
+before a mark is looked up in a table, and only then a rule is tried. Prefixes without a mark are searched as literals.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -68,14 +67,10 @@ secret_ [A-Za-z0-9]{43} notion-key
 re_ [A-Za-z0-9]{8}_[A-Za-z0-9]{20,} resend-key?
 """
 _ALNUM = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-# A mark, a capital or a dot, and enough behind it; one set of first characters makes the search twice as fast.
-_RUN = re.compile(
-    r"[-_.A-Z](?:(?<=[-_])[A-Za-z0-9_-]{6,4096}|(?<=[A-Z])[A-Za-z0-9_-]{15,4096}|(?<=\.)(?=[A-Za-z0-9_.-]{20}))"
-)
-_WORD = re.compile(r"[A-Za-z0-9]*")
-_ESCAPING = frozenset("\\%[;")
-_RUN_REST = re.compile(r"[A-Za-z0-9_-]*")
 _LONGEST_WORD = 24
+_ESCAPING = frozenset("\\%[;")
+_SHORT_WORD = re.compile(r"([A-Za-z0-9]{1,2})[-_]")
+_RUN_REST = re.compile(r"[A-Za-z0-9_-]*")
 # What ends with a letter or digit and yet is no word: an escape in a URL or a string, a terminal's color.
 _ESCAPES = re.compile(r"%[0-9A-Fa-f]{2}|\\{1,16}+(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[A-Za-z])|\[[0-9;]{0,12}m")
 
@@ -115,8 +110,26 @@ def rules() -> tuple[Rule, ...]:
     return tuple(Rule(literal, rest, kind.rstrip("?"), kind.endswith("?")) for literal, rest, kind in lines)
 
 
+class _Tables(NamedTuple):
+    """Most rules, by what a text is searched for, and the expression that finds it."""
+
+    marked: dict[str, tuple[Rule, ...]]  # by the word before the first `-` or `_`
+    dotted: dict[str, tuple[Rule, ...]]  # by the word before the first dot
+    unmarked: dict[str, tuple[Rule, ...]]  # fixed texts that are a word with a capital first, by two characters
+    expression: re.Pattern[str]
+
+
 @cache
-def _marked(marks: str) -> dict[str, tuple[Rule, ...]]:
+def _tables() -> _Tables:
+    marked, dotted = _words_before("_-"), _words_before(".")
+    unmarked: dict[str, tuple[Rule, ...]] = {}
+    for rule in rules():
+        if rule.literal.isalnum() and rule.literal[0].isupper():
+            unmarked[rule.literal[:2]] = (*unmarked.get(rule.literal[:2], ()), rule)
+    return _Tables(marked, dotted, unmarked, _expression(marked, dotted, unmarked))
+
+
+def _words_before(marks: str) -> dict[str, tuple[Rule, ...]]:
     """The rules whose fixed text has one of these marks, by the word before the first one."""
     made: dict[str, tuple[Rule, ...]] = {}
     for rule in rules():
@@ -126,33 +139,43 @@ def _marked(marks: str) -> dict[str, tuple[Rule, ...]]:
     return made
 
 
-@cache
-def _unmarked() -> dict[str, tuple[Rule, ...]]:
-    """The rules whose fixed text is a word with a capital first, by its first two characters."""
-    made: dict[str, tuple[Rule, ...]] = {}
-    for rule in rules():
-        if rule.literal.isalnum() and rule.literal[0].isupper():
-            made[rule.literal[:2]] = (*made.get(rule.literal[:2], ()), rule)
-    return made
+def _expression(marked: Iterable[str], dotted: Iterable[str], unmarked: Iterable[str]) -> re.Pattern[str]:
+    """Matches at the mark behind a word that may be known, and at the first character of an unmarked one.
+
+    Python looks behind at a fixed number of characters: the last three of a word, or a shorter word and what may
+    stand before it. One set of first characters makes the search twice as fast.
+    """
+    behind = [f"(?<={_any_of(word[-3:] for word in marked if len(word) > 2)}[-_])"]
+    for length in (1, 2):
+        words = _any_of(word for word in marked if len(word) == length)
+        behind += [f"(?<={before}{words}[-_])" for before in _BEFORE_WORDS]
+    capitals = "".join(sorted({start[0] for start in unmarked}))
+    starts = [f"(?<={c})[{''.join(start[1] for start in unmarked if start[0] == c)}]" for c in capitals]
+    return re.compile(
+        rf"[-_.{capitals}](?:"
+        rf"(?<=[-_])(?=[A-Za-z0-9_-]{{6}})(?:{'|'.join(behind)})"
+        rf"|(?:{'|'.join(starts)})(?=[A-Za-z0-9_-]{{14}})"
+        rf"|(?<={_any_of(word[-2:] for word in dotted)}\.)(?=[A-Za-z0-9_.-]{{20}})"
+        r")"
+    )
 
 
-class _Tables(NamedTuple):
-    """Most rules, by what a text is searched for."""
-
-    marked: dict[str, tuple[Rule, ...]]
-    dotted: dict[str, tuple[Rule, ...]]
-    unmarked: dict[str, tuple[Rule, ...]]
+# Before a word stands another character, or an escape: `\n`, `%3D`, `\x1b`, `\u003d`, a terminal's color.
+_BEFORE_WORDS = ("[^A-Za-z0-9]", r"\\[A-Za-z]", "[%x][0-9A-Fa-f]{2}", "u[0-9A-Fa-f]{4}", r"[0-9;\[]m")
 
 
-@cache
-def _tables() -> _Tables:
-    return _Tables(_marked("_-"), _marked("."), _unmarked())
+def _any_of(words: Iterable[str]) -> str:
+    """An expression for any of some words of equal length: those that differ in their last letter share a set."""
+    last: dict[str, str] = {}
+    for word in sorted(set(words)):
+        last[word[:-1]] = last.get(word[:-1], "") + word[-1]
+    return f"(?:{'|'.join(f'{begin}[{ends}]' for begin, ends in last.items())})"
 
 
 @cache
 def _by_literal() -> dict[str, Callable[[str], Iterator[Span]]]:
     """How to search a text in which a literal stands: for the shapes, and for the rules that no table has."""
-    known = [rule for table in _tables() for found in table.values() for rule in found]
+    known = [rule for table in _tables()[:3] for found in table.values() for rule in found]
     others = [rule for rule in rules() if rule not in known]
     return {**_SHAPES, **{rule.literal: partial(_find_literal, rule) for rule in others}}
 
@@ -172,45 +195,26 @@ def find_keys(text: str) -> Iterator[Span]:
 def _candidates(text: str) -> Iterator[tuple[tuple[Rule, ...], int]]:
     """Rules that may match, and where."""
     tables = _tables()
-    for run in matches(_RUN, text):
-        at = run.start()
-        first = text[at]
-        if first in "-_.":
-            before = text[max(0, at - _LONGEST_WORD) : at]
-            word = before[len(before.rstrip(_ALNUM)) :]
-            table = tables.dotted if first == "." else tables.marked
-            if word in table:
-                if not in_word(text, at - len(word)):
-                    yield table[word], at - len(word)
-            elif (not word and first != ".") or before[-len(word) - 1 : -len(word)] in _ESCAPING:
-                yield from _odd_words(text, at, run.end(), table)
+    if (first := _SHORT_WORD.match(text)) and first[1] in tables.marked:
+        yield tables.marked[first[1]], 0  # nothing stands before it: the expression does not find it
+    for found in matches(tables.expression, text):
+        at = found.start()
+        mark = text[at]
+        if mark not in "-_.":
+            if not in_word(text, at):
+                yield tables.unmarked[found[0]], at
             continue
-        word = _WORD.match(text, at, run.end())[0]  # type: ignore[index]
-        if word in tables.marked and not in_word(text, at):
-            yield tables.marked[word], at
-        start = at + (text[at - 2 : at - 1] == "%")  # `%3DAKIA…`
-        if (rules := tables.unmarked.get(text[start : start + 2])) and not in_word(text, start):
-            yield rules, start
-        elif word != run[0] and at and text[at - 1] in _ALNUM:
-            yield from _odd_words(text, at + len(word), run.end(), tables.marked)
-
-
-def _odd_words(
-    text: str, mark: int, end: int, table: dict[str, tuple[Rule, ...]]
-) -> Iterator[tuple[tuple[Rule, ...], int]]:
-    """Rules for the word before a mark that begins behind an escape, and for the word behind marks at the beginning."""
-    before = text[max(0, mark - _LONGEST_WORD) : mark]
-    begin = mark - len(before) + len(before.rstrip(_ALNUM))
-    if begin == mark:
-        while begin < end and text[begin] in "-_":
-            begin += 1
-    word = _WORD.match(text, begin, end)[0]  # type: ignore[index]
-    found = (*table.get(word, ()), *_tables().unmarked.get(word[:2], ()))
-    if found and not in_word(text, begin):
-        yield found, begin
-    start = _behind_escape(text, begin, begin + len(word))
-    if start and text[start : begin + len(word)] in table:
-        yield table[text[start : begin + len(word)]], start
+        table = tables.dotted if mark == "." else tables.marked
+        before = text[max(0, at - _LONGEST_WORD) : at]
+        word = before[len(before.rstrip(_ALNUM)) :]
+        start = at - len(word)
+        if word in table:
+            if not in_word(text, start):
+                yield table[word], start
+        elif before[-len(word) - 1 : -len(word)] in _ESCAPING:
+            start = _behind_escape(text, start, at)
+            if start and text[start:at] in table:
+                yield table[text[start:at]], start
 
 
 def _behind_escape(text: str, begin: int, end: int) -> int:

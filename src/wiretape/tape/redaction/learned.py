@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from wiretape.tape.redaction.chunks import IS_TOKEN
 from wiretape.tape.redaction.spans import Rank, Span
-from wiretape.tape.redaction.windows import WINDOW, present
+from wiretape.tape.redaction.windows import present
 
 WIDE = "\0"  # stands between the characters of an ASCII text in UTF-16
 _BLOCK = 8
@@ -94,6 +94,7 @@ class Learned:
         self.odd: tuple[bytes, ...] = ()  # spellings with other characters than tokens have
         self.held = 0  # bytes that each chunk must hold back, because there are too many of these to compare with
         self._longest_odd = 0
+        self._few: tuple[str, ...] = ()  # all spellings, while they are few
 
     @property
     def version(self) -> int:
@@ -116,6 +117,7 @@ class Learned:
                 self._note_odd([form.encode("utf-8", "surrogatepass") for form in forms if not IS_TOKEN(form)])
             for form in forms:
                 self._index(form, secret)
+            self._few = tuple(self._forms) if len(self._forms) <= _FEW else ()
             self._added.append(forms)
             return True
 
@@ -145,24 +147,28 @@ class Learned:
 
     def occurrences(self, text: str) -> Iterator[Span]:
         """Where secrets stand in a text, in any spelling; they may overlap."""
-        blocks = self._blocks
-        if len(text) < 2 * _BLOCK - 1 or not self.may_be_in(text):
-            return
-        for at in range(0, len(text) - _BLOCK + 1, _BLOCK):
-            for offset, length in blocks.get(text[at : at + _BLOCK], ()):
+        for at, places in self._blocks_in(text):
+            for offset, length in places:
                 start = at - offset
                 if start >= 0 and (secret := self._forms.get(text[start : start + length])) is not None:
                     yield Span(start, start + length, self._kinds[secret], secret, Rank.KNOWN)
 
     def may_be_in(self, text: str) -> bool:
         """Whether a block of a secret stands in the text."""
+        return any(True for _ in self._blocks_in(text))
+
+    def _blocks_in(self, text: str) -> Iterator[tuple[int, tuple[tuple[int, int], ...]]]:
+        """The blocks of a text that are blocks of spellings, each with its offsets in them."""
         blocks = self._blocks
-        if len(self._forms) <= _FEW:
-            return bool(present(text, tuple(self._forms)))
-        return any(
-            not blocks.keys().isdisjoint([text[at : at + _BLOCK] for at in range(begin, begin + WINDOW, _BLOCK)])
-            for begin in range(0, len(text), WINDOW)
-        )
+        end = len(text) - _BLOCK + 1
+        if end < _BLOCK or not blocks:
+            return
+        few = self._few
+        if few and len(text) >= _BLOCK * len(few) and not present(text, few):
+            return
+        for at in range(0, end, _BLOCK):
+            if (block := text[at : at + _BLOCK]) in blocks:
+                yield at, blocks[block]
 
     def are_in(self, text: str, since: int = 0) -> bool:
         """Whether secrets stand in the text that were added after version `since`."""

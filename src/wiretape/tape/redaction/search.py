@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from operator import itemgetter
 
 from wiretape.tape.redaction.assignments import (
     GRANT_MARKS,
@@ -121,7 +122,8 @@ class Search:
         if not found:
             return found
         strings = _Strings(text)
-        return merged([span for span in sorted(found, key=lambda span: span.start) if strings.may_replace(span)])
+        found.sort(key=itemgetter(0))
+        return merged([span for span in found if strings.may_replace(span)])
 
     def _found(self, text: str, care: Care) -> list[Span]:
         found: list[Span] = []
@@ -176,7 +178,8 @@ class _Strings:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = self._begin = 0
-        self._care, self._run_end = self._read(0)
+        self._read_at = -1  # where the string begins that `_care` and `_run_end` are about
+        self._care, self._run_end = Care.ALL, 0
 
     def may_replace(self, span: Span) -> bool:
         """Whether a secret in raw JSON may be replaced where it stands, judged by the string around it."""
@@ -186,7 +189,11 @@ class _Strings:
         self._at = span.start
         if begin:
             self._begin = begin
-            self._care, self._run_end = self._read(begin)
+            if begin == span.start and span.rank is Rank.NAMED and span.end - begin < _OPAQUE_FROM:
+                return True  # a member's whole value, and the member has a credential's name
+        if self._read_at != self._begin:
+            self._read_at = self._begin
+            self._care, self._run_end = self._read(self._begin)
         if span.rank is Rank.PATTERN and not self._may_replace_pattern(span):
             return False
         if self._care is Care.KNOWN or (self._care is Care.KEYS and span.rank is not Rank.KEY):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 
@@ -29,9 +31,10 @@ class Span(NamedTuple):
 
 def merged(spans: Iterable[Span]) -> list[Span]:
     """Spans in order, overlapping ones as one."""
-    ordered = sorted(spans, key=lambda span: (span.start, -span.end))
-    if len(ordered) < 2:
+    ordered = sorted(spans, key=itemgetter(0))
+    if all(span.end <= after.start for span, after in pairwise(ordered)):
         return ordered
+    ordered.sort(key=lambda span: (span.start, -span.end))
     made: list[Span] = []
     for span in ordered:
         last = made[-1] if made else None
