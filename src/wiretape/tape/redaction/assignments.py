@@ -145,7 +145,7 @@ class _Reader:
     # Values
 
     def _simple(self, name: str, start: int, found: re.Match[str], surely: bool) -> tuple[Span | None, int]:
-        how = found.lastgroup
+        how = found.lastgroup or "bare"
         if how == "placeholder":
             return None, found.end()
         if how == "bare":
