@@ -66,7 +66,7 @@ DUPLICATE_CLASSES: dict[str, list[str]] = {
     "Row": ["debug.replies", "rerun.values"],
     "Rule": ["analyze.lint.base", "tape.redaction.keys"],
     "Run": ["matching.sockets.message_runs", "model.run"],
-    "Said": ["debug.replies", "wire.bedrock.texts"],
+    "Said": ["debug.replies", "wire.bedrock.prompt_texts"],
     "Scene": ["demo.script", "runs.agents.links"],
     "Shape": ["adapters.inprocess.tools.decorator", "compare.normalize", "rerun.growth_items"],
     "Shelf": ["matching.lookup.answer_pool", "tape.writing.body_store"],

@@ -48,7 +48,7 @@ from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.run import Agent, Run, Step, Thread, ToolUse, Turn
 from wiretape.tape.reading.reader import Tape
 from wiretape.wire.base import Claim, Memo, SocketFollower, SocketFormat, Volatile, WireFormat
-from wiretape.wire.call_frame import frame_call, json_error, unreadable_request
+from wiretape.wire.decoding import build_call, json_error, unreadable_request
 from wiretape.wire.lenient import body_json
 from wiretape.wire.payload import EventPayload, JsonPayload, TextPayload, read_payload
 from wiretape.wire.sse import NdjsonDecoder, SseDecoder
@@ -119,8 +119,8 @@ __all__ = [
     "WsMessage",
     "body_bytes",
     "body_json",
+    "build_call",
     "each",
-    "frame_call",
     "json_error",
     "read_payload",
     "unreadable_request",

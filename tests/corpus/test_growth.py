@@ -36,7 +36,7 @@ def test_recorded_loops_grow_as_their_formats_say(archive: str) -> None:
             response = rerun.recorded(send)
             assert response is not None
             rerun.answered(response)
-        outcomes.update(row.outcome for row in rerun.rows)
-        apart += [f"{path} call {row.number}" for row in rerun.rows if row.outcome == "differs"]
+        outcomes.update(row.outcome for row in rerun.outcomes)
+        apart += [f"{path} call {row.number}" for row in rerun.outcomes if row.outcome == "differs"]
     assert outcomes["equal"] >= FEWEST.get(archive, 0)
     assert len(apart) <= KNOWN[archive], "\n".join(apart)

@@ -171,7 +171,7 @@ def test_the_body_of_an_answer_reaches_the_program_as_it_was_written() -> None:
     with stage(_chats("one")) as on:
         on.play(_ask(on, "one"))
         shown = on.type_in("step", "edit body {}")
-        assert "says nothing that this wire format knows as an answer" in shown
+        assert "is not an answer in its wire format" in shown
         assert on.live.pending, "it stays held"
         answer = chat_reply("answer to one")
         answer["choices"][0]["message"]["tool_calls"] = calls("weather", "{}", "c1")["tool_calls"]
@@ -228,7 +228,7 @@ def test_the_real_model_is_asked_for_one_call_and_the_tape_does_not_miss_it(tmp_
     played = tmp_path / "a.tape"
     with closing(LiveTape(played)) as beside, CountingModel() as model:
         with stage(_chats("one", "two", url=f"{model.url}/v1"), beside) as on:
-            on.live.live_tape = str(beside.path)
+            on.live.kept_in = str(beside.path)
             place = f"/{model.url.removeprefix('http://')}/v1/chat/completions"
             on.play(_ask(on, "one", place), _ask(on, "two", place))
             shown = on.type_in("break new~one", "continue")
@@ -278,10 +278,10 @@ def test_several_agents_wait_each_for_itself() -> None:
     with stage(_chats("one", "two", "three")) as on:
         on.play(*(_ask(on, text) for text in ("one", "two", "three")))
         on.type_in("break new~one or new~two", "continue")
-        on.wait_for(lambda: len(on.live.pending) == 2 and on.results[2].done())
+        on.wait_for(lambda: len(on.live.held) == 2 and on.results[2].done())
         waiting = {
             json.loads(body_bytes(one.exchange.request.body))["messages"][0]["content"]: one.number
-            for one in on.live.pending
+            for one in on.live.held
         }
         assert waiting.keys() == {"one", "two"}
         on.type_in(f"goto {waiting['one']} request")
@@ -297,7 +297,7 @@ def test_a_number_says_which_of_several_is_meant() -> None:
     with stage(_chats("one", "two")) as on:
         on.play(_ask(on, "one"), _ask(on, "two"))
         on.type_in("break kind=inference", "continue")
-        on.wait_for(lambda: len(on.live.pending) == 2)
+        on.wait_for(lambda: len(on.live.held) == 2)
         on.type_in("goto start")
         assert "calls 1, 2 are held: say which, such as serve 1" in on.type_in("serve")
         assert "call 9 is not held; calls 1, 2 are held" in on.type_in("serve 9")
@@ -379,8 +379,8 @@ def test_a_client_that_hangs_up_is_no_longer_waited_for() -> None:
         port = int(on.url.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as client:
             client.sendall(head.encode() + body)
-            on.wait_for(lambda: bool(on.live.pending))
-        on.wait_for(lambda: not on.live.pending)
+            on.wait_for(lambda: bool(on.live.held))
+        on.wait_for(lambda: not on.live.held)
 
 
 # -- a program that leaves the tape ------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from wiretape.cli.main import main
 from wiretape.demo.upstream import serve
 from wiretape.model.call import Text
 from wiretape.model.run import Run
-from wiretape.rerun.fork.body_edit import written
+from wiretape.rerun.fork.answer_edit import body_text
 from wiretape.runs.run import build_run
 from wiretape.runs.words import answer_text
 from wiretape.tape.reading.reader import read_tape
@@ -94,7 +94,7 @@ def test_an_answer_may_say_one_thing_more_by_its_body(monkeypatch: pytest.Monkey
     monkeypatch.setattr("wiretape.cli.run.fork_changes.in_editor", more)
     assert main(["fork", "subagents.tape", "4", "--edit", "body", "-o", "edited.tape"]) == 0
     (exchange,) = [one for one in read_tape("subagents.tape").exchanges if one.number == 4]
-    Path("body.json").write_text(more(written(exchange)), encoding="utf-8")
+    Path("body.json").write_text(more(body_text(exchange)), encoding="utf-8")
     assert main(["fork", "subagents.tape", "4", "--body", "body.json", "-o", "given.tape"]) == 0
     for name in ("edited.tape", "given.tape"):
         assert answer_of(name).endswith("Anything else?")
@@ -122,8 +122,8 @@ def test_a_tool_that_is_asked_otherwise_does_not_get_the_recorded_result(
     Path("a.json").write_text(json.dumps(LATER_CALL), encoding="utf-8")
     assert main(["fork", "subagents.tape", "2", "--answer", "a.json", "--base-url", upstream, "-o", "f.tape"]) == 1
     told = capsys.readouterr().out
-    assert "nothing answers create_calendar_event" in told.replace("\n", " ")
-    assert "nothing answers schedule_event" in told.replace("\n", " ")  # its subagent never came to an end
+    assert "no recorded result for create_calendar_event" in told.replace("\n", " ")
+    assert "no recorded result for schedule_event" in told.replace("\n", " ")  # its subagent never came to an end
     assert "--result TEXT" in told
     assert len(run_of("f.tape").steps) == 2
 

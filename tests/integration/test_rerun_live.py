@@ -119,7 +119,7 @@ def test_another_model_parts_and_the_table_says_where(scripted: Scripted, capsys
     scripted.answers = [says("It will be fine."), says("Take the bus.")]
     assert main(["rerun", str(TWO_TOOLS), "--model", "other-1", "--base-url", f"{scripted.url}/v1"]) == 1
     out = capsys.readouterr().out
-    assert "the runs part: it answers instead of asking for tools: It will be fine." in " ".join(out.split())
+    assert "the runs part: the model answered instead of calling tools: It will be fine." in " ".join(out.split())
     assert "the runs part at call 1" in out
     path, _, body = scripted.seen[0]
     assert (path, body["model"]) == ("/v1/chat/completions", "other-1")
@@ -130,7 +130,7 @@ def test_a_tool_that_the_tape_cannot_answer_stops_the_run_and_a_file_of_tools_go
 ) -> None:
     scripted.answers = [asks("lookUp", '{"place": "成都"}')]
     assert main(["rerun", str(TWO_TOOLS), "--base-url", scripted.url]) == 1
-    assert 'stopped after call 1: nothing answers lookUp({"place": "成都"})' in capsys.readouterr().out
+    assert 'stopped after call 1: no recorded result for lookUp({"place": "成都"})' in capsys.readouterr().out
     tools = tmp_path / "tools.py"
     tools.write_text("async def lookUp(place):\n    return {'found': place}\n", encoding="utf-8")
     scripted.answers = [asks("lookUp", '{"place": "成都"}'), says("Found.")]

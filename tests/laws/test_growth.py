@@ -11,9 +11,9 @@ from tests.support.growing import FORMATS, Call, Format
 
 from wiretape.model.call import Block, Reasoning, Text, ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange
+from wiretape.rerun.next_request.base import TurnDelta
 from wiretape.wire.base import Memo
 from wiretape.wire.lenient import load
-from wiretape.wire.next_request import Since
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30).filter(
     lambda text: text == "" or (text.strip() == text and not text.startswith("<think>"))
@@ -63,7 +63,7 @@ def test_growing_then_decoding_gives_history_answer_and_results(one: Format, con
         decoded = one.form.decode(exchange, memo)
         assert decoded.response is not None
         results = [ToolResult(i, name, r) for (i, name, _), r in zip(calls, said, strict=True)]
-        body = one.grower.grow(body, Since(one.grower.answer(response), results, user))
+        body = one.builder.next_body(body, TurnDelta(one.builder.read_answer(response), results, user))
         after = list(one.form.decode_request(one.request(body), memo).messages)
         blocks = [block for message in after[len(before) :] for block in message.blocks]
         expected: list[object] = spoken([b for m in decoded.response.messages for b in m.blocks])

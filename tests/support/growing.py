@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from wiretape.model.http import Headers, JsonBody, Request, Response
+from wiretape.rerun.next_request.base import RequestBuilder
+from wiretape.rerun.next_request.builders import builder_for
 from wiretape.wire.base import WireFormat
-from wiretape.wire.next_request import Grower, grower_of
 from wiretape.wire.registry import built_in
 
 Call = tuple[str, str, dict[str, Any]]  # id, name, arguments
@@ -33,10 +34,10 @@ class Format:
         return next(form for form in built_in() if form.name == self.name)
 
     @property
-    def grower(self) -> Grower:
-        grower = grower_of(self.form)
-        assert grower is not None
-        return grower
+    def builder(self) -> RequestBuilder:
+        builder = builder_for(self.form)
+        assert builder is not None
+        return builder
 
     def request(self, body: dict[str, Any]) -> Request:
         return Request("POST", self.url, Headers(), JsonBody(body))

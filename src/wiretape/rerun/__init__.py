@@ -1,3 +1,3 @@
-"""Plays a tape's scheduler without the agent's program."""
+"""Replays a tape's conversations without the agent's program, and builds their next requests."""
 
 __all__ = ["fork", "plan", "report", "scheduler", "values"]

@@ -1,4 +1,4 @@
-"""What a rerun came to, as a value: for the table, for `--json`, for tests."""
+"""The report of a rerun, for the table and for `--json`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from wiretape.compare.difference import ABSENT, Difference
 from wiretape.compare.excerpt import excerpts, spelled
 from wiretape.model.jsonvalue import Json
-from wiretape.rerun.values import NOTHING_ANSWERS, Row, Stopped
+from wiretape.rerun.values import NO_RESULT, CallOutcome, StoppedThread
 
 
 class _Model(BaseModel):
@@ -17,7 +17,7 @@ class _Model(BaseModel):
 
 
 class RerunDifference(_Model):
-    """`grown`: what the format makes of the call before; live, what was sent. The excerpts show where they differ."""
+    """A value that differs. `grown` is the built value; in a live rerun, the sent one."""
 
     where: str
     recorded: str
@@ -27,7 +27,7 @@ class RerunDifference(_Model):
 
 
 class RerunGiven(_Model):
-    """What the program decided, and no format implies."""
+    """A decision of the program that no format implies."""
 
     kind: str
     where: str
@@ -40,7 +40,7 @@ class RerunTool(_Model):
 
 
 class RerunCall(_Model):
-    """`call`: the recorded call's number; null for a request that only the live run made."""
+    """One call. `call` is the recorded call's number, null for a request that only the live run made."""
 
     call: int | None
     thread: int
@@ -63,7 +63,7 @@ class RerunStop(_Model):
 
 
 class RerunReport(_Model):
-    """`live`: where the requests went; null where the tape itself answered. `gaps`: what the tape lacks."""
+    """The whole rerun. `live` is the endpoint, null if the tape answered; `gaps` states what the tape lacks."""
 
     tape: str
     live: str | None
@@ -75,71 +75,71 @@ class RerunReport(_Model):
 
     @property
     def lacks_results(self) -> bool:
-        """Whether a run ended because nobody could say what a tool gives."""
-        return any(stop.why.startswith(NOTHING_ANSWERS) for stop in self.stopped)
+        """Whether a thread stopped because a tool's result is unknown."""
+        return any(stop.why.startswith(NO_RESULT) for stop in self.stopped)
 
 
 def build_rerun_report(
     tape: str,
     live: str | None,
-    parted: bool,
-    rows: Iterable[Row],
-    stops: Iterable[Stopped],
+    diverged: bool,
+    outcomes: Iterable[CallOutcome],
+    stopped: Iterable[StoppedThread],
     wrote: str | None = None,
     gaps: tuple[str, ...] = (),
 ) -> RerunReport:
-    """The rows in the order of the tape, new calls after the one that they follow."""
+    """Build the report: calls in the order of the tape, each new call after the call that it follows."""
     return RerunReport(
         tape=tape,
         live=live,
-        equal=not parted,
-        calls=tuple(rerun_call(row) for row in _ordered(list(rows))),
-        stopped=tuple(RerunStop(thread=stop.thread, after=stop.number, why=stop.why) for stop in stops),
+        equal=not diverged,
+        calls=tuple(rerun_call(one) for one in _ordered(list(outcomes))),
+        stopped=tuple(RerunStop(thread=one.thread, after=one.number, why=one.why) for one in stopped),
         wrote=wrote,
         gaps=gaps,
     )
 
 
-def _ordered(rows: list[Row]) -> list[Row]:
-    """Recorded calls by number; a new one stays behind the last recorded one of its thread."""
-    place: dict[int, int] = {}
-    keyed: list[tuple[tuple[int, int], Row]] = []
-    for position, row in enumerate(rows):
-        if row.number is not None:
-            if row.outcome not in ("not reached", "not sent"):
-                place[row.thread] = row.number
-            keyed.append(((row.number, -1), row))
-        else:
-            keyed.append(((place.get(row.thread, 0), position), row))
-    return [row for _, row in sorted(keyed, key=lambda one: one[0])]
+def _ordered(outcomes: list[CallOutcome]) -> list[CallOutcome]:
+    last: dict[int, int] = {}  # thread -> its last recorded call that was reached
+    keyed: list[tuple[tuple[int, int], CallOutcome]] = []
+    for position, one in enumerate(outcomes):
+        if one.number is None:
+            keyed.append(((last.get(one.thread, 0), position), one))
+            continue
+        if one.outcome not in ("not reached", "not sent"):
+            last[one.thread] = one.number
+        keyed.append(((one.number, -1), one))
+    return [one for _, one in sorted(keyed, key=lambda pair: pair[0])]
 
 
-def rerun_call(row: Row) -> RerunCall:
+def rerun_call(outcome: CallOutcome) -> RerunCall:
+    """Return the report's entry for one call."""
     return RerunCall(
-        call=row.number,
-        thread=row.thread,
-        agent=row.agent,
-        format=row.format,
-        outcome=row.outcome,
-        tier=row.tier.word,
-        note=row.note,
-        differences=tuple(_difference(apart) for apart in row.differences),
+        call=outcome.number,
+        thread=outcome.thread,
+        agent=outcome.agent,
+        format=outcome.format,
+        outcome=outcome.outcome,
+        tier=outcome.tier.word,
+        note=outcome.note,
+        differences=tuple(map(_difference, outcome.differences)),
         given=tuple(
             RerunGiven(kind=one.kind, where=one.where, value=None if one.value is ABSENT else one.value)
-            for one in row.given
+            for one in outcome.given
         ),
-        asks=tuple(RerunTool(name=tool.name, arguments=tool.arguments) for tool in row.asks),
-        said=row.said,
-        parts=row.parts,
+        asks=tuple(RerunTool(name=tool.name, arguments=tool.arguments) for tool in outcome.asks),
+        said=outcome.said,
+        parts=outcome.parts,
     )
 
 
-def _difference(apart: Difference) -> RerunDifference:
-    recorded, grown = excerpts(apart)
+def _difference(difference: Difference) -> RerunDifference:
+    recorded, grown = excerpts(difference)
     return RerunDifference(
-        where=apart.where,
-        recorded=spelled(apart.recorded),
-        grown=spelled(apart.live),
+        where=difference.where,
+        recorded=spelled(difference.recorded),
+        grown=spelled(difference.live),
         recorded_excerpt=recorded,
         grown_excerpt=grown,
     )

@@ -1,4 +1,4 @@
-"""What a rerun says: each request that it built beside the recorded one, and where the runs part."""
+"""Values of a rerun: the requests that it builds, the outcome of each call, and where the runs diverge."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from wiretape.compare.difference import Difference, Tier
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Request
 from wiretape.model.jsonvalue import JsonObject
-from wiretape.rerun.growth_walk import Given
+from wiretape.rerun.history_comparison import ProgramChoice
 
 Outcome: TypeAlias = Literal[
-    "equal",  # what the format makes of the call before it
+    "equal",  # the recorded request is what the format implies from the call before it
     "differs",
-    "given",  # taken from the tape as it is: a thread's first request, a side call, a format that does not grow
-    "new",  # a request that the recorded run did not make
-    "not reached",  # a recorded request that this run did not make
-    "not sent",  # a recorded request beside the loop, which a live rerun leaves out
+    "given",  # taken from the tape: a thread's first request, a side call, a format without a builder
+    "new",  # the recorded run has no such request
+    "not reached",  # a recorded request that this run did not send
+    "not sent",  # a recorded request outside the loop, which a live rerun omits
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One call of a rerun. `number` is the recorded call's, None for a new one."""
+class CallOutcome:
+    """One call of a rerun. `number` is that of the recorded call, None for a new one."""
 
     number: int | None
     thread: int
@@ -34,15 +34,15 @@ class Row:
     note: str = ""
     tier: Tier = Tier.EXACT
     differences: tuple[Difference, ...] = ()
-    given: tuple[Given, ...] = ()
-    asks: tuple[ToolCall, ...] = ()  # the tools that the answer asks for
-    said: str = ""  # else what it says
-    parts: str = ""  # why the runs part at this call's answer; empty where they do not
+    given: tuple[ProgramChoice, ...] = ()
+    asks: tuple[ToolCall, ...] = ()  # the tools that the answer calls
+    said: str = ""  # the answer's text
+    parts: str = ""  # why the runs diverge at this call's answer; "" if they do not
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Send:
-    """A request that the scheduler wants answered. Feed what came to `Rerun.answered`."""
+class PlannedRequest:
+    """A request that the scheduler wants to send. Pass its response to `Rerun.answered`."""
 
     number: int | None
     thread: int
@@ -50,20 +50,20 @@ class Send:
     body: JsonObject
 
 
-NOTHING_ANSWERS: Final = "nothing answers"  # how it begins why a thread stopped at a tool that nobody has results of
+NO_RESULT: Final = "no recorded result for"  # start of `StoppedThread.why` if a tool's result is unknown
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
-    """A thread cannot go on: a tool call that nothing answers, say."""
+class StoppedThread:
+    """A thread that cannot continue, for example because a tool's result is unknown."""
 
     thread: int
-    number: int | None  # the call that it stopped after
+    number: int | None  # the last call before it stopped
     why: str
 
 
 ToolHook: TypeAlias = Callable[[ToolCall, ToolResult | None], ToolResult | None]
-"""Given a tool call and what the tape has for it, what the tool says; None: nobody knows."""
+"""Takes a tool call and its recorded result, and returns the result to use; None if it is unknown."""
 
 BodyHook: TypeAlias = Callable[[int | None, JsonObject], JsonObject]
-"""Given a recorded call's number (None: a new call) and the body that was built, the body to send."""
+"""Takes a recorded call's number (None for a new call) and the built body, and returns the body to send."""

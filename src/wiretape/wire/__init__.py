@@ -1,11 +1,15 @@
 """Provider formats: bytes to blocks. Nothing here reads, waits or logs."""
 
 __all__ = [
+    "anthropic",
     "base",
-    "call_frame",
+    "bedrock",
+    "cohere",
+    "decoding",
+    "gemini",
     "lenient",
     "mcp",
-    "next_request",
+    "ollama",
     "openai",
     "payload",
     "recognition",

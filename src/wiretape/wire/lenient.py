@@ -18,11 +18,11 @@ _EMPTY: dict[str, Any] = {}
 _LARGEST = 2**63 - 1
 
 
-class Unreadable:
+class NotJson:
     """What `load` gives for bytes that are no JSON (None is a JSON value)."""
 
 
-UNREADABLE = Unreadable()
+NOT_JSON = NotJson()
 
 
 def obj(value: Json) -> JsonObject:
@@ -57,6 +57,22 @@ def is_empty(value: Json, depth: int = 4) -> bool:
     return isinstance(value, dict) and depth > 0 and all(is_empty(v, depth - 1) for v in value.values())
 
 
+def merge(old: JsonObject | None, new: Json, depth: int = 3) -> JsonObject | None:
+    """`old` overwritten by every member of `new` that is not null, and so inside its details."""
+    if not isinstance(new, dict):
+        return old
+    if not old:
+        return new
+    merged = dict(old)
+    for key, value in new.items():
+        if value is None:
+            continue
+        before = merged.get(key)
+        inside = depth > 0 and isinstance(before, dict) and isinstance(value, dict)
+        merged[key] = merge(before, value, depth - 1) if inside else value
+    return merged
+
+
 def dumps(value: Json) -> str:
     """Compact JSON text, also of huge integers, lone surrogates and any depth."""
     try:
@@ -65,8 +81,8 @@ def dumps(value: Json) -> str:
         return repr(type(value))
 
 
-def load(data: bytes | str) -> Json | Unreadable:
-    """Parsed JSON, or UNREADABLE. NaN and lone surrogates are accepted: agents do send them."""
+def load(data: bytes | str) -> Json | NotJson:
+    """Parsed JSON, or NOT_JSON. NaN and lone surrogates are accepted: agents do send them."""
     try:
         return orjson.loads(data)
     except (ValueError, TypeError):
@@ -74,7 +90,7 @@ def load(data: bytes | str) -> Json | Unreadable:
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
-        return UNREADABLE
+        return NOT_JSON
 
 
 def raw_bytes(body: Body | None) -> bytes:
@@ -92,12 +108,12 @@ def raw_bytes(body: Body | None) -> bytes:
             return body.data
 
 
-def body_json(body: Body | None) -> Json | Unreadable:
+def body_json(body: Body | None) -> Json | NotJson:
     """The JSON value that a body holds, whatever shape it is stored in."""
     if isinstance(body, JsonBody):
         return body.value
     data = raw_bytes(body).strip()
-    return load(data) if data[:1] in (b"{", b"[") else UNREADABLE
+    return load(data) if data[:1] in (b"{", b"[") else NOT_JSON
 
 
 def as_text(data: bytes) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from wiretape.model.http import Body, JsonBody, Response, StreamBody
 from wiretape.model.jsonvalue import Json
-from wiretape.wire.lenient import UNREADABLE, Unreadable, as_text, load, raw_bytes
+from wiretape.wire.lenient import NOT_JSON, NotJson, as_text, load, raw_bytes
 from wiretape.wire.sse import NdjsonDecoder, SseDecoder
 
 _SSE_LINE = re.compile(rb"(?:data|event|id|retry)?:", re.IGNORECASE)
@@ -63,7 +63,7 @@ def read_payload(response: Response) -> Payload:
     head = _head(frames)
     if head[:1] in (b"{", b"["):
         value = load(b"".join(frames).strip(_BLANK))
-        if not isinstance(value, Unreadable):
+        if not isinstance(value, NotJson):
             return JsonPayload(value)
         if b"\n" not in b"".join(frames).strip():
             return TextPayload(as_text(b"".join(frames)))
@@ -99,7 +99,7 @@ def _read(decoder: SseDecoder | NdjsonDecoder, frames: list[bytes], times: list[
     for chunk, ms in [*zip(frames, times, strict=True), (None, last)]:
         for name, data, _ in decoder.close() if chunk is None else decoder.feed(chunk):
             value = load(data)
-            if value is not UNREADABLE:
+            if value is not NOT_JSON:
                 events.append(Event(name, value, ms))
             elif data.strip() == b"[DONE]":
                 done = True

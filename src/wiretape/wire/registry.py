@@ -14,8 +14,8 @@ from wiretape.wire.anthropic.messages import AnthropicMessages
 from wiretape.wire.base import Claim, Memo, SocketFormat, WireFormat
 from wiretape.wire.bedrock.converse import BedrockConverse
 from wiretape.wire.bedrock.invoke import BedrockInvoke
-from wiretape.wire.call_frame import frame_call, unreadable_request
 from wiretape.wire.cohere.chat import CohereChat
+from wiretape.wire.decoding import build_call, unreadable_request
 from wiretape.wire.gemini.generate import GeminiGenerate
 from wiretape.wire.gemini.interactions import GeminiInteractions
 from wiretape.wire.mcp.mcp import is_jsonrpc
@@ -23,9 +23,8 @@ from wiretape.wire.ollama.chat import OllamaChat, OllamaGenerate
 from wiretape.wire.openai.chat import OpenAIChat
 from wiretape.wire.openai.completions import OpenAICompletions
 from wiretape.wire.openai.responses import OpenAIResponses
-from wiretape.wire.openai.responses_held import with_histories
-from wiretape.wire.openai.responses_polls import settle
 from wiretape.wire.openai.responses_socket import ResponsesSocket
+from wiretape.wire.openai.responses_stored import with_background_answers, with_histories
 from wiretape.wire.side_calls import SIDE_CALLS
 
 
@@ -119,7 +118,7 @@ class Registry:
         if exchange.response is not None:
             kept = Message("assistant", (Unknown("undecoded", said),), ("",))
             response = CallResponse(exchange.response.status, messages=(kept,), complete=False)
-        return frame_call(exchange, culprit.name, CallRequest(None, request.messages), response)
+        return build_call(exchange, culprit.name, CallRequest(None, request.messages), response)
 
     def _report(self, culprit: WireFormat | SocketFormat, problem: Exception) -> str:
         said = f"wire format {culprit.name} failed: {type(problem).__name__}: {problem}"
@@ -185,6 +184,6 @@ def decode(
 
 def numbered(calls: list[ModelCall], exchanges: Sequence[Exchange]) -> list[ModelCall]:
     """What `calls_of` gave of all these exchanges, with what one tells of another, numbered from 1 by start."""
-    calls = settle(calls, exchanges)
+    calls = with_background_answers(calls, exchanges)
     calls.sort(key=lambda call: (call.at, call.exchange, call.part or 0))
     return [replace(call, number=number) for number, call in enumerate(with_histories(calls), 1)]

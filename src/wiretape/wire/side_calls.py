@@ -11,19 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Media, Message, ModelCall, Text, Usage
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Media, Message, Text, Usage
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
-from wiretape.wire.answers import response_claim, text_response
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.bedrock.usage import header_usage
-from wiretape.wire.call_frame import (
-    came_whole,
-    frame_call,
-    kept_answer,
+from wiretape.wire.decoding import (
+    HttpFormat,
+    response_claim,
     settings_of,
-    unreadable_request,
+    side_answer,
+    text_response,
 )
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.gemini.generate import gemini_error
@@ -41,10 +40,9 @@ _PLAIN = {  # members that hold one text or a list of them, as providers name th
 }
 
 
-class SideCalls:
+class SideCalls(HttpFormat):
     """One kind of side call, as a wire format. `needs`: what the body must hold, any one of each group."""
 
-    name: ClassVar[str]
     kind: ClassVar[CallKind]
     tail: ClassVar[re.Pattern[str]]
     needs: ClassVar[tuple[tuple[str, ...], ...]]
@@ -61,20 +59,16 @@ class SideCalls:
     def claims_response(self, exchange: Exchange) -> Claim:
         return Claim.NO  # a vector or a list of scores could be anyone's
 
-    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        request = self.decode_request(exchange.request, memo)
-        response = None
-        if exchange.response is not None:
-            response = side_response(exchange.response, came_whole(exchange), self.kind)
-        return frame_call(exchange, self.name, request, response, self.kind)
+    def _kind(self, exchange: Exchange, request: CallRequest) -> CallKind:
+        return self.kind
 
-    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        body = body_json(request.body)
-        if not isinstance(body, dict):
-            return unreadable_request(request.body)
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
         decoded = side_request(body, self.kind)
         named = _GEMINI_PATH.search(recognition.path_of(request.url)) if decoded.model is None else None
         return replace(decoded, model=named[1]) if named else decoded
+
+    def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
+        return side_response(response, complete, kind)
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         return openai_error(status, message, code)
@@ -142,7 +136,7 @@ def side_response(response: Response, whole: bool, kind: str) -> CallResponse:
         response.status,
         model=string(body.get("model")),
         id=string(body.get("id")),
-        messages=(kept_answer(kind, value),),
+        messages=(side_answer(kind, value),),
         usage=side_usage(body, response.headers) if kind != "token_count" else None,
     )
 

@@ -17,7 +17,7 @@ from wiretape.model.call import ToolCall, ToolResult
 from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Response, body_bytes
 from wiretape.rerun.report import build_rerun_report
 from wiretape.rerun.scheduler import Rerun
-from wiretape.rerun.values import Send
+from wiretape.rerun.values import PlannedRequest
 from wiretape.tape.reading.reader import read_tape
 
 CAPTURES = sorted((Path(__file__).parents[3] / "captures").glob("*.tape"))
@@ -74,7 +74,7 @@ THIRD = [*SECOND, says("Seven degrees."), {"role": "user", "content": "And in Ro
 LOOP = loop((FIRST, WARM), (SECOND, says("Seven degrees.")), (THIRD, says("I do not know.")))
 
 
-def play(rerun: Rerun, answer: Callable[[Send], Response | None] | None = None) -> Rerun:
+def play(rerun: Rerun, answer: Callable[[PlannedRequest], Response | None] | None = None) -> Rerun:
     while (send := rerun.next()) is not None:
         came = answer(send) if answer is not None else None
         came = came or rerun.recorded(send)
@@ -84,21 +84,21 @@ def play(rerun: Rerun, answer: Callable[[Send], Response | None] | None = None) 
 
 
 def outcomes(rerun: Rerun) -> list[tuple[int | None, str]]:
-    report = build_rerun_report("x.tape", None, rerun.parted, rerun.rows, rerun.stops)
+    report = build_rerun_report("x.tape", None, rerun.diverged, rerun.outcomes, rerun.stopped)
     return [(row.call, row.outcome) for row in report.calls]
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_every_capture_follows_from_its_own_answers(path: Path) -> None:
     rerun = play(Rerun(read_tape(path).exchanges))
-    assert not rerun.parted
-    assert {row.outcome for row in rerun.rows} <= {"equal", "given"}
+    assert not rerun.diverged
+    assert {row.outcome for row in rerun.outcomes} <= {"equal", "given"}
 
 
 def test_a_request_is_what_its_format_makes_of_the_call_before_and_the_user_is_the_programs() -> None:
     rerun = play(Rerun(LOOP))
     assert outcomes(rerun) == [(1, "given"), (2, "equal"), (3, "equal")]
-    assert [(one.kind, one.where) for row in rerun.rows for one in row.given] == [("message", "messages[5]")]
+    assert [(one.kind, one.where) for row in rerun.outcomes for one in row.given] == [("message", "messages[5]")]
 
 
 def edited(change: Callable[[list[Any]], None], call: int = 2) -> list[Exchange]:
@@ -114,8 +114,8 @@ def test_an_answer_that_was_changed_on_the_way_back_differs_and_both_values_are_
         messages[2]["tool_calls"][0]["function"]["arguments"] = '{"city": "Basel"}'
 
     rerun = play(Rerun(edited(other_city)))
-    assert rerun.parted
-    (row,) = [row for row in rerun.rows if row.outcome == "differs"]
+    assert rerun.diverged
+    (row,) = [row for row in rerun.outcomes if row.outcome == "differs"]
     (apart,) = row.differences
     assert (row.number, apart.where) == (2, "messages[2].tool_calls[0].function.arguments")
     assert (json.loads(apart.recorded)["city"], json.loads(apart.live)["city"]) == ("Basel", "Bern")
@@ -123,7 +123,7 @@ def test_an_answer_that_was_changed_on_the_way_back_differs_and_both_values_are_
 
 def test_another_way_on_from_a_call_is_the_programs_own() -> None:
     rerun = play(Rerun(edited(lambda messages: messages.pop(3), call=3)))
-    assert rerun.rows[-1].note == "its program went another way on from call 1"
+    assert rerun.outcomes[-1].note == "its program forked the conversation at call 1"
 
 
 def test_reminders_other_prompts_and_settings_are_the_programs_own() -> None:
@@ -136,7 +136,7 @@ def test_reminders_other_prompts_and_settings_are_the_programs_own() -> None:
     assert isinstance(body, JsonBody)
     body.value["temperature"] = 0.5
     rerun = play(Rerun(exchanges[:2]))
-    (row,) = [row for row in rerun.rows if row.number == 2]
+    (row,) = [row for row in rerun.outcomes if row.number == 2]
     kinds = {one.kind: one.where for one in row.given}
     assert kinds["setting"] == "temperature"
     assert kinds["message"] == "messages[4]"
@@ -145,7 +145,7 @@ def test_reminders_other_prompts_and_settings_are_the_programs_own() -> None:
 def test_results_in_another_order_than_the_calls_are_equal() -> None:
     two = asks(("weather", {"city": "Bern"}), ("weather", {"city": "Rome"}))
     later = [*FIRST, two, told("12", "call_11"), told("7")]
-    assert not play(Rerun(loop((FIRST, two), (later, says("7 and 12"))))).parted
+    assert not play(Rerun(loop((FIRST, two), (later, says("7 and 12"))))).diverged
 
 
 def test_a_retried_request_is_the_same_again() -> None:
@@ -162,30 +162,30 @@ def test_a_retried_request_is_the_same_again() -> None:
 # -- other answers ---------------------------------------------------------------------------------------------------
 
 
-def scripted(*messages: dict[str, Any]) -> Callable[[Send], Response]:
+def scripted(*messages: dict[str, Any]) -> Callable[[PlannedRequest], Response]:
     waiting = list(messages)
     return lambda send: response(waiting.pop(0))
 
 
 def test_the_same_answers_in_other_words_do_not_part() -> None:
     rerun = play(Rerun(LOOP, live=True), scripted(WARM, says("It is seven."), says("No idea.")))
-    assert not rerun.parted
+    assert not rerun.diverged
     assert outcomes(rerun) == [(1, "given"), (2, "equal"), (3, "differs")]
-    (apart,) = [one for row in rerun.rows for one in row.differences]
+    (apart,) = [one for row in rerun.outcomes for one in row.differences]
     assert (apart.where, apart.recorded, apart.live) == ("messages[4].content", "Seven degrees.", "It is seven.")
 
 
 def test_tools_are_answered_from_the_tape_by_arguments() -> None:
     sent: list[Any] = []
 
-    def answer(send: Send) -> Response:
+    def answer(send: PlannedRequest) -> Response:
         sent.append(send.body["messages"])
         return scripted_answer(send)
 
     other = asks(("weather", {"city": "Bern"}), call_id="call_new")
     scripted_answer = scripted(other, says("Seven degrees."), says("I do not know."))
     rerun = play(Rerun(LOOP, live=True), answer)
-    assert not rerun.parted
+    assert not rerun.diverged
     assert sent[1][-1] == {"role": "tool", "tool_call_id": "call_new", "content": "7 degrees"}
 
 
@@ -219,7 +219,7 @@ def test_a_history_that_the_provider_holds_goes_on_from_our_own_answer() -> None
     assert outcomes(play(Rerun(exchanges))) == [(1, "given"), (2, "equal")]
     sent: list[dict[str, Any]] = []
 
-    def answer(send: Send) -> Response:
+    def answer(send: PlannedRequest) -> Response:
         sent.append(send.body)
         return as_json({"id": f"live{len(sent)}", "status": "completed", "steps": [call if len(sent) == 1 else seven]})
 
@@ -246,17 +246,17 @@ def test_a_plain_prompt_is_given_and_says_why() -> None:
     url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/meta.llama3/invoke"
     said = {"generation": "Seven.", "stop_reason": "stop"}
     rerun = play(Rerun(posted(url, ({"prompt": "How warm is it?"}, said), ({"prompt": "And in Rome?"}, said))))
-    note = "a plain prompt in bedrock.invoke does not say how it goes on"
-    assert [(row.outcome, row.note) for row in rerun.rows] == [("given", note)] * 2
+    note = "a plain prompt in bedrock.invoke has no history to continue"
+    assert [(row.outcome, row.note) for row in rerun.outcomes] == [("given", note)] * 2
 
 
 def test_an_unknown_tool_call_stops_the_thread_and_says_so() -> None:
     rerun = play(Rerun(LOOP, live=True), scripted(asks(("weather", {"city": "Oslo"}))))
-    assert rerun.parted
+    assert rerun.diverged
     assert outcomes(rerun) == [(1, "given"), (2, "not reached"), (3, "not reached")]
-    assert rerun.rows[0].parts == "it asks with other arguments"
-    (stop,) = rerun.stops
-    assert (stop.number, stop.why) == (1, 'nothing answers weather({"city": "Oslo"})')
+    assert rerun.outcomes[0].parts == "the model called tools with other arguments"
+    (stop,) = rerun.stopped
+    assert (stop.number, stop.why) == (1, 'no recorded result for weather({"city": "Oslo"})')
 
 
 def test_a_hook_answers_what_the_tape_cannot_and_the_next_turn_is_taken_up_again() -> None:
@@ -268,21 +268,21 @@ def test_a_hook_answers_what_the_tape_cannot_and_the_next_turn_is_taken_up_again
     )
     rerun = play(Rerun(LOOP, live=True, tools=run), answers)
     assert outcomes(rerun) == [(1, "given"), (None, "new"), (None, "new"), (2, "not reached"), (3, "differs")]
-    last = rerun.rows[-1]
+    last = rerun.outcomes[-1]
     assert last.number == 3
-    assert not rerun.stops
+    assert not rerun.stopped
 
 
 def test_a_model_that_answers_at_once_parts_and_the_next_turn_goes_on() -> None:
     sent: list[Any] = []
     answers = scripted(says("I cannot know."), says("Nor that."))
 
-    def answer(send: Send) -> Response:
+    def answer(send: PlannedRequest) -> Response:
         sent.append(send.body["messages"])
         return answers(send)
 
     rerun = play(Rerun(LOOP, live=True), answer)
-    assert rerun.rows[0].parts == "it answers instead of asking for tools"
+    assert rerun.outcomes[0].parts == "the model answered instead of calling tools"
     assert outcomes(rerun) == [(1, "given"), (2, "not reached"), (3, "differs")]
     assert sent[1] == [*FIRST, says("I cannot know."), {"role": "user", "content": "And in Rome?"}]
 
@@ -292,14 +292,14 @@ def test_a_loop_that_never_ends_is_stopped() -> None:
         Rerun(LOOP, live=True),
         lambda send: response(asks(("weather", {"city": "Bern"}), ("weather", {"city": "Bern"}))),
     )
-    (stop,) = rerun.stops
+    (stop,) = rerun.stopped
     assert "that the recorded run did not" in stop.why
 
 
 def test_an_error_stops_the_thread() -> None:
     bad = Response(401, Headers([("content-type", "application/json")]), 0, JsonBody({"error": {"message": "no key"}}))
     rerun = play(Rerun(LOOP, live=True), lambda send: bad)
-    assert rerun.stops[0].why == "the model answered 401: no key"
+    assert rerun.stopped[0].why == "the model answered 401: no key"
 
 
 def test_hooks_change_a_body_and_a_result_on_the_way() -> None:
@@ -313,7 +313,7 @@ def test_hooks_change_a_body_and_a_result_on_the_way() -> None:
 
     sent: list[Any] = []
 
-    def answer(send: Send) -> Response | None:
+    def answer(send: PlannedRequest) -> Response | None:
         sent.append(send.body["messages"])
         return None
 
@@ -335,7 +335,7 @@ FAMILY = loop((FIRST, STARTS), (CHILD, says("It has seven degrees in Bern.")), (
 def test_a_subagents_task_comes_from_its_parents_arguments() -> None:
     rerun = play(Rerun(FAMILY))
     assert outcomes(rerun) == [(1, "given"), (2, "equal"), (3, "equal")]
-    assert rerun.rows[1].note == "its task is from task of call 1"
+    assert rerun.outcomes[1].note == "its task comes from task of call 1"
 
 
 def test_a_live_parents_other_task_reaches_the_subagent_and_its_answer_the_parent() -> None:
@@ -343,12 +343,12 @@ def test_a_live_parents_other_task_reaches_the_subagent_and_its_answer_the_paren
     other = asks(("task", {"prompt": "Is it warm in Bern? Look it up."}))
     answers = scripted(other, says("Nine degrees are measured."), says("Nine."))
 
-    def answer(send: Send) -> Response:
+    def answer(send: PlannedRequest) -> Response:
         sent.append(send.body["messages"])
         return answers(send)
 
     rerun = play(Rerun(FAMILY, live=True, tools=lambda call, found: found), answer)
-    assert not rerun.parted
+    assert not rerun.diverged
     assert sent[1][1]["content"] == "Is it warm in Bern? Look it up."
     assert sent[2][3]["content"] == "The agent said: Nine degrees are measured."
 
@@ -364,11 +364,11 @@ def test_a_live_rerun_asks_what_the_program_asked(path: Path) -> None:
     tape = read_tape(path)
     session = ReplaySession([tape])
 
-    def answer(send: Send) -> Response | None:
+    def answer(send: PlannedRequest) -> Response | None:
         found = session.answer(LiveRequest("POST", send.request.url, Headers(), body_bytes(send.request.body)))
         assert isinstance(found, Answer), found
         return found.exchange.response
 
     rerun = play(Rerun(tape.exchanges, live=True), answer)
-    assert not rerun.parted
+    assert not rerun.diverged
     assert session.report().left_over == ()

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from wiretape.model.call import Usage
-from wiretape.wire.usage import anthropic_usage, merge, openai_usage
+from wiretape.wire.anthropic.usage import anthropic_finish, anthropic_usage
+from wiretape.wire.lenient import merge
+from wiretape.wire.openai.usage import chat_finish, openai_usage, responses_finish
 
 
 def chat(prompt: int, completion: int, total: int | None = None, **more: Any) -> dict[str, Any]:
@@ -121,3 +123,45 @@ def test_merging_overwrites_by_member_and_skips_nulls() -> None:
 def test_what_is_no_count_is_absent(count: Any) -> None:
     assert openai_usage({"prompt_tokens": count, "completion_tokens": 2}) == Usage(None, None, None, 2, None)
     assert anthropic_usage({"input_tokens": count, "output_tokens": 2}) == Usage(None, None, None, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("raw", "has_calls", "expected"),
+    [
+        ("stop", False, "stop"),
+        ("eos", False, "stop"),
+        ("normal", False, "stop"),
+        ("STOP", False, "stop"),
+        ("stop", True, "tool_calls"),
+        ("", True, "tool_calls"),
+        (None, True, "tool_calls"),
+        ("", False, None),
+        ("tool_calls", True, "tool_calls"),
+        ("function_call", True, "tool_calls"),
+        ("length", True, "length"),
+        ("content_filter", False, "content_filter"),
+        ("sensitive", False, "content_filter"),
+        ("error", False, "error"),
+        ("insufficient_system_resource", False, "error"),
+        ("a_new_one", False, None),
+    ],
+)
+def test_chat(raw: str | None, has_calls: bool, expected: str | None) -> None:
+    assert chat_finish(raw, has_calls) == expected
+
+
+def test_anthropic() -> None:
+    assert anthropic_finish("end_turn", False) == "stop"
+    assert anthropic_finish("end_turn", True) == "tool_calls"
+    assert anthropic_finish("compaction", False) == "pause"
+    assert anthropic_finish(None, False) is None
+
+
+def test_responses() -> None:
+    assert responses_finish({"status": "completed"}, True) == ("tool_calls", "completed")
+    assert responses_finish({"status": "completed"}, False) == ("stop", "completed")
+    assert responses_finish({"status": "in_progress"}, False) == ("pause", "in_progress")
+    steered = {"status": "incomplete", "incomplete_details": {"reason": "steered"}}
+    assert responses_finish(steered, False) == ("pause", "steered")
+    assert responses_finish({"status": "of_the_future"}, False) == (None, "of_the_future")
+    assert responses_finish({}, False) == (None, None)

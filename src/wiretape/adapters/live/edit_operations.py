@@ -9,8 +9,7 @@ from wiretape.errors import UsageError
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.model.faults import Effect, ErrorStatus, Reset
 from wiretape.model.http import Exchange
-from wiretape.rerun.fork.answer_edit import edited, said
-from wiretape.rerun.fork.body_edit import rewritten, written
+from wiretape.rerun.fork.answer_edit import answer_values, body_text, edit_answer, with_body_text
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry, default_registry
 
@@ -25,16 +24,16 @@ class EditOperations:
     def said(self, exchange: Exchange) -> list[dict[str, Any]]:
         calls = self._registry.calls_of(exchange, Memo())
         response = calls[0].response if calls else None
-        return said(response.messages) if response is not None else []
+        return answer_values(response.messages) if response is not None else []
 
     def edited(self, exchange: Exchange, wanted: Sequence[Any]) -> Exchange:
-        return edited(exchange, wanted, self._registry)
+        return edit_answer(exchange, wanted, self._registry)
 
     def written(self, exchange: Exchange) -> str:
-        return written(exchange)
+        return body_text(exchange)
 
     def rewritten(self, exchange: Exchange, text: str) -> Exchange:
-        return rewritten(exchange, text, self._registry)
+        return with_body_text(exchange, text, self._registry)
 
     def fault(self, what: str) -> Effect:
         """A fault as it is typed at a held call: without a target. Raises UsageError."""

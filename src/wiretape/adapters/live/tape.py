@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder, SafeRecorder
-from wiretape.adapters.rerun.forking import free_name
+from wiretape.adapters.rerun.fork_tape import free_name
 from wiretape.errors import TapeError, UsageError
 from wiretape.matching.values import LiveRequest
 from wiretape.tape.recording.recorder import Recorder

@@ -1,3 +1,3 @@
 """Sends the requests of reruns and forks to live endpoints."""
 
-__all__ = ["forking", "rerunning", "tool_files"]
+__all__ = ["fork_tape", "live_model", "tool_files"]

@@ -133,7 +133,7 @@ def make_as_typed(opened: Opened, call: int, words: Sequence[str]) -> str:
 
 def place_for(opened: Opened, call: int, output: str | None, force: bool) -> Path:
     """Where the fork is written. Fails before anything is sent."""
-    from wiretape.adapters.rerun.forking import free_name
+    from wiretape.adapters.rerun.fork_tape import free_name
 
     if output is None:
         if opened.tape.path is None or opened.name == "-":
@@ -160,8 +160,8 @@ class Forked:
 
 def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forked:
     """Make a fork with the rerun's scheduler, and say on stderr how it goes. Raises WiretapeError."""
-    from wiretape.adapters.rerun.forking import run_fork
-    from wiretape.adapters.rerun.rerunning import Target
+    from wiretape.adapters.rerun.fork_tape import run_fork
+    from wiretape.adapters.rerun.live_model import Target
     from wiretape.adapters.routing.routes import base_url_problem, without_user
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.run.rerun import tool_hook
@@ -187,7 +187,7 @@ def go_on(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path) -> Forke
         out,
         note,
         redact=settings.redact,
-        on_row=lambda row: console.print(fork_line(rerun_call(row), console.width), soft_wrap=True),
+        on_outcome=lambda row: console.print(fork_line(rerun_call(row), console.width), soft_wrap=True),
         on_trouble=say,
     )
     if not complete:
@@ -223,13 +223,13 @@ def _tell(forked: Forked, as_json: bool) -> int:
     from wiretape.views.terminal import make_console
 
     rerun = forked.fork.rerun
-    live = [row for row in rerun.rows if row.number is None or row.number >= forked.fork.first_live]
-    report = build_rerun_report(forked.tape, forked.where, rerun.parted, live, rerun.stops, str(forked.path))
+    live = [row for row in rerun.outcomes if row.number is None or row.number >= forked.fork.first_live]
+    report = build_rerun_report(forked.tape, forked.where, rerun.diverged, live, rerun.stopped, str(forked.path))
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
         make_console().print(fork_view(report, forked.fork.kept, forked.fork.edited is not None))
-    return 1 if rerun.stops else 0
+    return 1 if rerun.stopped else 0
 
 
 # -- with the agent's own program ------------------------------------------------------------------------------------
@@ -238,11 +238,11 @@ def _tell(forked: Forked, as_json: bool) -> int:
 def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, argv: Sequence[str]) -> int:
     """Play the program up to the fork, and record it from there on."""
     from wiretape.adapters.launch.child import find_command
-    from wiretape.adapters.rerun.forking import write_fork
+    from wiretape.adapters.rerun.fork_tape import write_fork
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.run.record import Options, need_mitmproxy
     from wiretape.cli.run.record_update import update
-    from wiretape.rerun.fork.fork import Answers, Fork, Onwards
+    from wiretape.rerun.fork.fork import EditedAnswer, Fork, Unchanged
 
     if onto != Onto():
         raise UsageError(
@@ -250,14 +250,14 @@ def _with_program(opened: Opened, call: int, wish: Wish, onto: Onto, out: Path, 
         )
     find_command(argv, os.environ)
     change, what = change_of(opened, call, wish)
-    if not isinstance(change, Answers | Onwards):
+    if not isinstance(change, EditedAnswer | Unchanged):
         raise UsageError(
             "with a program only an answer can be another (--say, --answer, --body, --edit answer): "
             "its requests and its tools' results are its own"
         )
     need_mitmproxy()
     fork = Fork(opened.tape.exchanges, change)
-    if fork.opens_socket:
+    if fork.splits_socket:
         raise UsageError(
             f"call {call} is on a WebSocket: {argv[0]} would open it anew, and a tape cannot play a part of one; "
             "leave out CMD, and wiretape goes on over HTTP"

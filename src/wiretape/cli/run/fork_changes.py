@@ -12,7 +12,7 @@ from wiretape.errors import UsageError
 if TYPE_CHECKING:
     from wiretape.cli.tapes import Opened
     from wiretape.model.call import ModelCall
-    from wiretape.rerun.fork.fork import Change
+    from wiretape.rerun.fork.fork import ForkChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class Wish:
     edit: str | None = None  # "answer", "body", "request"
 
 
-def change_of(opened: Opened, call: int, wish: Wish) -> tuple[Change, str]:
+def change_of(opened: Opened, call: int, wish: Wish) -> tuple[ForkChange, str]:
     """The change that was asked for, and how it is told of."""
-    from wiretape.rerun.fork.fork import Answers, Asks, Onwards, Results, with_prompt, with_values
+    from wiretape.rerun.fork.fork import EditedAnswer, EditedRequest, EditedResult, Unchanged, with_prompt, with_values
 
     given = [name for name in ("answer", "body", "say", "result", "prompt", "values", "edit") if getattr(wish, name)]
     given += ["say"] if wish.say == "" else []
@@ -43,27 +43,27 @@ def change_of(opened: Opened, call: int, wish: Wish) -> tuple[Change, str]:
         raise UsageError("--tool says which tool --result is of: give that, too")
     made = _call(opened, call)
     if wish.say is not None:
-        return Answers(call, _saying(made, wish.say), wish.result), "another answer"
+        return EditedAnswer(call, _saying(made, wish.say), wish.result), "another answer"
     if wish.answer is not None:
         spoken = _list(Path(wish.answer).read_bytes(), wish.answer)
-        return Answers(call, spoken, wish.result), "another answer"
+        return EditedAnswer(call, spoken, wish.result), "another answer"
     if wish.body is not None:
-        return Answers(call, result=wish.result, body=_text(wish.body)), "another answer"
+        return EditedAnswer(call, result=wish.result, body=_text(wish.body)), "another answer"
     if wish.edit == "body":
-        return Answers(call, result=wish.result, body=_edited_body(opened, made)), "an edited answer"
+        return EditedAnswer(call, result=wish.result, body=_edited_body(opened, made)), "an edited answer"
     if wish.edit == "answer":
-        return Answers(call, _edited_answer(made), wish.result), "an edited answer"
+        return EditedAnswer(call, _edited_answer(made), wish.result), "an edited answer"
     if wish.result is not None:
         index = _tool_index(opened, call, wish.tool)
-        return Results(call, index, wish.result), f"another result of {_uses(opened, call)[index]}"
+        return EditedResult(call, index, wish.result), f"another result of {_uses(opened, call)[index]}"
     if wish.prompt is not None:
-        return Asks(call, with_prompt(made, wish.prompt)), "another prompt"
+        return EditedRequest(call, with_prompt(made, wish.prompt)), "another prompt"
     if wish.values:
         values = dict(_assigned(text) for text in wish.values)
-        return Asks(call, with_values(values)), f"another {', '.join(values)}"
+        return EditedRequest(call, with_values(values)), f"another {', '.join(values)}"
     if wish.edit == "request":
         return _edited_request(opened, made)
-    return Onwards(call), "asked again"
+    return Unchanged(call), "asked again"
 
 
 def _option(name: str) -> str:
@@ -79,9 +79,9 @@ def _call(opened: Opened, number: int) -> ModelCall:
 
 def _saying(call: ModelCall, text: str) -> tuple[Any, ...]:
     """What the answer says, with its last text changed."""
-    from wiretape.rerun.fork.answer_edit import said
+    from wiretape.rerun.fork.answer_edit import answer_values
 
-    spoken = said(call.response.messages) if call.response is not None else []
+    spoken = answer_values(call.response.messages) if call.response is not None else []
     place = next((n for n in range(len(spoken) - 1, -1, -1) if "text" in spoken[n]), None)
     if place is None:
         raise UsageError(f"the answer of call {call.number} says no text: change what it asks for with --edit answer")
@@ -137,10 +137,10 @@ def _assigned(text: str) -> tuple[str, Any]:
 
 
 def _edited_answer(call: ModelCall) -> tuple[Any, ...]:
-    from wiretape.rerun.fork.answer_edit import said
+    from wiretape.rerun.fork.answer_edit import answer_values
     from wiretape.views.printable import json_text
 
-    spoken = said(call.response.messages) if call.response is not None else []
+    spoken = answer_values(call.response.messages) if call.response is not None else []
     if not spoken:
         raise UsageError(f"the answer of call {call.number} says nothing that could be edited")
     return _list(in_editor(json_text(spoken)), "what was written")
@@ -154,15 +154,15 @@ def _text(path: str) -> str:
 
 
 def _edited_body(opened: Opened, call: ModelCall) -> str:
-    from wiretape.rerun.fork.body_edit import written
+    from wiretape.rerun.fork.answer_edit import body_text
 
-    return in_editor(written(next(one for one in opened.tape.exchanges if one.number == call.exchange)))
+    return in_editor(body_text(next(one for one in opened.tape.exchanges if one.number == call.exchange)))
 
 
-def _edited_request(opened: Opened, call: ModelCall) -> tuple[Change, str]:
+def _edited_request(opened: Opened, call: ModelCall) -> tuple[ForkChange, str]:
     import json
 
-    from wiretape.rerun.fork.fork import Asks
+    from wiretape.rerun.fork.fork import EditedRequest
     from wiretape.views.printable import json_text
     from wiretape.wire.lenient import body_json
 
@@ -172,4 +172,4 @@ def _edited_request(opened: Opened, call: ModelCall) -> tuple[Change, str]:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"what was written is no JSON: {error}") from None
-    return Asks(call.number, lambda _: body), "an edited request"
+    return EditedRequest(call.number, lambda _: body), "an edited request"

@@ -14,10 +14,10 @@ from wiretape.cli.damaged import note_incomplete, partial_option
 from wiretape.errors import TapeUnwritable, UsageError
 
 if TYPE_CHECKING:
-    from wiretape.adapters.rerun.rerunning import Target
+    from wiretape.adapters.rerun.live_model import Target
     from wiretape.model.call import ToolCall, ToolResult
     from wiretape.rerun.scheduler import Rerun
-    from wiretape.rerun.values import Row, ToolHook
+    from wiretape.rerun.values import CallOutcome, ToolHook
 
 
 @click.command("rerun")
@@ -56,7 +56,7 @@ def command(
 
     The exit code is 0 where all is equal, and 1 where it is not, or where the tape lacks something that it once held.
     """
-    from wiretape.adapters.rerun.rerunning import Target, play_tape
+    from wiretape.adapters.rerun.live_model import Target, play_tape
     from wiretape.adapters.settings import load_settings
     from wiretape.cli.tapes import open_tape, print_json
     from wiretape.rerun.report import build_rerun_report
@@ -78,7 +78,9 @@ def command(
     else:
         play_tape(rerun)
     where = _where(target) if goes_live else None
-    report = build_rerun_report(opened.name, where, rerun.parted, rerun.rows, rerun.stops, output, opened.tape.gaps)
+    report = build_rerun_report(
+        opened.name, where, rerun.diverged, rerun.outcomes, rerun.stopped, output, opened.tape.gaps
+    )
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
@@ -125,14 +127,14 @@ def tool_hook(path: str | None) -> ToolHook | None:
 def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact: tuple[str, ...]) -> None:
     """Send every request, and say so on stderr while it goes on."""
     from wiretape.adapters.output import say
-    from wiretape.adapters.rerun.rerunning import LiveModel, parent_of, play_live
+    from wiretape.adapters.rerun.live_model import LiveModel, parent_of, play_live
     from wiretape.rerun.report import rerun_call
     from wiretape.views.replay.rerun import rerun_line
     from wiretape.views.terminal import make_console
 
     console = make_console(stderr=True)
 
-    def show(row: Row) -> None:
+    def show(row: CallOutcome) -> None:
         came.append(row)
         console.print(rerun_line(rerun_call(row), console.width), soft_wrap=True)
 
@@ -145,11 +147,11 @@ def _go_live(rerun: Rerun, target: Target, tape: str, output: str | None, redact
 
 
 @contextmanager
-def _replacing(path: Path | None) -> Iterator[list[Row]]:
+def _replacing(path: Path | None) -> Iterator[list[CallOutcome]]:
     """A tape takes the place of an old one, or a place of its own, only once an answer has come for it."""
     from wiretape.adapters.old_tape import OldTape
 
-    came: list[Row] = []
+    came: list[CallOutcome] = []
     old = OldTape(path) if path is not None else None
     if path is not None:
         path.unlink(missing_ok=True)

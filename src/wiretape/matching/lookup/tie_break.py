@@ -19,7 +19,7 @@ from wiretape.model.http import Headers
 from wiretape.model.run import Run
 from wiretape.runs.evidence import identity
 from wiretape.wire.base import Memo
-from wiretape.wire.call_frame import linking_headers
+from wiretape.wire.decoding import linking_headers
 
 Caller: TypeAlias = tuple[str | None, str | None]
 ThreadKey: TypeAlias = tuple[int, int]  # tape, and the thread's number on it

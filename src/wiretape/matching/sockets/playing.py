@@ -20,7 +20,7 @@ from wiretape.matching.values import Miss, Outcome, Reference
 from wiretape.model.faults import Cut, Effect, ErrorStatus, Reset, Stall
 from wiretape.model.http import Close, Ended
 from wiretape.model.jsonvalue import Json
-from wiretape.wire.openai.responses_frames import error_event, lane_of
+from wiretape.wire.openai.responses_socket import error_event, lane_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from wiretape.model.call import CallRequest, Message
 from wiretape.model.http import JsonBody
 from wiretape.model.jsonvalue import Json
 from wiretape.wire.base import Memo
-from wiretape.wire.openai.responses_frames import NAMES_BEFORE, same_kind
+from wiretape.wire.openai.responses_socket import NAMES_BEFORE, same_kind
 
 
 class AmbiguousPosition(Exception):

@@ -1,3 +1,3 @@
 """Changes one call of a recorded run and continues from there."""
 
-__all__ = ["answer_edit", "body_edit", "fork"]
+__all__ = ["answer_edit", "fork"]

@@ -1,3 +1,3 @@
 """The wire format of Anthropic's Messages API."""
 
-__all__ = ["messages", "next_request", "stream"]
+__all__ = ["messages", "stream"]

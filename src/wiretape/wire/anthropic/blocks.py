@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from wiretape.model.call import Message, Reasoning, ToolCall, ToolKind, ToolResult, ToolSpec, Unknown
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.call_frame import unknown_message
 from wiretape.wire.content import MARKERS, MessageBuilder, kept_block, result_text
+from wiretape.wire.decoding import unknown_message
 from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 
 _CALLS: dict[str, ToolKind] = {"tool_use": "function", "server_tool_use": "server", "mcp_tool_use": "server"}

@@ -6,29 +6,28 @@ import re
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Control, Message, ModelCall, ToolCall
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Control, Message, ToolCall
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire import finish, recognition
-from wiretape.wire.answers import read_answer, response_claim, streamed
+from wiretape.wire import recognition
 from wiretape.wire.anthropic.blocks import add_block, add_blocks, request_message, system_block, tool_specs
-from wiretape.wire.anthropic.next_request import AnthropicGrower
-from wiretape.wire.anthropic.stream import AnthropicAssembly
+from wiretape.wire.anthropic.stream import AnthropicAssembler
+from wiretape.wire.anthropic.usage import anthropic_finish, anthropic_usage
 from wiretape.wire.base import Claim, Memo, Volatile
-from wiretape.wire.call_frame import (
-    came_whole,
-    frame_call,
-    json_error,
-    kept_answer,
-    settings_of,
-    unknown_message,
-    unreadable_request,
-)
 from wiretape.wire.content import MessageBuilder
+from wiretape.wire.decoding import (
+    HttpFormat,
+    assemble,
+    count_response,
+    json_error,
+    read_response,
+    settings_of,
+    stream_response,
+    unknown_message,
+)
 from wiretape.wire.failures import call_error, has_error
-from wiretape.wire.lenient import Unreadable, body_json, is_empty, items, obj, string
+from wiretape.wire.lenient import NotJson, body_json, is_empty, items, obj, string
 from wiretape.wire.payload import EventPayload
-from wiretape.wire.usage import anthropic_usage
 
 _CARRIED = frozenset({"model", "system", "messages", "tools"})
 _SHOWS_MESSAGE = frozenset({"content", "stop_reason", "usage"})
@@ -46,13 +45,12 @@ _ERROR_TYPES = {
 }
 
 
-class AnthropicMessages:
+class AnthropicMessages(HttpFormat):
     name: ClassVar[str] = "anthropic.messages"
     volatile: ClassVar[Volatile] = Volatile(
         settings=frozenset({"diagnostics", "cache_control", "fallback_credit_token"}),
         nested=frozenset({("metadata", "user_id"), ("thread", "previous_message_id")}),
     )
-    grower: ClassVar[AnthropicGrower] = AnthropicGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):
@@ -62,24 +60,20 @@ class AnthropicMessages:
             return _path_claim(body_json(request.body), path, request.headers)
         return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
 
-    def claims_response(self, exchange: Exchange) -> Claim:
-        return response_claim(exchange, self.name)
+    def _kind(self, exchange: Exchange, request: CallRequest) -> CallKind:
+        path = recognition.path_of(exchange.request.url)
+        if path.endswith(("/messages/count_tokens", "/count-tokens:rawPredict")):
+            return "token_count"
+        return "prewarm" if request.settings.get("max_tokens") == 0 else "inference"
 
-    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        request = self.decode_request(exchange.request, memo)
-        kind = _kind(exchange.request.url, request)
-        response = None
-        if exchange.response is not None:
-            response = decode_response(exchange.response, came_whole(exchange), counts=kind == "token_count")
-        return frame_call(exchange, self.name, request, response, kind)
-
-    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        body = body_json(request.body)
-        if not isinstance(body, dict):
-            return unreadable_request(request.body)
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
         decoded = messages_request(body, memo)
         named = _MODEL_IN_PATH.search(recognition.path_of(request.url)) if decoded.model is None else None
         return replace(decoded, model=named[1]) if named else decoded
+
+    def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
+        decode_json = count_response if kind == "token_count" else decode_message
+        return read_response(response, complete, decode_json, decode_stream)
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         kind = _ERROR_TYPES.get(status, "api_error")
@@ -90,18 +84,11 @@ class AnthropicMessages:
 def _path_claim(body: Json, path: str, headers: Headers) -> Claim:
     """Many services have a `/messages`: the body has to agree where the path alone is not telling."""
     telling = path.endswith(("/v1/messages", "/messages/count_tokens")) or "anthropic-version" in headers
-    if isinstance(body, Unreadable):
+    if isinstance(body, NotJson):
         return Claim.PATH if telling else Claim.NO
     if not isinstance(obj(body).get("messages"), list):
         return Claim.PATH if telling and "jsonrpc" not in obj(body) else Claim.NO
     return Claim.CERTAIN
-
-
-def _kind(url: str, request: CallRequest) -> CallKind:
-    path = recognition.path_of(url)
-    if path.endswith(("/messages/count_tokens", "/count-tokens:rawPredict")):
-        return "token_count"
-    return "prewarm" if request.settings.get("max_tokens") == 0 else "inference"
 
 
 def messages_request(body: JsonObject, memo: Memo) -> CallRequest:
@@ -143,18 +130,6 @@ def _system(value: Json) -> Message:
     return into.build("system")
 
 
-def decode_response(response: Response, whole: bool, counts: bool = False) -> CallResponse:
-    """Whatever came as an answer. `whole`: the exchange ended as it should. `counts`: a token count was asked for."""
-    return read_answer(response, whole, _count if counts else decode_message, decode_stream)
-
-
-def _count(response: Response, value: Json) -> CallResponse:
-    """The count is the answer, not tokens that this call used."""
-    if response.status >= 400 or has_error(value):
-        return CallResponse(response.status, error=call_error(response.status, value, response.headers))
-    return CallResponse(response.status, messages=(kept_answer("token_count", value),))
-
-
 def decode_message(response: Response, value: Json, cut: bool = False) -> CallResponse:
     """An answer that is one JSON value. `cut`: it is what came of a stream that ended early."""
     body = obj(value)
@@ -180,7 +155,7 @@ def decode_message(response: Response, value: Json, cut: bool = False) -> CallRe
         model=_final_model(messages) or string(body.get("model")),
         id=string(body.get("id")),
         messages=messages,
-        finish=finish.anthropic_finish(raw_finish, ends_with_call) if raw_finish or not cut else None,
+        finish=anthropic_finish(raw_finish, ends_with_call) if raw_finish or not cut else None,
         raw_finish=raw_finish,
         usage=anthropic_usage(body.get("usage")),
         error=error,
@@ -196,8 +171,6 @@ def _final_model(messages: tuple[Message, ...]) -> str | None:
 
 def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
     """An answer that came as events, whatever they were wrapped in."""
-    assembly = AnthropicAssembly()
-    for event in payload.events:
-        assembly.add(event)
-    decoded = decode_message(response, assembly.value(), cut=not assembly.finished)
-    return streamed(decoded, response, payload, assembly, complete=assembly.finished)
+    assembler = assemble(AnthropicAssembler(), payload.events)
+    decoded = decode_message(response, assembler.value(), cut=not assembler.finished)
+    return stream_response(decoded, response, payload, assembler, complete=assembler.finished)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire import usage
 from wiretape.wire.failures import has_error
-from wiretape.wire.lenient import UNREADABLE, is_empty, items, load, number, obj, string
+from wiretape.wire.lenient import NOT_JSON, is_empty, items, load, merge, number, obj, string
 from wiretape.wire.payload import Event
 
 # Delta -> (member that grows, member of the delta that it grows by, block type where no start was seen).
@@ -36,11 +35,11 @@ class BlockPieces:
                 block = {**block, member: (string(block.get(member)) or "") + text}
             elif text:
                 parsed = load(text)
-                block = {**block, "input": text if parsed is UNREADABLE else parsed}
+                block = {**block, "input": text if parsed is NOT_JSON else parsed}
         return block
 
 
-class AnthropicAssembly:
+class AnthropicAssembler:
     """Takes the events of one stream; `value` is the message so far."""
 
     __slots__ = ("_abandoned", "_blocks", "_message", "_place", "_usage", "error", "finished", "first_ms", "strange")
@@ -89,10 +88,10 @@ class AnthropicAssembly:
             self._blocks, self._place, self._usage = [], {}, None
             self.finished = False
         elif self._message:  # the same start, sent twice
-            self._usage = usage.merge(self._usage, message.get("usage"))
+            self._usage = merge(self._usage, message.get("usage"))
             return
         self._message = message
-        self._usage = usage.merge(None, message.get("usage"))
+        self._usage = merge(None, message.get("usage"))
         for block in items(message.get("content")):
             self._blocks.append(BlockPieces(obj(block)))
 
@@ -152,7 +151,7 @@ class AnthropicAssembly:
             if value.get(key) is not None:
                 changes[key] = value[key]
         self._message = {**self._message, **changes}
-        self._usage = usage.merge(self._usage, value.get("usage"))
+        self._usage = merge(self._usage, value.get("usage"))
         if string(changes.get("stop_reason")):
             self.finished = True
 

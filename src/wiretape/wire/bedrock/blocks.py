@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from wiretape.model.call import Media, Message, Reasoning, ToolCall, ToolKind, ToolResult, ToolSpec, Unknown
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.call_frame import unknown_message
 from wiretape.wire.content import MessageBuilder, kept_block
+from wiretape.wire.decoding import unknown_message
 from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 
 _MEDIA = {

@@ -9,27 +9,26 @@ import re
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ModelCall, ToolCall
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ToolCall
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
-from wiretape.wire.answers import read_answer, response_claim, streamed
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.bedrock.blocks import add_parts, request_message, system_part, tool_specs
-from wiretape.wire.bedrock.eventstream import is_event_stream, read_events
-from wiretape.wire.bedrock.next_request import ConverseGrower
-from wiretape.wire.bedrock.stream import EVENTS, ConverseAssembly, named_events
+from wiretape.wire.bedrock.converse_stream import EVENTS, ConverseAssembler, named_events
+from wiretape.wire.bedrock.event_stream import is_event_stream, read_events
 from wiretape.wire.bedrock.usage import converse_finish, converse_usage
-from wiretape.wire.call_frame import (
-    came_whole,
-    frame_call,
-    json_error,
-    kept_answer,
-    settings_of,
-    unknown_message,
-    unreadable_request,
-)
 from wiretape.wire.content import MessageBuilder
+from wiretape.wire.decoding import (
+    HttpFormat,
+    assemble,
+    count_response,
+    json_error,
+    read_response,
+    settings_of,
+    stream_response,
+    unknown_message,
+)
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, is_empty, obj, string
 from wiretape.wire.payload import EventPayload
@@ -50,10 +49,9 @@ _ERROR_TYPES = {
 }
 
 
-class BedrockConverse:
+class BedrockConverse(HttpFormat):
     name: ClassVar[str] = "bedrock.converse"
     volatile: ClassVar[Volatile] = Volatile(settings=frozenset({"requestMetadata"}))
-    grower: ClassVar[ConverseGrower] = ConverseGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):
@@ -72,32 +70,33 @@ class BedrockConverse:
     def claims_response(self, exchange: Exchange) -> Claim:
         response = exchange.response
         if response is None or not recognition.is_post(exchange.request) or not is_event_stream(response):
-            return response_claim(exchange, self.name)
+            return super().claims_response(exchange)
         names = {event.name for event in read_events(response).events}
         return Claim.RESPONSE if names & EVENTS else Claim.NO
 
-    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        request = self.decode_request(exchange.request, memo)
-        counts = bool(_COUNT.search(recognition.path_of(exchange.request.url)))
-        kind: CallKind = "token_count" if counts else "inference"
-        response = None
-        if exchange.response is not None:
-            response = decode_response(exchange.response, came_whole(exchange), counts)
-        return frame_call(exchange, self.name, request, response, kind)
-
     def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        body = body_json(request.body)
+        decoded = super().decode_request(request, memo)
         path = recognition.path_of(request.url)
-        tail, count = _TAIL.search(path), _COUNT.search(path)
-        if not isinstance(body, dict):
-            decoded = unreadable_request(request.body)
-        elif count is not None:
-            decoded = converse_request(obj(obj(body.get("input")).get("converse")), memo, "input.converse.")
-        else:
-            decoded = converse_request(body, memo)
-        named = (tail or count or {"model": None})["model"]
+        tail = _TAIL.search(path)
+        named = (tail or _COUNT.search(path) or {"model": None})["model"]
         stream = tail["verb"] == "converse-stream" if tail is not None else decoded.stream
         return replace(decoded, model=named or decoded.model, stream=stream)
+
+    def _kind(self, exchange: Exchange, request: CallRequest) -> CallKind:
+        return "token_count" if _COUNT.search(recognition.path_of(exchange.request.url)) else "inference"
+
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
+        if _COUNT.search(recognition.path_of(request.url)):
+            return converse_request(obj(obj(body.get("input")).get("converse")), memo, "input.converse.")
+        return converse_request(body, memo)
+
+    def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
+        if is_event_stream(response):
+            read = read_events(response)
+            decoded = decode_stream(response, EventPayload(named_events(read)))
+            return replace(decoded, messages=decoded.messages + read.corrupt_messages())
+        decode_json = count_response if kind == "token_count" else decode_answer
+        return read_response(response, complete, decode_json, decode_stream)
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         return bedrock_error(status, message)
@@ -144,22 +143,6 @@ def converse_request(body: JsonObject, memo: Memo, prefix: str = "") -> CallRequ
     )
 
 
-def decode_response(response: Response, whole: bool, counts: bool = False) -> CallResponse:
-    """Whatever came as an answer. `whole`: the exchange ended as it should. `counts`: a token count was asked for."""
-    if is_event_stream(response):
-        read = read_events(response)
-        decoded = decode_stream(response, EventPayload(named_events(read)))
-        return replace(decoded, messages=decoded.messages + read.leftovers())
-    return read_answer(response, whole, count_response if counts else decode_answer, decode_stream)
-
-
-def count_response(response: Response, value: Json) -> CallResponse:
-    """The count is the answer, not tokens that this call used."""
-    if response.status >= 400 or has_error(value):
-        return CallResponse(response.status, error=call_error(response.status, value, response.headers))
-    return CallResponse(response.status, messages=(kept_answer("token_count", value),))
-
-
 def decode_answer(response: Response, value: Json, cut: bool = False) -> CallResponse:
     """An answer that is one JSON value. `cut`: it is what came of a stream that ended early."""
     body = obj(value)
@@ -191,8 +174,6 @@ def decode_answer(response: Response, value: Json, cut: bool = False) -> CallRes
 
 def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
     """An answer that came as events, whatever they were wrapped in."""
-    assembly = ConverseAssembly()
-    for event in payload.events:
-        assembly.add(event)
-    decoded = decode_answer(response, assembly.value(), cut=not assembly.finished)
-    return streamed(decoded, response, payload, assembly, complete=assembly.finished)
+    assembler = assemble(ConverseAssembler(), payload.events)
+    decoded = decode_answer(response, assembler.value(), cut=not assembler.finished)
+    return stream_response(decoded, response, payload, assembler, complete=assembler.finished)

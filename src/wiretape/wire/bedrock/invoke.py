@@ -10,7 +10,7 @@ import base64
 import binascii
 import re
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from wiretape.model.call import (
     CallKind,
@@ -18,7 +18,6 @@ from wiretape.model.call import (
     CallResponse,
     Media,
     Message,
-    ModelCall,
     Text,
     ToolCall,
     Unknown,
@@ -27,34 +26,43 @@ from wiretape.model.call import (
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
-from wiretape.wire.answers import leftovers, text_response, token_time
 from wiretape.wire.anthropic import messages as anthropic_messages
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.bedrock import converse as bedrock_converse
-from wiretape.wire.bedrock.chunks import vendor_events, vendor_of
-from wiretape.wire.bedrock.eventstream import AwsEvents, is_event_stream, read_events
-from wiretape.wire.bedrock.invoke_next_request import InvokeGrower, vendor_of_request
-from wiretape.wire.bedrock.texts import PROMPTS, TextAssembly, is_text_answer, prompt_request, text_usage, texts
+from wiretape.wire.bedrock.converse_stream import EVENTS
+from wiretape.wire.bedrock.event_stream import AwsEvents, error_value, is_event_stream, read_events
+from wiretape.wire.bedrock.prompt_texts import PROMPTS, TextAssembler, is_text_answer, prompt_request, text_usage, texts
 from wiretape.wire.bedrock.usage import METRICS, converse_finish, header_usage, metrics_usage
-from wiretape.wire.call_frame import came_whole, frame_call, unknown_message, unreadable_request
+from wiretape.wire.decoding import (
+    HttpFormat,
+    count_response,
+    first_token_time,
+    leftover_events,
+    text_response,
+    unknown_message,
+)
 from wiretape.wire.failures import call_error, has_error
-from wiretape.wire.lenient import body_json, dumps, items, load, obj, string
+from wiretape.wire.lenient import NotJson, body_json, dumps, items, load, obj, string
 from wiretape.wire.openai import chat as openai_chat
-from wiretape.wire.payload import EventPayload, JsonPayload, TextPayload, read_payload
+from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
 from wiretape.wire.side_calls import side_request, side_response
 
 _TAIL = re.compile(rf"{bedrock_converse.MODEL_IN_PATH}/(?P<verb>invoke|invoke-with-response-stream|count-tokens)$")
 _EMBEDDINGS = ("embedding", "embeddings", "embeddingsByType")
 _EMBEDDED = ("texts", "singleEmbeddingParams", "segmentedEmbeddingParams", "inputImage", "inputText", "inputs")
 _COUNTED = "input.invokeModel.body"
+Vendor: TypeAlias = Literal["anthropic.messages", "bedrock.converse", "openai.chat"]
+_ANTHROPIC: Final = frozenset(
+    {"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta"}
+    | {"message_stop", "ping"}
+)
 
 
-class BedrockInvoke:
+class BedrockInvoke(HttpFormat):
     name: ClassVar[str] = "bedrock.invoke"
     volatile: ClassVar[Volatile] = Volatile(
         settings=frozenset({"diagnostics", "cache_control", "user"}), nested=frozenset({("metadata", "user_id")})
     )
-    grower: ClassVar[InvokeGrower] = InvokeGrower()
 
     def claims(self, request: Request) -> Claim:
         tail = _TAIL.search(recognition.path_of(request.url)) if recognition.is_post(request) else None
@@ -71,47 +79,50 @@ class BedrockInvoke:
             return Claim.NO
         return Claim.RESPONSE if any(e.name == "chunk" for e in read_events(response).events) else Claim.NO
 
-    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        request = self.decode_request(exchange.request, memo)
-        kind = _kind(exchange)
-        response = None
-        if exchange.response is not None:
-            response = _decode_response(exchange.response, came_whole(exchange), kind)
-        return frame_call(exchange, self.name, request, response, kind)
-
     def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        body = body_json(request.body)
+        decoded = super().decode_request(request, memo)
         tail = _TAIL.search(recognition.path_of(request.url))
-        counted = obj(obj(obj(body).get("input")).get("invokeModel"))
-        if not isinstance(body, dict):
-            decoded = unreadable_request(request.body)
-        elif counted and tail is not None and tail["verb"] == "count-tokens":
-            decoded = _counted_request(counted.get("body"), memo)
-        else:
-            decoded = _vendor_request(body, request.headers, memo)
         if tail is None:
             return decoded
         return replace(decoded, model=tail["model"], stream=tail["verb"] == "invoke-with-response-stream")
 
+    def _kind(self, exchange: Exchange, request: CallRequest) -> CallKind:
+        path = recognition.path_of(exchange.request.url)
+        if path.endswith("/count-tokens"):
+            return "token_count"
+        body = obj(body_json(exchange.request.body))
+        if "documents" in body and "query" in body:
+            return "rerank"
+        answer = obj(body_json(exchange.response.body)) if exchange.response is not None else {}
+        return "embedding" if _embeds(body, path) or any(name in answer for name in _EMBEDDINGS) else "inference"
+
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
+        counted = obj(obj(body.get("input")).get("invokeModel"))
+        if counted and recognition.path_of(request.url).endswith("/count-tokens"):
+            return _counted_request(counted.get("body"), memo)
+        return _vendor_request(body, request.headers, memo)
+
+    def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
+        return _decode_response(response, complete, kind)
+
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         return bedrock_converse.bedrock_error(status, message)
-
-
-def _kind(exchange: Exchange) -> CallKind:
-    path = recognition.path_of(exchange.request.url)
-    if path.endswith("/count-tokens"):
-        return "token_count"
-    body = obj(body_json(exchange.request.body))
-    if "documents" in body and "query" in body:
-        return "rerank"
-    answer = obj(body_json(exchange.response.body)) if exchange.response is not None else {}
-    return "embedding" if _embeds(body, path) or any(name in answer for name in _EMBEDDINGS) else "inference"
 
 
 def _embeds(body: JsonObject, path: str = "") -> bool:
     if "embed" in path or "EMBEDDING" in str(body.get("taskType")):
         return any(name in body for name in _EMBEDDED)
     return "texts" in body and "input_type" in body
+
+
+def vendor_of_request(body: JsonObject, headers: Headers | None = None) -> Vendor | None:
+    """Return the format that a request is in; None for a prompt, or texts to embed or rank."""
+    shown = recognition.body_format(body, headers or Headers())
+    if shown == "anthropic.messages":
+        return "anthropic.messages"
+    if shown == "bedrock.converse" or "schemaVersion" in body:
+        return "bedrock.converse"
+    return "openai.chat" if isinstance(body.get("messages"), list) else None
 
 
 def _vendor_request(body: JsonObject, headers: Headers, memo: Memo) -> CallRequest:
@@ -165,7 +176,7 @@ def _decode_response(response: Response, whole: bool, kind: CallKind) -> CallRes
     payload = read_payload(response)
     match payload:
         case JsonPayload(value=value) if kind == "token_count":
-            return bedrock_converse.count_response(response, value)
+            return count_response(response, value)
         case JsonPayload() if kind in ("embedding", "rerank"):
             return side_response(response, whole, kind)
         case JsonPayload(value=value):
@@ -224,9 +235,47 @@ def _cohere_call(raw: JsonObject) -> ToolCall | Unknown:
     return ToolCall(None, name, dumps(raw.get("parameters", {}))) if name else Unknown("tool_call", raw)
 
 
+def vendor_events(read: AwsEvents) -> EventPayload:
+    """The vendor's events; what went wrong on the way is an event named `error`."""
+    events: list[Event] = []
+    unreadable: list[str] = []
+    for kind, name, value, ms in read.events:
+        if kind != "event":
+            events.append(Event("error", error_value(name, value), ms))
+            continue
+        inner = _chunk_event(value) if name == "chunk" else value
+        if isinstance(inner, NotJson):
+            unreadable.append(dumps(value))
+        else:
+            shown = obj(inner).get("type")
+            events.append(Event(shown if isinstance(shown, str) else "", inner, ms))
+    return EventPayload(events, unreadable=tuple(unreadable))
+
+
+def vendor_of(payload: EventPayload) -> Vendor | None:
+    """Whose language the events are in; None: a text, piece by piece."""
+    values = [event.value for event in payload.events if isinstance(event.value, dict) and event.name != "error"]
+    if any(value.get("type") in _ANTHROPIC for value in values if isinstance(value.get("type"), str)):
+        return "anthropic.messages"
+    if any(not EVENTS.isdisjoint(value) for value in values):
+        return "bedrock.converse"
+    if any("delta" in obj(choice) for value in values for choice in items(value.get("choices"))):
+        return "openai.chat"
+    return None
+
+
+def _chunk_event(value: Json) -> Json | NotJson:
+    """The vendor's event inside a chunk."""
+    data = obj(value).get("bytes")
+    try:
+        return load(base64.b64decode(data, validate=True)) if isinstance(data, str) else value
+    except (binascii.Error, ValueError):
+        return NotJson()
+
+
 def _stream(response: Response, read: AwsEvents) -> CallResponse:
     decoded = _vendor_stream(response, vendor_events(read))
-    return replace(decoded, messages=decoded.messages + read.leftovers())
+    return replace(decoded, messages=decoded.messages + read.corrupt_messages())
 
 
 def _vendor_stream(response: Response, payload: EventPayload) -> CallResponse:
@@ -254,7 +303,7 @@ def _filled(told: Usage | None, metrics: Usage | None) -> Usage | None:
 
 
 def _text_stream(response: Response, payload: EventPayload) -> CallResponse:
-    assembly = TextAssembly([], {})
+    assembler = TextAssembler([], {})
     strange: list[Json] = []
     error = None
     for event in payload.events:
@@ -262,15 +311,15 @@ def _text_stream(response: Response, payload: EventPayload) -> CallResponse:
         if event.name == "error" or has_error(event.value):
             error = call_error(response.status, event.value, response.headers, "mid_stream")
         elif is_text_answer(body) or METRICS in body:
-            assembly.add(body, event.ms)
+            assembler.add(body, event.ms)
         else:
             strange.append(event.value)
-    decoded = _text_answer(response, assembly.value(), cut=not assembly.finished)
+    decoded = _text_answer(response, assembler.value(), cut=not assembler.finished)
     return replace(
         decoded,
-        messages=decoded.messages + leftovers(payload, strange),
+        messages=decoded.messages + leftover_events(payload, strange),
         error=error,
-        complete=assembly.finished,
+        complete=assembler.finished,
         streamed=True,
-        first_token_at=token_time(response, assembly.first_ms),
+        first_token_at=first_token_time(response, assembler.first_ms),
     )

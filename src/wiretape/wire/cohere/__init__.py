@@ -1,3 +1,3 @@
 """The wire format of Cohere's chat API."""
 
-__all__ = ["chat"]
+__all__ = ["chat", "stream"]

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import ClassVar
 
 from wiretape.model.call import (
+    CallKind,
     CallRequest,
     CallResponse,
     Finish,
     Message,
-    ModelCall,
     Reasoning,
     ToolCall,
     ToolResult,
@@ -19,18 +19,18 @@ from wiretape.model.call import (
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
-from wiretape.wire.answers import read_answer, response_claim, streamed
 from wiretape.wire.base import Claim, Memo, Volatile
-from wiretape.wire.call_frame import (
-    came_whole,
-    frame_call,
+from wiretape.wire.cohere.stream import CohereAssembler
+from wiretape.wire.decoding import (
+    HttpFormat,
+    assemble,
     json_error,
+    read_response,
+    response_claim,
     settings_of,
+    stream_response,
     unknown_message,
-    unreadable_request,
 )
-from wiretape.wire.cohere.next_request import CohereGrower
-from wiretape.wire.cohere.stream import CohereAssembly
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, dumps, first, number, obj, string
 from wiretape.wire.openai.chat_messages import chat_message, chat_tools
@@ -50,10 +50,9 @@ _FINISH: dict[str, Finish] = {
 }
 
 
-class CohereChat:
+class CohereChat(HttpFormat):
     name: ClassVar[str] = "cohere.chat"
     volatile: ClassVar[Volatile] = Volatile()
-    grower: ClassVar[CohereGrower] = CohereGrower()
 
     def claims(self, request: Request) -> Claim:
         if not (recognition.is_post(request) and _is_ours(request)):
@@ -61,16 +60,13 @@ class CohereChat:
         return Claim.CERTAIN if isinstance(obj(body_json(request.body)).get("messages"), list) else Claim.NO
 
     def claims_response(self, exchange: Exchange) -> Claim:
-        return response_claim(exchange, self.name, ours=_is_ours(exchange.request))
+        return response_claim(exchange, self.name, own_path=_is_ours(exchange.request))
 
-    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        request = self.decode_request(exchange.request, memo)
-        response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
-        return frame_call(exchange, self.name, request, response)
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
+        return _chat_request(body, memo)
 
-    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        body = body_json(request.body)
-        return _chat_request(body, memo) if isinstance(body, dict) else unreadable_request(request.body)
+    def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
+        return read_response(response, complete, _answer, _stream)
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         return json_error({"message": message, "code": code})
@@ -125,11 +121,6 @@ def _message(raw: JsonObject, answer: bool = False, cut: bool = False) -> Messag
     return replace(message, blocks=blocks, block_paths=paths)
 
 
-def decode_response(response: Response, whole: bool) -> CallResponse:
-    """Whatever came as an answer. `whole`: the exchange ended as it should."""
-    return read_answer(response, whole, _answer, _stream)
-
-
 def _answer(response: Response, value: Json, cut: bool = False) -> CallResponse:
     body = obj(value)
     failed = response.status >= 400 or has_error(value)
@@ -166,8 +157,6 @@ def cohere_usage(raw: Json) -> Usage | None:
 
 
 def _stream(response: Response, payload: EventPayload) -> CallResponse:
-    assembly = CohereAssembly()
-    for event in payload.events:
-        assembly.add(event)
-    decoded = _answer(response, assembly.value(), cut=not assembly.finished)
-    return streamed(decoded, response, payload, assembly, complete=assembly.finished)
+    assembler = assemble(CohereAssembler(), payload.events)
+    decoded = _answer(response, assembler.value(), cut=not assembler.finished)
+    return stream_response(decoded, response, payload, assembler, complete=assembler.finished)

@@ -11,7 +11,7 @@ _ENDS = ("content-end", "tool-call-end", "citation-end")
 _GROWING = ("text", "thinking")
 
 
-class CohereAssembly:
+class CohereAssembler:
     """Takes the events of one stream; `value` is the answer so far. Parts and tool calls count each for themselves."""
 
     def __init__(self) -> None:

@@ -1,3 +1,3 @@
 """The wire formats of Google's Gemini: generateContent and Interactions."""
 
-__all__ = ["generate", "interactions"]
+__all__ = ["generate", "generate_stream", "interaction_steps", "interaction_stream", "interactions", "payload"]

@@ -9,28 +9,27 @@ import re
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ModelCall, ToolCall
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ToolCall
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
-from wiretape.wire.answers import leftovers, response_claim, text_response, token_time
 from wiretape.wire.base import Claim, Memo, Volatile
-from wiretape.wire.call_frame import (
-    came_whole,
-    frame_call,
-    json_error,
-    kept_answer,
-    settings_of,
-    unknown_message,
-    unreadable_request,
-)
 from wiretape.wire.content import MessageBuilder
+from wiretape.wire.decoding import (
+    HttpFormat,
+    assemble,
+    count_response,
+    first_token_time,
+    json_error,
+    leftover_events,
+    settings_of,
+    text_response,
+    unknown_message,
+)
 from wiretape.wire.failures import Phase, call_error, has_error
-from wiretape.wire.gemini.keys import enum, get, spelled
-from wiretape.wire.gemini.next_request import GenerateGrower
+from wiretape.wire.gemini.generate_stream import GenerateAssembler
 from wiretape.wire.gemini.parts import ROLES, add_content, refusal_message, request_content, system_content, tool_specs
-from wiretape.wire.gemini.payload import Chunks, read_chunks, unwrapped
-from wiretape.wire.gemini.stream import GenerateAssembly
+from wiretape.wire.gemini.payload import Chunks, enum, get, read_chunks, spelled, unwrapped
 from wiretape.wire.gemini.usage import generate_finish, generate_usage
 from wiretape.wire.lenient import body_json, is_empty, items, number, obj, string
 from wiretape.wire.payload import JsonPayload, TextPayload
@@ -58,13 +57,12 @@ _STATUS_NAMES = {
 }
 
 
-class GeminiGenerate:
+class GeminiGenerate(HttpFormat):
     name: ClassVar[str] = "gemini.generate"
     volatile: ClassVar[Volatile] = Volatile(
         settings=frozenset({"labels", "project", "user_prompt_id", "session_id"}),
         nested=frozenset({("request", "session_id"), ("request", "labels")}),
     )
-    grower: ClassVar[GenerateGrower] = GenerateGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):
@@ -73,26 +71,32 @@ class GeminiGenerate:
             return _path_claim(body_json(request.body))
         return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
 
-    def claims_response(self, exchange: Exchange) -> Claim:
-        return response_claim(exchange, self.name)
-
-    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        request = self.decode_request(exchange.request, memo)
-        kind = _kind(exchange.request.url)
-        response = None
-        if exchange.response is not None:
-            response = decode_response(exchange.response, came_whole(exchange), counts=kind == "token_count")
-        return frame_call(exchange, self.name, request, response, kind)
-
     def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        body = body_json(request.body)
-        decoded = generate_request(body, memo) if isinstance(body, dict) else unreadable_request(request.body)
-        path = recognition.path_of(request.url)
-        tail = _TAIL.search(path)
+        decoded = super().decode_request(request, memo)
+        tail = _TAIL.search(recognition.path_of(request.url))
         if tail is None:
             return decoded
         named = None if tail[1] in _BARE_METHODS else tail[1]
         return replace(decoded, model=named or decoded.model, stream=tail[2] == "streamGenerateContent")
+
+    def _kind(self, exchange: Exchange, request: CallRequest) -> CallKind:
+        counts = recognition.path_of(exchange.request.url).endswith((":countTokens", ":computeTokens"))
+        return "token_count" if counts else "inference"
+
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
+        return generate_request(body, memo)
+
+    def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
+        read = read_chunks(response)
+        match read:
+            case JsonPayload(value=value) if kind == "token_count":
+                return count_response(response, value)
+            case JsonPayload(value=value):
+                return _plain(response, unwrapped(value), value)
+            case Chunks():
+                return _stream(response, read)
+            case TextPayload(text=text):
+                return text_response(response, text, complete)
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         return gemini_error(status, message, code)
@@ -108,10 +112,6 @@ def _path_claim(body: Json) -> Claim:
     if not isinstance(body, dict):
         return Claim.PATH
     return Claim.NO if "jsonrpc" in body else Claim.CERTAIN if "contents" in _inner(body)[1] else Claim.PATH
-
-
-def _kind(url: str) -> CallKind:
-    return "token_count" if recognition.path_of(url).endswith((":countTokens", ":computeTokens")) else "inference"
 
 
 def _inner(body: JsonObject) -> tuple[str, JsonObject]:
@@ -162,25 +162,6 @@ def generate_request(body: JsonObject, memo: Memo) -> CallRequest:
 
 def _bare_model(name: str | None) -> str | None:
     return name.rpartition("/")[2] or None if name else None
-
-
-def decode_response(response: Response, whole: bool, counts: bool = False) -> CallResponse:
-    """Whatever came as an answer. `whole`: the exchange ended as it should. `counts`: a token count was asked for."""
-    read = read_chunks(response)
-    match read:
-        case JsonPayload(value=value):
-            return _count(response, value) if counts else _plain(response, unwrapped(value), value)
-        case Chunks():
-            return _stream(response, read)
-        case TextPayload(text=text):
-            return text_response(response, text, whole)
-
-
-def _count(response: Response, value: Json) -> CallResponse:
-    """The count is the answer, not tokens that this call used."""
-    if response.status >= 400 or has_error(value):
-        return CallResponse(response.status, error=call_error(response.status, value, response.headers))
-    return CallResponse(response.status, messages=(kept_answer("token_count", value),))
 
 
 def _plain(response: Response, body: JsonObject, value: Json, cut: bool = False) -> CallResponse:
@@ -238,22 +219,20 @@ def _candidate(raw: JsonObject, position: int) -> Message:
 
 
 def _stream(response: Response, chunks: Chunks) -> CallResponse:
-    assembly = GenerateAssembly()
-    for event in chunks.payload.events:
-        assembly.add(event)
-    finished = assembly.finished if chunks.ended is None else chunks.ended
+    assembler = assemble(GenerateAssembler(), chunks.payload.events)
+    finished = assembler.finished if chunks.ended is None else chunks.ended
     failed = response.status >= 400
-    decoded = _plain(response, assembly.value(), None, cut=not finished)
+    decoded = _plain(response, assembler.value(), None, cut=not finished)
     error = decoded.error
-    if assembly.error is not None:
+    if assembler.error is not None:
         phase: Phase = "before_stream" if failed else "mid_stream"
-        error = call_error(response.status, assembly.error, response.headers, phase)
+        error = call_error(response.status, assembler.error, response.headers, phase)
         finished = failed
     return replace(
         decoded,
-        messages=tuple(decoded.messages) + leftovers(chunks.payload, assembly.strange),
+        messages=tuple(decoded.messages) + leftover_events(chunks.payload, assembler.strange),
         error=error,
         complete=finished,
         streamed=not failed,
-        first_token_at=token_time(response, assembly.first_ms),
+        first_token_at=first_token_time(response, assembler.first_ms),
     )

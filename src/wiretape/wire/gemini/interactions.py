@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallRequest, CallResponse, Message, ModelCall, Text, ToolCall
-from wiretape.model.http import Exchange, Headers, Request, Response
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, Text, ToolCall
+from wiretape.model.http import Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
-from wiretape.wire.answers import leftovers, response_claim, text_response, token_time
 from wiretape.wire.base import Claim, Memo, Volatile
-from wiretape.wire.call_frame import (
-    came_whole,
-    frame_call,
+from wiretape.wire.decoding import (
+    HttpFormat,
+    assemble,
+    first_token_time,
+    leftover_events,
     settings_of,
+    text_response,
     unknown_message,
-    unreadable_request,
 )
 from wiretape.wire.failures import Phase, call_error, has_error
 from wiretape.wire.gemini.generate import gemini_error
-from wiretape.wire.gemini.interactions_next_request import InteractionsGrower
-from wiretape.wire.gemini.interactions_stream import InteractionAssembly
+from wiretape.wire.gemini.interaction_steps import input_step, output_step, tool_specs
+from wiretape.wire.gemini.interaction_stream import InteractionAssembler
 from wiretape.wire.gemini.parts import system_content
 from wiretape.wire.gemini.payload import Chunks, read_chunks
-from wiretape.wire.gemini.steps import input_step, output_step, tool_specs
 from wiretape.wire.gemini.usage import interaction_finish, interaction_usage
 from wiretape.wire.lenient import body_json, is_empty, items, obj, string
 from wiretape.wire.payload import JsonPayload, TextPayload
@@ -33,10 +33,9 @@ _CARRIED = frozenset({"model", "input", "system_instruction", "tools", "previous
 _SHOWS_INTERACTION = frozenset({"steps", "outputs", "status", "object"})
 
 
-class GeminiInteractions:
+class GeminiInteractions(HttpFormat):
     name: ClassVar[str] = "gemini.interactions"
     volatile: ClassVar[Volatile] = Volatile(settings=frozenset({"previous_interaction_id", "labels"}))
-    grower: ClassVar[InteractionsGrower] = InteractionsGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):
@@ -45,17 +44,11 @@ class GeminiInteractions:
             return _path_claim(body_json(request.body), request.url)
         return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
 
-    def claims_response(self, exchange: Exchange) -> Claim:
-        return response_claim(exchange, self.name)
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
+        return interaction_request(body, memo)
 
-    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        request = self.decode_request(exchange.request, memo)
-        response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
-        return frame_call(exchange, self.name, request, response)
-
-    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        body = body_json(request.body)
-        return interaction_request(body, memo) if isinstance(body, dict) else unreadable_request(request.body)
+    def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
+        return decode_response(response, complete)
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         return gemini_error(status, message, code)
@@ -148,19 +141,17 @@ def _failure(body: JsonObject) -> Json:
 
 
 def _stream(response: Response, chunks: Chunks) -> CallResponse:
-    assembly = InteractionAssembly()
-    for event in chunks.payload.events:
-        assembly.add(event)
-    decoded = _plain(response, assembly.value(), cut=not assembly.finished, streamed=True)
+    assembler = assemble(InteractionAssembler(), chunks.payload.events)
+    decoded = _plain(response, assembler.value(), cut=not assembler.finished, streamed=True)
     error = decoded.error
-    if assembly.error is not None:
+    if assembler.error is not None:
         phase: Phase = "before_stream" if response.status >= 400 else "mid_stream"
-        error = call_error(response.status, assembly.error, response.headers, phase)
+        error = call_error(response.status, assembler.error, response.headers, phase)
     return replace(
         decoded,
-        messages=decoded.messages + leftovers(chunks.payload, assembly.strange),
+        messages=decoded.messages + leftover_events(chunks.payload, assembler.strange),
         error=error,
-        complete=assembly.finished,
+        complete=assembler.finished,
         streamed=True,
-        first_token_at=token_time(response, assembly.first_ms),
+        first_token_at=first_token_time(response, assembler.first_ms),
     )

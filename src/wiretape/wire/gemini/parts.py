@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from wiretape.model.call import Media, Message, Reasoning, Text, ToolCall, ToolKind, ToolResult, ToolSpec, Unknown
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.call_frame import unknown_message
 from wiretape.wire.content import MessageBuilder
-from wiretape.wire.gemini.keys import camel, enum, get, spelled
+from wiretape.wire.decoding import unknown_message
+from wiretape.wire.gemini.payload import camel, enum, get, spelled
 from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 
 ROLES = {"model": "assistant", "function": "tool", "developer": "system"}

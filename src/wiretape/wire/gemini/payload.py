@@ -7,16 +7,52 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from wiretape.model.framing import ListFramer
 from wiretape.model.http import JsonBody, Response, StreamBody
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.lenient import UNREADABLE, as_text, is_empty, load, obj, raw_bytes
-from wiretape.wire.payload import Event, EventPayload, JsonPayload, Payload, TextPayload, read_payload
+from wiretape.wire.lenient import NOT_JSON, as_text, is_empty, load, number, obj, raw_bytes, string
+from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 _BARE = re.compile(rb"^[{\[]", re.MULTILINE)
+_CAPITAL = re.compile(r"[A-Z]")
 _SHOWS = frozenset({"candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata"})
+
+
+@lru_cache(256)
+def snake(name: str) -> str:
+    return _CAPITAL.sub(lambda found: "_" + found[0].lower(), name)
+
+
+@lru_cache(1024)
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word[:1].upper() + word[1:] for word in rest)
+
+
+def spelled(value: JsonObject, name: str) -> str:
+    """The key under which an object holds a member, given its name in camel case; that name if it holds none."""
+    if value.get(name) is None:
+        other = snake(name)
+        if value.get(other) is not None:
+            return other
+    return name
+
+
+def get(value: JsonObject, name: str) -> Json:
+    """A member by its name in camel case, however it is spelled."""
+    found = value.get(name)
+    return found if found is not None else value.get(snake(name))
+
+
+def enum(value: Json) -> str | None:
+    """An enum's name; some clients ask for its number."""
+    if isinstance(value, str):
+        return string(value)
+    whole = number(value)
+    return None if whole is None else str(whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +73,7 @@ def read_chunks(response: Response) -> Chunks | JsonPayload | TextPayload:
     if raw_bytes(body).lstrip(_BLANK)[:1] == b"[" and not (isinstance(body, StreamBody) and body.binary):
         return _read_list(response)
     payload = read_payload(response)
-    return Chunks(_with_bare(payload, response)) if isinstance(payload, EventPayload) else _whole(payload)
-
-
-def _whole(payload: Payload) -> JsonPayload | TextPayload:
-    assert not isinstance(payload, EventPayload)
-    return payload
+    return Chunks(_with_bare(payload, response)) if isinstance(payload, EventPayload) else payload
 
 
 def _read_list(response: Response) -> Chunks:
@@ -81,7 +112,7 @@ def _take(piece: bytes, ms: int | None, events: list[Event], torn: list[str]) ->
     if not data or data == b"]":
         return
     value = load(data)
-    if value is UNREADABLE:
+    if value is NOT_JSON:
         torn.append(as_text(data))
     else:
         events.append(Event("", value, ms))
@@ -108,7 +139,7 @@ def _value_at(raw: bytes, start: int) -> tuple[int, Json]:
     blank = raw.find(b"\n\n", start)
     end = blank if blank >= 0 else len(raw)
     value = load(raw[start:end].strip())
-    return end, (as_text(raw[start:end]) if value is UNREADABLE else value)
+    return end, (as_text(raw[start:end]) if value is NOT_JSON else value)
 
 
 def unwrapped(value: Json) -> JsonObject:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from wiretape.model.call import Finish, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.gemini.keys import get
+from wiretape.wire.gemini.payload import get
 from wiretape.wire.lenient import number
 
 _FINISH: dict[str, Finish] = {

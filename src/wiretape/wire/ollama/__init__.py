@@ -1,3 +1,3 @@
 """The wire formats of Ollama's own API."""
 
-__all__ = ["chat"]
+__all__ = ["chat", "messages"]

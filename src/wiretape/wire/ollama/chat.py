@@ -1,84 +1,79 @@
-"""The wire formats `ollama.chat` and `ollama.generate`: Ollama's own API, streamed as one JSON object a line."""
+"""The wire formats `ollama.chat` and `ollama.generate`: Ollama's own API, stream_response as one JSON object a line."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallRequest, Media, Message, ModelCall, Text
-from wiretape.model.http import Exchange, Headers, Request
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Media, Message, ModelCall, Text
+from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
-from wiretape.wire.answers import response_claim
 from wiretape.wire.base import Claim, Memo, Volatile
-from wiretape.wire.call_frame import (
-    came_whole,
-    frame_call,
+from wiretape.wire.decoding import (
+    HttpFormat,
     json_error,
+    response_claim,
     settings_of,
     unknown_message,
-    unreadable_request,
 )
 from wiretape.wire.lenient import body_json, items, obj, string
-from wiretape.wire.ollama.answers import context_id, decode_response, is_no_generation
-from wiretape.wire.ollama.messages import request_message
-from wiretape.wire.ollama.next_request import OllamaGrower
+from wiretape.wire.ollama.messages import context_id, decode_response, loads_only, request_message
 from wiretape.wire.openai.chat_messages import chat_tools
 
-CHAT, GENERATE = "/api/chat", "/api/generate"
 _CARRIED = frozenset({"model", "messages", "tools"})
 _GENERATE_CARRIED = frozenset({"model", "system", "prompt", "images"})
 
 
-class OllamaChat:
-    name: ClassVar[str] = "ollama.chat"
+class _OllamaFormat(HttpFormat):
+    """Both formats differ only in their path and in the request's body."""
+
+    path: ClassVar[str]
     volatile: ClassVar[Volatile] = Volatile(settings=frozenset({"keep_alive"}))
-    grower: ClassVar[OllamaGrower] = OllamaGrower()
+
+    def claims_response(self, exchange: Exchange) -> Claim:
+        return response_claim(exchange, self.name, own_path=_has_path(exchange.request, self.path))
+
+    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
+        call = super().decode(exchange, memo)
+        return replace(call, kind="prewarm") if loads_only(call.request, call.response) else call
+
+    def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
+        return decode_response(response, complete)
+
+    def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
+        return json_error({"error": message})
+
+
+class OllamaChat(_OllamaFormat):
+    name: ClassVar[str] = "ollama.chat"
+    path = "/api/chat"
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):
             return Claim.NO
-        if _is_ours(request, CHAT):
-            return _path_claim(body_json(request.body), "messages")  # many a web page has such a path
+        if _has_path(request, self.path):
+            return _path_claim(body_json(request.body), "messages")  # many websites have such a path
         return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
 
-    def claims_response(self, exchange: Exchange) -> Claim:
-        return response_claim(exchange, self.name, ours=_is_ours(exchange.request, CHAT))
-
-    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        return _decode(self.name, exchange, self.decode_request(exchange.request, memo))
-
-    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        body = body_json(request.body)
-        return _chat_request(body, memo) if isinstance(body, dict) else unreadable_request(request.body)
-
-    def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
-        return json_error({"error": message})
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
+        return _chat_request(body, memo)
 
 
-class OllamaGenerate:
+class OllamaGenerate(_OllamaFormat):
     name: ClassVar[str] = "ollama.generate"
-    volatile: ClassVar[Volatile] = Volatile(settings=frozenset({"keep_alive"}))
+    path = "/api/generate"
 
     def claims(self, request: Request) -> Claim:
-        if recognition.is_post(request) and _is_ours(request, GENERATE):
+        if recognition.is_post(request) and _has_path(request, self.path):
             return _path_claim(body_json(request.body), "prompt")
         return Claim.NO
 
-    def claims_response(self, exchange: Exchange) -> Claim:
-        return response_claim(exchange, self.name, ours=_is_ours(exchange.request, GENERATE))
-
-    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        return _decode(self.name, exchange, self.decode_request(exchange.request, memo))
-
-    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        body = body_json(request.body)
-        return _generate_request(body) if isinstance(body, dict) else unreadable_request(request.body)
-
-    def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
-        return json_error({"error": message})
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
+        return _generate_request(body)
 
 
-def _is_ours(request: Request, path: str) -> bool:
+def _has_path(request: Request, path: str) -> bool:
     return recognition.path_of(request.url).endswith(path)
 
 
@@ -86,12 +81,6 @@ def _path_claim(body: Json, member: str) -> Claim:
     if not string(obj(body).get("model")):
         return Claim.NO
     return Claim.CERTAIN if member in obj(body) else Claim.PATH
-
-
-def _decode(name: str, exchange: Exchange, request: CallRequest) -> ModelCall:
-    response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
-    idle = is_no_generation(request, response)
-    return frame_call(exchange, name, request, response, "prewarm" if idle else "inference")
 
 
 def _chat_request(body: JsonObject, memo: Memo) -> CallRequest:

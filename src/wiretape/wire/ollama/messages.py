@@ -1,15 +1,44 @@
-"""Ollama's messages, in requests and responses alike: plain text, images in base64, arguments as objects."""
+"""Ollama's messages in requests and responses, and its streams: one JSON object on each line."""
 
 from __future__ import annotations
 
-from wiretape.model.call import Media, Message, Reasoning, ToolCall, ToolResult, Unknown
+import hashlib
+from dataclasses import replace
+
+from wiretape.model.call import (
+    CallRequest,
+    CallResponse,
+    Finish,
+    Media,
+    Message,
+    Reasoning,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    Usage,
+)
+from wiretape.model.http import Response
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.call_frame import unknown_message
 from wiretape.wire.content import MessageBuilder
-from wiretape.wire.lenient import dumps, is_empty, items, obj, string
+from wiretape.wire.decoding import assemble, stream_response, text_response, unknown_message
+from wiretape.wire.failures import call_error, has_error
+from wiretape.wire.lenient import dumps, is_empty, items, number, obj, string
+from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
 
 _CARRIED = ("role", "content", "thinking", "images", "tool_calls")
 _RESULT_CARRIED = ("role", "content", "tool_name", "name", "tool_call_id")
+_FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "load": "pause", "unload": "pause"}
+_NO_GENERATION = ("load", "unload")
+_COUNTS = ("prompt_eval_count", "eval_count")
+_PIECE = {"model", "created_at", "message", "done"}
+_PIECE_MESSAGE = {"role", "content"}
+_GROWING = ("content", "thinking")
+_SHOWS_ANSWER = frozenset({"message", "response", "done", "thinking", "image"})
+_MEMBERS = frozenset(
+    {"model", "created_at", "message", "response", "thinking", "tool_calls", "context", "image", "done", "done_reason"}
+    | {"completed", "total", "total_duration", "load_duration", "prompt_eval_duration", "eval_duration", "logprobs"}
+    | {"remote_model", "remote_host", "error", "signin_url", *_COUNTS}
+)
 
 
 def request_message(raw: Json) -> Message:
@@ -62,3 +91,149 @@ def _add_call(into: MessageBuilder, raw: Json, path: str, cut: bool) -> None:
     into.add(ToolCall(call_id, function["name"], arguments), f"{path}.function.arguments")
     into.rest(call, ("id", "type", "function"), f"{path[1:]}.")
     into.rest(function, ("id", "index", "name", "arguments", "description"), f"{path[1:]}.function.")
+
+
+def context_id(context: Json) -> str | None:
+    """A short name for the opaque context that an answer gives and the next request sends back."""
+    return f"context-{hashlib.sha256(dumps(context).encode()).hexdigest()[:16]}" if items(context) else None
+
+
+def loads_only(request: CallRequest, response: CallResponse | None) -> bool:
+    """An empty request only loads the model, or unloads it."""
+    if response is not None and response.raw_finish:
+        return response.raw_finish in _NO_GENERATION
+    return not request.messages and request.model is not None
+
+
+class OllamaAssembler:
+    """Takes the lines of one stream; `value` is the answer so far."""
+
+    def __init__(self) -> None:
+        self._whole: JsonObject = {}
+        self._pieces: dict[str, list[str]] = {}
+        self._calls: list[Json] = []
+        self._message: JsonObject = {}
+        self.error: Json = None
+        self.first_ms: int | None = None
+        self.strange: list[Json] = []
+
+    @property
+    def finished(self) -> bool:
+        return self._whole.get("done") is True
+
+    def add(self, event: Event) -> None:
+        line = event.value
+        if not isinstance(line, dict):
+            self.strange.append(line)
+            return
+        message = line.get("message")
+        if isinstance(message, dict) and self._is_piece(line, message):  # most lines are this
+            self._pieces.setdefault("message.content", []).append(message["content"])
+            if self.first_ms is None:
+                self.first_ms = event.ms
+            return
+        if has_error(line):
+            self.error = line
+            return
+        if not (_SHOWS_ANSWER & line.keys() or "completed" in line):
+            self.strange.append(line)
+            return
+        message = obj(message)
+        bearing = [self._grow(f"message.{name}", message.get(name)) for name in _GROWING]
+        bearing += [self._grow(name, line.get(name)) for name in ("response", "thinking")]
+        calls = [*items(message.get("tool_calls")), *items(line.get("tool_calls"))]
+        self._calls += calls
+        self._message.update({k: v for k, v in message.items() if k not in (*_GROWING, "tool_calls")})
+        grown = ("message", "response", "thinking", "tool_calls")
+        self._whole.update({k: v for k, v in line.items() if k not in grown})
+        if self.first_ms is None and (any(bearing) or calls or string(line.get("image"))):
+            self.first_ms = event.ms
+
+    def _is_piece(self, line: JsonObject, message: JsonObject) -> bool:
+        """A line that brings a piece of text and nothing else."""
+        plain = line.keys() == _PIECE and message.keys() == _PIECE_MESSAGE and line["done"] is False
+        return plain and bool(self._whole) and isinstance(message["content"], str) and message["content"] != ""
+
+    def _grow(self, name: str, piece: Json) -> bool:
+        if not isinstance(piece, str) or not piece:
+            return False
+        self._pieces.setdefault(name, []).append(piece)
+        return True
+
+    def value(self) -> JsonObject:
+        joined = {name: "".join(pieces) for name, pieces in self._pieces.items()}
+        message = {name.removeprefix("message."): text for name, text in joined.items() if "." in name}
+        top = {name: text for name, text in joined.items() if "." not in name}
+        calls = {"tool_calls": self._calls} if self._calls else {}
+        if message or self._message:
+            return {**self._whole, **top, "message": {**self._message, **message, **calls}}
+        return {**self._whole, **top, **calls}
+
+
+def decode_response(response: Response, whole: bool) -> CallResponse:
+    """Whatever came as an answer. `whole`: the exchange ended as it should."""
+    payload = read_payload(response)
+    match payload:
+        case JsonPayload(value=value):
+            if isinstance(value, dict) and value.get("done") is False:  # all that came of a stream
+                return _stream(response, EventPayload([Event("", value, None)]))
+            return _answer(response, value)
+        case EventPayload():
+            return _stream(response, payload)
+        case TextPayload(text=text):
+            return text_response(response, text, whole)
+
+
+def _answer(response: Response, value: Json, cut: bool = False) -> CallResponse:
+    body = obj(value)
+    failed = response.status >= 400 or has_error(value)
+    error = call_error(response.status, value, response.headers) if failed else None
+    message = _message(body, cut)
+    messages = (message,) if message.blocks or message.extra else ()
+    if not failed and not cut and _SHOWS_ANSWER.isdisjoint(body):
+        messages = (unknown_message("response", value),)
+    raw_finish = string(body.get("done_reason"))
+    has_calls = bool(obj(body.get("message")).get("tool_calls") or body.get("tool_calls"))
+    finish = _FINISH.get(raw_finish or "")
+    return CallResponse(
+        status=response.status,
+        model=string(body.get("model")),
+        id=context_id(body.get("context")),
+        messages=messages,
+        finish="tool_calls" if has_calls and finish in (None, "stop") and not cut else finish,
+        raw_finish=raw_finish,
+        usage=_usage(body),
+        error=error,
+        complete=not cut,
+    )
+
+
+def _message(body: JsonObject, cut: bool) -> Message:
+    """The message of a chat; or what `generate` puts at the top level instead."""
+    if isinstance(body.get("message"), dict):
+        message = ollama_message(body["message"], string(body["message"].get("role")) or "assistant", cut)
+        more = tuple((k, v) for k, v in body.items() if k not in _MEMBERS and not is_empty(v))
+        return replace(message, extra=message.extra + more) if more else message
+    spelled = {"thinking": body.get("thinking"), "content": body.get("response"), "tool_calls": body.get("tool_calls")}
+    message = ollama_message(spelled, "assistant", cut)
+    paths = tuple(".response" if path == ".content" else path for path in message.block_paths)
+    into = MessageBuilder()
+    for block, path in zip(message.blocks, paths, strict=True):
+        into.add(block, path)
+    if string(body.get("image")):
+        into.add(Media("image", {"image": body["image"]}), ".image")
+    into.rest(body, _MEMBERS)
+    return into.build("assistant")
+
+
+def _usage(body: JsonObject) -> Usage | None:
+    """Counts of nothing are left out; what was not counted is not known. Output holds the thinking."""
+    counted = {name: body[name] for name in _COUNTS if number(body.get(name)) is not None}
+    prompt, output = (number(counted.get(name)) for name in _COUNTS)
+    return Usage(prompt, None, None, output, None, counted) if counted else None
+
+
+def _stream(response: Response, payload: EventPayload) -> CallResponse:
+    assembler = assemble(OllamaAssembler(), payload.events)
+    decoded = _answer(response, assembler.value(), cut=not assembler.finished)
+    return stream_response(decoded, response, payload, assembler, complete=assembler.finished)

@@ -3,12 +3,10 @@
 __all__ = [
     "chat",
     "chat_messages",
-    "chat_next_request",
     "chat_stream",
     "completions",
     "responses",
-    "responses_frames",
-    "responses_held",
-    "responses_polls",
     "responses_socket",
+    "responses_stored",
+    "responses_stream",
 ]

@@ -9,22 +9,22 @@ from typing import ClassVar
 from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ModelCall, ToolCall, Usage
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire import finish, recognition, usage
-from wiretape.wire.answers import read_answer, response_claim, streamed
+from wiretape.wire import recognition
 from wiretape.wire.base import Claim, Memo, Volatile
-from wiretape.wire.call_frame import (
-    came_whole,
-    frame_call,
+from wiretape.wire.decoding import (
+    HttpFormat,
+    assemble,
     json_error,
+    read_response,
     settings_of,
+    stream_response,
     unknown_message,
-    unreadable_request,
 )
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import body_json, items, number, obj, string
 from wiretape.wire.openai.chat_messages import chat_message, chat_tools, request_message
-from wiretape.wire.openai.chat_next_request import ChatGrower
-from wiretape.wire.openai.chat_stream import ChatAssembly
+from wiretape.wire.openai.chat_stream import ChatAssembler
+from wiretape.wire.openai.usage import chat_finish, openai_usage
 from wiretape.wire.payload import EventPayload
 
 _MODEL_IN_PATH = re.compile(r"/(?:deployments|engines)/([^/]+)/chat/completions$")
@@ -32,7 +32,7 @@ _CARRIED = frozenset({"model", "messages", "tools", "functions"})
 _SHOWS_COMPLETION = frozenset({"choices", "usage", "object"})
 
 
-class OpenAIChat:
+class OpenAIChat(HttpFormat):
     name: ClassVar[str] = "openai.chat"
     volatile: ClassVar[Volatile] = Volatile(
         settings=frozenset(
@@ -40,7 +40,6 @@ class OpenAIChat:
         ),
         nested=frozenset({("stream_options", "include_obfuscation"), ("extra_body", "user")}),
     )
-    grower: ClassVar[ChatGrower] = ChatGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):
@@ -51,24 +50,21 @@ class OpenAIChat:
             return Claim.CERTAIN if isinstance(obj(body).get("messages"), list) else Claim.PATH
         return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
 
-    def claims_response(self, exchange: Exchange) -> Claim:
-        return response_claim(exchange, self.name)
-
     def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        request = self.decode_request(exchange.request, memo)
-        response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
-        counts = recognition.path_of(exchange.request.url).endswith("/input_tokens")
-        kind: CallKind = "token_count" if counts else "inference"
-        dialect = "doubao" if "model_meta" in request.settings else None
-        return frame_call(exchange, self.name, request, response, kind, dialect)
+        call = super().decode(exchange, memo)
+        return replace(call, dialect="doubao") if "model_meta" in call.request.settings else call
 
-    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        body = body_json(request.body)
-        if not isinstance(body, dict):
-            return unreadable_request(request.body)
+    def _kind(self, exchange: Exchange, request: CallRequest) -> CallKind:
+        counts = recognition.path_of(exchange.request.url).endswith("/input_tokens")
+        return "token_count" if counts else "inference"
+
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
         decoded = chat_request(body, memo)
         named = _MODEL_IN_PATH.search(recognition.path_of(request.url)) if decoded.model is None else None
         return replace(decoded, model=named[1]) if named else decoded
+
+    def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
+        return read_response(response, complete, decode_completion, decode_stream)
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         return openai_error(status, message, code)
@@ -102,11 +98,6 @@ def _model(body: JsonObject, meta: JsonObject) -> str | None:
     return next((name for name in named if isinstance(name, str) and name), None)
 
 
-def decode_response(response: Response, whole: bool) -> CallResponse:
-    """Whatever came as an answer. `whole`: the exchange ended as it should."""
-    return read_answer(response, whole, decode_completion, decode_stream)
-
-
 def decode_completion(response: Response, value: Json, cut: bool = False) -> CallResponse:
     """An answer that is one JSON value. `cut`: it is what came of a stream that ended early."""
     body = obj(value)
@@ -123,7 +114,7 @@ def decode_completion(response: Response, value: Json, cut: bool = False) -> Cal
         model=string(body.get("model")),
         id=string(body.get("id")),
         messages=messages,
-        finish=finish.chat_finish(raw_finish, has_calls) if not cut or raw_finish else None,
+        finish=chat_finish(raw_finish, has_calls) if not cut or raw_finish else None,
         raw_finish=raw_finish,
         usage=_usage(body, choices),
         error=error,
@@ -145,14 +136,12 @@ def _raw_finish(choice: JsonObject) -> str | None:
 
 def _usage(body: JsonObject, choices: list[JsonObject]) -> Usage | None:
     raw = body.get("usage") or obj(body.get("x_groq")).get("usage") or (choices[0].get("usage") if choices else None)
-    return usage.openai_usage(raw, body.get("timings"))
+    return openai_usage(raw, body.get("timings"))
 
 
 def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
     """An answer that came as events, whatever they were wrapped in."""
-    assembly = ChatAssembly()
-    for event in payload.events:
-        assembly.add(event)
-    complete = payload.done or assembly.finished
-    decoded = decode_completion(response, assembly.value(), cut=not complete)
-    return streamed(decoded, response, payload, assembly, complete=complete)
+    assembler = assemble(ChatAssembler(), payload.events)
+    complete = payload.done or assembler.finished
+    decoded = decode_completion(response, assembler.value(), cut=not complete)
+    return stream_response(decoded, response, payload, assembler, complete=complete)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from wiretape.model.call import Media, Message, Reasoning, ToolCall, ToolResult, ToolSpec, Unknown
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.call_frame import unknown_message
 from wiretape.wire.content import MARKERS, MessageBuilder, add_part, result_text
+from wiretape.wire.decoding import unknown_message
 from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 
 _CARRIED = (

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire import usage
 from wiretape.wire.failures import has_error
-from wiretape.wire.lenient import dumps, is_empty, items, load, number, obj, string
+from wiretape.wire.lenient import dumps, is_empty, items, load, merge, number, obj, string
 from wiretape.wire.payload import Event
 
 # Members of which every chunk has at least one.
@@ -218,7 +217,7 @@ def _join_thinking(before: Json, piece: Json) -> Json:
     return joined
 
 
-class ChatAssembly:
+class ChatAssembler:
     """Takes the events of one stream; `value` is the completion so far."""
 
     __slots__ = ("_choices", "_head", "_timings", "_usage", "error", "finished", "first_ms", "strange")
@@ -271,7 +270,7 @@ class ChatAssembly:
         if pieces.add(delta) and self.first_ms is None:
             self.first_ms = ms
         if choice.get("usage"):
-            self._usage = usage.merge(self._usage, choice["usage"])
+            self._usage = merge(self._usage, choice["usage"])
         finish = choice.get("finish_reason") or choice.get("stop_reason")
         if finish and isinstance(finish, str) and finish != "null":
             pieces.finish = finish
@@ -281,7 +280,7 @@ class ChatAssembly:
         """The last usage that says something wins, member by member; none is ever added to another."""
         found = chunk.get("usage") or obj(chunk.get("x_groq")).get("usage")
         if found:
-            self._usage = usage.merge(self._usage, found)
+            self._usage = merge(self._usage, found)
             if choices == [] and number(obj(found).get("completion_tokens")) is not None:
                 self.finished = True  # the extra chunk behind the last choice: some servers end with nothing else
         if "timings" in chunk:

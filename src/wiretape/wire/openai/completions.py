@@ -8,18 +8,24 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from wiretape.model.call import CallRequest, CallResponse, Message, ModelCall, Text
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, Text
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire import finish, recognition
-from wiretape.wire.answers import read_answer, response_claim, streamed
+from wiretape.wire import recognition
 from wiretape.wire.base import Claim, Memo, Volatile
-from wiretape.wire.call_frame import came_whole, frame_call, settings_of, unknown_message, unreadable_request
+from wiretape.wire.decoding import (
+    HttpFormat,
+    assemble,
+    read_response,
+    settings_of,
+    stream_response,
+    unknown_message,
+)
 from wiretape.wire.failures import call_error, has_error
-from wiretape.wire.lenient import body_json, is_empty, items, number, obj, string
+from wiretape.wire.lenient import body_json, is_empty, items, merge, number, obj, string
 from wiretape.wire.openai import chat as openai_chat
+from wiretape.wire.openai.usage import chat_finish, openai_usage
 from wiretape.wire.payload import Event, EventPayload
-from wiretape.wire.usage import merge, openai_usage
 
 _TAIL = re.compile(r"(?<!/chat)/(?:completions?|complete|infill)$")
 _INPUTS = ("prompt", "suffix", "input_prefix", "input_suffix")
@@ -27,7 +33,7 @@ _GROWING = frozenset({"choices", "usage", "content", "completion"})
 _NEEDED = ("prompt", "input_prefix")
 
 
-class OpenAICompletions:
+class OpenAICompletions(HttpFormat):
     name: ClassVar[str] = "openai.completions"
     volatile: ClassVar[Volatile] = Volatile(settings=frozenset({"user", "metadata"}))
 
@@ -37,17 +43,14 @@ class OpenAICompletions:
         body = obj(body_json(request.body))
         return Claim.CERTAIN if any(name in body for name in _NEEDED) and "messages" not in body else Claim.NO
 
-    def claims_response(self, exchange: Exchange) -> Claim:
-        return response_claim(exchange, self.name)
+    def _kind(self, exchange: Exchange, request: CallRequest) -> CallKind:
+        return "completion"
 
-    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        request = self.decode_request(exchange.request, memo)
-        response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
-        return frame_call(exchange, self.name, request, response, "completion")
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
+        return _request(body)
 
-    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        body = body_json(request.body)
-        return _request(body) if isinstance(body, dict) else unreadable_request(request.body)
+    def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
+        return read_response(response, complete, _answer, _stream)
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         return openai_chat.openai_error(status, message, code)
@@ -84,11 +87,6 @@ def _prompt(value: Json) -> Message:
     )
 
 
-def decode_response(response: Response, whole: bool) -> CallResponse:
-    """Whatever came as an answer. `whole`: the exchange ended as it should."""
-    return read_answer(response, whole, _answer, _stream)
-
-
 def _answer(response: Response, value: Json) -> CallResponse:
     body = obj(value)
     if response.status >= 400 or has_error(value):
@@ -113,7 +111,7 @@ def _answer(response: Response, value: Json) -> CallResponse:
         model=string(body.get("model")),
         id=string(body.get("id")),
         messages=messages,
-        finish=finish.chat_finish(raw_finish, False),
+        finish=chat_finish(raw_finish, False),
         raw_finish=raw_finish,
         usage=openai_usage(body.get("usage"), body.get("timings")),
     )
@@ -122,14 +120,12 @@ def _answer(response: Response, value: Json) -> CallResponse:
 def _stream(response: Response, payload: EventPayload) -> CallResponse:
     if any("delta" in obj(c) for e in payload.events for c in items(obj(e.value).get("choices"))):
         return openai_chat.decode_stream(response, payload)
-    assembly = CompletionAssembly()
-    for event in payload.events:
-        assembly.add(event)
-    decoded = _answer(response, assembly.value())
-    return streamed(decoded, response, payload, assembly, complete=payload.done or assembly.finished)
+    assembler = assemble(CompletionAssembler(), payload.events)
+    decoded = _answer(response, assembler.value())
+    return stream_response(decoded, response, payload, assembler, complete=payload.done or assembler.finished)
 
 
-class CompletionAssembly:
+class CompletionAssembler:
     """Takes the events of one stream; `value` is the answer so far, choice by choice."""
 
     def __init__(self) -> None:

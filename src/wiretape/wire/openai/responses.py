@@ -8,35 +8,35 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ModelCall, Text, ToolCall
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, Text, ToolCall
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire import finish, recognition
-from wiretape.wire.answers import leftovers, read_answer, response_claim, token_time
+from wiretape.wire import recognition
 from wiretape.wire.base import Claim, Memo, Volatile
-from wiretape.wire.call_frame import (
-    came_whole,
-    frame_call,
-    kept_answer,
+from wiretape.wire.decoding import (
+    HttpFormat,
+    assemble,
+    first_token_time,
+    leftover_events,
+    read_response,
     settings_of,
+    side_answer,
     unknown_message,
-    unreadable_request,
 )
 from wiretape.wire.failures import Phase, call_error, has_error
 from wiretape.wire.lenient import body_json, is_empty, items, obj, string
 from wiretape.wire.openai.chat import openai_error
 from wiretape.wire.openai.responses_items import input_item, output_messages, response_tools
-from wiretape.wire.openai.responses_next_request import ResponsesGrower
-from wiretape.wire.openai.responses_stream import ResponseAssembly
+from wiretape.wire.openai.responses_stream import ResponseAssembler
+from wiretape.wire.openai.usage import openai_usage, responses_finish
 from wiretape.wire.payload import EventPayload
-from wiretape.wire.usage import openai_usage
 
 _CARRIED = frozenset({"model", "instructions", "input", "tools", "previous_response_id", "type"})
 _TAILS = ("/responses", "/responses/compact", "/responses/input_tokens")
 _SHOWS_RESPONSE = frozenset({"output", "status", "usage", "object"})
 
 
-class OpenAIResponses:
+class OpenAIResponses(HttpFormat):
     name: ClassVar[str] = "openai.responses"
     volatile: ClassVar[Volatile] = Volatile(
         settings=frozenset(
@@ -47,7 +47,6 @@ class OpenAIResponses:
             {("stream_options", "include_obfuscation"), ("prompt_cache_options", "comparison_response_id")}
         ),
     )
-    grower: ClassVar[ResponsesGrower] = ResponsesGrower()
 
     def claims(self, request: Request) -> Claim:
         if not recognition.is_post(request):
@@ -57,17 +56,14 @@ class OpenAIResponses:
             return _path_claim(body_json(request.body), path)
         return Claim.BODY if recognition.shown_format(request) == self.name else Claim.NO
 
-    def claims_response(self, exchange: Exchange) -> Claim:
-        return response_claim(exchange, self.name)
+    def _kind(self, exchange: Exchange, request: CallRequest) -> CallKind:
+        return call_kind(exchange.request.url, request)
 
-    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        request = self.decode_request(exchange.request, memo)
-        response = None if exchange.response is None else decode_response(exchange.response, came_whole(exchange))
-        return frame_call(exchange, self.name, request, response, call_kind(exchange.request.url, request))
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
+        return responses_request(body, memo)
 
-    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        body = body_json(request.body)
-        return responses_request(body, memo) if isinstance(body, dict) else unreadable_request(request.body)
+    def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
+        return decode_response(response, complete)
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
         return openai_error(status, message, code)
@@ -127,25 +123,23 @@ def _instructions(value: Json) -> Message:
 
 def decode_response(response: Response, whole: bool) -> CallResponse:
     """Whatever came as an answer. `whole`: the exchange ended as it should."""
-    return read_answer(response, whole, _plain, from_events)
+    return read_response(response, whole, _plain, from_events)
 
 
 def from_events(response: Response, payload: EventPayload) -> CallResponse:
     """The response that these events describe: a stream's, or a WebSocket's messages of one response."""
-    assembly = ResponseAssembly()
-    for event in payload.events:
-        assembly.add(event)
-    decoded = _plain(response, assembly.value(), cut=not assembly.finished, streamed=True)
+    assembler = assemble(ResponseAssembler(), payload.events)
+    decoded = _plain(response, assembler.value(), cut=not assembler.finished, streamed=True)
     error = decoded.error
-    if assembly.error is not None and not assembly.terminal_error:
-        error = call_error(response.status, assembly.error, _headers_in(assembly.error, response), "mid_stream")
+    if assembler.error is not None and not assembler.terminal_error:
+        error = call_error(response.status, assembler.error, _headers_in(assembler.error, response), "mid_stream")
     return replace(
         decoded,
-        messages=decoded.messages + leftovers(payload, assembly.strange),
+        messages=decoded.messages + leftover_events(payload, assembler.strange),
         error=error,
         finish="error" if error is not None and decoded.finish in (None, "pause") else decoded.finish,
-        complete=assembly.finished,
-        first_token_at=token_time(response, assembly.first_ms),
+        complete=assembler.finished,
+        first_token_at=first_token_time(response, assembler.first_ms),
     )
 
 
@@ -163,11 +157,11 @@ def _plain(response: Response, value: Json, cut: bool = False, streamed: bool = 
     messages = output_messages(items(body.get("output")), body.get("tools"), cut)
     counts = body.get("object") == "response.input_tokens"
     if counts:
-        messages = (kept_answer("token_count", value),)
+        messages = (side_answer("token_count", value),)
     elif not failed and not cut and _SHOWS_RESPONSE.isdisjoint(body):
         messages = (unknown_message("response", value),)
     has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages for b in m.blocks)
-    ended, raw_finish = finish.responses_finish(body, has_calls and not cut)
+    ended, raw_finish = responses_finish(body, has_calls and not cut)
     return CallResponse(
         status=response.status,
         model=string(body.get("model")),

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 
 from wiretape.model.call import Media, Message, Reasoning, ToolCall, ToolKind, ToolResult, ToolSpec, Unknown
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.call_frame import unknown_message
 from wiretape.wire.content import MARKERS, MessageBuilder, add_part, kept_block, result_text
+from wiretape.wire.decoding import unknown_message
 from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 
 _IDENTITY = ("type", "id", "status", "role", "object", "created_by")

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Final
+
+import orjson
 
 from wiretape.model.call import CallResponse, Message, ModelCall, Unknown
 from wiretape.model.http import BytesBody, Ended, Exchange, Headers, Response, StreamBody, WsMessage
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.base import Claim, Memo
-from wiretape.wire.call_frame import frame_call, linking_headers
+from wiretape.wire.decoding import build_call, linking_headers
 from wiretape.wire.lenient import body_json, obj, raw_bytes, string
 from wiretape.wire.openai.responses import OpenAIResponses, call_kind, from_events, responses_request
 from wiretape.wire.openai.responses_items import input_item
@@ -24,6 +27,8 @@ from wiretape.wire.openai.responses_stream import TERMINAL
 from wiretape.wire.payload import Event, EventPayload
 from wiretape.wire.recognition import path_of
 
+NAMES_BEFORE: Final = "previous_response_id"  # the member that names the response whose history is continued
+_LANE: Final = "stream_id"
 _LOOK_AT = 8  # messages of a connection that are looked at for signs
 _MOST_FOLLOWED = 4 * 1024 * 1024  # bytes of one answer's events that are held while a connection is followed
 _MOST_IDLE = 64  # lanes without an open call that are remembered
@@ -281,7 +286,7 @@ def decode_part(part: Part, exchange: Exchange, memo: Memo) -> ModelCall:
         before = tuple(segment for segment in request.segments if segment[0] < start)
         messages = request.messages[:start] + queued + request.messages[start:]
         request = replace(request, messages=messages, segments=(*before, (start, "steer"), *later))
-    called = frame_call(exchange, OpenAIResponses.name, request, _response(part, exchange))
+    called = build_call(exchange, OpenAIResponses.name, request, _response(part, exchange))
     return replace(
         called,
         kind=call_kind(exchange.request.url, request),
@@ -322,3 +327,28 @@ def _linking(shake: Headers, body: JsonObject) -> tuple[tuple[str, str], ...]:
     told = obj(body.get("client_metadata"))
     own = Headers((_NAMED_IN_METADATA.get(k, k), v) for k, v in told.items() if isinstance(v, str))
     return tuple({**dict(linking_headers(shake)), **dict(linking_headers(own))}.items())
+
+
+def lane_of(message: Json) -> Json:
+    """Which of the calls that share a connection a message belongs to; None where it does not say."""
+    return obj(message).get(_LANE)
+
+
+def same_kind(one: Json, other: Json) -> bool:
+    """Whether two messages are of one sort: their type, and their lane."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(one.get(name) == other.get(name) for name in ("type", _LANE))
+    return type(one) is type(other)
+
+
+def error_event(status: int, body: bytes, headers: Sequence[tuple[str, str]] = (), lane: Json = None) -> str:
+    """An error's body over HTTP as the event that tells a client of it."""
+    try:
+        told = orjson.loads(body)
+    except ValueError:
+        told = {}
+    told = told if isinstance(told, dict) else {}
+    if headers and isinstance(told.get("error"), dict):
+        told["error"]["headers"] = dict(headers)
+    own = {} if lane is None else {_LANE: lane}
+    return orjson.dumps({"type": "error", "status": status, **told, **own}).decode()

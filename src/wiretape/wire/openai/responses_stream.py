@@ -79,7 +79,7 @@ class ItemPieces:
         return item
 
 
-class ResponseAssembly:
+class ResponseAssembler:
     """Takes the events of one response; `value` is the response object so far."""
 
     __slots__ = ("_index_of", "_items", "_response", "error", "finished", "first_ms", "strange", "terminal_error")
@@ -222,9 +222,9 @@ class ResponseAssembly:
         return {**self._response, "output": [output[index] for index in sorted(output)]}
 
 
-_HANDLERS: dict[str, Callable[[ResponseAssembly, JsonObject, int | None], None]] = {
-    "response.output_item.added": ResponseAssembly.item_added,
-    "response.output_item.done": ResponseAssembly.item_done,
+_HANDLERS: dict[str, Callable[[ResponseAssembler, JsonObject, int | None], None]] = {
+    "response.output_item.added": ResponseAssembler.item_added,
+    "response.output_item.done": ResponseAssembler.item_done,
 }
 
 

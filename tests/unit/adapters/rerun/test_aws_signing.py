@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.support.growing import FORMATS
 
-from wiretape.adapters.rerun.aws_signing import region_of, signature
-from wiretape.adapters.rerun.rerunning import LiveModel, Target
+from wiretape.adapters.rerun.endpoints import region_of, signature
+from wiretape.adapters.rerun.live_model import LiveModel, Target
 from wiretape.errors import UsageError
 from wiretape.model.http import Ended, Exchange, body_bytes
 from wiretape.rerun.scheduler import Rerun
@@ -94,7 +94,7 @@ def test_without_credentials_it_says_where_they_are_looked_for(
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    with pytest.raises(UsageError, match="there are no AWS credentials to sign requests to Bedrock with"):
+    with pytest.raises(UsageError, match="found no AWS credentials to sign requests to Bedrock"):
         signature(URL, [], b"", "us-east-1")
 
 
@@ -113,7 +113,7 @@ def test_what_aws_refuses_is_said_and_credentials_are_looked_for_once(monkeypatc
     monkeypatch.setenv("AWS_PROFILE", "of this test")
     monkeypatch.setattr(Session, "get_credentials", lambda self: looked.append(self) or Refused())
     for _ in range(2):
-        with pytest.raises(UsageError, match=r"AWS credentials could not be had: .*no such role for you"):
+        with pytest.raises(UsageError, match=r"cannot get AWS credentials: .*no such role for you"):
             signature(URL, [], b"", "us-east-1")
     assert len(looked) == 1
 
@@ -136,7 +136,7 @@ def test_a_live_rerun_signs_what_it_sends(monkeypatch: pytest.MonkeyPatch) -> No
     played = rerun()
     send = played.next()
     assert send is not None
-    request = LiveModel(Target("anthropic.claude-3:0")).request(send, played.take_of(send))
+    request = LiveModel(Target("anthropic.claude-3:0")).request(send, played.recorded_call(send))
     assert request.url == URL
     signed = request.headers.get("authorization")
     assert signed == expected(request.headers.get("x-amz-date", ""), body_bytes(request.body), KEY[1])
@@ -147,6 +147,6 @@ def test_an_api_key_of_bedrocks_needs_no_signature() -> None:
     send = played.next()
     assert send is not None
     model = LiveModel(Target("anthropic.claude-3:0"), environ={"AWS_BEARER_TOKEN_BEDROCK": "bedrock-key"})
-    request = model.request(send, played.take_of(send))
+    request = model.request(send, played.recorded_call(send))
     assert request.headers.get("authorization") == "Bearer bedrock-key"
     assert "x-amz-date" not in request.headers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.adapters.rerun.endpoints import place_of
+from wiretape.adapters.rerun.endpoints import endpoint_of
 from wiretape.errors import UsageError
 
 
@@ -56,16 +56,16 @@ from wiretape.errors import UsageError
     ],
 )
 def test_a_format_stands_under_the_base_url_that_its_sdks_take(name: str, url: str, base: str, there: str) -> None:
-    assert place_of(name, url).under(base, url) == there
+    assert endpoint_of(name, url).under(base, url) == there
 
 
 def test_a_host_of_its_own_has_a_key_of_its_own() -> None:
-    chat = place_of("openai.chat", "")
+    chat = endpoint_of("openai.chat", "")
     assert chat.key_variable("api.deepseek.com") == "DEEPSEEK_API_KEY"
     assert chat.key_variable("127.0.0.1") == "OPENAI_API_KEY"
-    assert place_of("anthropic.messages", "").key_headers("k") == [("x-api-key", "k")]
+    assert endpoint_of("anthropic.messages", "").key_headers("k") == [("x-api-key", "k")]
 
 
 def test_a_format_without_a_known_place_is_named() -> None:
     with pytest.raises(UsageError, match=r"acme\.chat"):
-        place_of("acme.chat", "https://acme.example/chat")
+        endpoint_of("acme.chat", "https://acme.example/chat")

@@ -45,7 +45,7 @@ def tools(tmp_path: Path) -> ToolFile:
         ("found", '{"query": "成都"}', '{"query": "成都", "limit": 2}', None),
         ("later", "{}", "[1]", None),
         ("broken", "{}", "ValueError: no", True),
-        ("said", "[1", "the arguments are no JSON object: [1", True),
+        ("said", "[1", "the arguments are not a JSON object: [1", True),
     ],
 )
 def test_a_function_answers_its_call(

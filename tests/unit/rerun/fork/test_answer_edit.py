@@ -12,7 +12,7 @@ from tests.support.wire import CHAT, DONE, GEMINI, MESSAGES, RESPONSES, chunk, e
 
 from wiretape.errors import UsageError
 from wiretape.model.http import Exchange, JsonBody, StreamBody, body_bytes
-from wiretape.rerun.fork.answer_edit import edited, said
+from wiretape.rerun.fork.answer_edit import answer_values, edit_answer
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import default_registry
 
@@ -112,7 +112,7 @@ def recorded(name: str) -> Exchange:
 def read(one: Exchange) -> list[dict[str, Any]]:
     (call,) = default_registry().calls_of(one, Memo())
     assert call.response is not None
-    return said(call.response.messages)
+    return answer_values(call.response.messages)
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -122,7 +122,7 @@ def test_a_text_and_arguments_become_others(name: str) -> None:
     assert wanted[:2] == [{"text": "I add."}, {"tool": "add", "arguments": {"a": 2}}]
     wanted[0]["text"] = "我来把两个数相加。 🙂"
     wanted[1]["arguments"] = {"a": 3, "b": ["x"]}
-    after = edited(before, wanted)
+    after = edit_answer(before, wanted)
     assert read(after) == wanted
     assert read(before) != wanted
 
@@ -130,7 +130,7 @@ def test_a_text_and_arguments_become_others(name: str) -> None:
 @pytest.mark.parametrize("name", ANSWERS)
 def test_nothing_changed_is_the_same_answer(name: str) -> None:
     before = recorded(name)
-    assert edited(before, read(before)) is before
+    assert edit_answer(before, read(before)) is before
 
 
 def test_of_two_equal_tool_calls_the_second_alone_is_changed() -> None:
@@ -139,14 +139,14 @@ def test_of_two_equal_tool_calls_the_second_alone_is_changed() -> None:
         wanted = read(before)
         assert wanted[1] == wanted[2]
         wanted[2]["arguments"] = {"a": 5}
-        assert read(edited(before, wanted)) == wanted
+        assert read(edit_answer(before, wanted)) == wanted
 
 
 def test_frames_that_say_nothing_of_it_keep_their_bytes() -> None:
     before = recorded("chat, streamed")
     wanted = read(before)
     wanted[0]["text"] = "No."
-    after = edited(before, wanted)
+    after = edit_answer(before, wanted)
     assert before.response is not None
     assert after.response is not None
     old, new = before.response.body, after.response.body
@@ -164,7 +164,7 @@ def test_any_text_and_any_arguments_come_back(text: str, arguments: dict[str, An
         wanted = read(before)
         wanted[0]["text"], wanted[1]["arguments"] = text, arguments
         try:
-            after = edited(before, wanted)
+            after = edit_answer(before, wanted)
         except UsageError:  # said, never half done: an empty text has no block, a huge number no JSON here
             assert not text or any(isinstance(value, int) and abs(value) >= 2**63 for value in arguments.values())
             continue
@@ -174,10 +174,10 @@ def test_any_text_and_any_arguments_come_back(text: str, arguments: dict[str, An
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda wanted: wanted.pop(), "3 things, and 2 are given"),
-        (lambda wanted: wanted[0].update(text=5), "text must be a text"),
-        (lambda wanted: wanted[0].update(more="x"), "must have just text"),
-        (lambda wanted: wanted.__setitem__(0, "x"), "must have just text"),
+        (lambda wanted: wanted.pop(), "has 3 values, the edit has 2"),
+        (lambda wanted: wanted[0].update(text=5), "text must be a string"),
+        (lambda wanted: wanted[0].update(more="x"), "must have the members text"),
+        (lambda wanted: wanted.__setitem__(0, "x"), "must have the members text"),
     ],
 )
 def test_another_shape_is_refused_with_the_way_to_do_it(change: Any, says: str) -> None:
@@ -185,7 +185,7 @@ def test_another_shape_is_refused_with_the_way_to_do_it(change: Any, says: str) 
     wanted = read(before)
     change(wanted)
     with pytest.raises(UsageError, match=says):
-        edited(before, wanted)
+        edit_answer(before, wanted)
 
 
 def test_what_the_wire_cannot_say_is_refused() -> None:
@@ -195,7 +195,7 @@ def test_what_the_wire_cannot_say_is_refused() -> None:
     if read(before) != wanted:  # a dialect that does not take it apart has nothing to refuse
         pytest.skip("no reasoning is read out of this text")
     wanted[1]["text"] = "No."
-    with pytest.raises(UsageError, match="changes the body itself"):
-        edited(before, wanted)
+    with pytest.raises(UsageError, match="edit the body instead"):
+        edit_answer(before, wanted)
     assert before.response is not None
     assert b"Yes." in body_bytes(before.response.body)

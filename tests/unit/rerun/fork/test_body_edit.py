@@ -10,8 +10,7 @@ from tests.support.wire import CHAT, DONE, chunk, exchange, stream
 
 from wiretape.errors import UsageError
 from wiretape.model.http import BytesBody, Exchange, JsonBody, StreamBody
-from wiretape.rerun.fork.answer_edit import edited, said
-from wiretape.rerun.fork.body_edit import rewritten, written
+from wiretape.rerun.fork.answer_edit import answer_values, body_text, edit_answer, with_body_text
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import default_registry
 
@@ -30,24 +29,24 @@ def streamed() -> Exchange:
 def read(one: Exchange) -> list[dict[str, Any]]:
     (call,) = default_registry().calls_of(one, Memo())
     assert call.response is not None
-    return said(call.response.messages)
+    return answer_values(call.response.messages)
 
 
 def test_a_tool_call_is_added_to_an_answer_and_taken_away() -> None:
     without, with_call = whole("I add."), whole("I add.", CALL)
-    assert read(rewritten(without, written(with_call))) == [
+    assert read(with_body_text(without, body_text(with_call))) == [
         {"text": "I add."},
         {"tool": "add", "arguments": {"a": 2}},
     ]
-    assert read(rewritten(with_call, written(without))) == [{"text": "I add."}]
+    assert read(with_body_text(with_call, body_text(without))) == [{"text": "I add."}]
 
 
 def test_a_stream_stays_one_and_gets_more_events() -> None:
     before = streamed()
-    text = written(before)
+    text = body_text(before)
     assert text.endswith("data: [DONE]\n\n")
     more = chunk({"tool_calls": [{"index": 0, **CALL}]}).decode()
-    after = rewritten(before, text.replace(more_at := chunk({}, "stop").decode(), more + more_at))
+    after = with_body_text(before, text.replace(more_at := chunk({}, "stop").decode(), more + more_at))
     assert read(after) == [{"text": "Yes."}, {"tool": "add", "arguments": {"a": 2}}]
     assert after.response is not None
     assert before.response is not None
@@ -60,40 +59,40 @@ def test_a_stream_stays_one_and_gets_more_events() -> None:
 
 def test_what_was_not_changed_is_the_same_answer() -> None:
     for before in (whole("I add."), streamed()):
-        assert rewritten(before, written(before)) is before
+        assert with_body_text(before, body_text(before)) is before
         for ending in ("", "\n", "\n\n\n"):
-            assert rewritten(before, written(before).rstrip("\n") + ending) is before
+            assert with_body_text(before, body_text(before).rstrip("\n") + ending) is before
 
 
 def test_an_editor_that_strips_the_last_empty_line_takes_no_event_away() -> None:
     before = streamed()
-    after = rewritten(before, written(before).replace("Yes.", "No.").rstrip("\n"))
+    after = with_body_text(before, body_text(before).replace("Yes.", "No.").rstrip("\n"))
     assert read(after) == [{"text": "No."}]
-    assert written(after).endswith("data: [DONE]\n\n")
+    assert body_text(after).endswith("data: [DONE]\n\n")
 
 
 @pytest.mark.parametrize(
     ("before", "text", "says"),
     [
-        (whole("Yes."), "{", "is no JSON"),
-        (whole("Yes."), "{}", "says nothing that this wire format knows"),
-        (whole("Yes."), "[" * 100_000, "is no JSON"),
-        (streamed(), chunk({"role": "assistant", "content": "Y"}).decode(), "cut short"),
-        (streamed(), "Yes.", "events cannot be told apart"),
+        (whole("Yes."), "{", "is not JSON"),
+        (whole("Yes."), "{}", "is not an answer in its wire format"),
+        (whole("Yes."), "[" * 100_000, "is not JSON"),
+        (streamed(), chunk({"role": "assistant", "content": "Y"}).decode(), "truncated"),
+        (streamed(), "Yes.", "no known framing"),
     ],
 )
 def test_what_is_no_whole_answer_is_refused(before: Exchange, text: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        rewritten(before, text)
+        with_body_text(before, text)
 
 
 def test_what_is_no_text_has_no_body_to_write() -> None:
     for body in (StreamBody([b"\0\1"], [0], binary=True), BytesBody(b"\xff\xfe"), None):
-        with pytest.raises(UsageError, match="no body that could be written as text"):
-            written(exchange(CHAT, body))
+        with pytest.raises(UsageError, match="has no text body"):
+            body_text(exchange(CHAT, body))
 
 
 def test_who_asks_too_much_of_the_list_is_led_here() -> None:
-    with pytest.raises(UsageError, match=r"edit body \(in a fork --edit body or --body FILE\)"):
-        edited(whole("Yes."), [{"text": "Yes."}, {"tool": "add", "arguments": {}}])
-    assert json.loads(written(whole("Yes.")))["choices"][0]["message"]["content"] == "Yes."
+    with pytest.raises(UsageError, match="edit body, or --edit body and --body FILE of a fork"):
+        edit_answer(whole("Yes."), [{"text": "Yes."}, {"tool": "add", "arguments": {}}])
+    assert json.loads(body_text(whole("Yes.")))["choices"][0]["message"]["content"] == "Yes."

@@ -8,8 +8,8 @@ import pytest
 from tests.support.sockets import create, events, function_call, message, socket
 
 from wiretape.model.http import Exchange, Headers, JsonBody, Response
-from wiretape.rerun.fork.fork import Answers, Change, Fork, Onwards, Results
-from wiretape.rerun.fork.sockets_as_http import unheld
+from wiretape.rerun.fork.fork import EditedAnswer, EditedResult, Fork, ForkChange, Unchanged
+from wiretape.rerun.fork.sockets_as_http import sockets_as_http
 from wiretape.runs.words import answer_text
 from wiretape.wire.registry import decode, default_registry
 
@@ -48,14 +48,14 @@ def live_of(fork: Fork) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_the_calls_of_a_websocket_as_exchanges_have_their_whole_histories() -> None:
-    made = unheld([talk()], default_registry())
+    made = sockets_as_http([talk()], default_registry())
     calls = decode(made.exchanges)
     assert [[message.role for message in call.request.messages] for call in calls] == [
         ["system", "user"],
         ["system", "user", "assistant", "tool"],
         ["system", "user", "assistant", "tool", "assistant", "tool"],
     ]
-    assert made.before == {1: 1, 2: 1, 3: 1}
+    assert made.origins == {1: 1, 2: 1, 3: 1}
     last = made.exchanges[2]
     assert (last.request.method, last.request.url) == ("POST", "https://api.example.com/v1/responses")
     assert last.request.headers.get("authorization") == "Bearer x"
@@ -69,7 +69,7 @@ def test_a_call_that_names_none_before_it_has_its_own_history_alone() -> None:
     """The call before broke off before its answer had a name."""
     failed = ("server", {"type": "error", "status": 500, "error": {"type": "server_error", "message": "no"}})
     said = [create(input=[ASKED]), failed, create(input=[ASKED]), *events("r2", message("Rain."))]
-    made = unheld([socket(said)], default_registry())
+    made = sockets_as_http([socket(said)], default_registry())
     assert [len(call.request.messages) for call in decode(made.exchanges)] == [1, 1]
 
 
@@ -79,13 +79,13 @@ CALL, RESULT = "function_call", "function_call_output"
 @pytest.mark.parametrize(
     ("change", "kept", "expected", "told"),
     [
-        (Results(2, 0, "sun"), 2, ["message", CALL, RESULT, CALL, RESULT], "sun"),
-        (Onwards(2), 1, ["message", CALL, RESULT], "Oslo"),
-        (Onwards(1), 0, ["message"], None),
+        (EditedResult(2, 0, "sun"), 2, ["message", CALL, RESULT, CALL, RESULT], "sun"),
+        (Unchanged(2), 1, ["message", CALL, RESULT], "Oslo"),
+        (Unchanged(1), 0, ["message"], None),
     ],
 )
 def test_what_is_asked_live_brings_the_history_that_the_provider_held(
-    change: Change, kept: int, expected: list[str], told: str | None
+    change: ForkChange, kept: int, expected: list[str], told: str | None
 ) -> None:
     fork = Fork([talk()], change)
     (url, body), *_ = live_of(fork)
@@ -100,21 +100,21 @@ def test_what_is_asked_live_brings_the_history_that_the_provider_held(
 
 def test_another_answer_in_the_middle_is_what_the_next_request_brings() -> None:
     said = [{"tool": "place", "arguments": {"of": "me"}}]
-    fork = Fork([talk()], Answers(1, tuple(said), "Bergen"))
+    fork = Fork([talk()], EditedAnswer(1, tuple(said), "Bergen"))
     (_, body), *_ = live_of(fork)
     assert body["input"][1]["arguments"].replace(" ", "") == '{"of":"me"}'
     assert body["input"][2]["output"] == "Bergen"
     (edited,) = fork.entries
     assert isinstance(edited, Exchange)
     assert fork.kept == 0
-    assert fork.opens_socket
+    assert fork.splits_socket
 
 
 def test_a_connection_that_ended_before_stays_as_it_was() -> None:
     again = socket(
         [create(input=[{"role": "user", "content": "Thanks!"}]), *events("r9", message("Bye."))], number=2, at=5000
     )
-    fork = Fork([talk(), again], Answers(4, ({"text": "So long."},)))
+    fork = Fork([talk(), again], EditedAnswer(4, ({"text": "So long."},)))
     assert live_of(fork) == []
     first, last = fork.entries
     assert first == 1
@@ -122,4 +122,4 @@ def test_a_connection_that_ended_before_stays_as_it_was() -> None:
     (call,) = decode([last])
     assert call.response is not None
     assert answer_text(call.response.messages) == "So long."
-    assert fork.opens_socket
+    assert fork.splits_socket

@@ -6,15 +6,15 @@ import io
 
 from wiretape.compare.difference import Difference, Tier
 from wiretape.model.call import ToolCall
-from wiretape.rerun.growth_walk import Given
+from wiretape.rerun.history_comparison import ProgramChoice
 from wiretape.rerun.report import RerunReport, build_rerun_report, rerun_call
-from wiretape.rerun.values import Row, Stopped
+from wiretape.rerun.values import CallOutcome, StoppedThread
 from wiretape.views.replay.rerun import RerunView, rerun_line
 from wiretape.views.terminal import make_console
 
 ASKS = (ToolCall("c1", "weather", '{"city": "Oslo"}'),)
 ROWS = [
-    Row(
+    CallOutcome(
         1,
         0,
         "root",
@@ -22,11 +22,11 @@ ROWS = [
         "given",
         "the first request of its thread",
         asks=ASKS,
-        parts="it asks with other arguments",
+        parts="the model called tools with other arguments",
     ),
-    Row(None, 0, "root", "openai.chat", "new", said="Cold, I think."),
-    Row(2, 0, "root", "openai.chat", "not reached"),
-    Row(
+    CallOutcome(None, 0, "root", "openai.chat", "new", said="Cold, I think."),
+    CallOutcome(2, 0, "root", "openai.chat", "not reached"),
+    CallOutcome(
         3,
         0,
         "root",
@@ -34,13 +34,13 @@ ROWS = [
         "differs",
         tier=Tier.MASKED,
         differences=(Difference("messages[4].content", "Seven degrees.", "Nine degrees."),),
-        given=(Given("message", "messages[5]", {}), Given("setting", "temperature", 1)),
+        given=(ProgramChoice("message", "messages[5]", {}), ProgramChoice("setting", "temperature", 1)),
     ),
 ]
 
 
 def report(live: str | None) -> RerunReport:
-    stops = [Stopped(1, 3, "nothing answers \x1b[31mboom({})")]
+    stops = [StoppedThread(1, 3, "no recorded result for \x1b[31mboom({})")]
     return build_rerun_report("x.tape", live, True, ROWS, stops, "new.tape" if live else None)
 
 
@@ -55,8 +55,9 @@ def printed(live: str | None, width: int) -> list[str]:
 def test_a_live_rerun_at_80_columns() -> None:
     assert printed("http://127.0.0.1:9/v1", 80) == [
         "rerun of x.tape, sent to http://127.0.0.1:9/v1",
-        "    1  root  given        the first request of its thread; the runs part: it",
-        '                          asks with other arguments: weather({"city": "Oslo"})',
+        "    1  root  given        the first request of its thread; the runs part: the",
+        "                          model called tools with other arguments:",
+        '                          weather({"city": "Oslo"})',
         "    +  root  new          says Cold, I think.",
         "    2  root  not reached",
         "    3  root  differs      alike but for dates, times and ids; the program adds",
@@ -64,7 +65,7 @@ def test_a_live_rerun_at_80_columns() -> None:
         "       at messages[4].content",
         "         recorded  Seven degrees.",
         "         live      Nine degrees.",
-        r"stopped after call 3: nothing answers \x1b[31mboom({})",
+        r"stopped after call 3: no recorded result for \x1b[31mboom({})",
         "  --tools FILE.py has functions that answer what the tape cannot",
         "4 calls (1 given, 1 new, 1 not reached, 1 differs): the runs part at call 1;",
         "recorded as new.tape",
@@ -84,7 +85,7 @@ def test_a_narrow_terminal_wraps_without_losing_a_word() -> None:
 
 
 def test_a_live_rerun_shows_what_the_model_says_now() -> None:
-    row = Row(2, 0, "root", "openai.chat", "equal", said="It rains. " * 20)
+    row = CallOutcome(2, 0, "root", "openai.chat", "equal", said="It rains. " * 20)
     live = build_rerun_report("x.tape", "http://127.0.0.1:9/v1", False, [row], [], None)
     for made, says in ((live, True), (live.model_copy(update={"live": None}), False)):
         file = io.StringIO()
@@ -97,4 +98,7 @@ def test_a_live_rerun_shows_what_the_model_says_now() -> None:
 
 def test_a_line_for_each_call_while_it_goes_on() -> None:
     assert rerun_line(rerun_call(ROWS[1])).plain == "    +  root      new          Cold, I think."
-    assert rerun_line(rerun_call(ROWS[0])).plain == "    1  root      given        it asks with other arguments"
+    assert (
+        rerun_line(rerun_call(ROWS[0])).plain
+        == "    1  root      given        the model called tools with other arguments"
+    )

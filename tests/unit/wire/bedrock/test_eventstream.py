@@ -8,7 +8,7 @@ import pytest
 from tests.support.wire_binary import AWS, binary, event, message
 
 from wiretape.model.http import Body, BytesBody, Headers, Response, TextBody
-from wiretape.wire.bedrock.eventstream import (
+from wiretape.wire.bedrock.event_stream import (
     AwsMessage,
     Corrupt,
     error_value,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from wiretape.model.call import Message, Reasoning, ToolCall, ToolKind, ToolResult, ToolSpec, Unknown
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.call_frame import unknown_message
 from wiretape.wire.content import MessageBuilder, add_part, result_text
+from wiretape.wire.decoding import unknown_message
 from wiretape.wire.gemini.parts import ROLES
 from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 

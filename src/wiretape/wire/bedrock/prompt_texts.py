@@ -13,8 +13,8 @@ from typing import NamedTuple
 from wiretape.model.call import CallRequest, Media, Message, Text, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.bedrock.usage import METRICS
-from wiretape.wire.call_frame import settings_of, unknown_message
 from wiretape.wire.content import MessageBuilder
+from wiretape.wire.decoding import settings_of, unknown_message
 from wiretape.wire.lenient import first, items, number, obj, string
 
 PROMPTS = ("prompt", "inputText", "message")
@@ -85,7 +85,7 @@ def text_usage(body: JsonObject) -> Usage | None:
 
 
 @dataclass(slots=True)
-class TextAssembly:
+class TextAssembler:
     """Takes the pieces of one streamed text; `value` is the answer that an unstreamed call would have given."""
 
     pieces: list[str]

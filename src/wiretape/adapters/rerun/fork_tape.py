@@ -1,4 +1,4 @@
-"""Runs a fork against a live endpoint and writes it as a tape of its own; the tape it came from is only read."""
+"""Runs a fork against a live endpoint and writes it as a new tape; the original tape is only read."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from wiretape.adapters.rerun.rerunning import LiveModel, Target, parent_of
+from wiretape.adapters.rerun.live_model import LiveModel, Target, parent_of
 from wiretape.errors import TapeUnwritable
 from wiretape.model.http import Exchange
 from wiretape.rerun.fork.fork import Fork
-from wiretape.rerun.values import Row
+from wiretape.rerun.values import CallOutcome
 from wiretape.tape.client_versions import versions_of
 from wiretape.tape.editing.edit import moved
 from wiretape.tape.editing.splice import Entry, Fresh, Kept, write_spliced
@@ -30,69 +30,69 @@ def run_fork(
     *,
     environ: Mapping[str, str] = os.environ,
     redact: Sequence[str] = (),
-    on_row: Callable[[Row], None] = lambda row: None,
+    on_outcome: Callable[[CallOutcome], None] = lambda outcome: None,
     on_trouble: Callable[[str], None] = lambda text: None,
 ) -> bool:
-    """Answer from the tape up to the fork, then live, and write all of it to `out`, all or nothing.
+    """Run the fork, write it to `out`, and return whether its live part was recorded completely.
 
-    Returns whether all of the live part was recorded. What it has been answered when it fails is written, too: it was
-    paid for. Raises UsageError where the endpoint cannot be reached, TapeError where the tape cannot be written.
+    If the run fails, the tape with the answers so far is written as well, because they were paid for. Raises
+    UsageError if the endpoint cannot be reached, TapeError if the tape cannot be written.
     """
     with TemporaryDirectory(prefix="wiretape-") as directory:
         spool = Path(directory) / "live.tape"
-        went_on = False
+        finished = False
         try:
             with LiveModel(target, environ, spool, redact=tuple(redact), on_trouble=on_trouble) as model:
-                play(fork, model, on_row)
-            went_on = True
+                play(fork, model, on_outcome)
+            finished = True
         finally:
             live = read_tape(spool)
-            if went_on or any(exchange.response is not None for exchange in live.exchanges):
+            if finished or any(exchange.response is not None for exchange in live.exchanges):
                 write_fork(tape, fork, out, note, redact, live)
     return not model.incomplete
 
 
-def play(fork: Fork, model: LiveModel, on_row: Callable[[Row], None]) -> None:
-    while (send := fork.next()) is not None:
-        response = fork.from_tape(send)
+def play(fork: Fork, model: LiveModel, on_outcome: Callable[[CallOutcome], None]) -> None:
+    """Answer the fork's requests from its tape, and from the model after the fork."""
+    while (planned := fork.next()) is not None:
+        response = fork.from_tape(planned)
         if response is not None:
             fork.answered(response)
         else:
-            on_row(fork.answered(*model.answer(send, fork.rerun.take_of(send))))
+            on_outcome(fork.answered(*model.answer(planned, fork.rerun.recorded_call(planned))))
 
 
 def write_fork(tape: Tape, fork: Fork, out: Path, note: str, redact: Sequence[str], live: Tape | None = None) -> None:
-    """The first calls as they were, what was changed, and what came of it: nothing yet, where a program goes on."""
-    mine = [Kept(one) if isinstance(one, int) else Fresh(one) for one in fork.entries]
-    changed = [entry.exchange for entry in mine if isinstance(entry, Fresh)]
-    asked: Sequence[Exchange] = live.exchanges if live is not None else ()
-    if changed and len(changed) == len(mine):  # nothing that stays says where and when the live part begins
-        asked = _behind(asked, changed[-1])
-    entries: list[Entry] = [*mine, *map(Fresh, asked)]
-    fresh = [*changed, *asked]
+    """Write the kept exchanges, the changed ones, and the live ones, if the fork has run."""
+    own = [Kept(one) if isinstance(one, int) else Fresh(one) for one in fork.entries]
+    changed = [entry.exchange for entry in own if isinstance(entry, Fresh)]
+    new: Sequence[Exchange] = live.exchanges if live is not None else ()
+    if changed and len(changed) == len(own):  # no kept exchange fixes the start of the live part
+        new = _after(new, changed[-1])
+    entries: list[Entry] = [*own, *map(Fresh, new)]
     redactor = Redactor(redact)
     if tape.path is not None and tape.path.exists():
         redactor.resume(read_text(tape.path).decode("utf-8", "replace"))  # its placeholders keep their meaning
     named = {"parent": parent_of(tape.path, out), "note": note}
     parent = replace(tape, header=tape.header.model_copy(update=named))
-    times = tape if mine or live is None else live
-    header = times.header.model_copy(update={**named, "client": versions_of(fresh)})
+    times = tape if own or live is None else live
+    header = times.header.model_copy(update={**named, "client": versions_of([*changed, *new])})
     write_spliced(parent, header, entries, out, redactor)
 
 
-def _behind(exchanges: Sequence[Exchange], last: Exchange) -> list[Exchange]:
-    """Exchanges of another tape, behind one of this."""
+def _after(exchanges: Sequence[Exchange], last: Exchange) -> list[Exchange]:
+    """Return exchanges of another tape, moved to the time and the numbers after `last`."""
     end = last.ended_at if last.ended_at is not None else last.at
     by = end - exchanges[0].at if exchanges else 0
     return [replace(moved(exchange, by), number=last.number + n) for n, exchange in enumerate(exchanges, 1)]
 
 
 def free_name(tape: Path, word: str) -> Path:
-    """A name beside a tape's that is not taken: NAME-fork-3.tape, NAME-fork-3-2.tape."""
+    """Return an unused name next to a tape: NAME-fork-3.tape, NAME-fork-3-2.tape, …"""
     name = tape.name.removesuffix(".zst").removesuffix(".tape")
     for number in range(1, 1000):
         more = f"-{number}" if number > 1 else ""
         path = tape.with_name(f"{name}-{word}{more}.tape")
         if not path.exists():
             return path
-    raise TapeUnwritable(f"there are too many {name}-{word}-N.tape: move some of them away")
+    raise TapeUnwritable(f"cannot name the new tape: {name}-{word}-2.tape to {name}-{word}-999.tape exist")

@@ -1,32 +1,44 @@
-"""Token counts as providers spell them, normalised: input with its cached part inside, output with its reasoning.
+"""Token counts and finish reasons of Chat Completions, Responses and their dialects, normalized.
 
-What the wire does not give stays None. Counts are never added up over events: the last one that says something wins,
-member by member (`merge`). The one sum is that of Anthropic's `iterations`, which are passes of one request.
+Input includes its cached part, output includes reasoning. Counts that the provider does not report are None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from wiretape.model.call import Usage
+from wiretape.model.call import Finish, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.lenient import first, items, number, obj
+from wiretape.wire.lenient import first, number, obj, string
 
-
-def merge(old: JsonObject | None, new: Json, depth: int = 3) -> JsonObject | None:
-    """`old` overwritten by every member of `new` that is not null, and so inside its details."""
-    if not isinstance(new, dict):
-        return old
-    if not old:
-        return new
-    merged = dict(old)
-    for key, value in new.items():
-        if value is None:
-            continue
-        before = merged.get(key)
-        inside = depth > 0 and isinstance(before, dict) and isinstance(value, dict)
-        merged[key] = merge(before, value, depth - 1) if inside else value
-    return merged
+_CHAT: dict[str, Finish] = {
+    "stop": "stop",
+    "eos": "stop",
+    "normal": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "sensitive": "content_filter",
+    "error": "error",
+    "insufficient_system_resource": "error",
+    "network_error": "error",
+}
+_STATUS: dict[str, Finish] = {
+    "queued": "pause",
+    "in_progress": "pause",
+    "failed": "error",
+    "cancelled": "error",
+}
+_INCOMPLETE: dict[str, Finish] = {
+    "max_output_tokens": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+    "steered": "pause",
+}
 
 
 def openai_usage(raw: Json, timings: Json = None) -> Usage | None:
@@ -110,36 +122,19 @@ def _with_reasoning(prompt: int | None, completion: int | None, reasoning: int |
     return completion
 
 
-def anthropic_usage(raw: Json) -> Usage | None:
-    """Anthropic counts cache reads and writes beside `input_tokens`."""
-    if not isinstance(raw, dict) or not raw:
-        return None
-    passes = [obj(p) for p in items(raw.get("iterations"))]
-    # The top level leaves out passes that are not messages (compaction, advisor): they are tokens of this call too.
-    counted = passes if any(p.get("type") != "message" for p in passes) else [raw]
-    usage = Usage(
-        _sum(_input(p) for p in counted),
-        _sum(number(p.get("cache_read_input_tokens")) for p in counted),
-        _sum(_creation(p) for p in counted),
-        _sum(number(p.get("output_tokens")) for p in counted),
-        number(obj(raw.get("output_tokens_details")).get("thinking_tokens")),
-        raw,
-    )
-    return usage if usage != Usage() else None
+def chat_finish(raw: str | None, has_calls: bool) -> Finish | None:
+    """An unknown reason stays unknown; `stop` or silence with tool calls means tool calls."""
+    finish = _CHAT.get(raw.lower()) if raw else None
+    return "tool_calls" if has_calls and finish in (None, "stop") else finish
 
 
-def _creation(raw: JsonObject) -> int | None:
-    direct = number(raw.get("cache_creation_input_tokens"))
-    return direct if direct is not None else _sum(number(v) for v in obj(raw.get("cache_creation")).values())
-
-
-def _input(raw: JsonObject) -> int | None:
-    plain = number(raw.get("input_tokens"))
-    if plain is None:
-        return None
-    return plain + (number(raw.get("cache_read_input_tokens")) or 0) + (_creation(raw) or 0)
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    known = [v for v in values if v is not None]
-    return sum(known) if known else None
+def responses_finish(response: JsonObject, has_calls: bool) -> tuple[Finish | None, str | None]:
+    """(finish, raw finish) of a Responses object: its status, or why it is incomplete."""
+    status = string(response.get("status"))
+    if status == "incomplete":
+        reason = string(obj(response.get("incomplete_details")).get("reason"))
+        return _INCOMPLETE.get(reason or "", "length" if reason is None else None), reason or status
+    # A compaction has no status, and neither have abridged objects: what they hold is their whole output.
+    if status in ("completed", "complete") or (status is None and response.get("output")):
+        return ("tool_calls" if has_calls else "stop"), status
+    return _STATUS.get(status or ""), status

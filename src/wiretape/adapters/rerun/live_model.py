@@ -1,4 +1,4 @@
-"""Sends what the scheduler of a rerun asks for to a live endpoint, and records it where that is wished for."""
+"""Sends the requests of a rerun to a live endpoint, and optionally records them."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from wiretape.adapters.rerun.endpoints import Place, place_of
+from wiretape.adapters.rerun.endpoints import Endpoint, endpoint_of, region_of, signature
 from wiretape.errors import UsageError
 from wiretape.model.http import BytesBody, Ended, Headers, Request, Response, body_bytes
-from wiretape.rerun.plan import Take
+from wiretape.rerun.plan import RecordedCall
 from wiretape.rerun.scheduler import Rerun
-from wiretape.rerun.values import Row, Send
+from wiretape.rerun.values import CallOutcome, PlannedRequest
 from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor
 
 if TYPE_CHECKING:
     import httpx
 
-_LONGEST = 600  # seconds without a byte: models think
-_KEPT = ("content-type", "accept")
-_KEPT_PREFIXES = ("anthropic-", "openai-beta")
-_UNDONE = ("content-encoding", "content-length", "transfer-encoding")
+_READ_TIMEOUT = 600  # seconds without a byte
+_COPIED = ("content-type", "accept")
+_COPIED_PREFIXES = ("anthropic-", "openai-beta")
+_TRANSPORT_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a live rerun goes. Without `base_url` every call goes where it was recorded."""
+    """The target of a live rerun. Without `base_url`, calls are sent to their recorded endpoints."""
 
     model: str | None = None
     base_url: str | None = None
@@ -41,7 +41,7 @@ class Target:
 
 
 class LiveModel(AbstractContextManager["LiveModel"]):
-    """A live endpoint that answers the requests of a rerun. `record`: a new tape of what crosses the wire."""
+    """A live endpoint that answers the requests of a rerun. `record` is the path of a new tape of this traffic."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class LiveModel(AbstractContextManager["LiveModel"]):
     ) -> None:
         self._target = target
         self._environ = environ
-        self.incomplete = False  # whether the new tape lacks something; known when it is closed
+        self.incomplete = False  # whether recording failed partly; set when the model is closed
         self._recorder: Recorder | None = None
         if record is not None:
             self._recorder = Recorder(
@@ -70,7 +70,7 @@ class LiveModel(AbstractContextManager["LiveModel"]):
     def __enter__(self) -> LiveModel:
         import httpx
 
-        self._client = httpx.Client(timeout=httpx.Timeout(_LONGEST, connect=30))
+        self._client = httpx.Client(timeout=httpx.Timeout(_READ_TIMEOUT, connect=30))
         return self
 
     def __exit__(
@@ -81,53 +81,59 @@ class LiveModel(AbstractContextManager["LiveModel"]):
         if self._recorder is not None:
             self.incomplete = self._recorder.close().incomplete
 
-    def request(self, send: Send, take: Take) -> Request:
-        """The request as the endpoint gets it."""
-        place = place_of(take.call.format, send.request.url)
-        url, body = send.request.url, send.body
-        if self._target.model is not None and take.grounds is not None:
-            url, body = take.grounds.grower.retarget(url, body, self._target.model)
+    def request(self, planned: PlannedRequest, recorded: RecordedCall) -> Request:
+        """Return the request as the endpoint receives it."""
+        endpoint = endpoint_of(recorded.call.format, planned.request.url)
+        url, body = planned.request.url, planned.body
+        if self._target.model is not None and recorded.basis is not None:
+            url, body = recorded.basis.builder.with_model(url, body, self._target.model)
         if self._target.base_url is not None:
-            url = place.under(self._target.base_url, url)
-        headers = [pair for pair in send.request.headers.pairs() if _is_kept(pair[0])]
+            url = endpoint.under(self._target.base_url, url)
+        headers = [
+            pair
+            for pair in planned.request.headers.pairs()
+            if pair[0] in _COPIED or pair[0].startswith(_COPIED_PREFIXES)
+        ]
         if not any(name == "content-type" for name, _ in headers):
             headers.append(("content-type", "application/json"))
-        url, sent = _without_secrets(url), _json(body)
-        key = self._key(place, url) or _signature(url, headers, sent.data)
-        return Request("POST", url, Headers([*headers, *key]), sent)
+        url, data = _without_keys(url), _dumped(body)
+        auth = self._key_headers(endpoint, url)
+        if not auth and (region := region_of(url)) is not None:
+            auth = signature(url, headers, data, region)
+        return Request("POST", url, Headers([*headers, *auth]), BytesBody(data))
 
-    def answer(self, send: Send, take: Take) -> tuple[Response, Ended]:
-        """Send a request and wait for all of its answer."""
+    def answer(self, planned: PlannedRequest, recorded: RecordedCall) -> tuple[Response, Ended]:
+        """Send a request and wait for the whole response."""
         import httpx
 
         assert self._client is not None, "open it with `with`"
-        request = self.request(send, take)
+        request = self.request(planned, recorded)
         data = body_bytes(request.body)
         number = self._begin(request, data)
         pieces: list[bytes] = []
         try:
             with self._client.stream("POST", request.url, headers=request.headers.pairs(), content=data) as response:
-                self._tell("response", number, response.status_code, response.headers.multi_items())
+                self._record("response", number, response.status_code, response.headers.multi_items())
                 for piece in response.iter_raw():
-                    self._tell("response_data", number, piece)
+                    self._record("response_data", number, piece)
                     pieces.append(piece)
                 decoded = httpx.Response(200, headers=response.headers, content=b"".join(pieces)).content
         except httpx.TimeoutException as error:
-            self._tell("end", number, Ended.TIMEOUT)
+            self._record("end", number, Ended.TIMEOUT)
             raise UsageError(_unreachable(request.url, error, "sent nothing for too long")) from None
         except httpx.HTTPError as error:
-            self._tell("end", number, Ended.UPSTREAM_UNREACHABLE if not pieces else Ended.UPSTREAM_CLOSED)
+            self._record("end", number, Ended.UPSTREAM_UNREACHABLE if not pieces else Ended.UPSTREAM_CLOSED)
             raise UsageError(_unreachable(request.url, error, "could not be reached")) from None
-        self._tell("end", number, Ended.COMPLETE)
-        kept = Headers([pair for pair in response.headers.multi_items() if pair[0].lower() not in _UNDONE])
+        self._record("end", number, Ended.COMPLETE)
+        kept = Headers([pair for pair in response.headers.multi_items() if pair[0].lower() not in _TRANSPORT_HEADERS])
         return Response(response.status_code, kept, 0, BytesBody(decoded)), Ended.COMPLETE
 
-    def _key(self, place: Place, url: str) -> list[tuple[str, str]]:
-        name = self._target.key_variable or place.key_variable(urlsplit(url).hostname or "")
+    def _key_headers(self, endpoint: Endpoint, url: str) -> list[tuple[str, str]]:
+        name = self._target.key_variable or endpoint.key_variable(urlsplit(url).hostname or "")
         key = self._environ.get(name) if name else None
         if self._target.key_variable and not key:
-            raise UsageError(f"{name} is not set: it was named as the variable that holds the API key")
-        return place.key_headers(key) if key else []
+            raise UsageError(f"{name} is not set, but --key-env names it as the variable of the API key")
+        return endpoint.key_headers(key) if key else []
 
     def _begin(self, request: Request, data: bytes) -> int:
         if self._recorder is None:
@@ -137,58 +143,45 @@ class LiveModel(AbstractContextManager["LiveModel"]):
         self._recorder.request_end(number)
         return number
 
-    def _tell(self, event: str, *values: Any) -> None:
+    def _record(self, event: str, *values: Any) -> None:
         if self._recorder is not None:
             getattr(self._recorder, event)(*values)
 
 
 def parent_of(tape: Path | None, out: Path) -> str | None:
-    """The tape that another one comes from, by its place as seen from that."""
+    """Return the path of a tape relative to the folder of another tape."""
     return Path(os.path.relpath(tape, out.parent)).as_posix() if tape is not None else None
 
 
-def play_tape(rerun: Rerun, on_row: Callable[[Row], None] = lambda row: None) -> None:
+def play_tape(rerun: Rerun, on_outcome: Callable[[CallOutcome], None] = lambda outcome: None) -> None:
     """Answer every request from the tape itself."""
-    while (send := rerun.next()) is not None:
-        response = rerun.recorded(send)
-        assert response is not None, "without an answer there is no request"
-        on_row(rerun.answered(response))
+    while (planned := rerun.next()) is not None:
+        response = rerun.recorded(planned)
+        assert response is not None, "a request without a recorded answer is not planned"
+        on_outcome(rerun.answered(response))
 
 
-def play_live(rerun: Rerun, model: LiveModel, on_row: Callable[[Row], None] = lambda row: None) -> None:
+def play_live(rerun: Rerun, model: LiveModel, on_outcome: Callable[[CallOutcome], None] = lambda outcome: None) -> None:
     """Answer every request from the live endpoint."""
-    while (send := rerun.next()) is not None:
-        take = rerun.take_of(send)
-        response, ended = model.answer(send, take)
-        on_row(rerun.answered(response, ended))
+    while (planned := rerun.next()) is not None:
+        response, ended = model.answer(planned, rerun.recorded_call(planned))
+        on_outcome(rerun.answered(response, ended))
 
 
-def _is_kept(name: str) -> bool:
-    return name in _KEPT or name.startswith(_KEPT_PREFIXES)
-
-
-def _signature(url: str, headers: list[tuple[str, str]], data: bytes) -> list[tuple[str, str]]:
-    """What an endpoint wants that knows no keys; empty for all others."""
-    from wiretape.adapters.rerun.aws_signing import region_of, signature
-
-    region = region_of(url)
-    return signature(url, headers, data, region) if region is not None else []
-
-
-def _json(body: Any) -> BytesBody:
+def _dumped(body: Any) -> bytes:
     import orjson
 
-    return BytesBody(orjson.dumps(body))
+    return orjson.dumps(body)
 
 
-def _without_secrets(url: str) -> str:
-    """Keys travel in headers here: what stood in the recorded URL is a placeholder."""
+def _without_keys(url: str) -> str:
+    """Return the URL without the placeholders of API keys in its query; live keys are sent in headers."""
     path, mark, query = url.partition("?")
     kept = "&".join(part for part in query.split("&") if part and not part.startswith(("key=", "api_key=")))
     return f"{path}{mark}{kept}" if kept else path
 
 
 def _unreachable(url: str, error: Exception, what: str) -> str:
-    said = " ".join(str(error).split()) or type(error).__name__
+    reason = " ".join(str(error).split()) or type(error).__name__
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc} {what}: {said}\n  another endpoint: --base-url URL"
+    return f"{parts.scheme}://{parts.netloc} {what}: {reason}\n  another endpoint: --base-url URL"

@@ -7,9 +7,8 @@ comes after the stop.
 from __future__ import annotations
 
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire import usage
-from wiretape.wire.bedrock.eventstream import AwsEvents, error_value
-from wiretape.wire.lenient import Unreadable, is_empty, items, load, number, obj, string
+from wiretape.wire.bedrock.event_stream import AwsEvents, error_value
+from wiretape.wire.lenient import NotJson, is_empty, items, load, merge, number, obj, string
 from wiretape.wire.payload import Event
 
 EVENTS = frozenset(
@@ -64,13 +63,13 @@ class PartPieces:
     def _announced(self, key: str, value: Json, joined: dict[str, str]) -> JsonObject:
         if key == "toolUse" and joined.get("input"):
             parsed = load(joined["input"])
-            return {key: {**obj(value), "input": joined["input"] if isinstance(parsed, Unreadable) else parsed}}
+            return {key: {**obj(value), "input": joined["input"] if isinstance(parsed, NotJson) else parsed}}
         if key == "toolResult" and self.results:
             return {key: {**obj(value), "content": [*items(obj(value).get("content")), *self.results]}}
         return {key: value}
 
 
-class ConverseAssembly:
+class ConverseAssembler:
     """Takes the events of one stream, each `{name: what it says}`; `value` is the answer so far."""
 
     __slots__ = ("_parts", "_place", "_rest", "_role", "_stop", "error", "finished", "first_ms", "strange")
@@ -115,7 +114,7 @@ class ConverseAssembly:
             self._stop = value
             self.finished = True
         elif name == "metadata":
-            self._rest = usage.merge(self._rest, value) or {}
+            self._rest = merge(self._rest, value) or {}
 
     def _part(self, value: JsonObject) -> PartPieces:
         index = number(value.get("contentBlockIndex")) or 0

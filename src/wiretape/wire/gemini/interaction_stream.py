@@ -6,10 +6,9 @@ The events of an earlier version (`content.start` and its like, with `outputs`) 
 from __future__ import annotations
 
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire import usage
 from wiretape.wire.failures import has_error
-from wiretape.wire.gemini.steps import CONTENT_TYPES
-from wiretape.wire.lenient import UNREADABLE, is_empty, items, load, number, obj, string
+from wiretape.wire.gemini.interaction_steps import CONTENT_TYPES
+from wiretape.wire.lenient import NOT_JSON, is_empty, items, load, merge, number, obj, string
 from wiretape.wire.payload import Event
 
 _ENDS = ("interaction.completed", "interaction.complete", "interaction.cancelled", "interaction.failed")
@@ -106,10 +105,10 @@ class StepPieces:
         if not text:
             return self.step
         parsed = load(text)
-        return {**self.step, "arguments": text if parsed is UNREADABLE else parsed}
+        return {**self.step, "arguments": text if parsed is NOT_JSON else parsed}
 
 
-class InteractionAssembly:
+class InteractionAssembler:
     """Takes the events of one stream; `value` is the interaction so far."""
 
     __slots__ = ("_interaction", "_steps", "_usage", "error", "finished", "first_ms", "strange")
@@ -140,7 +139,7 @@ class InteractionAssembly:
             if pieces.add(value["delta"]) and self.first_ms is None:
                 self.first_ms = event.ms
         elif kind in ("step.stop", "content.stop"):
-            self._usage = usage.merge(self._usage, value.get("usage"))
+            self._usage = merge(self._usage, value.get("usage"))
         elif kind == "error" or has_error(value):
             self.error = value
         elif kind not in _QUIET:
@@ -151,7 +150,7 @@ class InteractionAssembly:
         if not told:
             told = {k: value[k] for k in ("status", "error") if value.get(k) is not None}
         self._interaction = {**self._interaction, **{k: v for k, v in told.items() if v is not None}}
-        self._usage = usage.merge(self._usage, told.get("usage"))
+        self._usage = merge(self._usage, told.get("usage"))
         if kind in _ENDS:
             self.finished = True
 

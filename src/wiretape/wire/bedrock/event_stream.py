@@ -18,7 +18,7 @@ from wiretape.model.call import Message, Unknown
 from wiretape.model.framing import AwsFramer
 from wiretape.model.http import Response, StreamBody
 from wiretape.model.jsonvalue import Json, JsonObject
-from wiretape.wire.lenient import Unreadable, as_text, load, obj, raw_bytes, string
+from wiretape.wire.lenient import NotJson, as_text, load, obj, raw_bytes, string
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 _PRELUDE = 12  # total length, length of the headers, CRC-32 of both
@@ -65,7 +65,7 @@ class AwsEvents:
     events: tuple[AwsEvent, ...]
     corrupt: tuple[Corrupt, ...] = ()
 
-    def leftovers(self) -> tuple[Message, ...]:
+    def corrupt_messages(self) -> tuple[Message, ...]:
         """What is no message, kept whole. It is the system's: the model did not say it."""
         blocks = tuple(
             Unknown("corrupt_event_stream", {"problem": bad.problem, "base64": base64.b64encode(bad.data).decode()})
@@ -174,7 +174,7 @@ def _event(message: AwsMessage, ms: int | None) -> AwsEvent:
     headers = message.headers
     kind = string(headers.get(":message-type")) or "event"
     value: Json = load(message.payload) if message.payload else {}
-    if isinstance(value, Unreadable):
+    if isinstance(value, NotJson):
         value = as_text(message.payload)
     if kind == "error":
         name = string(headers.get(":error-code")) or "error"

@@ -11,7 +11,8 @@ from tests.support.wire_binary import chunk
 
 from wiretape.model.call import ToolResult
 from wiretape.model.http import Headers, JsonBody, Response, StreamBody
-from wiretape.wire.next_request import Since, grower_of
+from wiretape.rerun.next_request.base import TurnDelta
+from wiretape.rerun.next_request.builders import builder_for
 from wiretape.wire.registry import built_in
 
 BY_NAME = {one.label: one for one in FORMATS}
@@ -19,11 +20,11 @@ CALL = ("call_1", "weather", {"city": "Bern"})
 
 
 def grown(name: str, answer: dict[str, Any], *results: ToolResult, **more: Any) -> dict[str, Any]:
-    return BY_NAME[name].grower.grow(more.pop("body", BY_NAME[name].body), Since(answer, results, **more))
+    return BY_NAME[name].builder.next_body(more.pop("body", BY_NAME[name].body), TurnDelta(answer, results, **more))
 
 
 def test_formats_without_a_way_to_grow_say_so() -> None:
-    without = {form.name for form in built_in() if grower_of(form) is None}
+    without = {form.name for form in built_in() if builder_for(form) is None}
     assert {"ollama.generate", "openai.completions"} <= without
     assert not without & {one.name for one in FORMATS}
 
@@ -31,17 +32,17 @@ def test_formats_without_a_way_to_grow_say_so() -> None:
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.label)
 def test_nothing_that_was_given_is_changed_and_what_stays_is_shared(one: Format) -> None:
     before = repr(one.body)
-    since = Since(one.answer("Let me see.", [CALL]), [ToolResult("call_1", "weather", "7")])
-    body = one.grower.grow(one.body, since)
+    since = TurnDelta(one.answer("Let me see.", [CALL]), [ToolResult("call_1", "weather", "7")])
+    body = one.builder.next_body(one.body, since)
     assert repr(one.body) == before
-    path = one.grower.history(one.body)
+    path = one.builder.history_path(one.body)
     if isinstance(one.body[path[0]], list):
         assert body[path[0]][0] is one.body[path[0]][0]
 
 
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.label)
 def test_the_model_is_named_where_the_format_names_it(one: Format) -> None:
-    url, body = one.grower.retarget(one.url, one.body, "other-1")
+    url, body = one.builder.with_model(one.url, one.body, "other-1")
     request = one.request(body)
     assert (
         one.form.decode_request(type(request)("POST", url, request.headers, request.body), _memo()).model == "other-1"
@@ -81,16 +82,18 @@ def test_chat_hands_thoughts_back_unless_the_client_does_not() -> None:
     assert grown("openai.chat", answer)["messages"][1]["reasoning_content"] == "Hm."
     history = BY_NAME["openai.chat"].body["messages"]
     silent = {"messages": [*history, {"role": "assistant", "content": "", "tool_calls": []}]}
-    assert "reasoning_content" not in grown("openai.chat", answer, like=silent)["messages"][1]
+    assert "reasoning_content" not in grown("openai.chat", answer, style_sample=silent)["messages"][1]
 
 
 def test_chat_gives_thoughts_the_name_that_the_client_gives_them() -> None:
     history = BY_NAME["openai.chat"].body["messages"]
     like = {"messages": [*history, {"role": "assistant", "content": "", "reasoning_content": "Hm."}]}
     answer = chat_answer(content="", reasoning="Hm.")
-    assert grown("openai.chat", answer, like=like)["messages"][1]["reasoning_content"] == "Hm."
+    assert grown("openai.chat", answer, style_sample=like)["messages"][1]["reasoning_content"] == "Hm."
     empty = {"messages": [*history, {"role": "assistant", "content": "", "reasoning_content": ""}]}
-    assert grown("openai.chat", chat_answer(content="Yes."), like=empty)["messages"][1]["reasoning_content"] == ""
+    assert (
+        grown("openai.chat", chat_answer(content="Yes."), style_sample=empty)["messages"][1]["reasoning_content"] == ""
+    )
 
 
 def test_chat_results_have_a_name_only_where_the_dialect_has_no_ids() -> None:
@@ -98,7 +101,7 @@ def test_chat_results_have_a_name_only_where_the_dialect_has_no_ids() -> None:
     said = {"role": "assistant", "content": None, "tool_calls": TOOL_CALLS}
     like = {"messages": [*history, said, {"role": "tool", "name": "weather", "content": "7"}]}
     answer = chat_answer(content=None, tool_calls=TOOL_CALLS)
-    body = grown("openai.chat", answer, ToolResult("call_1", None, "7"), like=like)
+    body = grown("openai.chat", answer, ToolResult("call_1", None, "7"), style_sample=like)
     assert body["messages"][2] == {"role": "tool", "name": "weather", "content": "7"}
 
 
@@ -115,7 +118,7 @@ def test_chat_answers_are_put_together_from_a_stream() -> None:
         b"data: [DONE]\n\n",
     ]
     response = Response(200, Headers([("content-type", "text/event-stream")]), 0, StreamBody(frames, [0, 1, 2]))
-    answer = BY_NAME["openai.chat"].grower.answer(response)
+    answer = BY_NAME["openai.chat"].builder.read_answer(response)
     assert grown("openai.chat", answer, user="Thanks.")["messages"][1:] == [
         {"role": "assistant", "content": "Seven."},
         {"role": "user", "content": "Thanks."},
@@ -143,7 +146,7 @@ def test_responses_resends_its_items_where_nobody_holds_them() -> None:
 def test_responses_sends_only_what_is_new_where_the_provider_holds_the_history() -> None:
     like = {"previous_response_id": "resp_0", "input": []}
     answer = {"id": "resp_1", "output": [{"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}]}
-    body = grown("openai.responses", answer, ToolResult("c1", None, "7"), like=like)
+    body = grown("openai.responses", answer, ToolResult("c1", None, "7"), style_sample=like)
     assert body["previous_response_id"] == "resp_1"
     assert body["input"] == [{"type": "function_call_output", "call_id": "c1", "output": "7"}]
     again = grown("openai.responses", {"id": "resp_2", "output": []}, user="Thanks.", body=body)  # by its own habit
@@ -243,7 +246,7 @@ def test_gemini_spells_results_as_its_client_does() -> None:
     given = {"functionResponse": {"id": "1", "name": "weather", "response": {"result": "7"}}}
     like = {"contents": [*history, {"role": "model", "parts": [{}]}, {"role": "function", "parts": [given]}]}
     call = {"functionCall": {"id": "1", "name": "weather", "args": {}}}
-    body = grown("gemini.generate", gemini_answer(call), ToolResult("1", "weather", "8"), like=like)
+    body = grown("gemini.generate", gemini_answer(call), ToolResult("1", "weather", "8"), style_sample=like)
     changed = {"functionResponse": {"id": "1", "name": "weather", "response": {"result": "8"}}}
     assert body["contents"][2] == {"role": "function", "parts": [changed]}
     as_object = grown("gemini.generate", gemini_answer(call), ToolResult("1", "weather", '{"degrees": 7}'))
@@ -293,7 +296,7 @@ def test_cohere_hands_back_the_plan_and_spells_results_as_documents_where_its_cl
     documents = [{"type": "document", "document": {"data": "7"}}]
     said = {"role": "assistant", "tool_plan": "", "tool_calls": calls}
     like = {"messages": [*BY_NAME["cohere.chat"].body["messages"], said, {"role": "tool", "content": documents}]}
-    spelled = grown("cohere.chat", answer, ToolResult("c1", None, "8"), like=like)
+    spelled = grown("cohere.chat", answer, ToolResult("c1", None, "8"), style_sample=like)
     assert spelled["messages"][2]["content"] == [{"type": "document", "document": {"data": "8"}}]
 
 
@@ -319,10 +322,10 @@ def test_interactions_hand_back_their_steps_where_nobody_holds_them() -> None:
 
 def test_interactions_send_only_what_is_new_where_the_provider_holds_the_history() -> None:
     like = {"previous_interaction_id": "i0", "input": [{"type": "function_result", "call_id": "x", "result": [{}]}]}
-    body = grown("gemini.interactions", INTERACTION, ToolResult("c1", "weather", "7"), like=like)
+    body = grown("gemini.interactions", INTERACTION, ToolResult("c1", "weather", "7"), style_sample=like)
     assert body["previous_interaction_id"] == "i1"
     assert body["input"] == [{"type": "function_result", "call_id": "c1", "result": [{"type": "text", "text": "7"}]}]
-    assert BY_NAME["gemini.interactions"].grower.held(body) == {"previous_interaction_id": "i1"}
+    assert BY_NAME["gemini.interactions"].builder.stored_history(body) == {"previous_interaction_id": "i1"}
 
 
 def test_interactions_spell_results_as_their_client_does_and_leave_thoughts_out_with_it() -> None:
@@ -330,7 +333,9 @@ def test_interactions_spell_results_as_their_client_does_and_leave_thoughts_out_
     given = {"type": "function_result", "call_id": "c1", "name": "weather", "result": {"degrees": 7}}
     like = {"model": "m", "input": [question, FUNCTION_CALL, given]}
     before = {"model": "m", "input": [question]}
-    body = grown("gemini.interactions", INTERACTION, ToolResult("c1", None, '{"degrees": 8}'), like=like, body=before)
+    body = grown(
+        "gemini.interactions", INTERACTION, ToolResult("c1", None, '{"degrees": 8}'), style_sample=like, body=before
+    )
     assert body["input"] == [question, FUNCTION_CALL, {**given, "result": {"degrees": 8}}]
 
 
@@ -355,7 +360,7 @@ def test_interactions_are_put_together_from_a_stream() -> None:
     ]
     frames = [b"data: %s\n\n" % json.dumps(event).encode() for event in events]
     response = Response(200, Headers([("content-type", "text/event-stream")]), 0, StreamBody(frames, [0] * len(frames)))
-    answer = BY_NAME["gemini.interactions"].grower.answer(response)
+    answer = BY_NAME["gemini.interactions"].builder.read_answer(response)
     assert answer["id"] == "i1"
     assert grown("gemini.interactions", answer)["input"][1:] == [
         {"type": "model_output", "content": [{"type": "text", "text": "Seven."}]}
@@ -401,22 +406,22 @@ def test_invoke_grows_as_its_vendor_does(vendor: str, events: list[dict[str, Any
     one = BY_NAME[f"bedrock.invoke {vendor}"]
     frames = [chunk(event) for event in events]
     headers = Headers([("content-type", "application/vnd.amazon.eventstream")])
-    answer = one.grower.answer(Response(200, headers, 0, StreamBody(frames, [0] * len(frames))))
-    assert one.grower.grow(one.body, Since(answer))["messages"][1:] == [said]
+    answer = one.builder.read_answer(Response(200, headers, 0, StreamBody(frames, [0] * len(frames))))
+    assert one.builder.next_body(one.body, TurnDelta(answer))["messages"][1:] == [said]
 
 
 def test_a_plain_prompt_has_no_history_that_could_grow() -> None:
-    grower = BY_NAME["bedrock.invoke anthropic"].grower
+    builder = BY_NAME["bedrock.invoke anthropic"].builder
     body = {"prompt": "[INST] How warm is it? [/INST]", "max_gen_len": 9}
-    assert grower.history(body) == ()
-    assert grower.grow(body, Since({"generation": "Seven."}, user="Thanks.")) is body
+    assert builder.history_path(body) == ()
+    assert builder.next_body(body, TurnDelta({"generation": "Seven."}, user="Thanks.")) is body
     embedding = {"inputText": "warm"}
-    assert (grower.history(embedding), grower.held(embedding)) == ((), {})
+    assert (builder.history_path(embedding), builder.stored_history(embedding)) == ((), {})
 
 
 def test_an_answer_that_cannot_be_read_adds_nothing() -> None:
     for one in FORMATS:
         response = Response(500, Headers(), 0, JsonBody({"error": {"message": "overloaded"}}))
-        body = one.grower.grow(one.body, Since(one.grower.answer(response)))
-        path = one.grower.history(body)
+        body = one.builder.next_body(one.body, TurnDelta(one.builder.read_answer(response)))
+        path = one.builder.history_path(body)
         assert len(body[path[0]]) == 1

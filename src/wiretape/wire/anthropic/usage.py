@@ -1,0 +1,61 @@
+"""Token counts and finish reasons of the Messages API, normalized."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wiretape.model.call import Finish, Usage
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.lenient import items, number, obj
+
+_FINISH: dict[str, Finish] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+    "pause_turn": "pause",
+    "compaction": "pause",
+}
+
+
+def anthropic_usage(raw: Json) -> Usage | None:
+    """Anthropic counts cache reads and writes beside `input_tokens`."""
+    if not isinstance(raw, dict) or not raw:
+        return None
+    passes = [obj(p) for p in items(raw.get("iterations"))]
+    # The top level leaves out passes that are not messages (compaction, advisor): they are tokens of this call too.
+    counted = passes if any(p.get("type") != "message" for p in passes) else [raw]
+    usage = Usage(
+        _sum(_input(p) for p in counted),
+        _sum(number(p.get("cache_read_input_tokens")) for p in counted),
+        _sum(_creation(p) for p in counted),
+        _sum(number(p.get("output_tokens")) for p in counted),
+        number(obj(raw.get("output_tokens_details")).get("thinking_tokens")),
+        raw,
+    )
+    return usage if usage != Usage() else None
+
+
+def _creation(raw: JsonObject) -> int | None:
+    direct = number(raw.get("cache_creation_input_tokens"))
+    return direct if direct is not None else _sum(number(v) for v in obj(raw.get("cache_creation")).values())
+
+
+def _input(raw: JsonObject) -> int | None:
+    plain = number(raw.get("input_tokens"))
+    if plain is None:
+        return None
+    return plain + (number(raw.get("cache_read_input_tokens")) or 0) + (_creation(raw) or 0)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [v for v in values if v is not None]
+    return sum(known) if known else None
+
+
+def anthropic_finish(raw: str | None, ends_with_call: bool) -> Finish | None:
+    """Clones may say `end_turn` and end with a tool call; calls made from code stand before the text that ends it."""
+    finish = _FINISH.get(raw) if raw else None
+    return "tool_calls" if ends_with_call and finish in (None, "stop") else finish

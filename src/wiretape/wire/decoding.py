@@ -1,0 +1,223 @@
+"""Decoding steps that all formats share: bids, unreadable bodies, streams, and the model call around a decoded body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import ClassVar, Protocol, TypeVar
+
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Media, Message, ModelCall, Unknown
+from wiretape.model.http import Body, Ended, Exchange, Headers, Request, Response
+from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire import recognition
+from wiretape.wire.base import Claim, Memo
+from wiretape.wire.failures import call_error, has_error
+from wiretape.wire.lenient import as_text, body_json, dumps, raw_bytes
+from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
+
+_LINKING = frozenset(
+    {"x-session-id", "x-parent-session-id", "x-deepseek-harness-session-id", "session-id", "thread-id"}
+    | {"x-codex-parent-thread-id"}
+    | {"x-codex-turn-metadata", "x-stainless-retry-count", "idempotency-key"}
+)
+
+
+class StreamAssembler(Protocol):
+    """Joins the events of one stream: `value` is the answer in the shape of an unstreamed one."""
+
+    first_ms: int | None  # the time of the first content
+    error: Json | None  # the error event, if the stream has one
+    strange: list[Json]  # events that the format does not define
+
+    def add(self, event: Event) -> None: ...
+
+    def value(self) -> Json: ...
+
+
+A = TypeVar("A", bound=StreamAssembler)
+
+
+def assemble(assembler: A, events: Iterable[Event]) -> A:
+    """Add all events to the assembler and return it."""
+    for event in events:
+        assembler.add(event)
+    return assembler
+
+
+class HttpFormat:
+    """Base of the built-in formats: an exchange is one call, and the request's body is a JSON object."""
+
+    name: ClassVar[str]
+
+    def claims_response(self, exchange: Exchange) -> Claim:
+        return response_claim(exchange, self.name)
+
+    def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
+        request = self.decode_request(exchange.request, memo)
+        response, kind = None, self._kind(exchange, request)
+        if exchange.response is not None:
+            response = self._decode_response(exchange.response, is_complete(exchange), kind)
+        return build_call(exchange, self.name, request, response, kind)
+
+    def decode_request(self, request: Request, memo: Memo) -> CallRequest:
+        body = body_json(request.body)
+        return self._decode_body(body, request, memo) if isinstance(body, dict) else unreadable_request(request.body)
+
+    def _kind(self, exchange: Exchange, request: CallRequest) -> CallKind:
+        return "inference"
+
+    def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
+        raise NotImplementedError
+
+    def _decode_response(self, response: Response, complete: bool, kind: CallKind) -> CallResponse:
+        """Decode the response by its bytes. `complete`: the exchange ended normally."""
+        raise NotImplementedError
+
+
+def response_claim(exchange: Exchange, name: str, own_path: bool = False) -> Claim:
+    """Bid by the response, for requests that no format recognizes. `own_path`: the path belongs to the format."""
+    if exchange.response is None or not recognition.is_post(exchange.request):
+        return Claim.NO
+    if not own_path and recognition.is_other(exchange.request):
+        return Claim.NO
+    payload = read_payload(exchange.response)
+    if isinstance(payload, JsonPayload):
+        shown = recognition.response_format(payload.value)
+    elif isinstance(payload, EventPayload):
+        shown = next(filter(None, (recognition.response_format(e.value) for e in payload.events[:8])), None)
+    else:
+        shown = None
+    return Claim.RESPONSE if shown == name else Claim.NO
+
+
+def linking_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
+    """Return the request headers that identify the session, the agent or the attempt of a call."""
+    return tuple([(name, headers[name]) for name in headers if name in _LINKING or name.startswith("x-claude-code-")])
+
+
+def build_call(
+    exchange: Exchange,
+    name: str,
+    request: CallRequest,
+    response: CallResponse | None,
+    kind: CallKind = "inference",
+    dialect: str | None = None,
+) -> ModelCall:
+    """Return the model call of an exchange, not numbered yet."""
+    return ModelCall(
+        number=0,
+        exchange=exchange.number,
+        format=name,
+        request=request,
+        response=response,
+        at=exchange.at,
+        ended_at=exchange.ended_at,
+        ended=exchange.ended,
+        kind=kind,
+        dialect=dialect or recognition.host_dialect(exchange.request.url),
+        url=exchange.request.url,
+        headers=linking_headers(exchange.request.headers),
+    )
+
+
+def is_complete(exchange: Exchange) -> bool:
+    """Return whether the exchange ended normally; False while it is open."""
+    return exchange.ended is Ended.COMPLETE
+
+
+def unreadable_request(body: Body | None) -> CallRequest:
+    """Return a request whose body is not a JSON object: one unknown block."""
+    data = raw_bytes(body)
+    if not data:
+        return CallRequest(None, ())
+    return CallRequest(
+        None,
+        (Message("unknown", (Unknown("body", as_text(data)),), ("",)),),
+        segments=((0, ""),),
+        scalars=frozenset({""}),
+    )
+
+
+def unknown_message(kind: str, raw: object, role: str = "assistant") -> Message:
+    """Return a message of one unknown block."""
+    return Message(role, (Unknown(kind, raw),), ("",))
+
+
+def settings_of(body: JsonObject, carried: frozenset[str]) -> JsonObject:
+    """Return the members outside the conversation, without nulls."""
+    return {k: v for k, v in body.items() if k not in carried and v is not None}
+
+
+def side_answer(kind: str, value: Json) -> Message:
+    """Return the answer of a side call: one value, kept whole (a vector, scores, a count)."""
+    if isinstance(value, dict) and value:
+        return Message("assistant", (Media(kind, value),), ("",))
+    return unknown_message(kind, value)
+
+
+def read_response(
+    response: Response,
+    complete: bool,
+    decode_json: Callable[[Response, Json], CallResponse],
+    decode_stream: Callable[[Response, EventPayload], CallResponse],
+) -> CallResponse:
+    """Decode a response as JSON, events or text, as its bytes show. `complete`: the exchange ended normally."""
+    payload = read_payload(response)
+    match payload:
+        case JsonPayload(value=value):
+            return decode_json(response, value)
+        case EventPayload():
+            return decode_stream(response, payload)
+        case TextPayload(text=text):
+            return text_response(response, text, complete)
+
+
+def stream_response(
+    decoded: CallResponse, response: Response, payload: EventPayload, assembler: StreamAssembler, complete: bool
+) -> CallResponse:
+    """Add the facts of a stream to its decoded answer: times, an error event, leftover events."""
+    error = decoded.error
+    if assembler.error is not None:
+        error = call_error(response.status, assembler.error, response.headers, "mid_stream")
+    return replace(
+        decoded,
+        messages=decoded.messages + leftover_events(payload, assembler.strange),
+        error=error,
+        complete=complete,
+        streamed=True,
+        first_token_at=first_token_time(response, assembler.first_ms),
+    )
+
+
+def text_response(response: Response, text: str, complete: bool) -> CallResponse:
+    """Decode a body that is neither JSON nor events: an error page, truncated JSON, or nothing."""
+    failed = response.status >= 400
+    error = call_error(response.status, None, response.headers, text=text) if failed else None
+    messages = (unknown_message("text", text),) if text.strip() and not failed else ()
+    return CallResponse(response.status, messages=messages, error=error, complete=complete)
+
+
+def count_response(response: Response, value: Json) -> CallResponse:
+    """Decode the answer to a token count: the counted tokens are the answer, not the usage of this call."""
+    if response.status >= 400 or has_error(value):
+        return CallResponse(response.status, error=call_error(response.status, value, response.headers))
+    return CallResponse(response.status, messages=(side_answer("token_count", value),))
+
+
+def leftover_events(payload: EventPayload, strange: list[Json]) -> tuple[Message, ...]:
+    """Return the events that the format does not define, and data that is not JSON, as one message.
+
+    Its role is `system`: the model did not write it, and later requests do not repeat it.
+    """
+    blocks = [Unknown("event", value) for value in strange]
+    blocks += [Unknown("unreadable_event", text) for text in payload.unreadable]
+    return (Message("system", tuple(blocks), ("",) * len(blocks)),) if blocks else ()
+
+
+def first_token_time(response: Response, ms: int | None) -> int | None:
+    return None if ms is None else response.headers_at + ms
+
+
+def json_error(body: JsonObject) -> tuple[Headers, bytes]:
+    """Return headers and body of an error response."""
+    return Headers([("content-type", "application/json")]), dumps(body).encode()
