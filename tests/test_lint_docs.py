@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.lint_docs import PAGE, page
-from wiretape.analyze.lint.base import Rule
+from wiretape.analyze.lint.base import LintRule
 from wiretape.analyze.lint.rules import RULES
 
 
@@ -14,7 +14,7 @@ def test_the_page_of_the_rules_is_current() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_every_rule_is_documented(rule: Rule) -> None:
+def test_every_rule_is_documented(rule: LintRule) -> None:
     text = PAGE.read_text(encoding="utf-8")
     section = text.partition(f"## {rule.id} {rule.name}\n")[2].partition("\n## ")[0]
     assert rule.summary in section

@@ -23,8 +23,8 @@ from wiretape.tape.reading import reader
 if TYPE_CHECKING:
     from wiretape.analyze.cache.report import CacheReport
     from wiretape.analyze.cost import PriceList
-    from wiretape.analyze.diff.report import Comparison
-    from wiretape.analyze.lint.base import LintFinding, Rule, Subject
+    from wiretape.analyze.diff.report import DiffReport
+    from wiretape.analyze.lint.base import LintFinding, LintRule, Subject
     from wiretape.debug.annotated_run import AnnotatedRun
     from wiretape.debug.annotations import Annotations, CacheVerdict, CallFinding
 
@@ -148,7 +148,7 @@ class AnalyzedTape(reader.Tape):
 
         return self.lint_with(chosen(select, ignore), redact)
 
-    def lint_with(self, rules: Sequence[Rule], redact: Sequence[str] = ()) -> list[LintFinding]:
+    def lint_with(self, rules: Sequence[LintRule], redact: Sequence[str] = ()) -> list[LintFinding]:
         """What these rules find."""
         from wiretape.analyze.lint.base import Subject
         from wiretape.analyze.lint.rules import lint
@@ -169,7 +169,7 @@ class AnalyzedTape(reader.Tape):
         found = {stop.call for stop in stops if holds(expression, self._annotated, stop)}
         return [call for call in self.calls if call.number in found]
 
-    def diff(self, other: str | Path | reader.Tape, mask: Sequence[str] = ()) -> Comparison:
+    def diff(self, other: str | Path | reader.Tape, mask: Sequence[str] = ()) -> DiffReport:
         """What `wiretape diff --json` prints. `mask`: patterns of text that may differ. Raises TapeError."""
         from wiretape.analyze.diff.runs import compare_runs
 

@@ -10,7 +10,7 @@ from wiretape.adapters.exporters.exporting import Exporter
 from wiretape.adapters.importers.import_source import CannotTake, Recorded, Refused, Source, Taken, each
 from wiretape.adapters.importers.importing import ImporterPlugin as Importer
 from wiretape.adapters.launch.presets import ConfigFile, Preset, Variable
-from wiretape.analyze.lint.base import LintFinding, Rule, Severity, Subject
+from wiretape.analyze.lint.base import LintFinding, LintRule, Severity, Subject
 from wiretape.errors import WireError, WiretapeError
 from wiretape.model.call import (
     Block,
@@ -77,6 +77,7 @@ __all__ = [
     "JsonObject",
     "JsonPayload",
     "LintFinding",
+    "LintRule",
     "Media",
     "Memo",
     "Message",
@@ -88,7 +89,6 @@ __all__ = [
     "Refused",
     "Request",
     "Response",
-    "Rule",
     "Run",
     "Severity",
     "SocketFollower",

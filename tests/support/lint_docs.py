@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wiretape.analyze.lint.base import Rule
+from wiretape.analyze.lint.base import LintRule
 from wiretape.analyze.lint.rules import RULES
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "lint.md"
@@ -47,11 +47,11 @@ def page() -> str:
     return INTRODUCTION + rows + "".join(map(_section, RULES))
 
 
-def _anchor(rule: Rule) -> str:
+def _anchor(rule: LintRule) -> str:
     return f"{rule.id.lower()}-{rule.name}"
 
 
-def _section(rule: Rule) -> str:
+def _section(rule: LintRule) -> str:
     parts = (f"{rule.summary} ({rule.severity})", rule.explains, f"Next step: {rule.mend}.")
     return f"\n## {rule.id} {rule.name}\n\n" + "\n\n".join(parts) + "\n"
 

@@ -158,7 +158,7 @@ def test_everything_works_beside_broken_plugins(
 def test_a_plugin_that_fails_at_work_costs_only_its_own_result(
     install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Failing(plugin.Rule):
+    class Failing(plugin.LintRule):
         id, name, severity, summary, explains, mend = "ACME002", "acme-fails", "error", "s", "e", "m"
 
         def check(self, subject: plugin.Subject) -> list[plugin.LintFinding]:
@@ -191,4 +191,4 @@ def test_a_plugin_cannot_replace_a_built_in_one(acme: None, caplog: pytest.LogCa
 
 def test_the_module_exports_what_it_lists() -> None:
     assert all(hasattr(plugin, name) for name in plugin.__all__)
-    assert {"WireFormat", "Importer", "Exporter", "Rule", "Preset", "Exchange", "ModelCall"} <= set(plugin.__all__)
+    assert {"WireFormat", "Importer", "Exporter", "LintRule", "Preset", "Exchange", "ModelCall"} <= set(plugin.__all__)

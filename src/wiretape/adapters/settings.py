@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, ValidationInfo
 
-from wiretape.analyze.budgets.spelling import count, share
+from wiretape.analyze.budgets.amounts import count, share
 from wiretape.errors import UsageError
 from wiretape.matching.tape_age import parse_max_age
 

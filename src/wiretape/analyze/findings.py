@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from wiretape.analyze.cache.diagnosis import diagnose
 from wiretape.analyze.cache.findings import cache_findings
 from wiretape.analyze.cache.report import CacheReport
-from wiretape.analyze.prefix import consecutive
-from wiretape.analyze.repeats import Repeats
+from wiretape.analyze.prefix_breaks import consecutive
+from wiretape.analyze.repeats import RepeatedCalls
 from wiretape.analyze.report import Finding
 from wiretape.analyze.why import listed
 from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
@@ -36,7 +36,7 @@ def unanswered_tool_calls(run: Run) -> Iterable[Finding]:
 
 def repeated_tool_calls(run: Run) -> Iterable[Finding]:
     """What the loop asks for again and learns nothing from, as lint has it (WT007, WT008)."""
-    found = Repeats(run)
+    found = RepeatedCalls(run)
     for repeat in found.repeats:
         yield Finding(kind="repeated_tool_call", call=repeat.last.call_number, text=repeat.text)
     for runaway in found.runaways:

@@ -55,7 +55,7 @@ class Runaway:
 
 
 @dataclass(frozen=True)
-class Repeats:
+class RepeatedCalls:
     """What a run repeats. What runs away is no mere repeat: it is told once."""
 
     run: Run

@@ -13,9 +13,8 @@ from itertools import pairwise
 
 from pydantic import Field
 
-from wiretape.analyze.cache.prefix import Elements, Sent
-from wiretape.analyze.cache.tokens import whole_tokens
-from wiretape.analyze.prefix import breaks, is_held
+from wiretape.analyze.cache.sent import Elements, Sent, whole_tokens
+from wiretape.analyze.prefix_breaks import breaks, provider_holds_history
 from wiretape.analyze.report import Report
 from wiretape.model.call import Message, ToolCall, ToolResult
 from wiretape.model.run import Run, ToolUse
@@ -126,9 +125,10 @@ def _add_contexts(run: Run, sent: dict[int, Sent], tallies: dict[str, _Tally], e
         earlier = before.get(number)
         while earlier is not None and failed(calls[earlier]):
             earlier = before.get(earlier)
-        if earlier is None or number not in sent or earlier not in sent or is_held(calls[number].request):
+        request = calls[number].request
+        if earlier is None or number not in sent or earlier not in sent or provider_holds_history(request):
             continue
-        intact = not breaks(calls[earlier].request, calls[number].request)
+        intact = not breaks(calls[earlier].request, request)
         for use in answered:
             tally = tallies[use.call.name]
             tally.compared.add(number)

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from wiretape.analyze.cost import Price, pricing
 from wiretape.analyze.report import CostSum, GroupReport, Report, UsageSum
-from wiretape.analyze.sums import FIELDS, usage_sum
+from wiretape.analyze.stats import FIELDS, usage_sum
 from wiretape.model.call import ModelCall
 from wiretape.model.run import Run
 

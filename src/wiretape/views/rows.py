@@ -19,7 +19,7 @@ GAP = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column's title and manners."""
 
     title: str
@@ -37,7 +37,7 @@ class Fit:
     fits: bool
 
 
-def fit(columns: Sequence[Column], rows: Iterable[Sequence[Text]], width: int) -> Fit:
+def fit(columns: Sequence[TableColumn], rows: Iterable[Sequence[Text]], width: int) -> Fit:
     """Each column as wide as its widest cell; then narrower gaps, then flexible columns cut down, the widest first."""
     widths = [cell_len(column.title) for column in columns]
     for row in rows:
@@ -54,7 +54,7 @@ def fit(columns: Sequence[Column], rows: Iterable[Sequence[Text]], width: int) -
     return Fit(tuple(widths), gap, excess <= 0)
 
 
-def row_lines(columns: Sequence[Column], shape: Fit, row: Sequence[Text]) -> Iterator[Text]:
+def row_lines(columns: Sequence[TableColumn], shape: Fit, row: Sequence[Text]) -> Iterator[Text]:
     """One row as lines: a cell that is too wide for its column goes on in the line below."""
     wrapped = [wrap_name(cell, wide) for cell, wide in zip(row, shape.widths, strict=True)]
     for number in range(max(len(lines) for lines in wrapped)):
@@ -105,7 +105,7 @@ def _cuts(plain: str, lead: int, width: int, indent: int) -> Iterator[int]:
         behind += cells
 
 
-def header_line(columns: Sequence[Column], shape: Fit, style: str = "dim") -> Text:
+def header_line(columns: Sequence[TableColumn], shape: Fit, style: str = "dim") -> Text:
     """The titles over their columns."""
     cells = []
     for column, wide in zip(columns, shape.widths, strict=True):

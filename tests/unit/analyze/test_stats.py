@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from tests.support.calls import asks, assistant, make_call, result, system, tools, user
 
-from wiretape.analyze.stats import first_token_ms, stats, wall_ms
-from wiretape.analyze.sums import call_usage, hit_rate, usage_sum
+from wiretape.analyze.stats import call_usage, first_token_ms, hit_rate, stats, usage_sum, wall_ms
 from wiretape.model.call import ModelCall, Usage
 from wiretape.runs.run import build_run
 

@@ -6,7 +6,7 @@ import pytest
 from tests.support.calls import make_call, system, user
 
 from wiretape.analyze.diff.runs import compare_runs
-from wiretape.analyze.moved import moved
+from wiretape.analyze.prefix_breaks import moved
 from wiretape.compare.mask import Masker
 from wiretape.model.volatile_text import ID_LIKE, mask
 from wiretape.runs.agent_identity import same_prompt

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from wiretape.views.rows import Column, fit, header_line, row_lines, wrap_name
+from wiretape.views.rows import TableColumn, fit, header_line, row_lines, wrap_name
 
-COLUMNS = [Column("agent", flexible=True), Column("in", right=True), Column("time", right=True)]
+COLUMNS = [TableColumn("agent", flexible=True), TableColumn("in", right=True), TableColumn("time", right=True)]
 
 
 def lines(row: list[Text], width: int) -> list[str]:

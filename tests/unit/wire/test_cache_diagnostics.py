@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.wire import answer, named, stream
 
-from wiretape.analyze.cache.evidence import Miss, provider_says
+from wiretape.analyze.cache.breaks import Miss, provider_says
 from wiretape.model.call import CallRequest, CallResponse, ModelCall
 
 MESSAGES, RESPONSES = "https://api.anthropic.com/v1/messages", "https://api.openai.com/v1/responses"

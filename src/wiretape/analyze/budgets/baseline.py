@@ -9,7 +9,7 @@ from wiretape.analyze.budgets.amounts import Amount, Rate, cost, hit_bounds, tok
 from wiretape.analyze.budgets.judging import NO_PRICES
 from wiretape.analyze.budgets.report import Judgement, Outcome
 from wiretape.analyze.cost import Price
-from wiretape.analyze.diff.aligning import aligned_turns
+from wiretape.analyze.diff.alignment import aligned_turns
 from wiretape.compare.mask import Masker
 from wiretape.model.call import ModelCall
 from wiretape.model.run import Run

@@ -1,3 +1,3 @@
 """Explains what the prompt cache served, and why not more."""
 
-__all__ = ["diagnosis", "findings", "prefix", "report", "tokens"]
+__all__ = ["diagnosis", "findings", "report", "sent"]

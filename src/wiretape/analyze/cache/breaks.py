@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wiretape.analyze.moved import Break
-from wiretape.analyze.tools_changed import ANOTHER_TOOL, REORDERED
-from wiretape.model.call import CallRequest, Control, Message
+from wiretape.analyze.prefix_breaks import ANOTHER_TOOL, REORDERED, PrefixBreak
+from wiretape.model.call import CallRequest, Control, Message, ModelCall
+from wiretape.model.jsonvalue import Json
 from wiretape.model.volatile_text import BILLING_HEADER
 
 BreakKind: TypeAlias = Literal[
@@ -68,7 +69,7 @@ MENDS: dict[BreakKind, str] = {
 }
 
 
-def kind_of(found: Break, before: CallRequest, after: CallRequest) -> BreakKind:
+def kind_of(found: PrefixBreak, before: CallRequest, after: CallRequest) -> BreakKind:
     """What kind of thing a difference between two requests is."""
     if found.path.startswith("tools["):
         return _KINDS.get(found.what, "schema_changed")
@@ -87,14 +88,14 @@ def kind_of(found: Break, before: CallRequest, after: CallRequest) -> BreakKind:
     return "history_cut" if found.what == "the history ends earlier" else "history_edited"
 
 
-def mend(kind: BreakKind, found: Break) -> str:
+def mend(kind: BreakKind, found: PrefixBreak) -> str:
     """What to change, and nothing else."""
     if kind == "nonce" and _is_billing(found):
         return "set CLAUDE_CODE_ATTRIBUTION_HEADER=0: the client writes a new value into each prompt"
     return MENDS[kind]
 
 
-def _is_billing(found: Break) -> bool:
+def _is_billing(found: PrefixBreak) -> bool:
     """The line that Claude Code writes at the top of its system prompt, with a value of its own for each request."""
     return found.around is not None and any(BILLING_HEADER in text for text in found.around)
 
@@ -119,7 +120,7 @@ def _size(message: Message) -> int:
     return sum(len(getattr(block, "text", "") or getattr(block, "arguments", "")) for block in message.blocks)
 
 
-def _is_system(found: Break, request: CallRequest) -> bool:
+def _is_system(found: PrefixBreak, request: CallRequest) -> bool:
     """Whether the place of a difference is in the system messages that open a request."""
     for index, message in enumerate(request.messages):
         if message.role != "system":
@@ -144,7 +145,7 @@ def _prompt(request: CallRequest) -> str:
     return "".join("".join(opening).split())
 
 
-def shape_break(before: CallRequest, after: CallRequest) -> Break | None:
+def shape_break(before: CallRequest, after: CallRequest) -> PrefixBreak | None:
     """The first message that says the same in another shape: a string that became a list, or the other way round."""
     placed_alike = (before.segments, before.scalars) == (after.segments, after.scalars)
     for index, (old, new) in enumerate(zip(before.messages, after.messages, strict=False)):
@@ -152,9 +153,9 @@ def shape_break(before: CallRequest, after: CallRequest) -> Break | None:
             continue  # a long history is mostly that
         one, other = _shape(before, index, old), _shape(after, index, new)
         if old is not new and one != other:
-            return Break(after.path(index), "another shape", one, other)
+            return PrefixBreak(after.path(index), "another shape", one, other)
         if (before.path(index) in before.scalars) != (after.path(index) in after.scalars):
-            return Break(after.path(index), "another shape", one, other)
+            return PrefixBreak(after.path(index), "another shape", one, other)
     return None
 
 
@@ -166,3 +167,54 @@ def _shape(request: CallRequest, index: int, message: Message) -> str:
         return "a string"
     in_list = request.path(index).startswith("system[")
     return "a list of blocks" if inside or in_list else "a string"
+
+
+REASONS: dict[str, BreakKind] = {
+    "model_changed": "model_switch",
+    "system_changed": "prompt_changed",
+    "tools_changed": "tools_changed",
+    "messages_changed": "history_edited",
+    "input_changed": "history_edited",
+    "context_compacted": "compaction",
+    "prompt_cache_key_changed": "key_changed",
+    "text_format_changed": "setting_changed",
+    "reasoning_effort_changed": "setting_changed",
+    "verbosity_changed": "setting_changed",
+    "service_tier_changed": "setting_changed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderReason:
+    """A provider's own reason for a miss, and how many tokens it says were missed."""
+
+    reason: str
+    kind: BreakKind
+    tokens: int | None
+
+
+def provider_says(call: ModelCall) -> ProviderReason | None:
+    """The reason that the answer gives; None where it gives none, or none that says what changed."""
+    told = call.response.diagnostics if call.response is not None else None
+    for value in _objects(told):
+        name = next((value[key] for key in ("reason", "type") if isinstance(value.get(key), str)), None)
+        if name in REASONS:
+            return ProviderReason(name, REASONS[name], _tokens(value))
+        plain = value.get("cache_miss_reason")
+        if isinstance(plain, str) and plain in REASONS:
+            return ProviderReason(plain, REASONS[plain], _tokens(value))
+    return None
+
+
+def _objects(value: Json, depth: int = 3) -> list[dict[str, Json]]:
+    """A JSON object and those inside it."""
+    if not isinstance(value, dict) or not depth:
+        return []
+    return [value, *(inner for member in value.values() for inner in _objects(member, depth - 1))]
+
+
+def _tokens(value: dict[str, Json]) -> int | None:
+    for key in ("cache_missed_input_tokens", "cache_missed_tokens"):
+        if isinstance(value.get(key), int):
+            return int(value[key])
+    return None

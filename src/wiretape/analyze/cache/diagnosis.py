@@ -13,18 +13,15 @@ from itertools import takewhile
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from wiretape.analyze.cache.breaks import BreakKind
-from wiretape.analyze.cache.evidence import provider_says
-from wiretape.analyze.cache.marks import element_path
-from wiretape.analyze.cache.prefix import Elements, Prefixes, Sent
+from wiretape.analyze.cache.breaks import BreakKind, provider_says
+from wiretape.analyze.cache.markers import element_path
 from wiretape.analyze.cache.report import CacheBreak, CacheCall, CacheReport
 from wiretape.analyze.cache.rules import CacheRule, asks_long, lifetime, rule_for
+from wiretape.analyze.cache.sent import UNKNOWN, Elements, Prefixes, Sent, Tokens, servable, tokens_at, whole_tokens
 from wiretape.analyze.cache.situation import Situation
-from wiretape.analyze.cache.tokens import UNKNOWN, Tokens, servable, tokens_at, whole_tokens
 from wiretape.analyze.cache.verdicts import Ruling, judge, why_not_served
 from wiretape.analyze.cost import PriceList, cost_of_uncached
-from wiretape.analyze.moved import Break
-from wiretape.analyze.prefix import breaks, is_held
+from wiretape.analyze.prefix_breaks import PrefixBreak, breaks, provider_holds_history
 from wiretape.model.call import ModelCall, Reasoning
 from wiretape.model.run import Run, Step
 from wiretape.model.wording import clip
@@ -134,7 +131,7 @@ def _key(call: ModelCall) -> str | None:
 
 def _situation(sent: Sent, rule: CacheRule, before: Sent | None, elements: Elements) -> Situation:
     call = sent.call
-    at = Situation(sent, rule, before, says=provider_says(call), held=is_held(call.request))
+    at = Situation(sent, rule, before, says=provider_says(call), held=provider_holds_history(call.request))
     base = sent.base
     if before is None:
         shared = tokens_at(sent, sent.shared, elements) if sent.shared else Tokens(0 if base is None else None)
@@ -145,7 +142,7 @@ def _situation(sent: Sent, rule: CacheRule, before: Sent | None, elements: Eleme
         at = replace(at, before=before)
     found = breaks(before.call.request, call.request) if alike < len(before.numbers) else []
     if not found and alike < len(before.numbers):
-        found = [Break(element_path(before.call.request, alike), "other members changed", None, None)]
+        found = [PrefixBreak(element_path(before.call.request, alike), "other members changed", None, None)]
     most = max(sent.shared, alike)
     more = _bytes_before(found[0]) if found and alike == most else 0
     seen = [one.call for one in (before, base) if one is not None and (one is before or sent.shared >= alike)]
@@ -162,17 +159,17 @@ def _situation(sent: Sent, rule: CacheRule, before: Sent | None, elements: Eleme
     )
 
 
-def _moved_on(before: ModelCall, call: ModelCall) -> Break | None:
+def _moved_on(before: ModelCall, call: ModelCall) -> PrefixBreak | None:
     """Another model or key than the call before."""
     old, new = before.request.model, call.request.model
     if old is not None and new is not None and old != new:
-        return Break("model", "another model", old, new)
+        return PrefixBreak("model", "another model", old, new)
     if _key(before) != _key(call):
-        return Break("prompt_cache_key", "another key", _key(before), _key(call))
+        return PrefixBreak("prompt_cache_key", "another key", _key(before), _key(call))
     return None
 
 
-def _answer_break(before: ModelCall, call: ModelCall) -> Break | None:
+def _answer_break(before: ModelCall, call: ModelCall) -> PrefixBreak | None:
     """An answer that called tools, and whose reasoning the next request leaves out."""
     answer, messages, place = before.response, call.request.messages, len(before.request.messages)
     if answer is None or all(tool.kind == "server" for tool in before.tool_calls):
@@ -181,7 +178,7 @@ def _answer_break(before: ModelCall, call: ModelCall) -> Break | None:
     back = list(takewhile(lambda message: message.role == "assistant", messages[place:]))
     if thought is None or not back or any(isinstance(block, Reasoning) for one in back for block in one.blocks):
         return None
-    return Break(call.request.path(place), "reasoning", clip(thought, 60), None)
+    return PrefixBreak(call.request.path(place), "reasoning", clip(thought, 60), None)
 
 
 def _with_answer(before: Sent, rule: CacheRule) -> int | None:
@@ -191,7 +188,7 @@ def _with_answer(before: Sent, rule: CacheRule) -> int | None:
     return servable(whole + usage.output, rule, before.call.request.model)
 
 
-def _bytes_before(found: Break) -> int:
+def _bytes_before(found: PrefixBreak) -> int:
     """Of a text that changed inside, what is still the same."""
     return found.character or 0
 
@@ -267,7 +264,7 @@ def _lost_before(at: Situation, ruling: Ruling, lost: int) -> int | None:
     return min(lost, max(0, at.predicted - (at.reported if at.reported is not None else at.predicted)))
 
 
-def _break(kind: BreakKind, found: Break) -> CacheBreak:
+def _break(kind: BreakKind, found: PrefixBreak) -> CacheBreak:
     return CacheBreak(
         kind=kind,
         what=found.what,

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wiretape.analyze.cache.breaks import BreakKind, kind_of
-from wiretape.analyze.cache.evidence import Miss
-from wiretape.analyze.cache.prefix import Sent
+from wiretape.analyze.cache.breaks import BreakKind, ProviderReason, kind_of
 from wiretape.analyze.cache.rules import CacheRule
-from wiretape.analyze.cache.tokens import UNKNOWN, Tokens, servable
-from wiretape.analyze.moved import Break
+from wiretape.analyze.cache.sent import UNKNOWN, Sent, Tokens, servable
+from wiretape.analyze.prefix_breaks import PrefixBreak
 from wiretape.model.call import ModelCall
 
 _MOST = 0.8  # of what was predicted: from there on it was served
@@ -24,15 +22,15 @@ class Situation:
     rule: CacheRule
     before: Sent | None
     alike: int = 0  # elements in common with `before`
-    elsewhere: Break | None = None  # another model or key than before: another cache
-    breaks: Sequence[Break] = ()
+    elsewhere: PrefixBreak | None = None  # another model or key than before: another cache
+    breaks: Sequence[PrefixBreak] = ()
     shared: Tokens = UNKNOWN
     expected: int | None = None  # what would have been served, had nothing changed
-    says: Miss | None = None
+    says: ProviderReason | None = None
     idle_ms: int | None = None
     kept: int | None = None  # seconds without use after which the provider may drop it
     held: bool = False  # the provider holds the history
-    answer: Break | None = None  # what the model had answered came back without its reasoning
+    answer: PrefixBreak | None = None  # what the model had answered came back without its reasoning
     with_answer: int | None = None  # what would have been served, had it come back whole
     handoff: bool = False  # another agent goes on with the conversation
 
@@ -75,7 +73,7 @@ def served(at: Situation) -> str:
     return f"{at.reported or 0:,}{of} input tokens came from the cache"
 
 
-def kinds(at: Situation) -> tuple[tuple[BreakKind, Break], ...]:
+def kinds(at: Situation) -> tuple[tuple[BreakKind, PrefixBreak], ...]:
     if at.before is None:
         return ()
     return tuple((kind_of(found, at.before.call.request, at.call.request), found) for found in at.breaks)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from wiretape.analyze.cache.breaks import BreakKind, kind_of, mend, shape_break
-from wiretape.analyze.cache.marks import entry, marker_break, marks, reaches
+from wiretape.analyze.cache.markers import entry, marker_break, marks, reaches
 from wiretape.analyze.cache.report import Evidence, Verdict
 from wiretape.analyze.cache.rules import CacheRule
+from wiretape.analyze.cache.sent import whole_tokens
 from wiretape.analyze.cache.situation import Situation, compared, kinds, last_sent, number_before, served, span
-from wiretape.analyze.cache.tokens import whole_tokens
-from wiretape.analyze.moved import Break
-from wiretape.analyze.tools_changed import spelled
+from wiretape.analyze.prefix_breaks import PrefixBreak, compact_json
 from wiretape.model.call import CallRequest, ModelCall
 from wiretape.runs.threads import failed
 
@@ -24,7 +23,7 @@ class Ruling:
     verdict: Verdict
     text: str
     evidence: Evidence = "inferred"
-    breaks: tuple[tuple[BreakKind, Break], ...] = ()
+    breaks: tuple[tuple[BreakKind, PrefixBreak], ...] = ()
     mend: str | None = None
     missed: bool = False  # what the cache would have served counts as lost
 
@@ -55,7 +54,7 @@ def _told(at: Situation) -> Ruling | None:
     if at.says.kind == "model_switch" and at.elsewhere is not None:
         found = (("model_switch", at.elsewhere), *found)
     if not found:
-        found = ((at.says.kind, Break(_SECTION.get(at.says.kind, "the request"), at.says.reason, None, None)),)
+        found = ((at.says.kind, PrefixBreak(_SECTION.get(at.says.kind, "the request"), at.says.reason, None, None)),)
     kind, first = found[0]
     text = f"the provider says {at.says.reason}: {first}{compared(at)}"
     return Ruling("broken", text, "provider", found, mend(kind, first), missed=True)
@@ -102,7 +101,7 @@ def _answer_changed(at: Situation) -> Ruling | None:
     if at.reported is not None and at.with_answer is not None and at.reported >= at.with_answer:
         return None
     text = f"prefix breaks at {at.answer}: the answer of call {number_before(at)} came back without its reasoning"
-    found: tuple[tuple[BreakKind, Break], ...] = (("reasoning_dropped", at.answer),)
+    found: tuple[tuple[BreakKind, PrefixBreak], ...] = (("reasoning_dropped", at.answer),)
     return Ruling("broken", text, "inferred", found, mend("reasoning_dropped", at.answer), missed=True)
 
 
@@ -202,13 +201,13 @@ def _setting(at: Situation) -> Ruling | None:
     return Ruling("broken", text, "inferred", (("setting_changed", found),), mend("setting_changed", found), True)
 
 
-def setting_break(before: CallRequest, after: CallRequest, names: Sequence[str]) -> Break | None:
+def setting_break(before: CallRequest, after: CallRequest, names: Sequence[str]) -> PrefixBreak | None:
     """The first setting that counts in a prefix and is another one now."""
     for name in names:
         old, new = before.settings.get(name), after.settings.get(name)
         if old != new:
-            one, other = (None if value is None else spelled(value) for value in (old, new))
-            return Break(name, "a setting", one, other)
+            one, other = (None if value is None else compact_json(value) for value in (old, new))
+            return PrefixBreak(name, "a setting", one, other)
     return None
 
 

@@ -1,3 +1,3 @@
 """Compares two runs turn by turn and call by call."""
 
-__all__ = ["aligning", "report", "runs"]
+__all__ = ["alignment", "report", "runs"]

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from wiretape.analyze.moved import moved
-from wiretape.analyze.tools_changed import spelled, value_break
+from wiretape.analyze.prefix_breaks import compact_json, text_break, value_break
 from wiretape.model.call import (
     Block,
     CallRequest,
@@ -99,7 +98,7 @@ class CallComparer:
                 yield Spot("tools", ", ".join(names_a), ", ".join(names_b), "order of tools")
             return
         for index, (one, other) in enumerate(zip(a.tools, b.tools, strict=True)):
-            if one.raw is not other.raw and spelled(one.raw) != spelled(other.raw):
+            if one.raw is not other.raw and compact_json(one.raw) != compact_json(other.raw):
                 yield from self._values(f"tools[{index}]", one.raw, other.raw, "tools")
 
     def _settings(self, a: CallRequest, b: CallRequest, volatile: Volatile) -> Spots:
@@ -202,7 +201,7 @@ class CallComparer:
             return
         one, other = self._settle(a).strip(), self._settle(b).strip()
         if one == other:
-            change = moved(a, b)
+            change = text_break(path, a, b)
             yield Spot(path, change.before, change.after, what, moving=True)
             return
         yield Spot(path, *_shown(a, b, one, other), what)
@@ -335,11 +334,11 @@ def _json(text: str) -> Any:
 
 def _same(a: Json, b: Json) -> bool:
     """Equal as JSON: 1 is 1.0, and not true."""
-    return (a == b and isinstance(a, bool) == isinstance(b, bool)) or spelled(a) == spelled(b)
+    return (a == b and isinstance(a, bool) == isinstance(b, bool)) or compact_json(a) == compact_json(b)
 
 
 def _value(value: Json) -> str | None:
-    return None if value is None else value if isinstance(value, str) else spelled(value)
+    return None if value is None else value if isinstance(value, str) else compact_json(value)
 
 
 def _said(message: Message) -> str:
@@ -355,4 +354,4 @@ def _text(block: Block) -> str:
         case Media():
             return f"({block.kind})"
         case _:
-            return spelled(block.raw)
+            return compact_json(block.raw)

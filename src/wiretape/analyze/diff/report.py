@@ -7,7 +7,7 @@ from pydantic import Field
 from wiretape.analyze.report import CostSum, Report, UsageSum
 
 
-class Difference(Report):
+class RunDifference(Report):
     """One place where two calls differ; a value is null where that run has nothing there."""
 
     call_a: int | None
@@ -51,11 +51,11 @@ class TurnPair(Report):
     pairs: list[tuple[int, int]] = Field(description="calls that stand for the same")
     only_a: list[CallSide] = Field(default_factory=list)
     only_b: list[CallSide] = Field(default_factory=list)
-    differences: list[Difference] = Field(default_factory=list)
-    varied: list[Difference] = Field(default_factory=list, description="values that change from run to run")
+    differences: list[RunDifference] = Field(default_factory=list)
+    varied: list[RunDifference] = Field(default_factory=list, description="values that change from run to run")
 
 
-class Comparison(Report):
+class DiffReport(Report):
     same: bool = Field(description="nothing differs but what changes from run to run; tokens and times do not count")
-    first: Difference | None = Field(description="the first divergence")
+    first: RunDifference | None = Field(description="the first divergence")
     turns: list[TurnPair]

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 
 from wiretape.analyze.cost import Price, cost_sum, pricing
-from wiretape.analyze.diff.aligning import aligned_steps, aligned_turns
+from wiretape.analyze.diff.alignment import aligned_steps, aligned_turns
 from wiretape.analyze.diff.calls import CallComparer, Spot
-from wiretape.analyze.diff.report import CallSide, Comparison, Difference, Sums, TurnPair
-from wiretape.analyze.stats import wall_ms
-from wiretape.analyze.sums import hit_rate, usage_sum
+from wiretape.analyze.diff.report import CallSide, DiffReport, RunDifference, Sums, TurnPair
+from wiretape.analyze.stats import hit_rate, usage_sum, wall_ms
 from wiretape.analyze.why import why
 from wiretape.compare.mask import Masker
 from wiretape.model.run import Run, Step, Turn
@@ -23,7 +22,7 @@ _SHOWN = 300  # characters of a value
 
 def compare_runs(
     a: Run, b: Run, masks: Sequence[str] = (), price_a: Price | None = None, price_b: Price | None = None
-) -> Comparison:
+) -> DiffReport:
     """Where two runs of one agent part. `masks`: patterns of what does not count in texts, besides clocks and ids."""
     settle = Masker(masks).without_secrets
     side = _Sides(a, b, settle, pricing(price_a), pricing(price_b))
@@ -33,7 +32,7 @@ def compare_runs(
         if mine or theirs:
             turns.append(side.pair(name, mine, theirs, ""))
     found = list(chain.from_iterable(turn.differences for turn in turns))
-    return Comparison(same=not found, first=found[0] if found else None, turns=turns)
+    return DiffReport(same=not found, first=found[0] if found else None, turns=turns)
 
 
 def _outside(run: Run) -> tuple[Step, ...]:
@@ -117,8 +116,8 @@ def _alone(step: Step, run: Run, name: Callable[[Step], str]) -> CallSide:
     return CallSide(call=step.call.number, agent=name(step), why=why(step, run), tool_calls=tools)
 
 
-def _difference(one: Step | None, other: Step | None, spot: Spot) -> Difference:
-    return Difference(
+def _difference(one: Step | None, other: Step | None, spot: Spot) -> RunDifference:
+    return RunDifference(
         call_a=one.call.number if one is not None else None,
         call_b=other.call.number if other is not None else None,
         path=spot.path,

@@ -1,3 +1,3 @@
 """Lint rules: faults in an agent's loop."""
 
-__all__ = ["base", "report", "rules"]
+__all__ = ["base", "rules"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from wiretape.analyze.lint.base import LintFinding, Rule, Subject
+from wiretape.analyze.lint.base import LintFinding, LintRule, Subject
 from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
 from wiretape.model.http import Ended
 from wiretape.model.run import Step
@@ -14,7 +14,7 @@ from wiretape.runs.threads import failed
 _LIMITS = ("max_output_tokens", "max_completion_tokens", "max_tokens", "num_predict")
 
 
-class DroppedReasoning(Rule):
+class DroppedReasoning(LintRule):
     id = "WT009"
     name = "dropped-reasoning"
     severity = "error"
@@ -88,7 +88,7 @@ def _has_reasoning(message: Message) -> bool:
     return any(isinstance(block, Reasoning) for block in message.blocks)
 
 
-class TruncatedAnswer(Rule):
+class TruncatedAnswer(LintRule):
     id = "WT010"
     name = "truncated-answer"
     severity = "warning"
@@ -130,7 +130,7 @@ def _limit(call: ModelCall) -> tuple[str | None, int | None]:
     return None, None
 
 
-class Retries(Rule):
+class Retries(LintRule):
     id = "WT011"
     name = "retries"
     severity = "info"
@@ -202,7 +202,7 @@ _ENDS: dict[Ended | None, str] = {
 }
 
 
-class MidStreamError(Rule):
+class MidStreamError(LintRule):
     id = "WT012"
     name = "mid-stream-error"
     severity = "error"

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import orjson
 
-from wiretape.analyze.lint.base import LintFinding, Rule, Subject, asked_path, provider_holds_history
+from wiretape.analyze.lint.base import LintFinding, LintRule, Subject, asked_path
 from wiretape.analyze.lint.schemas import Misfit, Schemas
+from wiretape.analyze.prefix_breaks import provider_holds_history
 from wiretape.model.call import Control, ModelCall, ToolCall, ToolSpec
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.runs.threads import failed
@@ -24,7 +25,7 @@ def asked_functions(subject: Subject) -> Iterator[tuple[ModelCall, int, ToolCall
                     yield call, index, tool
 
 
-class ArgumentsNotJson(Rule):
+class ArgumentsNotJson(LintRule):
     id = "WT003"
     name = "arguments-not-json"
     severity = "error"
@@ -67,7 +68,7 @@ def _no_object(arguments: str) -> str | None:
     return None if isinstance(value, dict) else f"{kinds.get(type(value), 'a number')}, not a JSON object"
 
 
-class ArgumentsDoNotFit(Rule):
+class ArgumentsDoNotFit(LintRule):
     id = "WT004"
     name = "arguments-do-not-fit"
     severity = "error"
@@ -100,7 +101,7 @@ def _offered(name: str, tools: Iterable[ToolSpec]) -> ToolSpec | None:
     return next((tool for tool in tools if tool.name == name and tool.kind == "function"), None)
 
 
-class UnknownTool(Rule):
+class UnknownTool(LintRule):
     id = "WT005"
     name = "unknown-tool"
     severity = "error"
@@ -125,14 +126,14 @@ class UnknownTool(Rule):
 
 def _more_tools(call: ModelCall) -> bool:
     """Whether tools may be on offer that the request's list does not name."""
-    if provider_holds_history(call) or not call.request.messages:
+    if provider_holds_history(call.request) or not call.request.messages:
         return True
     if any(spec.kind == "server" for spec in call.request.tools):
         return True  # such as a tool search, or an MCP server that the provider asks
     return any(isinstance(block, Control) for message in call.request.messages for block in message.blocks)
 
 
-class DuplicateTool(Rule):
+class DuplicateTool(LintRule):
     id = "WT006"
     name = "duplicate-tool-definition"
     severity = "warning"
@@ -171,7 +172,7 @@ def _twice(tools: Iterable[ToolSpec]) -> Iterator[tuple[int, int]]:
 
 
 def _differ(one: JsonObject, other: JsonObject) -> dict[str, str]:
-    from wiretape.analyze.tools_changed import value_break
+    from wiretape.analyze.prefix_breaks import value_break
 
     found = value_break("", one, other)
     return {f"first{found.path}": found.before or "(absent)", f"second{found.path}": found.after or "(absent)"}

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from wiretape.analyze.cache.diagnosis import diagnose
 from wiretape.analyze.cache.report import CacheReport
-from wiretape.analyze.repeats import Repeats
+from wiretape.analyze.repeats import RepeatedCalls
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange
 from wiretape.model.run import Run, Step, Thread
@@ -63,9 +63,9 @@ class Subject:
         return diagnose(self.run)
 
     @cached_property
-    def repeats(self) -> Repeats:
+    def repeats(self) -> RepeatedCalls:
         """What the loop does again for nothing: worked out once for both rules."""
-        return Repeats(self.run)
+        return RepeatedCalls(self.run)
 
     @property
     def calls(self) -> Iterator[ModelCall]:
@@ -76,7 +76,7 @@ class Subject:
         return self.run.threads[self.steps[call].thread]
 
 
-class Rule(ABC):
+class LintRule(ABC):
     """A rule. Its class is its documentation, too: `wiretape lint --explain` and docs/lint.md print it."""
 
     id: ClassVar[str]
@@ -119,13 +119,41 @@ def shown(value: str) -> str:
     return clip(value, _SHOWN)
 
 
-def provider_holds_history(call: ModelCall) -> bool:
-    """Whether only the provider knows what was said before: nothing can be looked up there."""
-    request = call.request
-    chained = request.previous_response_id is not None and not request.held
-    return chained or bool(request.settings.get("conversation") or request.settings.get("thread"))
-
-
 def asked_path(call: ModelCall, index: int) -> str:
     """Where the tool call of this number stands in an answer."""
     return f"answer.tool_calls[{index}]"
+
+
+class TapeLint(BaseModel):
+    """One tape's findings; `problem` says why it could not be read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tape: str
+    findings: list[LintFinding] = Field(default_factory=list)
+    problem: str | None = None
+
+
+class LintReport(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tapes: list[TapeLint]
+    rules: list[str] = Field(description="the rules that were used")
+    errors: int
+    warnings: int
+    infos: int
+    unreadable: int
+
+
+def lint_report(tapes: Sequence[TapeLint], rules: Sequence[str]) -> LintReport:
+    def count(severity: Severity) -> int:
+        return sum(finding.severity == severity for tape in tapes for finding in tape.findings)
+
+    return LintReport(
+        tapes=list(tapes),
+        rules=list(rules),
+        errors=count("error"),
+        warnings=count("warning"),
+        infos=count("info"),
+        unreadable=sum(tape.problem is not None for tape in tapes),
+    )

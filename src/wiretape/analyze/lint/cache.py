@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from wiretape.analyze.cache.report import CacheBreak, CacheCall
-from wiretape.analyze.lint.base import LintFinding, Rule, Subject
+from wiretape.analyze.lint.base import LintFinding, LintRule, Subject
 
 # Another model is another cache from its first byte on; a history that is summed up is meant to be another one.
 _MEANT = frozenset({"model_switch", "compaction"})
@@ -13,7 +13,7 @@ _MEANT = frozenset({"model_switch", "compaction"})
 _MOVING = frozenset({"clock", "date", "uuid", "nonce", "temporary_path", "tools_reordered"})
 
 
-class UnstablePrefix(Rule):
+class UnstablePrefix(LintRule):
     id = "WT013"
     name = "unstable-prefix"
     severity = "warning"

@@ -8,15 +8,13 @@ from difflib import get_close_matches
 from wiretape._plugins import LINT_RULES, usable, warn
 from wiretape.analyze.lint.answers import DroppedReasoning, MidStreamError, Retries, TruncatedAnswer
 from wiretape.analyze.lint.arguments import ArgumentsDoNotFit, ArgumentsNotJson, DuplicateTool, UnknownTool
-from wiretape.analyze.lint.base import SEVERITIES, LintFinding, Rule, Severity, Subject
+from wiretape.analyze.lint.base import SEVERITIES, LintFinding, LintRule, Severity, Subject
 from wiretape.analyze.lint.cache import UnstablePrefix
-from wiretape.analyze.lint.leaks import SecretInTape
-from wiretape.analyze.lint.loops import RepeatedToolCall, RunawayLoop
-from wiretape.analyze.lint.pairs import ResultWithoutToolCall, ToolCallWithoutResult
-from wiretape.analyze.lint.whole import IncompleteTape
+from wiretape.analyze.lint.tape import IncompleteTape, SecretInTape
+from wiretape.analyze.lint.tool_calls import RepeatedToolCall, ResultWithoutToolCall, RunawayLoop, ToolCallWithoutResult
 from wiretape.errors import UsageError
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[LintRule, ...] = (
     ToolCallWithoutResult(),
     ResultWithoutToolCall(),
     ArgumentsNotJson(),
@@ -35,18 +33,18 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def all_rules() -> tuple[Rule, ...]:
+def all_rules() -> tuple[LintRule, ...]:
     """The built-in rules and those of installed plug-ins."""
     return (*RULES, *usable(LINT_RULES).values())
 
 
-def lint(subject: Subject, rules: Iterable[Rule] | None = None) -> list[LintFinding]:
+def lint(subject: Subject, rules: Iterable[LintRule] | None = None) -> list[LintFinding]:
     """The findings of the rules (default: all), in the order of the calls, the most severe of a call first."""
     found = [finding for rule in (all_rules() if rules is None else rules) for finding in _checked(rule, subject)]
     return sorted(found, key=lambda one: (one.call or 0, SEVERITIES.index(one.severity), one.rule))
 
 
-def _checked(rule: Rule, subject: Subject) -> list[LintFinding]:
+def _checked(rule: LintRule, subject: Subject) -> list[LintFinding]:
     """The findings of one rule. A plug-in's rule that fails is named in a warning and finds nothing."""
     if rule in RULES:
         return list(rule.check(subject))
@@ -57,7 +55,7 @@ def _checked(rule: Rule, subject: Subject) -> list[LintFinding]:
         return []
 
 
-def chosen(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[Rule]:
+def chosen(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[LintRule]:
     """The rules of these ids, beginnings of ids, or names; all of them where nothing is selected."""
     rules = all_rules()
     wanted = {rule.id for word in _split(select) for rule in named(word)} if select else {rule.id for rule in rules}
@@ -70,7 +68,7 @@ def _split(words: Sequence[str]) -> list[str]:
     return [part.strip() for word in words for part in word.split(",")]
 
 
-def named(word: str) -> list[Rule]:
+def named(word: str) -> list[LintRule]:
     """The rules that a word means: `WT003`, `WT` or `arguments-not-json`."""
     rules = all_rules()
     found = [rule for rule in rules if rule.id.startswith(word.upper()) or rule.name == word.lower()] if word else []

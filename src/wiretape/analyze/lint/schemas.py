@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from wiretape.analyze.tools_changed import spelled
+from wiretape.analyze.prefix_breaks import compact_json
 from wiretape.model.call import ToolSpec
 from wiretape.model.jsonvalue import Json, JsonObject
 
@@ -145,11 +145,11 @@ def _misfit(error: Any) -> Misfit:
         known = error.schema.get("properties", {})
         more = [name for name in error.instance if name not in known]
         said = f"{_names(more)} is not known to it"
-        return Misfit(_path(error.absolute_path), said, spelled(error.instance), f"properties: {_names(known)}")
+        return Misfit(_path(error.absolute_path), said, compact_json(error.instance), f"properties: {_names(known)}")
     said = {"type": f"it must be {_kinds(wanted)}", "enum": "it is none of the values allowed"}.get(
         rule, f"{rule} does not hold"
     )
-    return Misfit(_path(error.absolute_path), said, spelled(error.instance), f"{rule}: {spelled(wanted)}")
+    return Misfit(_path(error.absolute_path), said, compact_json(error.instance), f"{rule}: {compact_json(wanted)}")
 
 
 def _names(names: Iterable[str]) -> str:

@@ -88,8 +88,8 @@ class _Wanted:
 
 def _wanted(flags: dict[str, Any], settings: CheckSettings) -> _Wanted:
     """What is asked for: options first, then the project's settings."""
+    from wiretape.analyze.budgets.amounts import count, share
     from wiretape.analyze.budgets.report import Budgets
-    from wiretape.analyze.budgets.spelling import count, share
 
     asked = {name: value if value is not None else getattr(settings, name) for name, value in flags.items()}
     baseline, tolerance = asked.pop("baseline"), asked.pop("tolerance")
@@ -150,8 +150,7 @@ class _Checker:
 
     def _judged(self, tape: Opened) -> TapeCheck:
         from wiretape.adapters.prices import price_list
-        from wiretape.analyze.budgets.incomplete import on_incomplete
-        from wiretape.analyze.budgets.judging import judge
+        from wiretape.analyze.budgets.judging import judge, on_incomplete
         from wiretape.analyze.budgets.report import TapeCheck
         from wiretape.analyze.cost import pricing
         from wiretape.analyze.lint.base import Subject
@@ -173,7 +172,7 @@ class _Checker:
     def _compared(self, baseline: _Baseline, new: Opened) -> list[Judgement]:
         from wiretape.adapters.prices import price_list
         from wiretape.analyze.budgets.baseline import against
-        from wiretape.analyze.budgets.incomplete import against_incomplete
+        from wiretape.analyze.budgets.judging import against_incomplete
         from wiretape.analyze.cost import pricing
         from wiretape.cli.tapes import link, read
 

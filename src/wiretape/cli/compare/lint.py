@@ -11,8 +11,7 @@ from wiretape.cli.damaged import partial_option
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretape.analyze.lint.base import Rule
-    from wiretape.analyze.lint.report import LintReport, TapeLint
+    from wiretape.analyze.lint.base import LintReport, LintRule, TapeLint
 
 UNREADABLE = 2
 
@@ -64,17 +63,17 @@ def command(
     ctx.exit(_code(report, fail_on or settings.lint.fail_on))
 
 
-def _lint(tapes: tuple[str, ...], rules: list[Rule], redact: list[str]) -> LintReport:
-    from wiretape.analyze.lint.report import lint_report
+def _lint(tapes: tuple[str, ...], rules: list[LintRule], redact: list[str]) -> LintReport:
+    from wiretape.analyze.lint.base import lint_report
     from wiretape.cli.gathering import gathered, one_by_one
 
     found = list(one_by_one(gathered(tapes), lambda name: lint_tape(name, rules, redact)))
     return lint_report(found, [rule.id for rule in rules])
 
 
-def lint_tape(name: str, rules: list[Rule], redact: list[str]) -> TapeLint:
+def lint_tape(name: str, rules: list[LintRule], redact: list[str]) -> TapeLint:
     """What the rules find on one tape."""
-    from wiretape.analyze.lint.report import TapeLint
+    from wiretape.analyze.lint.base import TapeLint
     from wiretape.cli.gathering import Unreadable, opened, say_unreadable, say_warnings
 
     tape = opened(name)

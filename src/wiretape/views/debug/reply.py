@@ -18,7 +18,7 @@ from wiretape.views.debug.diff import comparison_view
 from wiretape.views.debug.place import place_view
 from wiretape.views.printable import json_text, one_line, visible
 from wiretape.views.prose import Indented, labelled
-from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "yellow", "dim": "dim"}
 
@@ -121,8 +121,8 @@ class _ListingView:
             yield Text(listing.empty, style="dim")
             return
         arrows = any(row.here for row in listing.rows)
-        columns = [Column(c.title, c.right, flexible=c.wide, least=_LEAST) for c in listing.columns]
-        columns = [Column(""), *columns] if arrows else columns
+        columns = [TableColumn(c.title, c.right, flexible=c.wide, least=_LEAST) for c in listing.columns]
+        columns = [TableColumn(""), *columns] if arrows else columns
         cells = [_cells(row, arrows) for row in listing.rows]
         shape = fit(columns, cells, width)
         yield header_line(columns, shape)

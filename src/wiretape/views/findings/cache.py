@@ -13,7 +13,7 @@ from wiretape.model.wording import plural
 from wiretape.views.figures import UNKNOWN, money, percent, tokens
 from wiretape.views.printable import name, one_line, visible
 from wiretape.views.prose import labelled, sentence
-from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 
 BAR_WIDTH = 20
 SERVED, MISSED, NEW, UNSAID = "█", "▒", "░", "┄"
@@ -39,13 +39,13 @@ _STYLES: dict[Verdict, str] = {
 }
 _EVIDENCE = {"provider": "the provider says so", "wire": "", "inferred": "inferred"}
 COLUMNS = [
-    Column("call", right=True),
-    Column("agent", flexible=True, least=6),
-    Column("in", right=True),
-    Column("sent before", right=True),
-    Column("predicted", right=True),
-    Column("reported", right=True),
-    Column("served".ljust(BAR_WIDTH)),
+    TableColumn("call", right=True),
+    TableColumn("agent", flexible=True, least=6),
+    TableColumn("in", right=True),
+    TableColumn("sent before", right=True),
+    TableColumn("predicted", right=True),
+    TableColumn("reported", right=True),
+    TableColumn("served".ljust(BAR_WIDTH)),
 ]
 
 

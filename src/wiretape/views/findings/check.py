@@ -13,16 +13,16 @@ from wiretape.analyze.budgets.report import CheckReport, Judgement, TapeCheck
 from wiretape.model.wording import plural
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
-from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 
 WORDS = {"kept": "ok", "exceeded": "FAIL", "unknown": "UNKNOWN", "skipped": "-"}
 COLOURS = {"kept": "green", "exceeded": "red", "unknown": "yellow", "skipped": "dim"}
 _COLUMNS = [
-    Column(""),
-    Column("budget", flexible=True, least=14),
-    Column("where"),
-    Column("limit", flexible=True, least=12),
-    Column("actual", flexible=True, least=8),
+    TableColumn(""),
+    TableColumn("budget", flexible=True, least=14),
+    TableColumn("where"),
+    TableColumn("limit", flexible=True, least=12),
+    TableColumn("actual", flexible=True, least=8),
 ]
 
 

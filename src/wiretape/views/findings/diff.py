@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.analyze.diff.report import CallSide, Comparison, Difference, Sums, TurnPair
+from wiretape.analyze.diff.report import CallSide, DiffReport, RunDifference, Sums, TurnPair
 from wiretape.model.wording import plural
 from wiretape.views.figures import duration, percent, short_cost, short_sum
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import labelled
-from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 
 _VALUE = 400  # cells of a value before it is cut
 
 
-def diff_view(comparison: Comparison, name_a: str, name_b: str, everything: bool = False) -> RenderableType:
+def diff_view(comparison: DiffReport, name_a: str, name_b: str, everything: bool = False) -> RenderableType:
     """What `wiretape diff` shows; `everything`: every difference, and what changes from run to run."""
     return _DiffView(comparison, name_a, name_b, everything)
 
 
 @dataclass(frozen=True, slots=True)
 class _DiffView:
-    comparison: Comparison
+    comparison: DiffReport
     name_a: str
     name_b: str
     everything: bool
@@ -101,8 +101,8 @@ def _numbers(a: Sums | None, b: Sums | None, width: int) -> Iterator[Text]:
     if any(side is not None and side.cost.usd is not None for side in (a, b)):
         rows.append(["cost", *("-" if side is None else short_cost(side.cost) for side in (a, b)), ""])
     rows.append(["time", *("-" if side is None else duration(side.wall_ms) for side in (a, b)), ""])
-    sides = [Column(title, right=True, flexible=True, least=6) for title in ("A", "B", "B-A")]
-    columns = [Column(""), *sides]
+    sides = [TableColumn(title, right=True, flexible=True, least=6) for title in ("A", "B", "B-A")]
+    columns = [TableColumn(""), *sides]
     cells = [[Text("  " + row[0], style="dim"), *map(Text, row[1:3]), Text(row[3], style="bold")] for row in rows]
     shape = fit(columns, cells, width)
     yield header_line(columns, shape)
@@ -130,7 +130,7 @@ def _row(title: str, a: tuple[str, int | None], b: tuple[str, int | None]) -> li
     return [title, a[0], b[0], change]
 
 
-def _difference(found: Difference, console: Console, width: int, indent: int = 0, style: str = "") -> Iterator[Text]:
+def _difference(found: RunDifference, console: Console, width: int, indent: int = 0, style: str = "") -> Iterator[Text]:
     if found.what == "call":
         run, number, said = ("A", found.call_a, found.a) if found.call_a is not None else ("B", found.call_b, found.b)
         text = Text(one_line(f"call {number} is only in {run}: {said}"), style=style)

@@ -9,8 +9,7 @@ from itertools import groupby
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from wiretape.analyze.lint.base import LintFinding, Rule
-from wiretape.analyze.lint.report import LintReport, TapeLint
+from wiretape.analyze.lint.base import LintFinding, LintReport, LintRule, TapeLint
 from wiretape.model.wording import plural
 from wiretape.views.printable import clip, one_line
 from wiretape.views.prose import Indented, labelled, sentence
@@ -72,14 +71,14 @@ def _place(same: Sequence[LintFinding]) -> str:
     return one_line(" ".join(part for part in (where, first.path) if part))
 
 
-def rule_view(rule: Rule) -> RenderableType:
+def rule_view(rule: LintRule) -> RenderableType:
     """What `wiretape lint --explain` shows of one rule."""
     return _RuleView(rule)
 
 
 @dataclass(frozen=True, slots=True)
 class _RuleView:
-    rule: Rule
+    rule: LintRule
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         rule = self.rule
@@ -92,14 +91,14 @@ class _RuleView:
         yield from labelled(console, "→", Text(rule.mend), options.max_width, label_width=2)
 
 
-def rules_view(rules: Sequence[Rule]) -> RenderableType:
+def rules_view(rules: Sequence[LintRule]) -> RenderableType:
     """What `wiretape lint --rules` shows."""
     return _RulesView(rules)
 
 
 @dataclass(frozen=True, slots=True)
 class _RulesView:
-    rules: Sequence[Rule]
+    rules: Sequence[LintRule]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for rule in self.rules:

@@ -13,7 +13,7 @@ from wiretape.model.wording import numbered, plural
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
 from wiretape.views.replay.rows import Compared
-from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 
 _MOST = 20  # calls: where there are more, those that are the same are only counted
 _INDENT = 4
@@ -26,11 +26,11 @@ _STYLES = {
 }
 _COUNTED: tuple[Verdict, ...] = ("changed", "new", "vanished", "unanswered", "same")
 COLUMNS = [
-    Column("tape", right=True),
-    Column("live", right=True),
-    Column("call", flexible=True, least=12),
-    Column("request", flexible=True, least=10),
-    Column("verdict"),
+    TableColumn("tape", right=True),
+    TableColumn("live", right=True),
+    TableColumn("call", flexible=True, least=12),
+    TableColumn("request", flexible=True, least=10),
+    TableColumn("verdict"),
 ]
 
 

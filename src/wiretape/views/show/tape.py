@@ -16,7 +16,7 @@ from wiretape.views.call_line import ending
 from wiretape.views.figures import UNKNOWN, duration, tokens
 from wiretape.views.printable import clip, name, one_line
 from wiretape.views.prose import labelled, sentence
-from wiretape.views.rows import Column, Fit, fit, header_line, row_lines
+from wiretape.views.rows import Fit, TableColumn, fit, header_line, row_lines
 from wiretape.views.show.exchange import exchange_words
 
 LABEL = 12
@@ -81,14 +81,14 @@ def client_words(client: Mapping[str, str | list[str]] | None) -> str:
 
 
 COLUMNS = [
-    Column("", right=True),
-    Column("call", right=True),
-    Column("at", right=True),
-    Column("agent", flexible=True),
-    Column("model", flexible=True, least=10),
-    Column("in", right=True),
-    Column("out", right=True),
-    Column("finish", flexible=True),
+    TableColumn("", right=True),
+    TableColumn("call", right=True),
+    TableColumn("at", right=True),
+    TableColumn("agent", flexible=True),
+    TableColumn("model", flexible=True, least=10),
+    TableColumn("in", right=True),
+    TableColumn("out", right=True),
+    TableColumn("finish", flexible=True),
 ]
 
 

@@ -13,7 +13,7 @@ from wiretape.model.wording import plural
 from wiretape.views.figures import size
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
-from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 
 
 class TapeEntry(BaseModel):
@@ -40,12 +40,12 @@ def list_view(entries: Sequence[TapeEntry]) -> RenderableType:
 
 
 COLUMNS = [
-    Column("tape", flexible=True, least=20),
-    Column("started"),
-    Column("turns", right=True),
-    Column("calls", right=True),
-    Column("exchanges", right=True),
-    Column("size", right=True),
+    TableColumn("tape", flexible=True, least=20),
+    TableColumn("started"),
+    TableColumn("turns", right=True),
+    TableColumn("calls", right=True),
+    TableColumn("exchanges", right=True),
+    TableColumn("size", right=True),
 ]
 
 

@@ -12,7 +12,7 @@ from wiretape.model.wording import plural
 from wiretape.views.figures import UNKNOWN, percent, short_cost, short_sum
 from wiretape.views.printable import one_line
 from wiretape.views.prose import labelled
-from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 from wiretape.views.stats.steps import agent_cell
 
 FIELDS = ("input", "cached", "output", "reasoning")
@@ -26,7 +26,10 @@ def groups(kind: str, reports: Sequence[GroupReport], console: Console, width: i
     depths = _depths(reports)
     for priced in (True, False) if any(report.cost.usd is not None for report in reports) else (False,):
         titles = (*TITLES, "cost") if priced else TITLES
-        columns = [Column(f"By {kind}", flexible=True, least=12), *(Column(title, right=True) for title in titles)]
+        columns = [
+            TableColumn(f"By {kind}", flexible=True, least=12),
+            *(TableColumn(title, right=True) for title in titles),
+        ]
         rows = [_row(report, depths.get(report.name, 0))[: len(columns)] for report in reports]
         shape = fit(columns, rows, width)
         if shape.fits:

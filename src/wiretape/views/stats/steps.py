@@ -11,16 +11,20 @@ from wiretape.analyze.report import CallReport, StatsReport, ToolRunReport, Usag
 from wiretape.views.figures import UNKNOWN, duration, short_cost, tokens
 from wiretape.views.printable import name, one_line
 from wiretape.views.prose import labelled
-from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 from wiretape.views.stats.agent_tree import Placed, tree
 from wiretape.views.usage_bar import BAR_WIDTH, usage_bar
 
 WIDE = 110  # from here on a row has room for the bar and the time to the first token
 INDENT = 6  # a call's words stand under its agent
-IDENTITY = [Column("call", right=True), Column("agent", flexible=True), Column("model", flexible=True, least=10)]
-TOKENS = [Column(title, right=True) for title in ("in", "cached", "out", "reasoning")]
+IDENTITY = [
+    TableColumn("call", right=True),
+    TableColumn("agent", flexible=True),
+    TableColumn("model", flexible=True, least=10),
+]
+TOKENS = [TableColumn(title, right=True) for title in ("in", "cached", "out", "reasoning")]
 NO_USAGE = UsageSum(unknown_calls=1)
-TIME = Column("time", right=True)
+TIME = TableColumn("time", right=True)
 
 
 class StepTable:
@@ -40,13 +44,13 @@ class StepTable:
             if self._fit.fits:
                 break
 
-    def _chosen(self) -> list[Column]:
+    def _chosen(self) -> list[TableColumn]:
         """The columns of a wide terminal, of 80 columns, or (stacked: token counts go below) of a narrow one."""
         columns = IDENTITY + ([] if self._stacked else TOKENS)
         if self._wide:
-            columns = [*columns, Column("cached / in".ljust(BAR_WIDTH))]
-            columns += [Column("cost", right=True)] if self._cost else []
-            columns += [Column("first token", right=True)] if self._first_token else []
+            columns = [*columns, TableColumn("cached / in".ljust(BAR_WIDTH))]
+            columns += [TableColumn("cost", right=True)] if self._cost else []
+            columns += [TableColumn("first token", right=True)] if self._first_token else []
         return [*columns, TIME]
 
     def _cells(self, place: Placed) -> list[Text]:

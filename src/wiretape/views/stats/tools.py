@@ -13,12 +13,12 @@ from wiretape.model.wording import numbered, plural
 from wiretape.views.figures import UNKNOWN, tokens
 from wiretape.views.printable import name
 from wiretape.views.prose import labelled, sentence
-from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 
 COLUMNS = [
-    Column("tool", flexible=True, least=10),
-    *(Column(title, right=True) for title in ("schema", "requests", "in all", "calls", "added")),
-    Column("context"),
+    TableColumn("tool", flexible=True, least=10),
+    *(TableColumn(title, right=True) for title in ("schema", "requests", "in all", "calls", "added")),
+    TableColumn("context"),
 ]
 
 

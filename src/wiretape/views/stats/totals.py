@@ -14,7 +14,7 @@ from wiretape.model.wording import plural
 from wiretape.views.figures import long_cost, long_sum, percent
 from wiretape.views.printable import name, one_line
 from wiretape.views.prose import labelled
-from wiretape.views.rows import Column, fit, header_line, row_lines
+from wiretape.views.rows import TableColumn, fit, header_line, row_lines
 from wiretape.views.stats.groups import groups
 
 BY = ("tape", "model", "agent", "tool", "day")
@@ -80,8 +80,8 @@ def _total(report: TotalsReport, console: Console, width: int) -> Iterator[Text]
 def _tools(tools: Sequence[ToolTotals], width: int) -> Iterator[Text]:
     if not tools:
         return
-    columns = [Column("By tool", flexible=True, least=10)]
-    columns += [Column(title, right=True) for title in ("calls", "failed", "no result", "tapes")]
+    columns = [TableColumn("By tool", flexible=True, least=10)]
+    columns += [TableColumn(title, right=True) for title in ("calls", "failed", "no result", "tapes")]
     rows = [
         [Text(name(tool.name))]
         + [Text(f"{number:,}") for number in (tool.calls, tool.failed, tool.unanswered, tool.tapes)]

@@ -6,10 +6,10 @@ from decimal import Decimal
 import pytest
 from tests.support.calls import asks, assistant, make_call, result, user
 
+from wiretape.analyze.budgets.amounts import count, share
 from wiretape.analyze.budgets.baseline import against
 from wiretape.analyze.budgets.judging import judge
 from wiretape.analyze.budgets.report import Budgets, Judgement, TapeCheck, check_report
-from wiretape.analyze.budgets.spelling import count, share
 from wiretape.analyze.cost import Cost
 from wiretape.analyze.lint.base import LintFinding
 from wiretape.errors import UsageError

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.support.calls import asks, assistant, make_call, result, system, thinks, tools, user
 
-from wiretape.analyze.diff.report import Comparison, Difference
+from wiretape.analyze.diff.report import DiffReport, RunDifference
 from wiretape.analyze.diff.runs import compare_runs
 from wiretape.compare.mask import Masker
 from wiretape.errors import UsageError
@@ -17,11 +17,11 @@ HI, MORE = user("what is the weather in Paris?"), user("and in Rome?")
 PROMPT = "You are an assistant. Today is {}."
 
 
-def compared(a: Sequence[ModelCall], b: Sequence[ModelCall], *masks: str) -> Comparison:
+def compared(a: Sequence[ModelCall], b: Sequence[ModelCall], *masks: str) -> DiffReport:
     return compare_runs(build_run(a), build_run(b), masks)
 
 
-def first(a: Sequence[ModelCall], b: Sequence[ModelCall]) -> Difference:
+def first(a: Sequence[ModelCall], b: Sequence[ModelCall]) -> RunDifference:
     found = compared(a, b).first
     assert found is not None
     return found
@@ -66,7 +66,7 @@ def test_ids_clocks_spelling_and_tokens_are_no_difference_but_clocks_are_shown()
 
 def test_the_first_divergence_is_the_answer_and_not_what_follows_from_it() -> None:
     found = compared(loop(), loop(city="Rome", said="21 degrees", answer="It is 21 degrees."))
-    assert found.first == Difference(
+    assert found.first == RunDifference(
         call_a=1, call_b=1, path="answer.tool_calls[0].arguments.city", a="Paris", b="Rome", what="answer"
     )
     assert [(one.call_a, one.path) for one in found.turns[0].differences] == [

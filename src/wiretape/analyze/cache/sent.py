@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from wiretape.analyze.tools_changed import spelled, without_markers
+from wiretape.analyze.cache.rules import CacheRule
+from wiretape.analyze.prefix_breaks import compact_json, without_markers
 from wiretape.model.call import Block, Message, ModelCall, Reasoning, Text, ToolCall, ToolResult, ToolSpec
 from wiretape.runs.agent_identity import common_prefix
 from wiretape.runs.keys import Atom
@@ -73,7 +74,7 @@ class Elements:
     def _tool(self, tool: ToolSpec) -> int:
         found = self._seen.get(id(tool))
         if found is None:
-            text = spelled(without_markers(tool.raw))
+            text = compact_json(without_markers(tool.raw))
             found = self._seen[id(tool)] = (tool, self._number(("tool", text), len(text.encode())))
         return found[1]
 
@@ -81,7 +82,7 @@ class Elements:
         found = self._seen.get(id(message))
         if found is None:
             blocks = tuple(map(_content, message.blocks))
-            key = (message.role, *blocks, spelled(dict(message.extra)) if message.extra else "")
+            key = (message.role, *blocks, compact_json(dict(message.extra)) if message.extra else "")
             size = sum(_bytes(text) for block in blocks for text in block)
             found = self._seen[id(message)] = (message, self._number(key, size + 4))
         return found[1]
@@ -103,9 +104,9 @@ def _content(block: Block) -> Atom:
         case ToolCall():
             return ("call", block.id or "", block.name, block.arguments)
         case ToolResult():
-            return ("result", block.id or "", block.text, *map(spelled, block.parts))
+            return ("result", block.id or "", block.text, *map(compact_json, block.parts))
         case _:
-            return (type(block).__name__, spelled(block.raw))
+            return (type(block).__name__, compact_json(block.raw))
 
 
 def _bytes(text: str) -> int:
@@ -153,3 +154,65 @@ class Prefixes:
         rest = _Node(node.last, at, node.end, node.after)
         node.after = {node.last.numbers[at]: rest}
         node.end = at
+
+
+_CHAIN = 64  # earlier requests looked at for a known point
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    count: int | None
+    exact: bool = False  # the wire's own figure
+
+
+UNKNOWN = Tokens(None)
+
+
+def whole_tokens(sent: Sent) -> int | None:
+    """The input of a whole request, as the wire gives it.
+
+    Where the provider ran tools of its own, it read the request several times, and its figure is the sum.
+    """
+    if any(tool.kind == "server" for tool in sent.call.tool_calls):
+        return None
+    return sent.call.usage.input if sent.call.usage is not None else None
+
+
+def tokens_at(sent: Sent, length: int, elements: Elements, more: int = 0) -> Tokens:
+    """Tokens of a request's first `length` elements, and of `more` bytes of the next one."""
+    known = _known_point(sent, length)
+    if known is not None and len(known.numbers) == length and not more:
+        return Tokens(whole_tokens(known), exact=True)
+    start, before = (len(known.numbers), whole_tokens(known) or 0) if known is not None else (0, 0)
+    size = elements.size(sent.numbers[start:length]) + more
+    whole = whole_tokens(sent)
+    if whole is not None and whole > before:
+        all_of_it = elements.size(sent.numbers[start:])
+        return Tokens(before + round((whole - before) * min(1.0, size / max(1, all_of_it))))
+    if known is not None:
+        density = before / max(1, elements.size(known.numbers))
+        return Tokens(before + round(size * density))
+    return UNKNOWN
+
+
+def _known_point(sent: Sent, length: int) -> Sent | None:
+    """The longest earlier request that is all in the first `length` elements, and whose tokens are known."""
+    earlier, limit = sent.base, min(sent.shared, length)
+    for _ in range(_CHAIN):
+        if earlier is None:
+            return None
+        if len(earlier.numbers) <= limit and whole_tokens(earlier) is not None:
+            return earlier
+        limit = min(limit, earlier.shared)
+        earlier = earlier.base
+    return None
+
+
+def servable(tokens: int | None, rule: CacheRule, model: str | None) -> int | None:
+    """What a cache serves of so many tokens: none below the minimum, and whole steps."""
+    if tokens is None:
+        return None
+    least = rule.least(model)
+    if least is not None and tokens < least:
+        return 0
+    return tokens - tokens % rule.step

@@ -1,17 +1,17 @@
-"""The rule about secrets that stand in a tape."""
+"""Rules about the tape itself: secrets in it, and what it lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wiretape.analyze.lint.base import LintFinding, Rule, Severity, Subject
+from wiretape.analyze.lint.base import LintFinding, LintRule, Severity, Subject
 from wiretape.tape.editing.secrets import secrets_in
 from wiretape.tape.redaction import Redactor
 
 _ACCOUNTS = {"openai-organization", "openai-project", "chatgpt-account-id", "anthropic-organization-id"}
 
 
-class SecretInTape(Rule):
+class SecretInTape(LintRule):
     id = "WT014"
     name = "secret-in-tape"
     severity = "error"
@@ -35,3 +35,20 @@ class SecretInTape(Rule):
             call = calls.get(secret.exchange)
             severity: Severity | None = "warning" if account else None
             yield self.finding(text, call, secret.path, exchange=secret.exchange, severity=severity)
+
+
+class IncompleteTape(LintRule):
+    id = "WT015"
+    name = "incomplete-tape"
+    severity = "error"
+    summary = "The tape lacks something that was recorded, or should have been."
+    explains = (
+        "The file ends in the middle of a document, the recorder wrote that it could not keep everything (a full disk, "
+        "say), or it never closed the tape: it was killed, or is still at work. What the other rules say holds for "
+        "what is there; a tool call without its result, or a run without its end, may only be missing from the tape."
+    )
+    mend = "record it again, or get the whole file; while a recorder is at work, wait for its end"
+
+    def check(self, subject: Subject) -> Iterable[LintFinding]:
+        for gap in subject.gaps:
+            yield self.finding(gap)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wiretape.analyze.cache.rules import CacheRule
-from wiretape.analyze.moved import Break
+from wiretape.analyze.prefix_breaks import PrefixBreak
 from wiretape.model.call import CallRequest, Message, ToolSpec
 
 
@@ -45,10 +45,10 @@ def _count(message: Message) -> int:
     return len(message.blocks)
 
 
-def marker_break(before: CallRequest, after: CallRequest, place: int) -> Break:
+def marker_break(before: CallRequest, after: CallRequest, place: int) -> PrefixBreak:
     """The marker that wrote the entry, and where the markers stand now."""
     now = ", ".join(element_path(after, mark) for mark in marks(after))
-    return Break(element_path(before, place), "the cache marker", element_path(before, place), now or None)
+    return PrefixBreak(element_path(before, place), "the cache marker", element_path(before, place), now or None)
 
 
 def element_path(request: CallRequest, place: int) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from wiretape.analyze.lint.base import LintFinding, Rule, Subject, provider_holds_history
+from wiretape.analyze.lint.base import LintFinding, LintRule, Subject, asked_path
+from wiretape.analyze.prefix_breaks import provider_holds_history
+from wiretape.analyze.repeats import LONGEST_CYCLE, ROUNDS
 from wiretape.analyze.why import listed
 from wiretape.model.call import Control, Message, ModelCall, ToolCall, ToolResult
 from wiretape.model.run import ToolUse
 from wiretape.runs.threads import failed
 
 
-class ToolCallWithoutResult(Rule):
+class ToolCallWithoutResult(LintRule):
     id = "WT001"
     name = "tool-call-without-result"
     severity = "error"
@@ -59,7 +61,7 @@ def _next(subject: Subject, call: ModelCall) -> ModelCall | None:
 
 def _carries(later: ModelCall, uses: list[ToolUse]) -> bool:
     """Whether a request still holds the tool calls themselves."""
-    if provider_holds_history(later):
+    if provider_holds_history(later.request):
         return True
     asked = {(use.call.id, use.call.name) for use in uses}
     return any(
@@ -69,7 +71,7 @@ def _carries(later: ModelCall, uses: list[ToolUse]) -> bool:
     )
 
 
-class ResultWithoutToolCall(Rule):
+class ResultWithoutToolCall(LintRule):
     id = "WT002"
     name = "result-without-tool-call"
     severity = "error"
@@ -101,7 +103,7 @@ class ResultWithoutToolCall(Rule):
 def _unasked(call: ModelCall, start: int) -> Iterator[tuple[int, int, ToolResult]]:
     """New results (message, block) for whose ids no message before them asked."""
     messages = call.request.messages
-    if provider_holds_history(call):
+    if provider_holds_history(call.request):
         return
     asked = _Asked(messages, start)
     for index in range(start, len(messages)):
@@ -151,3 +153,44 @@ def _asks_the_server(message: Message) -> bool:
 
 def _path(message: Message, place: int) -> str:
     return message.block_paths[place] if place < len(message.block_paths) else ""
+
+
+class RepeatedToolCall(LintRule):
+    id = "WT007"
+    name = "repeated-tool-call"
+    severity = "warning"
+    summary = "The same tool was asked for with the same arguments again, and said the same."
+    explains = (
+        "In one answer, or in the next one of the thread, a tool was called again with equal arguments (compared as "
+        "JSON), and its result was the same: the second call taught the model nothing. Where the results differ (a "
+        "clock, a poll), or other tools were at work in between, there is nothing wrong. Tools without arguments (to "
+        "wait, to list) and answers of a few characters (`ok`) are left out: those are called for their effect."
+    )
+    mend = "cache the tool's result, or say in the result that it is the same as before"
+
+    def check(self, subject: Subject) -> Iterable[LintFinding]:
+        for repeat in subject.repeats.repeats:
+            last = repeat.last
+            call = subject.steps[last.call_number].call
+            values = {"arguments": last.call.arguments, "result": last.result.text if last.result is not None else ""}
+            yield self.finding(repeat.text, call, asked_path(call, last.index), values=values)
+
+
+class RunawayLoop(LintRule):
+    id = "WT008"
+    name = "runaway-loop"
+    severity = "error"
+    summary = f"The loop goes round: the same tool calls, {ROUNDS} times or more, one after the other."
+    explains = (
+        f"Consecutive calls of a thread ask for the same tools with the same arguments, {ROUNDS} times or more, alone "
+        f"or as a cycle of up to {LONGEST_CYCLE} calls (read, edit, read, edit, …), with no new word of the user in "
+        "between, and get the same results: nothing that the model sees makes the next round different. Polls, whose "
+        "results differ, are none; nor is waiting while other agents are at work."
+    )
+    mend = "stop the loop when a round repeats itself, or tell the model in the result that it did this before"
+
+    def check(self, subject: Subject) -> Iterable[LintFinding]:
+        for runaway in subject.repeats.runaways:
+            call = subject.steps[runaway.calls[-1]].call
+            values = {"arguments": runaway.arguments, "result": runaway.result}
+            yield self.finding(runaway.text, call, asked_path(call, 0), values=values)
