@@ -570,7 +570,7 @@ def test_a_library_that_is_imported_inside_is_patched_then(tmp_path: Path) -> No
                 print("missed")
             import requests
             print(requests.get("https://example.com/").status_code)
-            ctx.session._outcomes.clear()
+            ctx.session.ledger.outcomes.clear()
         """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60, check=False

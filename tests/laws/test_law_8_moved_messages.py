@@ -68,7 +68,7 @@ def test_reports_may_come_at_any_call_of_their_parent(data: st.DataObject, was: 
     assert not replay.misses, replay.misses[0].message
     assert [outcome.reference.call for outcome in answered] == list(range(1, _STEPS + 2))  # type: ignore[union-attr]
     assert said(answered[-1]) == "done"
-    moved = [drift.where for drift in replay.drifts if drift.where.endswith("(moved)")]
+    moved = [drift.where for drift in replay.ledger.drifts if drift.where.endswith("(moved)")]
     assert bool(moved) == (was != now)
 
 
@@ -108,7 +108,7 @@ def test_notifications_may_come_in_one_text_or_one_by_one(
     answered = [replay.answer(live(chat(*body))) for body in bodies]
     assert not replay.misses, replay.misses[0].message
     assert [outcome.reference.call for outcome in answered] == list(range(1, _STEPS + 2))  # type: ignore[union-attr]
-    moved = [drift.where for drift in replay.drifts if drift.where.endswith("(moved)")]
+    moved = [drift.where for drift in replay.ledger.drifts if drift.where.endswith("(moved)")]
     at_once = len(set(was)) < len(was)
     assert bool(moved) == (was != now or (at_once and joined != joined_live))
 

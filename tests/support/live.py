@@ -25,6 +25,7 @@ from wiretape.cli.debug.open_debugger import live_annotations
 from wiretape.debug.live.program import LiveProgram
 from wiretape.debug.session import Debugger
 from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import ReplayOptions
 from wiretape.runs.run import build_run
 from wiretape.tape.reading.reader import read_tape
 from wiretape.views.debug.reply import reply_view
@@ -100,7 +101,7 @@ class Stage:
 def stage(tapes: Sequence[Any] | None = None, live_tape: LiveTape | None = None) -> Iterator[Stage]:
     """By default captures/subagents.tape is played. `live_tape`: where the answers of real models are kept."""
     read = list(tapes or [read_tape(CAPTURES / "subagents.tape")])
-    session = ReplaySession(read, names=["a.tape"])
+    session = ReplaySession(read, ReplayOptions(names=("a.tape",)))
     debugger = Debugger(build_run([]))
     expected = build_run(decode(read[0].exchanges))
     live = debugger.live = LiveProgram(debugger, "replay", time.monotonic, EditOperations(), expected=expected)

@@ -141,7 +141,7 @@ class ReplayServer:
     @property
     def straight(self) -> dict[str, int]:
         """Connections that a sealed program opened past its variables and that were led here, by `host:port`."""
-        return {place: count for place, count in self._door.came.items() if place not in self._session.passed}
+        return {place: count for place, count in self._door.came.items() if place not in self._session.ledger.passed}
 
     def _made_seal(self, let_through: Sequence[str]) -> Seal:
         here = [("127.0.0.1", port) for port in (self.port, self.gate_port)]

@@ -65,8 +65,8 @@ class NameMap(dict[str, str]):
 class IdMap:
     """Two names for one thing: the recorded one and the live one."""
 
-    def __init__(self, beginnings: CommonPrefixes | None = None) -> None:
-        self._beginnings = beginnings or CommonPrefixes()
+    def __init__(self, prefixes: CommonPrefixes | None = None) -> None:
+        self._prefixes = prefixes or CommonPrefixes()
         self._recorded = NameMap()  # live -> recorded
         self._live = NameMap()  # recorded -> live
         self._memo: dict[int, tuple[Json, Json]] = {}  # list elements, mapped back before
@@ -122,7 +122,7 @@ class IdMap:
         before = base.made[:known] if base is not None else []
         mapped = _Mapped(member, member if same else [*before, *rest], len(member))
         if base is not None:
-            self._beginnings.tell(base.made, mapped.made, known)
+            self._prefixes.tell(base.made, mapped.made, known)
         kept = [one for one in self._lists.get(key, ()) if one is not base or common < len(one.member)]
         self._lists[key] = [*kept[1 - _RECENT :], mapped]
         return mapped.made
@@ -133,7 +133,7 @@ class IdMap:
         longest = 0
         for one in reversed(self._lists.get(key, ())):
             if longest < min(len(one.member), len(member)) and one.member[longest] is member[longest]:
-                common = self._beginnings.common(one.member, member)
+                common = self._prefixes.common(one.member, member)
                 if common > longest:
                     best, longest = one, common
         return best, longest

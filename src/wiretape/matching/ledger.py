@@ -1,18 +1,23 @@
-"""What was played although it differed: grouped by place, because what drifted once stands in the history for ever."""
+"""What a replay session played: its outcomes, drift, and the recorded answers that are still owed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from wiretape.compare.common_prefix import CommonPrefixes
 from wiretape.compare.difference import Difference, Tier
 from wiretape.matching.recorded import RecordedExchange
-from wiretape.matching.values import Answer, Reference
+from wiretape.matching.redacted_differences import without_secrets
+from wiretape.matching.values import Answer, Miss, Outcome, Reference, Stray
 from wiretape.model.call import ModelCall
 from wiretape.model.http import Exchange
+from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.base import Memo
 from wiretape.wire.registry import Registry
+
+Kept = TypeVar("Kept", Outcome, Miss, Stray)
 
 
 @dataclass(slots=True)
@@ -76,3 +81,54 @@ class PlayedCalls:
         if known is None:  # it is kept: so no other exchange gets its id
             known = self._decoded[id(exchange)] = exchange, self._registry.calls_of(exchange, self._memo)
         return known[1]
+
+
+class Ledger:
+    """The outcomes of a session, in the order of its live requests."""
+
+    def __init__(self, played: bytearray, output: OutputRedactor) -> None:
+        """`played`: one byte for each recorded exchange; shared with the indexes. `output`: redacts outcomes."""
+        self.outcomes: list[Outcome] = []
+        self.drifts = Drifts()
+        self.passed: dict[str, int] = {}  # connections by host that a person allowed
+        self.output = output
+        self.number = 0  # of the latest live request
+        self._played = played
+        self._owed: set[int] = set()  # orders of exchanges whose answer a person withheld
+
+    def next_number(self) -> int:
+        """Count one more live request."""
+        self.number += 1
+        return self.number
+
+    def keep(self, outcome: Kept) -> Kept:
+        """Redact an outcome, and note it."""
+        outcome = without_secrets(outcome, self.output)
+        self.outcomes.append(outcome)
+        return outcome
+
+    def replace(self, outcome: Outcome, other: Kept) -> Kept:
+        """Note another outcome in the place of an earlier one."""
+        other = without_secrets(other, self.output)
+        place = next((place for place, one in enumerate(self.outcomes) if one is outcome), None)
+        if place is not None:
+            self.outcomes[place] = other
+        return other
+
+    def play(self, order: int) -> None:
+        """Note that a recorded answer is given."""
+        self._played[order] = True
+        self._owed.discard(order)
+
+    def withhold(self, order: int) -> None:
+        """Leave a recorded answer for the next attempt."""
+        self._owed.add(order)
+        self._played[order] = False
+
+    def owes(self, order: int) -> bool:
+        """Whether the answer was withheld."""
+        return order in self._owed
+
+    @property
+    def misses(self) -> list[Miss]:
+        return [outcome for outcome in self.outcomes if isinstance(outcome, Miss)]

@@ -38,10 +38,10 @@ def plain_bytes(data: bytes, encoding: str) -> bytes:
 class LiveReader:
     """Reads the live requests of a session."""
 
-    def __init__(self, registry: Registry, echoes: IdMap, beginnings: CommonPrefixes) -> None:
+    def __init__(self, registry: Registry, echoes: IdMap, prefixes: CommonPrefixes) -> None:
         self._registry = registry
         self._echoes = echoes
-        self._beginnings = beginnings
+        self._prefixes = prefixes
         self._parser = BodyParser()
         self._elements: dict[bytes, Json] = {}  # of small bodies, by the digest of their bytes
 
@@ -61,7 +61,7 @@ class LiveReader:
             parsed = None
         if parsed is not None:
             if parsed.base is not None and parsed.key is not None:
-                self._beginnings.tell(parsed.base.value[parsed.key], parsed.value[parsed.key], parsed.common)
+                self._prefixes.tell(parsed.base.value[parsed.key], parsed.value[parsed.key], parsed.common)
             return parsed.value
         try:
             return self._shared(orjson.loads(data))

@@ -13,7 +13,7 @@ from wiretape.compare.multipart import parts_of
 from wiretape.matching.lookup.index import Probe
 from wiretape.matching.values import Reference
 from wiretape.model.call import CallRequest
-from wiretape.model.http import Body, Ended, Exchange, JsonBody, StreamBody, body_bytes
+from wiretape.model.http import Body, Ended, Exchange, JsonBody, StreamBody, body_bytes, bracketed
 from wiretape.model.jsonvalue import Json
 from wiretape.wire.base import Memo, WireFormat
 from wiretape.wire.registry import Registry, decode
@@ -192,13 +192,49 @@ class ReplaySource:
     exchanges: Sequence[RecordedExchange] = field(init=False)
     sockets: Sequence[RecordedExchange] = field(init=False)
     played: bytearray = field(init=False)  # which exchanges were given as an answer
-    beginnings: CommonPrefixes = field(default_factory=CommonPrefixes)
+    prefixes: CommonPrefixes = field(default_factory=CommonPrefixes)
     memo: Memo = field(init=False)
 
     def __post_init__(self) -> None:
         self.exchanges, self.sockets = recorded_exchanges(self.tapes, self.registry)
         self.played = bytearray(len(self.exchanges))
-        self.memo = Memo(self.beginnings.common)
+        self.memo = Memo(self.prefixes.common)
+
+    def knows_host(self, host: str) -> bool:
+        """Whether the tapes have an exchange with this host, given with or without its port."""
+        return host in self._hosts or host in self._host_names
+
+    def knows_port(self, host: str, port: int) -> bool:
+        """Whether the tapes have an exchange with this port of a host."""
+        return any(
+            address("GET", f"{scheme}://{bracketed(host)}:{port}/").host in self._hosts for scheme in ("http", "https")
+        )
+
+    def knows_plain(self, host: str, port: int) -> bool:
+        """Whether the tapes have an exchange with this port in plain HTTP."""
+        there = address("GET", f"http://{bracketed(host)}:{port}/").host
+        return any(
+            recorded.probe.address.host == there and recorded.exchange.request.url.startswith("http:")
+            for recorded in self._every
+        )
+
+    @property
+    def formats(self) -> set[str]:
+        """The names of the wire formats on the tapes."""
+        return {recorded.probe.format.name for recorded in self._every if recorded.probe.format is not None}
+
+    @property
+    def _every(self) -> list[RecordedExchange]:
+        return [*self.exchanges, *self.sockets]
+
+    @cached_property
+    def _hosts(self) -> frozenset[str]:
+        """The hosts on the tapes, with their ports."""
+        return frozenset(recorded.probe.address.host for recorded in self._every)
+
+    @cached_property
+    def _host_names(self) -> frozenset[str]:
+        return frozenset(recorded.probe.address.hostname for recorded in self._every)
 
     @cached_property
     def groups(self) -> Mapping[Hashable, Sequence[int]]:

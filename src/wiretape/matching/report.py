@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
 from wiretape.compare.difference import Tier
 from wiretape.compare.excerpt import excerpts, spelled
 from wiretape.matching.faults.apply import Fault
-from wiretape.matching.ledger import Drift
+from wiretape.matching.ledger import Drift, Ledger
 from wiretape.matching.values import Answer, Injected, Miss, Outcome, Reference, Stray
 
 
@@ -111,23 +111,28 @@ class ReplayReport(_Model):
         return sum(1 for played in self.played if played.tier != Tier.EXACT.word)
 
 
+def empty_report(tapes: str) -> ReplayReport:
+    """The report of a session that played nothing."""
+    return ReplayReport(tapes=tapes, played=(), drifted=(), missed=(), strayed=(), left_over=(), passed={})
+
+
 def build_report(
     tapes: str,
-    outcomes: Sequence[Outcome],
-    drifts: Iterable[Drift],
-    passed: Mapping[str, int],
+    ledger: Ledger,
     left_over: Sequence[Reference],
     sockets: int,
     never_came: Sequence[Fault] = (),
 ) -> ReplayReport:
+    """The report of a session. `sockets`: how many recorded WebSockets were not opened."""
+    outcomes = ledger.outcomes
     return ReplayReport(
         tapes=tapes,
         played=tuple(_played(outcome) for outcome in outcomes if isinstance(outcome, Answer)),
-        drifted=tuple(_drifted(drift) for drift in drifts),
+        drifted=tuple(_drifted(drift) for drift in ledger.drifts),
         missed=_misses(outcome for outcome in outcomes if isinstance(outcome, Miss)),
         strayed=_strayed(outcome for outcome in outcomes if isinstance(outcome, Stray)),
         left_over=tuple(_named(reference) for reference in left_over),
-        passed=dict(passed),
+        passed=dict(ledger.passed),
         sockets=sockets,
         injected=tuple(mishap for outcome in outcomes for mishap in _mishaps(outcome)),
         not_injected=tuple(fault.spec for fault in never_came),

@@ -43,7 +43,7 @@ class TierIndexes:
 
     @cached_property
     def exact(self) -> ExactIndex:
-        index = ExactIndex(self.recording.played, self.recording.beginnings)
+        index = ExactIndex(self.recording.played, self.recording.prefixes)
         self._learn(index)
         return index
 

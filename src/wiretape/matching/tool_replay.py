@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from wiretape.compare.difference import Difference
 from wiretape.compare.excerpt import LIVE, RECORDED, excerpts
-from wiretape.compare.mask import Masker
 from wiretape.compare.tool_results import (
     RecordedToolResult,
     ToolNotFound,
@@ -17,7 +16,7 @@ from wiretape.compare.tool_results import (
     results_of_tools,
 )
 from wiretape.matching.id_map import IdMap
-from wiretape.matching.recorded import RecordedExchange
+from wiretape.matching.recorded import RecordedExchange, ReplaySource
 from wiretape.matching.redacted_differences import shown_differences
 from wiretape.matching.values import Answer, Miss, MissReason, Reference, ReplayOptions
 from wiretape.model.http import Exchange
@@ -45,20 +44,20 @@ class ToolReplay:
 
     def __init__(
         self,
-        recorded: Sequence[RecordedExchange],
+        source: ReplaySource,
         runs: Sequence[Run],
         names: str,
         options: ReplayOptions,
-        masker: Masker,
-        echoes: IdMap,
-        mending: Callable[[MissReason], str],
+        ids: IdMap,
+        miss_fix: Callable[[MissReason], str],
         output: OutputRedactor,
     ) -> None:
-        """`runs`: of each tape. `names`: what to call the tapes in messages."""
+        """`runs`: the run of each tape. `names`: the tapes in messages. `miss_fix`: the last lines of a miss."""
+        recorded = source.exchanges
         self._names = names
         self._repeat = options.repeat
-        self._echoes = echoes
-        self._mending = mending
+        self._ids = ids
+        self._miss_fix = miss_fix
         self._output = output
         self._recorded = {(str(one.tape), one.exchange.number): one for one in recorded}
         own: list[RecordedToolResult] = []
@@ -80,20 +79,20 @@ class ToolReplay:
         for position in range(len(runs)):
             there = (one.exchange for one in recorded if one.tape == position)
             served += results_of_servers(there, known, str(position))
-        self._book = ToolResults([*own, *wire, *served], masker, options.tier)
+        self._book = ToolResults([*own, *wire, *served], source.masker, options.tier)
 
     def call(self, number: int, name: str, arguments: Json) -> ToolPlayback | Miss:
         """What the tool came to; a miss where the tapes do not say."""
-        arguments = self._echoes.back(arguments)
+        arguments = self._ids.back(arguments)
         found = self._book.take(name, arguments, self._repeat)
         apart = shown_differences(found.differences, arguments, self._output)
         if isinstance(found, ToolNotFound):
             return self._miss(number, name, self._output.value(arguments), replace(found, differences=apart))
         told = found.told
-        self._echoes.learn(found.differences)
+        self._ids.learn(found.differences)
         own = self._recorded.get((told.tape, told.exchange)) if told.answer is not None else None
         exchange = own.exchange if own is not None else _as_exchange(told)
-        answer = answered(self._echoes.forward(exchange))
+        answer = answered(self._ids.forward(exchange))
         assert answer is not None, "only tools that ended are in the book"
         shown = Answer(number, self._reference(told), exchange, found.tier, apart, found.again)
         return ToolPlayback(answer, shown, own)
@@ -112,7 +111,7 @@ class ToolReplay:
             reason = "diverged"
         lines = [f"no call on {self._names} answers the tool {name}({clip(text_of(arguments), 100)})"]
         lines += self._story(name, found)
-        lines.append(self._mending(reason))
+        lines.append(self._miss_fix(reason))
         nearest = self._reference(found.nearest) if found.nearest is not None else None
         apart = found.differences if reason == "diverged" else ()
         return Miss(number, f"tool {name}", reason, "\n".join(lines), nearest, apart)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from wiretape.compare.difference import Difference, Tier
 from wiretape.matching.faults.apply import Fault
 from wiretape.model.http import Exchange, Headers
+from wiretape.tape.output_redactor import OutputRedactor
+
+MissReason: TypeAlias = Literal["never recorded", "already played", "diverged", "not playable", "not opened", "fault"]
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
+    """How a session matches, and how its messages name things."""
+
     tier: Tier = Tier.MASKED  # the loosest tier allowed
-    repeat: bool = False  # give a recorded answer again when all that match were played
-    mask: tuple[str, ...] = ()  # the user's own patterns for what changes between runs
+    repeat: bool = False  # play a recorded answer again when all that match were played
+    mask: tuple[str, ...] = ()  # the user's own patterns of volatile text
     faults: tuple[Fault, ...] = ()
+    names: tuple[str, ...] = ()  # of the tapes, in messages; their paths by default
+    program: str = "…"  # the program's command line, in the commands that fix a miss
+    miss_fix: Callable[[MissReason], str] | None = None  # the last lines of a miss; a `wiretape` command by default
+    output: OutputRedactor | None = None  # redacts what is printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +81,6 @@ class Injected:
     reference: Reference
     exchange: Exchange
     fault: Fault
-
-
-MissReason: TypeAlias = Literal["never recorded", "already played", "diverged", "not playable", "not opened", "fault"]
 
 
 @dataclass(frozen=True, slots=True)

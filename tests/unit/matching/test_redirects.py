@@ -82,7 +82,7 @@ def test_a_host_is_known_with_and_without_its_port_and_brackets() -> None:
     replay = session(exchange(1, chat(user("hi")), url="http://[::1]:9000/v1/chat/completions"))
     assert replay.knows_host("::1")
     assert replay.knows_host("[::1]:9000")
-    assert replay.knows_place("::1", 9000)
+    assert replay.knows_port("::1", 9000)
     assert replay.knows_plain("::1", 9000)
     assert not replay.knows_host("::2")
 

@@ -387,7 +387,7 @@ def test_a_fault_of_wiretapes_own_is_a_miss_and_never_a_crash(monkeypatch: pytes
     def broken(*_: object) -> None:
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(replay._reader, "probe", broken)
+    monkeypatch.setattr(replay._matcher, "probe", broken)
     found = missed(replay.answer(live(chat(user("hi")))))
     assert (found.reason, found.status, found.headers["x-should-retry"]) == ("fault", 400, "false")
     assert "RecursionError: too deep" in found.message

@@ -80,6 +80,7 @@ class Replay(Context):
         self._max_age, self._max_age_action = max_age, max_age_action
         self.on_warning: Callable[[str], None] = say
         self.renewal: str | None = None  # how to record the tape anew, if not as one does in a program
+        self.miss_fix: Callable[[MissReason], str] | None = None  # the last lines of a miss, if not the usual ones
         self._session: ReplaySession | None = None
         self._refused: set[str] = set()
         self._keys: Sequence[str] = ()
@@ -103,10 +104,12 @@ class Replay(Context):
         self._check_age(tapes, names, settings)
         self._refused = set()
         mask = (*settings.mask, *self._mask)
-        options = ReplayOptions(self._tier, self._repeat, mask, self._faults)
+        fix = self.miss_fix or functools.partial(_miss_fix, names[0])
         output = OutputRedactor(settings.redact, os.environ)
-        self._session = ReplaySession(tapes, options, names=names, output=output)
-        self._session.mend = functools.partial(_mended, names[0])
+        options = ReplayOptions(
+            self._tier, self._repeat, mask, self._faults, names=tuple(names), miss_fix=fix, output=output
+        )
+        self._session = ReplaySession(tapes, options)
         self.name = f"the replay of {self._session.names}"
         self._keys = DUMMY_KEYS.lend(self._session)
         self.serve_children = self._serve_children
@@ -253,7 +256,7 @@ def _expression(pattern: str) -> str:
     return pattern
 
 
-def _mended(tape: str, reason: MissReason) -> str:
+def _miss_fix(tape: str, reason: MissReason) -> str:
     """What to do about a miss, in this process."""
     if reason == "already played":
         return "  to give recorded answers again: wiretape.replay(…, repeat=True)"

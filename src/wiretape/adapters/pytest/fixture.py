@@ -30,7 +30,7 @@ from wiretape.adapters.update.staging import StagedRecording, tape_exists
 from wiretape.analyze.report import StatsReport, TurnReport
 from wiretape.analyze.stats import stats
 from wiretape.errors import MissError, UsageError
-from wiretape.matching.report import ReplayReport, build_report
+from wiretape.matching.report import ReplayReport, empty_report
 from wiretape.matching.tape_age import AgeAction
 from wiretape.matching.values import Miss, MissReason
 from wiretape.model.http import Exchange
@@ -93,7 +93,7 @@ class Wiretape:
             return self._replay.report.model_copy(update={"missed": (), "strayed": ()})
         if self._replay is not None:
             return self._replay.report
-        return build_report(str(shown(self.tape)), (), (), {}, (), 0)
+        return empty_report(str(shown(self.tape)))
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
@@ -161,11 +161,10 @@ class Wiretape:
             self._open.enter_context(self._record)
             return
         replay = self._replaying()
+        replay.miss_fix = functools.partial(self._miss_fix, replay)
         self._open.push(self._leave_replay(replay))
         self._replay = replay  # one that has begun
         replay.forks = self._forks(replay)
-        session = replay.session
-        session.mend = functools.partial(self._mend, session)
         if self._record is None:
             self.guard.own_ports, self.guard.note = replay.child_ports, self._note_refused
             self._open.enter_context(self.guard)
@@ -190,9 +189,9 @@ class Wiretape:
         outlived = LATE_THREADS.here()
         return outlived.message(asked) if outlived is not None else self._fixes.refusal(asked)
 
-    def _mend(self, session: ReplaySession, reason: MissReason) -> str:
+    def _miss_fix(self, replay: Replay, reason: MissReason) -> str:
         """Runs where the request is made: on its thread, below whoever makes it."""
-        said = self._fixes.mend(reason, bool(session.report().left_over))
+        said = self._fixes.mend(reason, bool(replay.session.report().left_over))
         place = asked_at(self._root)
         return f"  asked at {place}\n{said}" if place is not None else said
 

@@ -214,7 +214,7 @@ class ForwardProxy:
 
     def local_connection_refused(self, host: str, port: int) -> None:
         """List the same for this machine. It is not a miss: a program may wait for a server of its own to start."""
-        if any(self._session.knows_place(own, port) for own in (host, "localhost")):
+        if any(self._session.knows_port(own, port) for own in (host, "localhost")):
             ours = self._ours(f"http://{host}:{port}")
             note = f"it is on the tape, and nothing listens there now; use {ours} as the model's base URL"
             self._session.refused(f"connection to {host}:{port}", note)
@@ -235,7 +235,7 @@ class ForwardProxy:
         return message
 
     def _serves_models(self, host: str, port: int) -> bool:
-        return is_known_provider(host) or self._session.knows_place(host, port)
+        return is_known_provider(host) or self._session.knows_port(host, port)
 
     def _miss(self, what: str, message: str) -> None:
         missed = self._session.not_opened(what, message)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.adapters.output import say, typed
+from wiretape.adapters.output import say
 from wiretape.cli.damaged import note_incomplete
 from wiretape.errors import MissError
 from wiretape.views.printable import one_line
@@ -70,7 +70,6 @@ def debug_replayed(tape: str, asked: LiveOptions) -> int:
     options = replay.Options((Path(tape),), tier=asked.tier, let_through=asked.let_through)
     replay.check(options)
     session = replay.session_of(options, asked.argv)
-    session.program = typed(asked.argv)
     debugger = _debugger(
         f"{Path(asked.argv[0]).name} against {from_here(tape)}", "replay", link(tape, session.tapes[0]).run
     )

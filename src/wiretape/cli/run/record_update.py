@@ -87,11 +87,13 @@ def _prepared(options: Options, tape: Tape, rerecording: StagedRecording) -> Upd
     from wiretape.tape.storage import read_text
 
     settings = load_settings(Path.cwd())
-    asked = ReplayOptions(Tier[options.tier.upper()], mask=tuple(settings.mask))
+    asked = ReplayOptions(
+        Tier[options.tier.upper()], mask=tuple(settings.mask), names=(str(options.update),), output=output()
+    )
     redactor = redactor_of(settings)
     if tape.path is not None and tape.path.exists():
         redactor.resume(read_text(tape.path).decode("utf-8", "replace"))  # its placeholders keep their meaning
-    session = ReplaySession([tape], asked, names=[str(options.update)], output=output())
+    session = ReplaySession([tape], asked)
     return Update(options, tape, redactor, UpdateSession(session), rerecording)
 
 

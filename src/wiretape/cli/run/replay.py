@@ -174,8 +174,6 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
         find_command(argv, os.environ)
     check(options)
     session = session_of(options, argv)
-    if argv:
-        session.program = typed(argv)
     opened, why_closed = authority_of(options.proxy)
     sealed = _is_sealed(options, argv)
     tags = CallTags() if options.tag else None
@@ -300,8 +298,16 @@ def session_of(options: Options, argv: Sequence[str]) -> ReplaySession:
     for tape in tapes:
         for warning in (*tape.warnings, *limit.check([tape], datetime.now(UTC), _renewal(tape, argv))):
             click.echo(f"wiretape: {warning}", err=True)
-    made = ReplayOptions(Tier[options.tier.upper()], options.repeat, tuple(settings.mask), faults)
-    return ReplaySession(tapes, made, names=[str(path) for path in options.tapes], output=output())
+    made = ReplayOptions(
+        Tier[options.tier.upper()],
+        options.repeat,
+        tuple(settings.mask),
+        faults,
+        names=tuple(str(path) for path in options.tapes),
+        program=typed(argv) if argv else "…",
+        output=output(),
+    )
+    return ReplaySession(tapes, made)
 
 
 def _run(

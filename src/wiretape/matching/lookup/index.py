@@ -72,7 +72,7 @@ class AnswerPool:
         return max((row[-1] for row in rows.values() if row), default=None)
 
     def _first(self, row: deque[int] | None) -> int | None:
-        # What another tier's shelf gave away is dropped when it comes to the front; the last one stays, for repeats.
+        # What another tier's pool gave away is dropped when it comes to the front; the last one stays, for repeats.
         while row:
             if not self._played[row[0]]:
                 return row[0]
@@ -112,7 +112,7 @@ class LookupKey:
 
 
 class Index(Protocol):
-    shelf: AnswerPool
+    pool: AnswerPool
     trie: Trie
 
     def learn(self, probe: Probe, order: int) -> None: ...
@@ -127,9 +127,9 @@ def messages_in_common(one: Sequence[object], other: Sequence[object]) -> int:
 class ExactIndex:
     """Method, path, query and body, equal as JSON values."""
 
-    def __init__(self, played: bytearray, beginnings: CommonPrefixes) -> None:
-        self.shelf = AnswerPool(played)
-        self.trie = Trie(beginnings.common)
+    def __init__(self, played: bytearray, prefixes: CommonPrefixes) -> None:
+        self.pool = AnswerPool(played)
+        self.trie = Trie(prefixes.common)
         self.classes = EqualityClasses()
 
     def learn(self, probe: Probe, order: int) -> None:
@@ -138,7 +138,7 @@ class ExactIndex:
         def follow(name: str, items: Sequence[object]) -> TriePath:
             return self.trie.grow(name, items, lambda item: (learn(item), ()), order)
 
-        self.shelf.put(self._key(probe, learn, follow), probe.address.host, order)
+        self.pool.put(self._key(probe, learn, follow), probe.address.host, order)
 
     def place(self, probe: Probe) -> LookupKey:
         return LookupKey(self._key(probe, self.classes.find, self._follow))
@@ -169,7 +169,7 @@ class CallIndex:
     """Decoded and loosened, masked where the level masks; what is no model call by its loosened body."""
 
     def __init__(self, played: bytearray, level: TemplateTable, shapes: NormalizedMessages, memo: Memo) -> None:
-        self.shelf = AnswerPool(played)
+        self.pool = AnswerPool(played)
         self.trie = Trie(messages_in_common)
         self._ends: dict[int, list[int]] = {}  # node -> the calls whose conversation ends there
         self._lengths: dict[int, int] = {}
@@ -187,7 +187,7 @@ class CallIndex:
 
         self._nearest.clear()
         place = self._place(probe, learn, follow)
-        self.shelf.put(place.key, probe.address.host, order)
+        self.pool.put(place.key, probe.address.host, order)
         if place.way is not None:
             self._ends.setdefault(place.way.end, []).append(order)
             self._lengths[order] = len(place.way.items)

@@ -20,18 +20,17 @@ from wiretape.compare.normalize import LEFT_OUT, loose
 from wiretape.matching.faults.apply import Fault, FaultPlan
 from wiretape.matching.faults.targets import call_key, handshake_key
 from wiretape.matching.id_map import IdMap
-from wiretape.matching.ledger import Drifts
+from wiretape.matching.ledger import Ledger
 from wiretape.matching.misses.miss import fault
 from wiretape.matching.misses.nearest import Nearest, is_minor
 from wiretape.matching.recorded import RecordedExchange, SocketCall
-from wiretape.matching.redacted_differences import shown_differences, without_secrets
+from wiretape.matching.redacted_differences import shown_differences
 from wiretape.matching.sockets.sequence import DueMessage, MessageSequence, SocketFrame, answer_of
 from wiretape.matching.values import Answer, Injected, Miss, MissReason, Outcome, Reference, ReplayOptions
 from wiretape.model.faults import ErrorStatus
 from wiretape.model.http import BytesBody, Headers, Response, StreamBody, WsMessage, body_bytes
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.model.jsonwalk import rebuilt
-from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.base import Volatile
 
 _NOTHING: Final = Volatile()
@@ -59,10 +58,8 @@ class RecordedSockets:
         faults: FaultPlan,
         masker: Masker,
         echoes: IdMap,
-        drifts: Drifts,
-        outcomes: list[Outcome],
+        ledger: Ledger,
         make_miss: MakeMiss,
-        output: OutputRedactor,
     ) -> None:
         self.recorded = recorded
         self.options = options
@@ -77,10 +74,8 @@ class RecordedSockets:
         self._live_core: tuple[Json, Volatile, bytes] | None = None  # of the message that was asked about last
         self.traits: dict[tuple[int, int], list[Json]] = {}  # of calls that begin a connection, by position
         self._echoes = echoes
-        self._drifts = drifts
-        self._outcomes = outcomes
+        self._ledger = ledger
         self._make_miss = make_miss
-        self._output = output
 
     # -- what may be played
 
@@ -162,7 +157,7 @@ class RecordedSockets:
             made = Headers([*headers.pairs(), *one.effect.headers])
             exchange = replace(exchange, response=Response(one.effect.status, made, exchange.at, BytesBody(body)))
         made_of = Injected(number, recorded.reference_of(call), exchange, one)
-        self._outcomes.append(made_of)
+        self._ledger.outcomes.append(made_of)
         return made_of
 
     def refusal(self, recorded: RecordedExchange, one: Fault, effect: ErrorStatus) -> tuple[Headers, bytes]:
@@ -203,7 +198,7 @@ class RecordedSockets:
         repeated = reference in self._asked
         answer = Answer(number, reference, recorded.exchange, alike.tier, self._shown(alike), repeated, faults)
         self._asked.add(reference)
-        self._outcomes.append(answer)
+        self._ledger.outcomes.append(answer)
         self._note(answer, alike)
         return self.last_place
 
@@ -211,11 +206,11 @@ class RecordedSockets:
         """A later message of the same call: the loosest tier of all is the call's."""
         answer = self.at_place(place)
         assert isinstance(answer, Answer)
-        self._outcomes[place] = replace(answer, tier=max(answer.tier, alike.tier))
+        self._ledger.outcomes[place] = replace(answer, tier=max(answer.tier, alike.tier))
         self._note(replace(answer, tier=alike.tier, differences=self._shown(alike)), alike)
 
     def _shown(self, alike: MessageMatch) -> tuple[Difference, ...]:
-        return shown_differences(alike.apart, alike.live, self._output)
+        return shown_differences(alike.apart, alike.live, self._ledger.output)
 
     @property
     def left_over(self) -> list[Reference]:
@@ -226,15 +221,15 @@ class RecordedSockets:
 
     @property
     def last_place(self) -> int:
-        return len(self._outcomes) - 1
+        return len(self._ledger.outcomes) - 1
 
     def at_place(self, place: int) -> Outcome:
-        return self._outcomes[place]
+        return self._ledger.outcomes[place]
 
     def _note(self, answer: Answer, alike: MessageMatch) -> None:
         if alike.tier is not Tier.EXACT:
             self._echoes.learn(alike.apart)
-        self._drifts.add(answer, alike.minor)
+        self._ledger.drifts.add(answer, alike.minor)
 
     # -- what is alike
 
@@ -340,9 +335,7 @@ class RecordedSockets:
         return self._missed(fault(number, recorded.reference.what, error))
 
     def _missed(self, miss: Miss) -> Miss:
-        miss = without_secrets(miss, self._output)
-        self._outcomes.append(miss)
-        return miss
+        return self._ledger.keep(miss)
 
 
 def message_value(message: WsMessage) -> Json:

@@ -63,7 +63,7 @@ def test_what_differs_is_drift_with_both_values() -> None:
     replay = by_position(*recorded_loop("red"))
     replay.answer(live(loop("You help.", "And this?", "blue")[0]))
     replay.answer(live(loop("You help.", "And this?", "blue")[1]))
-    told = [(drift.where, drift.first.recorded, drift.first.live, drift.tier) for drift in replay.drifts]
+    told = [(drift.where, drift.first.recorded, drift.first.live, drift.tier) for drift in replay.ledger.drifts]
     assert told == [
         ("messages[1].content", "What is it?", "And this?", Tier.POSITION),
         ("messages[3].content", "red", "blue", Tier.POSITION),

@@ -177,10 +177,10 @@ def test_what_a_terminal_would_obey_is_shown_as_an_escape() -> None:
 
 
 def test_the_command_that_mends_a_miss_is_on_one_line_whatever_its_length() -> None:
-    replay = session(exchange(1, chat(user("a")), "one"))
-    replay.program = "python a_program_of_a_long_name.py --with 'an argument'"
+    program = "python a_program_of_a_long_name.py --with 'an argument'"
+    replay = session(exchange(1, chat(user("a")), "one"), program=program)
     replay.answer(live(chat(user("b"))))
-    command = f"wiretape record --update hand.tape -- {replay.program}"
+    command = f"wiretape record --update hand.tape -- {program}"
     assert shown(replay)[-3:-1] == ["                to record this run instead:", f"                  {command}"]
 
 

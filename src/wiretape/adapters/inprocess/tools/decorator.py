@@ -251,15 +251,14 @@ def _of_tape(tape: Tape) -> Callable[[str, Json], ToolAnswer]:
     from wiretape.matching.session import ReplaySession
     from wiretape.matching.values import Miss, MissReason, ReplayOptions
 
-    session = ReplaySession([tape], ReplayOptions())
     name_of_tape = str(tape.path or "…")
 
-    def mended(reason: MissReason) -> str:
+    def miss_fix(reason: MissReason) -> str:
         if reason == "already played":
             return "  each recorded result is given once: another stub (tape.tool) begins anew"
         return f'  to record it: run this once in wiretape.record("{name_of_tape}", force=True)'
 
-    session.mend = mended
+    session = ReplaySession([tape], ReplayOptions(miss_fix=miss_fix))
 
     def ask(name: str, asked: Json) -> ToolAnswer:
         outcome = session.call_tool(name, asked)

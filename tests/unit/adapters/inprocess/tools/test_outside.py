@@ -22,6 +22,7 @@ from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.adapters.routing.tool_route import PATH, VARIABLE
 from wiretape.adapters.update.session import UpdateSession
 from wiretape.matching.session import ReplaySession
+from wiretape.matching.values import ReplayOptions
 from wiretape.model.http import Ended
 from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.mcp.tool_exchange import answered, called
@@ -108,7 +109,7 @@ def recorded(tape: Path, monkeypatch: pytest.MonkeyPatch, renewing: UpdateSessio
 @contextmanager
 def replayed(tape: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplaySession]:
     """As in a child of `wiretape replay`."""
-    session = ReplaySession([read_tape(tape)])
+    session = ReplaySession([read_tape(tape)], ReplayOptions(program="python agent.py"))
     with ReplayServer(session) as replaying:
         monkeypatch.setenv(VARIABLE, f"replay+http://127.0.0.1:{replaying.port}{PATH}")
         yield session
@@ -191,7 +192,6 @@ def test_a_call_that_was_never_recorded_is_a_miss_for_the_child_and_for_the_repl
     with recorded(tape, monkeypatch):
         weather("Bern")
     with replayed(tape, monkeypatch) as session:
-        session.program = "python agent.py"
         with pytest.raises(wiretape.MissError) as missed:
             weather("Oslo")
         assert session.report().missed
