@@ -21,7 +21,7 @@ ALLOWED = {
     ("cli/tapes.py", "spool.write_bytes"): "a new file in a temporary directory",
     ("cli/streams.py", "_Sink(…, 'wb')"): "a standard stream",
     ("cli/edit/merge_driver.py", "shutil.copyfile"): "new files in a temporary directory",
-    ("adapters/sealed/sealing_inside.py", "open(…, 'wb')"): "a file of the kernel's in /proc",
+    ("adapters/sealed/namespace_program.py", "open(…, 'wb')"): "a file of the kernel's in /proc",
     ("adapters/update/staging.py", "shutil.copyfile"): "makes a new file, which takes no other's place yet",
     ("adapters/update/staging.py", "shutil.move"): "out of the way, under a name in pytest's cache",
 }

@@ -48,7 +48,7 @@ def test_a_foreign_page_reads_no_recorded_answer(lines: str, option: str, way: s
     """On the short way of plain requests, on the parser's, and where a request has no answer either."""
     replay = recorded()
     with ReplayServer(replay) as running:
-        port = running.gate_port if way == "to the proxy port" else running.port
+        port = running.proxy_port if way == "to the proxy port" else running.port
         said = spoken(
             port,
             lines.format(port=running.port),
@@ -112,7 +112,7 @@ def test_proxied_traffic_is_not_checked() -> None:
     replay = session(exchange(1, chat(user("hi")), "one", url="http://models.example.com/v1/chat/completions"))
     with (
         ReplayServer(replay) as running,
-        httpx.Client(proxy=f"http://127.0.0.1:{running.gate_port}", trust_env=False) as client,
+        httpx.Client(proxy=f"http://127.0.0.1:{running.proxy_port}", trust_env=False) as client,
     ):
         headers = {"origin": "https://page.example"}
         for host in ("models.example.com", "other.example.com"):

@@ -155,7 +155,7 @@ def dialled(running: Any, trust: ssl.SSLContext) -> Any:
     """A WebSocket inside a tunnel. The first has to wait until mitmproxy is loaded: long, where much else runs."""
     from websockets.sync.client import connect
 
-    proxy = f"http://127.0.0.1:{running.gate_port}"
+    proxy = f"http://127.0.0.1:{running.proxy_port}"
     # This client reads on one thread and writes on another, and not every Python's ssl keeps these apart: with TLS 1.3,
     # whose tickets come while the handshake is sent, that was lost now and then, and the test waited for ever.
     trust.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -307,7 +307,9 @@ def test_a_miss_in_tls_is_raised_by_an_sdk_at_once_and_not_asked_again(state: Pa
     openai = pytest.importorskip("openai", reason="the openai SDK is not installed")
     replay = session(exchange(1, HI, "one"))
     with opening(replay, state) as (running, trust, _):
-        asking = openai.DefaultHttpxClient(proxy=f"http://127.0.0.1:{running.gate_port}", verify=trust, trust_env=False)
+        asking = openai.DefaultHttpxClient(
+            proxy=f"http://127.0.0.1:{running.proxy_port}", verify=trust, trust_env=False
+        )
         with (
             openai.OpenAI(base_url=f"https://{HOST}/v1", api_key="sk-test", http_client=asking) as sdk,
             pytest.raises(openai.BadRequestError, match="the nearest, call 1, differs"),

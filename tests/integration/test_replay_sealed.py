@@ -21,7 +21,7 @@ from wiretape.adapters.launch.child import run_child
 from wiretape.adapters.mitm.tls_interception import why_not
 from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.adapters.sealed import transparent_proxy
-from wiretape.adapters.sealed.transparent_proxy import straight_ports
+from wiretape.adapters.sealed.transparent_proxy import intercepted_ports
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.session import ReplaySession
 
@@ -69,8 +69,8 @@ def sealed(replay: ReplaySession, **options: Any) -> Iterator[ReplayServer]:
 
 
 def straight(running: ReplayServer, *words: str) -> list[str]:
-    assert running.seal is not None
-    return inside(running.seal, STRAIGHT, *words).splitlines()
+    assert running.sealed_network is not None
+    return inside(running.sealed_network, STRAIGHT, *words).splitlines()
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def test_what_goes_straight_to_a_recorded_host_is_answered_there_and_counted() -
     with sealed(replay) as running:
         said = straight(running, "models.example.com", "80", request("models.example.com"))
     assert (said[0], json.loads(said[-1])["choices"][0]["message"]["content"]) == ("HTTP/1.1 200 OK", "one")
-    assert running.straight == {"models.example.com:80": 1}
+    assert running.intercepted == {"models.example.com:80": 1}
     report = replay.report()
     assert ([played.tier for played in report.played], report.missed, report.strayed) == (["exact"], (), ())
 
@@ -112,7 +112,7 @@ def test_a_host_that_is_known_by_its_address_alone_is_told_by_what_is_said_to_it
     with sealed(recorded()) as running:
         said = straight(running, "192.0.2.1", "80", request("models.example.com"))
     assert said[0] == "HTTP/1.1 200 OK"
-    assert running.straight == {"models.example.com:80": 1}
+    assert running.intercepted == {"models.example.com:80": 1}
 
 
 def test_all_that_is_tried_beside_is_refused_at_once_and_named() -> None:
@@ -122,19 +122,19 @@ def test_all_that_is_tried_beside_is_refused_at_once_and_named() -> None:
             running, "telemetry.example.com", "5000", "", "192.0.2.1", "22", "", "models.example.com", "8000", ""
         )
         said += straight(running, "other.example.com", "443", "SSH-2.0-x\r\n", "other.example.com", "443", "\x01")
-        assert running.seal is not None
-        inside(running.seal, ASIDE)
+        assert running.sealed_network is not None
+        inside(running.sealed_network, ASIDE)
     assert said == ["Connection refused"] * 3 + ["Connection reset by peer"] * 2
     report = replay.report()
     assert [(stray.what, stray.note, stray.times) for stray in report.strayed] == [
         (
             "connection to telemetry.example.com:5000",
-            "refused, as is all that no --pass names (--pass telemetry.example.com:5000)",
+            "refused: no --pass names it (--pass telemetry.example.com:5000)",
             1,
         ),
-        ("connection to 192.0.2.1:22", "refused, as is all that no --pass names (--pass 192.0.2.1:22)", 1),
+        ("connection to 192.0.2.1:22", "refused: no --pass names it (--pass 192.0.2.1:22)", 1),
         ("CONNECT other.example.com:443", "only hosts named by --pass are let through (--pass other.example.com)", 2),
-        ("datagram to models.example.com:443", "nothing is let through by UDP", 1),
+        ("datagram to models.example.com:443", "UDP is never let through", 1),
         ("lookup of asked.example.com", "nothing was sent to it", 1),
     ]
     assert [(miss.what, miss.message.splitlines()) for miss in report.missed] == [
@@ -142,8 +142,8 @@ def test_all_that_is_tried_beside_is_refused_at_once_and_named() -> None:
             "connection to models.example.com:8000",
             [
                 (
-                    "a connection to models.example.com:8000 went past the variables and was refused: "
-                    "nothing of it is met there"
+                    "a connection to models.example.com:8000 ignored the proxy variables and was refused: "
+                    "wiretape does not listen on that port"
                 ),
                 (
                     f"  put http://127.0.0.1:{running.port}/http:models.example.com:8000 in the place of "
@@ -172,7 +172,7 @@ def test_what_waits_for_a_server_of_its_own_is_not_told_of_it() -> None:
         said = straight(running, "127.0.0.1", "8138", "", "localhost", "8137", "")
     assert said == ["Connection refused"] * 2
     ours = f"http://127.0.0.1:{running.port}/127.0.0.1:8137"
-    note = f"it is on the tape, and nobody listens there now; a model's base URL is here {ours}"
+    note = f"it is on the tape, and nothing listens there now; use {ours} as the model's base URL"
     assert [(stray.what, stray.note) for stray in replay.report().strayed] == [("connection to 127.0.0.1:8137", note)]
 
 
@@ -182,7 +182,7 @@ def test_what_pass_names_is_reached_from_inside_also_where_the_server_speaks_fir
         said = straight(running, *("127.0.0.1", str(port), "queries") * 2, "other.example.com", str(port), "")
     assert said == ["ready for queries"] * 2 + ["Connection reset by peer"]
     assert replay.report().passed == {f"127.0.0.1:{port}": 2}
-    assert running.straight == {}
+    assert running.intercepted == {}
 
 
 def test_localhost_may_be_passed_by_that_name() -> None:
@@ -204,7 +204,7 @@ def test_a_host_that_is_let_through_and_not_reached_is_told_of() -> None:
 
 def test_ports_of_the_web_and_those_that_pass_names_are_met() -> None:
     globs = ["a.example", "127.0.0.1:5432", "*.corp.example:6379", "b.example:443", "c.example:0", "d.example:99999"]
-    assert straight_ports(globs) == (80, 443, 5432, 6379)
+    assert intercepted_ports(globs) == (80, 443, 5432, 6379)
 
 
 def test_a_client_of_tls_is_told_that_it_was_refused() -> None:
@@ -218,8 +218,8 @@ except ssl.SSLError as error:
 """
     replay = recorded()
     with sealed(replay, why_closed="  this would open it") as running:
-        assert running.seal is not None
-        assert inside(running.seal, code) == "TLSV1_ALERT_ACCESS_DENIED\n"
+        assert running.sealed_network is not None
+        assert inside(running.sealed_network, code) == "TLSV1_ALERT_ACCESS_DENIED\n"
     (missed,) = replay.report().missed
     assert missed.message.splitlines()[0::3] == [
         "wiretape replay does not open TLS: a connection to api.openai.com:443 was refused",
@@ -241,19 +241,19 @@ print(json.load(talking.getresponse())["choices"][0]["message"]["content"])
     environ = {"XDG_STATE_HOME": str(tmp_path)}
     replay = recorded(URL.replace("http:", "https:"))
     with sealed(replay, authority=authority(environ)) as running:
-        assert running.seal is not None
+        assert running.sealed_network is not None
         trusted = running.variables(environ)["SSL_CERT_FILE"]
-        assert inside(running.seal, code, trusted, orjson.dumps(ASKED).decode()) == "one\n"
-    assert running.straight == {"models.example.com:443": 1}
+        assert inside(running.sealed_network, code, trusted, orjson.dumps(ASKED).decode()) == "one\n"
+    assert running.intercepted == {"models.example.com:443": 1}
     assert replay.report().missed == ()
 
 
 def test_a_program_in_it_ends_as_it_would_outside() -> None:
     need_sealing()
     with sealed(recorded()) as running:
-        assert running.seal is not None
+        assert running.sealed_network is not None
         codes = [
-            run_child(["sh", "-c", end], {"PATH": "/usr/bin:/bin"}, start=running.seal.start)
+            run_child(["sh", "-c", end], {"PATH": "/usr/bin:/bin"}, start=running.sealed_network.start)
             for end in ("exit 7", "kill -KILL $$")
         ]
     assert codes == [7, 137]
@@ -275,7 +275,7 @@ def test_the_command_seals_its_program_and_says_what_was_led_here(tmp_path: Path
     for part in (
         "wiretape: sealed: the program has no network but this replay\n",
         "  led here    api.openai.com:80 (1 connection), past the variables; unsealed it",
-        "connection to 192.0.2.1:22: refused, as is all that no --pass",
+        "connection to 192.0.2.1:22: refused: no --pass names it",
         "It was sealed: what it tried to reach is listed above.",
     ):
         assert part in done.stderr

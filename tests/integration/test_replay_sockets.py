@@ -269,12 +269,12 @@ def test_a_socket_that_was_recorded_without_tls_is_played_through_the_proxy_port
     replay = session(socket([("client", "a"), ("server", "b")], url=url))
     with ReplayServer(replay) as replaying:
         if way == "tunnel":
-            proxy = f"http://127.0.0.1:{replaying.gate_port}"
+            proxy = f"http://127.0.0.1:{replaying.proxy_port}"
             with connect(url.replace("http", "ws"), proxy=proxy) as talk:
                 ask(talk, "a")
                 assert hear(talk) == ["b"]
         else:
-            with sockets.create_connection(("127.0.0.1", replaying.gate_port), PATIENCE) as raw:
+            with sockets.create_connection(("127.0.0.1", replaying.proxy_port), PATIENCE) as raw:
                 raw.sendall(
                     f"GET {url} HTTP/1.1\r\nhost: models.example.com\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
                     "sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
@@ -334,7 +334,7 @@ def test_a_cut_ends_the_connection_without_a_close_and_a_reset_resets_it(way: st
         with ReplayServer(replay) as replaying:
             port, target = replaying.port, "/models.example.com/v1/responses"
             if way == "proxy port":
-                port, target = replaying.gate_port, url
+                port, target = replaying.proxy_port, url
             with sockets.create_connection(("127.0.0.1", port), PATIENCE) as raw:
                 raw.sendall(shake(target))
                 assert raw.recv(4096).startswith(b"HTTP/1.1 101 ")

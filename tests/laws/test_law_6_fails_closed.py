@@ -78,7 +78,7 @@ def canary() -> Iterator[tuple[int, list[Any]]]:
 
 
 def outside(seen: list[Any], replaying: ReplayServer, *own_ports: int) -> list[Any]:
-    own = {("127.0.0.1", port) for port in (replaying.port, replaying.gate_port, *own_ports)}
+    own = {("127.0.0.1", port) for port in (replaying.port, replaying.proxy_port, *own_ports)}
     return [address for address in seen if address[:2] not in own]
 
 
@@ -107,7 +107,7 @@ def test_no_request_ever_reaches_the_recorded_server(requests: list[tuple[str, s
             ReplayServer(replay) as replaying,
             httpx.Client(trust_env=False, follow_redirects=True) as direct,
             httpx.Client(
-                proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False, follow_redirects=True
+                proxy=f"http://127.0.0.1:{replaying.proxy_port}", trust_env=False, follow_redirects=True
             ) as proxied,
         ):
             base = f"http://127.0.0.1:{replaying.port}"
@@ -142,7 +142,7 @@ def test_no_request_ever_reaches_the_recorded_server(requests: list[tuple[str, s
 def test_a_name_of_a_real_host_is_not_even_looked_up() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     with connections() as seen, ReplayServer(replay) as replaying:
-        with httpx.Client(proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False) as client:
+        with httpx.Client(proxy=f"http://127.0.0.1:{replaying.proxy_port}", trust_env=False) as client:
             with pytest.raises(httpx.ProxyError):
                 client.get("https://api.example.com/v1/models")
             assert client.get("http://api.example.com/v1/models").status_code == 404
@@ -155,7 +155,7 @@ def test_the_watch_itself_sees_what_is_let_through() -> None:
         canary() as (port, heard),
         connections() as seen,
         ReplayServer(replay, let_through=["127.0.0.1"]) as replaying,
-        httpx.Client(proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False) as client,
+        httpx.Client(proxy=f"http://127.0.0.1:{replaying.proxy_port}", trust_env=False) as client,
     ):
         with pytest.raises(httpx.HTTPError):
             client.get(f"http://127.0.0.1:{port}/tool")

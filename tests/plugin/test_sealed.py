@@ -120,13 +120,15 @@ def test_the_variable_alone_seals_nothing(project: Project, monkeypatch: pytest.
 
 def test_without_the_right_to_make_a_network_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(places: object) -> None:
-        raise UsageError("--sealed: this system makes no sealed network (unshare: Operation not permitted)")
+        raise UsageError("--sealed: this system does not permit a sealed network (unshare: Operation not permitted)")
 
-    monkeypatch.setattr(replay_runner, "make_seal", refuse)
+    monkeypatch.setattr(replay_runner, "make_sealed_network", refuse)
     config = SimpleNamespace(
         invocation_params=SimpleNamespace(plugins=None, args=("--wiretape-sealed",)), getini=lambda name: []
     )
-    with pytest.raises(pytest.UsageError, match=r"^--wiretape-sealed: this system makes no sealed network \(unshare: "):
+    with pytest.raises(
+        pytest.UsageError, match=r"^--wiretape-sealed: this system does not permit a sealed network \(unshare: "
+    ):
         run_sealed(cast(pytest.Config, config))
 
 

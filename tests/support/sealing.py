@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wiretape.adapters.sealed.sealing import Seal, make_seal
+from wiretape.adapters.sealed.network import SealedNetwork, make_sealed_network
 from wiretape.errors import UsageError
 
 # Small programs need nothing that is installed: they start in half the time.
@@ -20,7 +20,7 @@ PYTHON = (sys.executable, "-I", "-S", "-c")
 def why_not() -> str | None:
     """Why no network can be sealed here; None: one can."""
     try:
-        make_seal([]).close()
+        make_sealed_network([]).close()
     except UsageError as error:
         return str(error).splitlines()[0]
     return None
@@ -32,7 +32,7 @@ def need_sealing() -> None:
         pytest.skip(reason)
 
 
-def inside(seal: Seal, code: str, *arguments: str, env: dict[str, str] | None = None, **how: Any) -> str:
+def inside(seal: SealedNetwork, code: str, *arguments: str, env: dict[str, str] | None = None, **how: Any) -> str:
     """What a Python program prints that runs in the network to its end."""
     argv = [*PYTHON, code, *arguments]
     process = seal.start(argv, executable=sys.executable, env=env or {}, stdout=subprocess.PIPE, **how)

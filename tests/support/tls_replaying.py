@@ -33,13 +33,13 @@ def opening(
 
 
 def client(running: ReplayServer, context: ssl.SSLContext | bool) -> httpx.Client:
-    proxy = f"http://127.0.0.1:{running.gate_port}"
+    proxy = f"http://127.0.0.1:{running.proxy_port}"
     return httpx.Client(proxy=proxy, verify=context, trust_env=False, timeout=PATIENCE_S)
 
 
 def tunnel(running: ReplayServer, host: str, port: int = 443) -> socket.socket:
     """What a client gets that has asked for a tunnel and was given one."""
-    raw = socket.create_connection(("127.0.0.1", running.gate_port), timeout=PATIENCE_S)
+    raw = socket.create_connection(("127.0.0.1", running.proxy_port), timeout=PATIENCE_S)
     raw.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
     answer = raw.recv(4096)
     if not answer.startswith(b"HTTP/1.1 200"):

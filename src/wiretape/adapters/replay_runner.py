@@ -18,8 +18,8 @@ from wiretape.adapters.replay_server.server import Interpose, ReplayHandler
 from wiretape.adapters.routing.admission import Admission
 from wiretape.adapters.routing.routes import base_url_variables
 from wiretape.adapters.routing.tool_route import tool_variables
-from wiretape.adapters.sealed.sealing import EVERYWHERE, Seal, make_seal
-from wiretape.adapters.sealed.transparent_proxy import StraightDoor, straight_ports
+from wiretape.adapters.sealed.network import ANY_ADDRESS, SealedNetwork, make_sealed_network
+from wiretape.adapters.sealed.transparent_proxy import TransparentProxy, intercepted_ports
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Outcome
 
@@ -62,9 +62,9 @@ class ReplayServer:
 
     `authority`: TLS is opened in its name; without one it stays closed, and `why_closed` says in a miss what would
     open it. `interpose` stands between answers and what is sent. `trouble` is told of what went wrong on the way.
-    `lock` guards a session that others ask, too. `sealed`: there is a network, `seal`, for programs to be started in,
-    that has both ports and leads nowhere else; UsageError where there can be none. `allow_hosts` and `allow_origins`:
-    globs of `Host` and `Origin` headers that are served besides those of this machine.
+    `lock` guards a session that other threads use, too. `sealed`: make `sealed_network`, in which programs can be
+    started that reach nothing but both ports; UsageError if the system does not permit it. `allow_hosts` and
+    `allow_origins`: globs of `Host` and `Origin` headers that are served besides those of this machine.
     """
 
     def __init__(
@@ -98,14 +98,16 @@ class ReplayServer:
             admission=Admission(allow_hosts, allow_origins, session.knows_host),
         )
         self._listening = listen(port)
-        self._gate_listening = listen(proxy_port)
+        self._proxy_listening = listen(proxy_port)
         self.port: int = self._listening.getsockname()[1]
-        self.gate_port: int = self._gate_listening.getsockname()[1]
+        self.proxy_port: int = self._proxy_listening.getsockname()[1]
         self.interceptor = self._make_interceptor(authority)
         everything = authority is not None and authority.everything
-        self._gate = ForwardProxy(session, self.port, let_through, on_outcome, self.interceptor, everything, why_closed)
-        self.seal = self._made_seal(let_through) if sealed else None
-        self._door = StraightDoor(self._gate, self.gate_port, session, let_through, trouble)
+        self._proxy = ForwardProxy(
+            session, self.port, let_through, on_outcome, self.interceptor, everything, why_closed
+        )
+        self.sealed_network = self._make_seal(let_through) if sealed else None
+        self._transparent_proxy = TransparentProxy(self._proxy, self.proxy_port, session, let_through, trouble)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._ready = threading.Event()
@@ -115,7 +117,7 @@ class ReplayServer:
         """What leads a child here: base URLs to the server, proxies to the gate, keys so that SDKs start, and trust."""
         return {
             **base_url_variables(environ, self.port, offline=True),
-            **proxy_variables(self.gate_port),
+            **proxy_variables(self.proxy_port),
             **dummy_keys(environ, self._session),
             **bedrock_variables(environ, self._session, self.port),
             **(self._authority.variables(environ) if self._authority is not None else {}),
@@ -135,21 +137,22 @@ class ReplayServer:
         self._thread.join()
         if self.interceptor is not None:
             self.interceptor.stop()
-        if self.seal is not None:
-            self.seal.close()
+        if self.sealed_network is not None:
+            self.sealed_network.close()
 
     @property
-    def straight(self) -> dict[str, int]:
-        """Connections that a sealed program opened past its variables and that were led here, by `host:port`."""
-        return {place: count for place, count in self._door.came.items() if place not in self._session.ledger.passed}
+    def intercepted(self) -> dict[str, int]:
+        """How many connections of a sealed program ignored its proxy variables and were served here, by `host:port`."""
+        served, passed = self._transparent_proxy.connections, self._session.ledger.passed
+        return {place: count for place, count in served.items() if place not in passed}
 
-    def _made_seal(self, let_through: Sequence[str]) -> Seal:
-        here = [("127.0.0.1", port) for port in (self.port, self.gate_port)]
+    def _make_seal(self, let_through: Sequence[str]) -> SealedNetwork:
+        here = [("127.0.0.1", port) for port in (self.port, self.proxy_port)]
         try:
-            return make_seal([*here, *((EVERYWHERE, port) for port in straight_ports(let_through))])
+            return make_sealed_network([*here, *((ANY_ADDRESS, port) for port in intercepted_ports(let_through))])
         except BaseException:
             self._listening.close()
-            self._gate_listening.close()
+            self._proxy_listening.close()
             raise
 
     def _make_interceptor(self, authority: Authority | None) -> LazyReplayProxy | None:
@@ -161,10 +164,10 @@ class ReplayServer:
         """Called on the interceptor's thread."""
         if self._loop is not None:
             with suppress(RuntimeError):  # it has just ended
-                self._loop.call_soon_threadsafe(self._gate.tunnel_failed, host, port, why)
+                self._loop.call_soon_threadsafe(self._proxy.tunnel_failed, host, port, why)
 
     def _reset(self, address: tuple[str, int]) -> None:
-        self._gate.reset(address)
+        self._proxy.reset(address)
 
     def _run(self) -> None:
         with reported_once(self._trouble):
@@ -175,18 +178,18 @@ class ReplayServer:
         self._ready.set()  # both sockets listen already: early connections wait in their queues
         await asyncio.gather(
             serve(self._handler, self._listening, self._stop),
-            self._gate.serve(self._gate_listening, self._stop),
+            self._proxy.serve(self._proxy_listening, self._stop),
             *self._serving_inside(self._stop),
         )
 
     def _serving_inside(self, stop: asyncio.Event) -> list[Coroutine[Any, Any, None]]:
-        if self.seal is None:
+        if self.sealed_network is None:
             return []
-        server, gate, *straight = self.seal.listening
+        server, gate, *straight = self.sealed_network.listening
         return [
             serve(self._handler, server, stop),
-            self._gate.serve(gate, stop),
-            self._door.serve(self.seal, straight, stop),
+            self._proxy.serve(gate, stop),
+            self._transparent_proxy.serve(self.sealed_network, straight, stop),
         ]
 
 

@@ -39,7 +39,7 @@ from wiretape.adapters.routing.routes import (
     without_user,
 )
 from wiretape.adapters.routing.upstream_proxy import upstream_proxy
-from wiretape.adapters.sealed.sealing import make_seal
+from wiretape.adapters.sealed.network import make_sealed_network
 from wiretape.adapters.settings import load_settings
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.views.doctor import Check
@@ -211,7 +211,7 @@ def sealing_check() -> Check:
     if sys.platform != "linux":
         return Check(level="ok", what="sealed replay", said="not on this system: it needs Linux")
     try:
-        seal = make_seal([])
+        seal = make_sealed_network([])
     except UsageError as error:
         said, *steps = str(error).removeprefix("--sealed: ").splitlines()
         return Check(level="warn", what="sealed replay", said=said, next=steps[0].strip() if steps else None)

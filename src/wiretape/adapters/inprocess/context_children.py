@@ -40,7 +40,7 @@ def replaying_children(replay: Replay, pass_hosts: Sequence[str]) -> Iterator[Ch
         opener = replaying.interceptor
 
         def ports() -> Collection[int]:
-            return (replaying.port, replaying.gate_port, opener.running_port if opener is not None else 0)
+            return (replaying.port, replaying.proxy_port, opener.running_port if opener is not None else 0)
 
         yield ChildRoutes(ports, replaying.variables)
 

@@ -21,7 +21,7 @@ from wiretape.adapters.output import say
 from wiretape.adapters.pytest.options import SEALED
 from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.adapters.routing.hosts import is_loopback, provider_within
-from wiretape.adapters.sealed.sealing import Seal
+from wiretape.adapters.sealed.network import SealedNetwork
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.matching.report import ReplayReport
 from wiretape.matching.session import ReplaySession
@@ -59,16 +59,16 @@ def run_sealed(config: pytest.Config) -> int:
         replaying = ReplayServer(session, let_through=hosts, trouble=say, sealed=True)
     except WiretapeError as error:
         raise pytest.UsageError(str(error).replace("--sealed", "--wiretape-sealed")) from None
-    assert replaying.seal is not None
+    assert replaying.sealed_network is not None
     with replaying:
-        code = _run(replaying.seal, _command(config.invocation_params.args))
+        code = _run(replaying.sealed_network, _command(config.invocation_params.args))
     report = session.report()
     for line in _refused(report):
         say(line)
     return code or (pytest.ExitCode.TESTS_FAILED if report.missed else pytest.ExitCode.OK)
 
 
-def _run(seal: Seal, command: Sequence[str]) -> int:
+def _run(seal: SealedNetwork, command: Sequence[str]) -> int:
     environ = {**os.environ, SEALED: str(os.fstat(seal.network).st_ino)}
     try:
         return run_child(command, environ, start=seal.start)

@@ -1,3 +1,3 @@
 """A network namespace for a replayed program, with wiretape as its only exit."""
 
-__all__ = ["sealing", "transparent_proxy"]
+__all__ = ["network", "transparent_proxy"]

@@ -195,7 +195,7 @@ def _replay(options: Options, argv: Sequence[str]) -> int:
         )
         with replaying:
             code = _run(replaying, argv, session, options, tags)
-    report = session.report().model_copy(update={"straight": replaying.straight})
+    report = session.report().model_copy(update={"straight": replaying.intercepted})
     summary(report, argv, code, sealed)
     if options.report is not None:
         _write(options.report, report)
@@ -318,14 +318,14 @@ def _run(
 
     from wiretape.adapters.launch.child import run_child
 
-    start = replaying.seal.start if replaying.seal is not None else subprocess.Popen
-    if replaying.seal is not None and options.verbose:
+    start = replaying.sealed_network.start if replaying.sealed_network is not None else subprocess.Popen
+    if replaying.sealed_network is not None and options.verbose:
         click.echo("wiretape: sealed: the program has no network but this replay", err=True)
     with led_here(replaying, argv, session, options.verbose, mend=_SEAL_IT) as (prepared, variables):
         if argv:
             return run_child(prepared, {**os.environ, **variables}, tag=tags, start=start)
     _print_exports(variables)
-    proxy = f", as a proxy on http://127.0.0.1:{replaying.gate_port}," if options.proxy else ""
+    proxy = f", as a proxy on http://127.0.0.1:{replaying.proxy_port}," if options.proxy else ""
     click.echo(f"wiretape: replaying on http://127.0.0.1:{replaying.port}{proxy} until Ctrl-C", err=True)
     _wait_for_stop()
     return 0
@@ -345,7 +345,7 @@ def led_here(
     from wiretape.adapters.launch.preparing import prepare
     from wiretape.cli.run.settings_lines import say_env_leaks, say_settings
 
-    if replaying.seal is None:
+    if replaying.sealed_network is None:
         say_env_leaks(argv, f"at your cost{mend}")
     around = discover_config(argv, os.environ, Path.cwd())
     variables = replaying.variables(around.environ)

@@ -216,7 +216,7 @@ def test_where_it_cannot_the_reason_and_the_next_step_are_told(monkeypatch: pyte
         raise UsageError("--sealed: this system lets nobody\n  do this\n  or leave --sealed out")
 
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(checks, "make_seal", refused)
+    monkeypatch.setattr(checks, "make_sealed_network", refused)
     check = sealing_check()
     assert (check.level, check.said, check.next) == ("warn", "this system lets nobody", "do this")
 

@@ -49,7 +49,7 @@ def host() -> Iterator[tuple[int, list[bytes]]]:
 
 
 def through(replaying: ReplayServer) -> httpx.Client:
-    return httpx.Client(proxy=f"http://127.0.0.1:{replaying.gate_port}", trust_env=False)
+    return httpx.Client(proxy=f"http://127.0.0.1:{replaying.proxy_port}", trust_env=False)
 
 
 def test_a_tunnel_is_refused_with_the_reason_and_listed() -> None:
@@ -127,7 +127,7 @@ def test_a_host_that_is_let_through_is_reached_and_listed() -> None:
     with host() as (port, heard), ReplayServer(replay, let_through=["127.0.0.*"]) as replaying:
         with through(replaying) as client:
             assert client.get(f"http://127.0.0.1:{port}/tool?q=1").text == "real"
-        with socket.create_connection(("127.0.0.1", replaying.gate_port)) as raw:
+        with socket.create_connection(("127.0.0.1", replaying.proxy_port)) as raw:
             raw.sendall(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % port)
             assert raw.recv(4096).startswith(b"HTTP/1.1 200 ")
             raw.sendall(b"hello")
@@ -158,7 +158,7 @@ def test_an_unreachable_host_that_is_let_through_is_a_502() -> None:
 def test_rubbish_ends_its_own_connection_only(rubbish: bytes) -> None:
     replay = session(exchange(1, chat(user("hi")), "one", url=URL))
     with ReplayServer(replay) as replaying:
-        with socket.create_connection(("127.0.0.1", replaying.gate_port)) as raw:
+        with socket.create_connection(("127.0.0.1", replaying.proxy_port)) as raw:
             raw.sendall(rubbish)
             raw.shutdown(socket.SHUT_WR)
             assert raw.recv(4096).partition(b"\r\n")[0] in (b"", b"HTTP/1.1 400 Bad Request")
@@ -184,7 +184,7 @@ def test_the_childs_variables_lead_here_and_nowhere_else() -> None:
     with ReplayServer(replay) as replaying:
         variables = replaying.variables({"OPENAI_BASE_URL": "https://api.example.com/v1", "NO_PROXY": "*"})
         assert variables["OPENAI_BASE_URL"] == f"http://127.0.0.1:{replaying.port}/api.example.com/v1"
-        assert variables["HTTPS_PROXY"] == f"http://127.0.0.1:{replaying.gate_port}"
+        assert variables["HTTPS_PROXY"] == f"http://127.0.0.1:{replaying.proxy_port}"
         assert variables["NO_PROXY"] == variables["no_proxy"] == ""
     assert replay.answer(live(chat(user("hi")))).number == 1
 
@@ -193,7 +193,7 @@ def test_an_open_tunnel_does_not_hold_up_the_end() -> None:
     replay = session(exchange(1, chat(user("hi")), "one"))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         with ReplayServer(replay, let_through=["127.0.0.1"]) as replaying:
-            raw = socket.create_connection(("127.0.0.1", replaying.gate_port))
+            raw = socket.create_connection(("127.0.0.1", replaying.proxy_port))
             raw.sendall(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % listening.getsockname()[1])
             assert raw.recv(4096).startswith(b"HTTP/1.1 200 ")
             start = time.monotonic()
@@ -202,7 +202,7 @@ def test_an_open_tunnel_does_not_hold_up_the_end() -> None:
 
 
 def tunnelled(replaying: ReplayServer, target: str, request: bytes) -> bytes:
-    with socket.create_connection(("127.0.0.1", replaying.gate_port)) as raw:
+    with socket.create_connection(("127.0.0.1", replaying.proxy_port)) as raw:
         raw.sendall(f"CONNECT {target} HTTP/1.1\r\n\r\n".encode())
         answer = raw.recv(4096)
         if not answer.startswith(b"HTTP/1.1 200 "):
@@ -238,7 +238,7 @@ def test_a_client_that_tunnels_plain_http_is_answered_from_the_tape() -> None:
 
 def raw(replaying: ReplayServer, *said: bytes, done: bool = False) -> bytes:
     """All that a client hears that says this; `done`: and that it will say no more."""
-    with socket.create_connection(("127.0.0.1", replaying.gate_port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", replaying.proxy_port), timeout=30) as connection:
         heard = b""
         for number, one in enumerate(said, 1):
             connection.sendall(one)

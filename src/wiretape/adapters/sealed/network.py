@@ -1,6 +1,6 @@
-"""A sealed network for a program: loopback only, with nothing on it but sockets that this process serves.
+"""A sealed network for a program: a Linux network namespace with loopback only, and sockets that this process serves.
 
-It is a network namespace of Linux. This process stays outside, so that it can reach what it is to let through.
+This process stays outside of it, so that it can reach hosts that --pass names.
 """
 
 from __future__ import annotations
@@ -16,40 +16,42 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from wiretape.adapters.open_files import raise_limit
 from wiretape.errors import UsageError
 
-_INSIDE = str(Path(__file__).with_name("sealing_inside.py"))
-_APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
-_ANSWER_S = 20.0  # a busy machine takes its time to start a program
-_MOST_DESCRIPTORS = 250  # the system passes on 253 at once
-EVERYWHERE = "0.0.0.0"
+_PROGRAM: Final = str(Path(__file__).with_name("namespace_program.py"))
+_APPARMOR: Final = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+_START_S: Final = 20.0  # a busy machine starts a program slowly
+_MAX_DESCRIPTORS: Final = 250  # Linux passes at most 253 in one message
+ANY_ADDRESS: Final = "0.0.0.0"
 
 
 @dataclass(frozen=True, slots=True)
-class Seal:
-    """A sealed network. `refusals`: sees the packets by which something is refused in it; `lookups`: where its names
-    are asked for; `listening`: in the order that was asked for.
+class SealedNetwork:
+    """A sealed network and its sockets.
+
+    `refusals`: a packet socket that receives refusals; `lookups`: the UDP socket of its name server; `listening`: in
+    the order of the addresses for `make_sealed_network`. `network` and `users` are descriptors of namespaces.
     """
 
     refusals: socket.socket
     lookups: socket.socket
     listening: tuple[socket.socket, ...]
     network: int
-    users: int  # -1: the users are those of the system
+    users: int  # -1: the system's own user namespace
 
     def start(
         self, argv: Sequence[str], *, executable: str, env: Mapping[str, str], **how: Any
     ) -> subprocess.Popen[Any]:
-        """What `subprocess.Popen` is outside: the process is the program's own. OSError: it cannot be run."""
+        """Start a program in the network, as `subprocess.Popen` does outside of it. OSError: it cannot be run."""
         with _written(env) as environ:
-            came, failed = map(_as_file, os.pipe(), ("rb", "wb"))
-            with came:
+            result, failed = map(_as_file, os.pipe(), ("rb", "wb"))
+            with result:
                 with failed:
                     process = self._entering(environ, failed.fileno(), [executable, *argv], how)
-                number = came.read()  # nothing: it has become the program
+                number = result.read()  # empty: the process has become the program
         if number:
             process.wait()
             raise OSError(int(number), os.strerror(int(number)))
@@ -60,13 +62,13 @@ class Seal:
     ) -> subprocess.Popen[Any]:
         numbers = (self.network, self.users, environ, failed)
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", _INSIDE, "enter", *map(str, (*numbers, raise_limit())), *program],
+            [sys.executable, "-I", "-S", _PROGRAM, "enter", *map(str, (*numbers, raise_limit())), *program],
             pass_fds=[one for one in numbers if one >= 0],
             **how,
         )
 
     def close(self) -> None:
-        """Nobody is served in it any more. It is there for as long as a program is."""
+        """Close its sockets. The network exists for as long as a program runs in it."""
         for one in (self.refusals, self.lookups, *self.listening):
             one.close()
         for descriptor in (self.network, self.users):
@@ -77,8 +79,8 @@ class Seal:
 
 @contextmanager
 def _written(env: Mapping[str, str]) -> Iterator[int]:
-    """Variables in a file that has no name. The interpreter on the way gets our own: it must start here, too."""
-    # Pythons that were built for old systems, as uv's and conda's, do not know of files in memory.
+    """Write variables to a file without a name: the Python process in between needs this process's own variables."""
+    # Pythons that were built for old systems (uv's, conda's) have no memfd_create.
     known = hasattr(os, "memfd_create")
     with _as_file(os.memfd_create("wiretape-environ"), "wb") if known else TemporaryFile(buffering=0) as file:
         file.write(b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items()))
@@ -89,18 +91,18 @@ def _as_file(descriptor: int, mode: str) -> IO[bytes]:
     return open(descriptor, mode, buffering=0)
 
 
-def make_seal(places: Sequence[tuple[str, int]]) -> Seal:
-    """A sealed network with sockets that listen at these addresses inside. UsageError: it cannot be had, and why."""
+def make_sealed_network(addresses: Sequence[tuple[str, int]]) -> SealedNetwork:
+    """Make a sealed network with sockets that listen at these addresses. UsageError: the system does not permit it."""
     if sys.platform != "linux":
         raise UsageError(
-            "--sealed needs the network namespaces of Linux, which this system has not\n"
-            "  run wiretape in a Linux container (docs/replay.md, 'Sealed'), or leave --sealed out"
+            "--sealed needs Linux, because it uses network namespaces\n"
+            "  run wiretape in a Linux container (docs/replay.md, 'Sealed'), or omit --sealed"
         )
     raise_limit()
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        command = [sys.executable, "-I", "-S", _INSIDE, "make", str(theirs.fileno())]
-        command += [f"{address}:{port}" for address, port in places]
+        command = [sys.executable, "-I", "-S", _PROGRAM, "make", str(theirs.fileno())]
+        command += [f"{address}:{port}" for address, port in addresses]
         try:
             making = subprocess.Popen(
                 command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -108,39 +110,45 @@ def make_seal(places: Sequence[tuple[str, int]]) -> Seal:
         except OSError as error:
             raise UsageError(f"--sealed: {sys.executable} cannot be started: {error.strerror or error}") from None
         theirs.close()
-        ours.settimeout(_ANSWER_S)
-        told, descriptors = _told(ours)
-        if not told:
-            making.kill()  # it may be what hangs
-        _, said = making.communicate()
-    if "users" not in told:
-        raise UsageError(_why_not(told, said))
+        ours.settimeout(_START_S)
+        result, descriptors = _result(ours)
+        if not result:
+            making.kill()  # it may hang
+        _, stderr = making.communicate()
+    if "users" not in result:
+        raise UsageError(_explain(result, stderr))
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
-    users = descriptors.pop(1) if told["users"] else -1
+    users = descriptors.pop(1) if result["users"] else -1
     network, *sockets = descriptors
     refusals, lookups, *listening = (socket.socket(fileno=descriptor) for descriptor in sockets)
-    return Seal(refusals, lookups, tuple(listening), network, users)
+    return SealedNetwork(refusals, lookups, tuple(listening), network, users)
 
 
-def _told(channel: socket.socket) -> tuple[dict[str, Any], list[int]]:
+def _result(channel: socket.socket) -> tuple[dict[str, Any], list[int]]:
     try:
-        message, descriptors, _, _ = socket.recv_fds(channel, 4096, _MOST_DESCRIPTORS)
+        message, descriptors, _, _ = socket.recv_fds(channel, 4096, _MAX_DESCRIPTORS)
     except OSError:
         return {}, []
     return (json.loads(message) if message else {}), list(descriptors)
 
 
-def _why_not(told: Mapping[str, Any], said: str) -> str:
-    """Which step the system refused, and what to do about it."""
-    step, number = told.get("step"), told.get("errno", 0)
+def _explain(result: Mapping[str, Any], stderr: str) -> str:
+    """Explain which step the system refused, and what to do about it."""
+    step, number = result.get("step"), result.get("errno", 0)
     if step is None:
-        why = said.strip().splitlines()[-1:] or ["the process that makes it said nothing"]
-        return f"--sealed: no sealed network could be made: {why[0]}"
+        why = stderr.strip().splitlines()[-1:] or ["its process printed no error"]
+        return f"--sealed: cannot make a sealed network: {why[0]}"
     if number == errno.EADDRINUSE:
-        return f"--sealed: {step} is wanted twice: choose another with --port, or another --pass"
-    refused = f"--sealed: this system makes no sealed network ({step}: {os.strerror(number)})"
-    return "\n".join([refused, *_next_steps(number), "  or leave --sealed out: what obeys no variables goes past then"])
+        return f"--sealed: {step} is needed twice: choose another with --port, or another --pass"
+    refused = f"--sealed: this system does not permit a sealed network ({step}: {os.strerror(number)})"
+    return "\n".join(
+        [
+            refused,
+            *_next_steps(number),
+            "  or omit --sealed: programs that ignore proxy variables will then reach the network",
+        ]
+    )
 
 
 def _next_steps(number: int) -> list[str]:
@@ -149,11 +157,11 @@ def _next_steps(number: int) -> list[str]:
     if number in (errno.ENOSPC, errno.EUSERS):
         return ["  user.max_user_namespaces is too small: raise it (sysctl), or run as root"]
     if number == errno.ENOENT:
-        return ["  it needs /proc, which is not there"]
+        return ["  it needs /proc, which is missing"]
     if number in (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.ENOPROTOOPT):
-        return ["  its kernel is built without this kind of socket, or a filter of system calls takes it away"]
+        return ["  its kernel lacks this kind of socket, or a system call filter forbids it"]
     if number in (errno.ENOSYS, errno.EINVAL):
-        return ["  its kernel is built without network or user namespaces"]
+        return ["  its kernel lacks network or user namespaces"]
     return ["  in a container: docker run --cap-add SYS_ADMIN --cap-add NET_ADMIN", "  elsewhere: run as root"]
 
 

@@ -1,4 +1,4 @@
-"""Which packets say that a connection was refused, and by whom."""
+"""Packets that refuse a connection or a datagram, and those that do not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wiretape.adapters.sealed.sealed_refusals import Refusal, Refusals, refusal
+from wiretape.adapters.sealed.refused_packets import RefusalWatch, RefusedPacket, refused_packet
 
 
 def ip(kind: int, source: str, to: str, payload: bytes, options: bytes = b"") -> bytes:
@@ -30,13 +30,13 @@ UDP = (40000).to_bytes(2) + (443).to_bytes(2) + bytes(4)
 
 
 @pytest.mark.parametrize("options", [b"", b"\x94\x04\x00\x00"])
-def test_a_reset_of_the_first_packet_names_who_was_tried(options: bytes) -> None:
-    assert refusal(ip(6, "10.1.2.3", "127.0.0.1", tcp(0x14), options)) == ("10.1.2.3", 5432, True)
+def test_a_reset_of_the_first_packet_is_a_refused_connection(options: bytes) -> None:
+    assert refused_packet(ip(6, "10.1.2.3", "127.0.0.1", tcp(0x14), options)) == ("10.1.2.3", 5432, True)
 
 
-def test_so_does_a_packet_that_could_not_be_delivered() -> None:
+def test_an_undelivered_packet_is_a_refused_datagram() -> None:
     quoted = ip(17, "127.0.0.1", "10.1.2.3", UDP)
-    assert refusal(ip(1, "10.1.2.3", "127.0.0.1", unreachable(quoted))) == ("10.1.2.3", 443, False)
+    assert refused_packet(ip(1, "10.1.2.3", "127.0.0.1", unreachable(quoted))) == ("10.1.2.3", 443, False)
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_so_does_a_packet_that_could_not_be_delivered() -> None:
         ip(17, "127.0.0.1", "10.1.2.3", UDP),
     ],
 )
-def test_nothing_else_does(other: bytes) -> None:
-    assert refusal(other) is None
+def test_other_packets_are_not_refusals(other: bytes) -> None:
+    assert refused_packet(other) is None
 
 
-def test_a_packet_that_is_cut_short_says_nothing() -> None:
+def test_a_packet_that_is_cut_short_is_not_a_refusal() -> None:
     whole = ip(6, "10.1.2.3", "127.0.0.1", tcp(0x14))
-    assert [refusal(whole[:end]) for end in range(len(whole))] == [None] * len(whole)
+    assert [refused_packet(whole[:end]) for end in range(len(whole))] == [None] * len(whole)
 
 
 class Down(socket.socket):
@@ -69,11 +69,11 @@ class Down(socket.socket):
 
 
 def test_a_program_that_takes_its_network_down_harms_nothing_else() -> None:
-    told: list[Refusal] = []
+    refused: list[RefusedPacket] = []
 
-    async def listened() -> None:
+    async def watch() -> None:
         with Down() as sock:
-            Refusals(sock, told.append).close()
+            RefusalWatch(sock, refused.append).close()
 
-    asyncio.run(listened())
-    assert told == []
+    asyncio.run(watch())
+    assert refused == []

@@ -1,4 +1,4 @@
-"""A sealed network: what a program finds in it, and what is said where there can be none."""
+"""A sealed network: what a program finds in it, and the error if the system does not permit one."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from tests.support.sealing import PYTHON, inside, need_sealing
 
-from wiretape.adapters.sealed import sealing, sealing_inside
-from wiretape.adapters.sealed.sealing import Seal, make_seal
-from wiretape.adapters.sealed.sealing_inside import netlink_error, route_to_loopback
+from wiretape.adapters.sealed import namespace_program, network
+from wiretape.adapters.sealed.namespace_program import netlink_error, route_to_loopback
+from wiretape.adapters.sealed.network import SealedNetwork, make_sealed_network
 from wiretape.errors import UsageError
 
 ABOUT = """
@@ -43,17 +43,17 @@ SHELL = "readlink /proc/self/ns/net; grep SigIgn /proc/self/status"
 
 
 @pytest.fixture(scope="module")
-def seal() -> Iterator[Seal]:
+def sealed() -> Iterator[SealedNetwork]:
     need_sealing()
-    made = make_seal([("127.0.0.1", 0)])
+    made = make_sealed_network([("127.0.0.1", 0)])
     yield made
     made.close()
 
 
-def test_a_program_finds_loopback_what_listens_there_and_refusals(seal: Seal) -> None:
-    port = seal.listening[0].getsockname()[1]
+def test_a_program_finds_loopback_its_sockets_and_refusals(sealed: SealedNetwork) -> None:
+    port = sealed.listening[0].getsockname()[1]
     given = {"ONLY": "this", "ODD": "ä\udce4 = \n", "LC_ALL": "C"}
-    about = json.loads(inside(seal, ABOUT, "198.18.7.7", str(port), env=given))
+    about = json.loads(inside(sealed, ABOUT, "198.18.7.7", str(port), env=given))
     assert about.pop("variables").items() >= given.items()
     assert about == {
         "ids": [os.getuid(), os.getgid()],
@@ -63,58 +63,54 @@ def test_a_program_finds_loopback_what_listens_there_and_refusals(seal: Seal) ->
     }
 
 
-def test_a_python_that_knows_no_files_in_memory_hands_the_variables_over_as_well(
-    seal: Seal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_are_passed_without_memfd_create_too(sealed: SealedNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of uv and conda, which are built for old systems."""
     monkeypatch.delattr(os, "memfd_create", raising=False)
-    process = seal.start(["sh", "-c", "echo $ONLY"], executable="/bin/sh", env={"ONLY": "ä"}, stdout=subprocess.PIPE)
+    process = sealed.start(["sh", "-c", "echo $ONLY"], executable="/bin/sh", env={"ONLY": "ä"}, stdout=subprocess.PIPE)
     assert process.communicate(timeout=60)[0].decode() == "ä\n"
 
 
-def test_a_program_may_open_as_many_files_as_outside_and_wiretape_more(seal: Seal) -> None:
+def test_a_program_may_open_as_many_files_as_outside_and_wiretape_more(sealed: SealedNetwork) -> None:
     """A connection that is led from inside to its answer takes five of wiretape's."""
     code = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     limited = f"""
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 2048))
 from tests.support.sealing import inside
-from wiretape.adapters.sealed.sealing import make_seal
-seal = make_seal([])
-print(inside(seal, {code!r}).strip(), resource.getrlimit(resource.RLIMIT_NOFILE))
+from wiretape.adapters.sealed.network import make_sealed_network
+sealed = make_sealed_network([])
+print(inside(sealed, {code!r}).strip(), resource.getrlimit(resource.RLIMIT_NOFILE))
 """
     root = Path(__file__).parents[4]
     done = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, timeout=60, cwd=root)
     assert (done.stdout, done.stderr) == ("256 (2048, 2048)\n", "")
 
 
-def test_nothing_is_left_open_by_programs_that_ran_and_programs_that_could_not(seal: Seal) -> None:
+def test_no_descriptor_stays_open_whether_programs_ran_or_not(sealed: SealedNetwork) -> None:
     before = os.listdir("/proc/self/fd")
-    assert seal.start(["true"], executable="/bin/true", env={}).wait(60) == 0
+    assert sealed.start(["true"], executable="/bin/true", env={}).wait(60) == 0
     for executable, folder in (("/nowhere/none", "/"), ("/bin/true", "/nowhere")):
         with pytest.raises(FileNotFoundError):
-            seal.start(["x"], executable=executable, env={}, cwd=folder)
+            sealed.start(["x"], executable=executable, env={}, cwd=folder)
     assert os.listdir("/proc/self/fd") == before
 
 
 @pytest.mark.parametrize("refused", [errno.EPERM, errno.EACCES])
-def test_whichever_way_the_rights_are_missing_users_of_its_own_are_tried(
-    refused: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_user_namespace_is_tried_if_the_rights_are_missing(refused: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def call(name: str, *numbers: int) -> None:
         raise OSError(refused, "no")
 
     ours: Any = object()
-    monkeypatch.setattr(sealing_inside, "_call", call)
-    monkeypatch.setattr(sealing_inside, "_become_own_users", lambda: None)
-    monkeypatch.setattr(sealing_inside, "bring_up", lambda: ours)
-    assert sealing_inside.sealed_network() == (True, ours)
+    monkeypatch.setattr(namespace_program, "_call", call)
+    monkeypatch.setattr(namespace_program, "_become_own_users", lambda: None)
+    monkeypatch.setattr(namespace_program, "bring_up", lambda: ours)
+    assert namespace_program.sealed_network() == (True, ours)
 
 
-def test_the_program_has_the_place_of_the_one_that_let_it_in(seal: Seal) -> None:
+def test_the_program_replaces_the_process_that_entered_the_network(sealed: SealedNetwork) -> None:
     """No variable more, no signal ignored, no process between."""
     argv = ["sh", "-c", f"{SHELL}; env; kill -TERM $$"]
-    process = seal.start(argv, executable="/bin/sh", env={"PATH": os.environ["PATH"]}, stdout=subprocess.PIPE)
+    process = sealed.start(argv, executable="/bin/sh", env={"PATH": os.environ["PATH"]}, stdout=subprocess.PIPE)
     said, _ = process.communicate(timeout=60)
     network, ignored, *variables = said.decode().splitlines()
     assert process.returncode == -signal.SIGTERM
@@ -123,27 +119,27 @@ def test_the_program_has_the_place_of_the_one_that_let_it_in(seal: Seal) -> None
     assert {one.partition("=")[0] for one in variables} <= {"PATH", "PWD", "SHLVL", "_", "OLDPWD"}
 
 
-def test_a_program_that_cannot_run_is_the_error_that_it_is_outside(seal: Seal) -> None:
+def test_a_program_that_cannot_run_raises_the_same_error_as_outside(sealed: SealedNetwork) -> None:
     with pytest.raises(PermissionError):
-        seal.start(["passwd"], executable="/etc/passwd", env={})
+        sealed.start(["passwd"], executable="/etc/passwd", env={})
     with pytest.raises(FileNotFoundError):
-        seal.start(["none"], executable="/nowhere/none", env={})
+        sealed.start(["none"], executable="/nowhere/none", env={})
 
 
 def test_two_networks_have_the_same_ports() -> None:
     need_sealing()
-    seals = [make_seal([("127.0.0.1", 8080), ("0.0.0.0", 443)]) for _ in range(2)]
-    assert [[one.getsockname() for one in seal.listening] for seal in seals] == [
+    seals = [make_sealed_network([("127.0.0.1", 8080), ("0.0.0.0", 443)]) for _ in range(2)]
+    assert [[one.getsockname() for one in sealed.listening] for sealed in seals] == [
         [("127.0.0.1", 8080), ("0.0.0.0", 443)]
     ] * 2
-    for seal in seals:
-        seal.close()
+    for sealed in seals:
+        sealed.close()
 
 
-def test_a_port_that_is_wanted_twice_is_named() -> None:
+def test_a_port_that_is_needed_twice_is_named() -> None:
     need_sealing()
-    with pytest.raises(UsageError, match="--sealed: port 8080 is wanted twice: choose another with --port"):
-        make_seal([("127.0.0.1", 8080), ("0.0.0.0", 8080)])
+    with pytest.raises(UsageError, match="--sealed: port 8080 is needed twice: choose another with --port"):
+        make_sealed_network([("127.0.0.1", 8080), ("0.0.0.0", 8080)])
 
 
 CAP_NET_RAW, CAP_SYS_ADMIN = 13, 21
@@ -151,7 +147,7 @@ CAP_NET_RAW, CAP_SYS_ADMIN = 13, 21
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("right", [CAP_SYS_ADMIN, CAP_NET_RAW])
-def test_without_the_rights_of_root_it_takes_a_namespace_of_users_too(right: int) -> None:
+def test_a_user_namespace_is_made_without_root_s_rights(right: int) -> None:
     need_sealing()
     libc = ctypes.CDLL(None)
 
@@ -160,22 +156,22 @@ def test_without_the_rights_of_root_it_takes_a_namespace_of_users_too(right: int
 
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        argv = [sys.executable, "-I", "-S", sealing._INSIDE, "make", str(theirs.fileno()), "127.0.0.1:8080"]
+        argv = [sys.executable, "-I", "-S", network._PROGRAM, "make", str(theirs.fileno()), "127.0.0.1:8080"]
         subprocess.run(argv, pass_fds=[theirs.fileno()], preexec_fn=without, check=True, timeout=60)
-        told, descriptors = sealing._told(ours)
+        told, descriptors = network._result(ours)
     assert (told, len(descriptors)) == ({"users": True}, 5)
-    network, users, *sockets = descriptors
+    namespace, users, *sockets = descriptors
     refusals, lookups, listening = (socket.socket(fileno=descriptor) for descriptor in sockets)
-    seal = Seal(refusals, lookups, (listening,), network, users)
-    about = json.loads(inside(seal, ABOUT, "198.18.7.7", "8080"))
+    sealed = SealedNetwork(refusals, lookups, (listening,), namespace, users)
+    about = json.loads(inside(sealed, ABOUT, "198.18.7.7", "8080"))
     assert (about["ids"], about["interfaces"], about["tried"][2]) == ([os.getuid(), os.getgid()], ["lo"], 0)
-    seal.close()
+    sealed.close()
 
 
-def test_another_system_is_told_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_systems_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(UsageError, match="--sealed needs the network namespaces of Linux, which this system has not"):
-        make_seal([])
+    with pytest.raises(UsageError, match="--sealed needs Linux, because it uses network namespaces"):
+        make_sealed_network([])
 
 
 @pytest.mark.parametrize(
@@ -185,10 +181,10 @@ def test_another_system_is_told_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -
             {"step": "unshare", "errno": errno.EPERM},
             "",
             (
-                "--sealed: this system makes no sealed network (unshare: Operation not permitted)\n"
+                "--sealed: this system does not permit a sealed network (unshare: Operation not permitted)\n"
                 "  in a container: docker run --cap-add SYS_ADMIN --cap-add NET_ADMIN\n"
                 "  elsewhere: run as root\n"
-                "  or leave --sealed out: what obeys no variables goes past then"
+                "  or omit --sealed: programs that ignore proxy variables will then reach the network"
             ),
         ),
         (
@@ -196,24 +192,24 @@ def test_another_system_is_told_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -
             "",
             "\n  user.max_user_namespaces is too small: raise it (sysctl)",
         ),
-        ({"step": "namespace", "errno": errno.ENOENT}, "", "\n  it needs /proc, which is not there\n"),
-        ({"step": "watch", "errno": errno.EAFNOSUPPORT}, "", "\n  its kernel is built without this kind of socket, or"),
-        ({"step": "unshare", "errno": errno.EINVAL}, "", "\n  its kernel is built without network or user namespaces"),
-        ({}, "Traceback\nKeyError: 'x'\n", "--sealed: no sealed network could be made: KeyError: 'x'"),
-        ({}, "", "--sealed: no sealed network could be made: the process that makes it said nothing"),
+        ({"step": "namespace", "errno": errno.ENOENT}, "", "\n  it needs /proc, which is missing\n"),
+        ({"step": "watch", "errno": errno.EAFNOSUPPORT}, "", "\n  its kernel lacks this kind of socket, or"),
+        ({"step": "unshare", "errno": errno.EINVAL}, "", "\n  its kernel lacks network or user namespaces"),
+        ({}, "Traceback\nKeyError: 'x'\n", "--sealed: cannot make a sealed network: KeyError: 'x'"),
+        ({}, "", "--sealed: cannot make a sealed network: its process printed no error"),
     ],
 )
-def test_where_it_cannot_be_had_the_reason_and_the_next_step_are_told(
+def test_the_error_has_the_reason_and_the_next_step(
     told: dict[str, object], said: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sealing, "_apparmor_restricts", lambda: False)
-    assert shown in sealing._why_not(told, said)
+    monkeypatch.setattr(network, "_apparmor_restricts", lambda: False)
+    assert shown in network._explain(told, said)
 
 
-def test_apparmor_is_named_where_it_is_what_restricts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealing, "_apparmor_restricts", lambda: True)
+def test_apparmor_is_named_if_it_restricts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "_apparmor_restricts", lambda: True)
     step = "  AppArmor restricts it: run as root, or\n  sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\n"
-    assert f"\n{step}" in sealing._why_not({"step": "map", "errno": errno.EPERM}, "")
+    assert f"\n{step}" in network._explain({"step": "map", "errno": errno.EPERM}, "")
 
 
 def test_the_route_is_the_one_that_ip_route_would_make() -> None:
@@ -223,13 +219,13 @@ def test_the_route_is_the_one_that_ip_route_would_make() -> None:
     )
 
 
-def test_an_acknowledgement_tells_the_error() -> None:
+def test_an_acknowledgement_has_the_error_number() -> None:
     head = b"\x24\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0"
     assert netlink_error(head + b"\0\0\0\0" + bytes(16)) == 0
     assert netlink_error(head + b"\xff\xff\xff\xff" + bytes(16)) == errno.EPERM
 
 
-def test_nothing_that_is_installed_is_needed_inside() -> None:
+def test_the_program_needs_no_installed_packages() -> None:
     """It is started without site-packages, and from anywhere."""
-    code = f"import runpy, sys; sys.argv = ['x', 'none']; runpy.run_path({sealing._INSIDE!r}); print('ok')"
+    code = f"import runpy, sys; sys.argv = ['x', 'none']; runpy.run_path({network._PROGRAM!r}); print('ok')"
     assert subprocess.run([*PYTHON, code], capture_output=True, text=True, timeout=60).stdout == "ok\n"

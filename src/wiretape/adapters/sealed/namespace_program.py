@@ -1,15 +1,15 @@
-"""Runs as a program of its own, on the standard library alone: makes a sealed network, or starts a program inside it.
+"""A program of its own, on the standard library alone: makes a sealed network, or starts a program inside of it.
 
-    python -I -S sealing_inside.py make CHANNEL ADDRESS:PORT…
-    python -I -S sealing_inside.py enter NETWORK USERS ENVIRON FAILED FILES PROGRAM ARGUMENT…
+    python -I -S namespace_program.py make CHANNEL ADDRESS:PORT…
+    python -I -S namespace_program.py enter NETWORK USERS ENVIRON FAILED FILES PROGRAM ARGUMENT…
 
-`make` sends over the socket CHANNEL one JSON object, and with it descriptors: the network namespace, the user namespace
-if it took one, a socket that sees packets which refuse something, a UDP socket at port 53, and a listening socket for
-each address. Where something fails it sends `{"step": …, "errno": …}` and none. `enter` becomes PROGRAM, with the
-variables that stand in the file ENVIRON, and may open so many FILES; where it cannot, it writes the number of the error
-to FAILED. All upper-case words but the last three are numbers of descriptors.
+`make` sends one JSON object over the socket CHANNEL, and with it these descriptors: the network namespace, the user
+namespace if it made one, a packet socket that receives refusals, a UDP socket at port 53, and a listening socket for
+each address. If a step fails, it sends `{"step": …, "errno": …}` without descriptors. `enter` becomes PROGRAM, with the
+variables in the file ENVIRON and a limit of FILES open files; if it cannot, it writes the error number to FAILED.
+CHANNEL, NETWORK, USERS, ENVIRON and FAILED are numbers of descriptors.
 
-It is a process because a user namespace can only be made, or entered, by one without threads.
+It is a process because only a process without threads can make or enter a user namespace.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
 LOOKUPS = ("0.0.0.0", 53)
 _IP_PKTINFO = 8
-_MANY = 1 << 20
+_BUFFER = 1 << 20  # bytes
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
 # rtnetlink(7)
@@ -39,26 +39,26 @@ _RTM_NEWROUTE, _NLMSG_ERROR = 24, 2
 _NLM_F_REQUEST, _NLM_F_ACK, _NLM_F_EXCL, _NLM_F_CREATE = 0x1, 0x4, 0x200, 0x400
 _RT_TABLE_LOCAL, _RTPROT_BOOT, _RT_SCOPE_HOST, _RTN_LOCAL = 255, 3, 254, 2
 _RTA_OIF, _RTA_PREFSRC = 4, 7
-# packet(7), and a program of bpf(4) for it: TCP with RST, and "unreachable" of ICMP.
+# packet(7), and a bpf(4) filter for it: TCP with RST, and ICMP "unreachable".
 _ETH_P_IP = 0x0800
 _SO_ATTACH_FILTER = 26
-_REFUSING = (
-    (0x30, 0, 0, 9),  # the protocol:
-    (0x15, 0, 3, 1),  # of ICMP
+_REFUSAL_FILTER = (
+    (0x30, 0, 0, 9),  # protocol
+    (0x15, 0, 3, 1),  # ICMP
     (0xB1, 0, 0, 0),
-    (0x50, 0, 0, 0),  # the type
+    (0x50, 0, 0, 0),  # type
     (0x15, 4, 5, 3),
-    (0x15, 0, 4, 6),  # of TCP
+    (0x15, 0, 4, 6),  # TCP
     (0xB1, 0, 0, 0),
-    (0x50, 0, 0, 13),  # the flags
+    (0x50, 0, 0, 13),  # flags
     (0x45, 0, 1, 4),
-    (0x06, 0, 0, 0xFFFF),  # all of it is taken,
-    (0x06, 0, 0, 0),  # or nothing
+    (0x06, 0, 0, 0xFFFF),  # accept the packet
+    (0x06, 0, 0, 0),  # drop it
 )
 
 
 class StepFailed(Exception):
-    """A step that the system refuses, and with which error."""
+    """A step that the system refuses; `errno` is the error."""
 
     def __init__(self, step: str, number: int) -> None:
         super().__init__(f"{step}: {os.strerror(number)}")
@@ -78,17 +78,16 @@ def _step(name: str) -> Iterator[None]:
 
 
 def _call(name: str, *numbers: int) -> None:
-    """unshare(2) and setns(2), which `os` has from Python 3.12 on."""
+    """Call unshare(2) or setns(2), which `os` has since Python 3.12."""
     if getattr(ctypes.CDLL(None, use_errno=True), name)(*numbers) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
 
 def sealed_network() -> tuple[bool, socket.socket]:
-    """Move this process to a network of its own; what sees its refusals.
+    """Move this process to a network of its own; return whether it made a user namespace, and the refusal socket.
 
-    Whether it took a namespace of users, too, as those without rights do: ids stay what they are then, but this user's
-    is the only one that is known in there.
+    Users without the right to make a network need a user namespace. Their ids stay the same, and no others exist in it.
     """
     try:
         with _step("unshare"):
@@ -111,11 +110,11 @@ def _become_own_users() -> None:
                 file.write(text.encode())
 
 
-# -- the network inside ----------------------------------------------------------------------------------------------
+# -- the network ----------------------------------------------------------------------------------------------
 
 
 def bring_up() -> socket.socket:
-    """Loopback, and every other IPv4 address with it: what is sent anywhere arrives here, or is refused and seen."""
+    """Route every IPv4 address to loopback: packets to any address arrive at our sockets, or are refused visibly."""
     with _step("loopback"), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
     with _step("route"), socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
@@ -124,11 +123,11 @@ def bring_up() -> socket.socket:
         if number:
             raise OSError(number, os.strerror(number))
     with _step("watch"):
-        return _seeing_refusals()
+        return _refusal_socket()
 
 
 def route_to_loopback(interface: int) -> bytes:
-    """The message for `ip route add local 0.0.0.0/0 dev lo src 127.0.0.1`."""
+    """Return the netlink message of `ip route add local 0.0.0.0/0 dev lo src 127.0.0.1`."""
     route = struct.pack(
         "=BBBBBBBBI", socket.AF_INET, 0, 0, 0, _RT_TABLE_LOCAL, _RTPROT_BOOT, _RT_SCOPE_HOST, _RTN_LOCAL, 0
     )
@@ -140,48 +139,49 @@ def route_to_loopback(interface: int) -> bytes:
 
 
 def netlink_error(answer: bytes) -> int:
-    """The error that an acknowledgement tells; 0: none."""
+    """Return the error number in an acknowledgement; 0: success."""
     _, kind = struct.unpack_from("=IH", answer)
     number: int = struct.unpack_from("=i", answer, 16)[0] if kind == _NLMSG_ERROR else 0
     return -number
 
 
-def _seeing_refusals() -> socket.socket:
-    program = b"".join(struct.pack("=HBBI", *instruction) for instruction in _REFUSING)
+def _refusal_socket() -> socket.socket:
+    program = b"".join(struct.pack("=HBBI", *instruction) for instruction in _REFUSAL_FILTER)
     held = ctypes.create_string_buffer(program, len(program))
-    seeing = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)  # without a protocol it sees nothing yet
-    seeing.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("@HP", len(_REFUSING), ctypes.addressof(held)))
-    seeing.bind(("lo", _ETH_P_IP))
-    return seeing
+    attached = struct.pack("@HP", len(_REFUSAL_FILTER), ctypes.addressof(held))
+    packets = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)  # without a protocol, it receives nothing yet
+    packets.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, attached)
+    packets.bind(("lo", _ETH_P_IP))
+    return packets
 
 
-def _listening(place: tuple[str, int]) -> socket.socket:
+def _listening(address: tuple[str, int]) -> socket.socket:
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listening.bind(place)
+    listening.bind(address)
     listening.listen(512)
     return listening
 
 
-def _hearing_lookups() -> socket.socket:
-    hearing = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    hearing.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
-    hearing.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _MANY)  # as much of it as the system gives
-    hearing.bind(LOOKUPS)
-    return hearing
+def _lookup_socket() -> socket.socket:
+    lookups = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    lookups.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+    lookups.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)  # the system may give less
+    lookups.bind(LOOKUPS)
+    return lookups
 
 
-# -- the two programs ------------------------------------------------------------------------------------------------
+# -- the two commands ------------------------------------------------------------------------------------------------
 
 
-def make(channel: socket.socket, places: Sequence[tuple[str, int]]) -> None:
+def make(channel: socket.socket, addresses: Sequence[tuple[str, int]]) -> None:
     try:
         users, refusals = sealed_network()
         with _step("lookups"):
-            opened = [refusals, _hearing_lookups()]
-        for place in places:
-            with _step(f"port {place[1]}"):
-                opened.append(_listening(place))
+            opened = [refusals, _lookup_socket()]
+        for address in addresses:
+            with _step(f"port {address[1]}"):
+                opened.append(_listening(address))
         kinds = ["net", "user"] if users else ["net"]
         with _step("namespace"):
             namespaces = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in kinds]
@@ -193,8 +193,8 @@ def make(channel: socket.socket, places: Sequence[tuple[str, int]]) -> None:
 
 
 def enter(network: int, users: int, environ: int, failed: int, files: int, program: str, argv: Sequence[str]) -> None:
-    """Does not return, but where PROGRAM cannot be run. `users`: -1 where there is no such namespace."""
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program inherits that
+    """Return only if PROGRAM cannot be run. `users`: -1 for the system's own user namespace."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and programs inherit that
         signal.signal(number, signal.SIG_DFL)
     try:
         for descriptor, kind in ((users, CLONE_NEWUSER), (network, CLONE_NEWNET)):
@@ -220,8 +220,8 @@ def main(argv: Sequence[str]) -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if argv[0] == "make":
-        places = [(address, int(port)) for address, _, port in (one.partition(":") for one in argv[2:])]
-        make(socket.socket(fileno=int(argv[1])), places)
+        addresses = [(address, int(port)) for address, _, port in (one.partition(":") for one in argv[2:])]
+        make(socket.socket(fileno=int(argv[1])), addresses)
     else:
         network, users, environ, failed, files = map(int, argv[1:6])
         enter(network, users, environ, failed, files, argv[6], argv[7:])
