@@ -122,7 +122,7 @@ class TransparentProxy:
         return next((name for name in names if self._proxy.knows(name, port)), names[0])
 
     async def _route(self, host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Recognize the protocol by the client's first bytes. At other ports than the web's, it may send nothing first."""
+        """Recognize the protocol by the client's first bytes. At other ports it may send nothing first."""
         self._hosts.add(host)
         first = await reader.read(1) if port in _WEB else b""
         if port in _WEB and not first:
