@@ -191,7 +191,7 @@ class HistoryComparison:
         if dropped:
             self.given.append(ProgramChoice("left out", other.where, [block[1] for block in dropped]))
         ours, theirs = one.comparable.extra, other.comparable.extra
-        for name in ours.keys() | theirs.keys():
+        for name in {**ours, **theirs}:
             where = f"{other.where}.{name.lstrip('.')}"
             if name not in theirs:
                 self.given.append(ProgramChoice("left out", where, ours[name]))

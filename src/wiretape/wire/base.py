@@ -1,6 +1,6 @@
-"""What a wire format is: it bids for an exchange, and decodes it into a model call.
+"""The interface of a wire format: it bids for an exchange and decodes it into a model call.
 
-Adding a format is one file with a class that satisfies `WireFormat`, and one line in `registry.py` (or an entry
+To add a format, write a class that satisfies `WireFormat` and list it in `registry.py` (or register it as an entry
 point in the group `wiretape.formats`).
 """
 
@@ -18,37 +18,37 @@ from wiretape.model.http import Exchange, Headers, Request, WsMessage
 from wiretape.model.jsonvalue import Json, JsonObject
 
 T = TypeVar("T")
-_MOST_LISTS = 256  # histories that are remembered: as many agents may take turns
+_MOST_LISTS = 256  # remembered histories: as many agents may alternate
 
 
 class Claim(IntEnum):
-    """How sure a format is that an exchange is its own. The highest bid wins; ties go to the earlier registered."""
+    """How certain a format is that an exchange is its own. The highest bid wins, then the format registered first."""
 
     NO = 0
-    RESPONSE = 1  # the response looks like it
-    BODY = 2  # the request's body looks like it
-    PATH = 3  # the path's tail is its own
+    RESPONSE = 1  # the response has the format's shape
+    BODY = 2  # the request's body has the format's shape
+    PATH = 3  # the end of the path is the format's
     CERTAIN = 4  # path and body agree
 
 
 class Memo:
-    """Remembers what was made of a raw JSON value, by the value's identity.
+    """Caches decoded JSON values by the identity of the raw value.
 
-    A tape's requests share the parts that did not change, as the same objects: with a memo, decoding a call costs
-    its new content only. The values are kept alive, so an identity is never reused.
+    The requests of a tape share unchanged parts as the same objects, so that decoding a call costs only its new
+    content. The cache keeps the raw values alive, so that no identity is reused.
     """
 
     __slots__ = ("_common", "_latest", "_lists", "_made")
 
     def __init__(self, common: Callable[[list[Json], list[Json]], int] | None = None) -> None:
-        """`common`: how many leading elements two lists share, for those who know it without counting."""
+        """`common` returns the length of the common prefix of two lists; a caller may know it without counting."""
         self._common = common or _common
         self._made: dict[tuple[str, int], tuple[Json, Any]] = {}
         self._lists: dict[tuple[str, int], tuple[list[Json], tuple[Any, ...]]] = {}
         self._latest: dict[str, tuple[list[Json], tuple[Any, ...]]] = {}
 
     def of(self, kind: str, raw: Json, make: Callable[[Any], T]) -> T:
-        """`make(raw)`, made once per raw value and kind. `raw` must be a dict or list: small values share identity."""
+        """Return `make(raw)`, computed once per raw value and kind. `raw` is a dict or list: small values share ids."""
         key = (kind, id(raw))
         found = self._made.get(key)
         if found is None:
@@ -57,8 +57,11 @@ class Memo:
         return made
 
     def each(self, kind: str, raws: list[Json], make: Callable[[Any], T]) -> tuple[T, ...]:
-        """`make` of every element, dicts once each. What a list begins with as an earlier one did is taken over whole;
-        so is what follows a first element that alone is another: a prompt that tells the time."""
+        """Return `make` of every element, computed once per dict.
+
+        The common prefix with an earlier list is reused. If only the first element differs (a prompt with a clock), the
+        elements after it are reused as well.
+        """
         if not raws:
             return ()
         known = self._lists.get((kind, id(raws[0])))
@@ -85,76 +88,76 @@ def _common(one: list[Json], other: list[Json]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Volatile:
-    """What legitimately changes between two equal runs (design 6, wire-format notes on volatile fields)."""
+    """Members that may change between two equal runs."""
 
-    settings: frozenset[str] = frozenset()  # top-level members of the request body that never count
-    nested: frozenset[tuple[str, ...]] = field(default_factory=frozenset)  # deeper ones, as paths into `settings`
+    settings: frozenset[str] = frozenset()  # top-level members of the request body
+    nested: frozenset[tuple[str, ...]] = field(default_factory=frozenset)  # deeper members, as paths into the settings
 
 
 class WireFormat(Protocol):
-    """How one provider API speaks."""
+    """The wire format of one provider API."""
 
     name: ClassVar[str]
     volatile: ClassVar[Volatile]
 
     def claims(self, request: Request) -> Claim:
-        """A bid from the request alone (path tail first, then body; host only as a hint)."""
+        """Bid by the request alone: end of the path first, then body; the host is only a hint."""
         ...
 
     def claims_response(self, exchange: Exchange) -> Claim:
-        """A bid that may look at the response too: asked only when no format claims the request."""
+        """Bid by request and response. Called only if no format claims the request."""
         ...
 
     def decode(self, exchange: Exchange, memo: Memo) -> ModelCall:
-        """The exchange as a model call, number 0. Never raises: what cannot be read becomes `Unknown` blocks."""
+        """Decode the exchange into a model call, number 0. Never raises: unreadable parts become `Unknown` blocks."""
         ...
 
     def decode_request(self, request: Request, memo: Memo) -> CallRequest:
-        """The request alone, for matching a live one."""
+        """Decode the request alone, to match a live request."""
         ...
 
     def error(self, status: int, message: str, code: str) -> tuple[Headers, bytes]:
-        """An error in the provider's own shape, which its SDKs show to a person."""
+        """Return headers and body of an error in the provider's shape, which its SDKs show to the user."""
         ...
 
 
 class SocketFollower(Protocol):
-    """Follows one connection while it is open, and holds no more than what is not finished."""
+    """Follows an open connection. It keeps only unfinished calls in memory."""
 
     def feed(self, exchange: Exchange, message: WsMessage) -> list[ModelCall]:
-        """The calls that this message completes. `exchange` has no messages."""
+        """Return the calls that this message completes. `exchange` has no messages."""
         ...
 
     def rest(self, exchange: Exchange) -> list[ModelCall]:
-        """When the connection has ended: the calls that were never completed."""
+        """Return the calls that were not completed when the connection ended."""
         ...
 
 
 class SocketFormat(Protocol):
-    """How a provider speaks over a WebSocket: one connection carries many calls. A `WireFormat` may be one, too."""
+    """The wire format of a WebSocket, which carries many calls. A `WireFormat` may implement it as well."""
 
     name: ClassVar[str]
 
     def claims_socket(self, exchange: Exchange) -> Claim:
-        """A bid from the connection's address and its first messages."""
+        """Bid by the connection's URL and its first messages."""
         ...
 
     def decode_socket(self, exchange: Exchange, memo: Memo) -> list[ModelCall]:
-        """Every call of the connection, by start, number 0; also of one that is still open. Never raises."""
+        """Decode every call of the connection, by start, with number 0. Open connections are allowed. Never raises."""
         ...
 
     def follow(self) -> SocketFollower:
-        """For a connection of this format, from its first messages on."""
+        """Return a follower for a new connection of this format."""
         ...
 
 
 def members(value: JsonObject, *known: str) -> tuple[tuple[str, Json], ...]:
-    """The members of a JSON object that are none of `known` and not null, for `Message.extra`."""
+    """Return the members that are not null and not in `known`, for `Message.extra`."""
     return tuple((k, v) for k, v in value.items() if k not in known and v is not None)
 
 
 def text_message(role: str, text: str, path: str = ".content") -> Message:
-    """A message of one text block."""
+    """Return a message of one text block."""
     from wiretape.model.call import Text
 
     return Message(role, (Text(text),), (path,))

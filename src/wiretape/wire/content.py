@@ -1,4 +1,4 @@
-"""Building a `Message` block by block, and the parts of content that several formats spell nearly alike."""
+"""Builds a `Message` block by block, and reads content parts that several formats share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MEDIA = {
     "search_result": "search_result",
     "container_upload": "file",
 }
-# Items and blocks of Responses, Messages and Converse that hold no content of their own.
+# Items and blocks of Responses, Messages and Converse that have no content of their own.
 _CONTROLS = frozenset(
     {"compaction", "compaction_trigger", "item_reference", "additional_tools", "configuration_update"}
     | {"mcp_list_tools", "mcp_tool_listing", "mcp_approval_request", "mcp_approval_response"}
@@ -40,7 +40,7 @@ _TEXTS = {"text": "text", "input_text": "text", "output_text": "text", "summary_
 
 
 class MessageBuilder:
-    """Collects blocks with their paths, what no block carries, and whether a cache marker was seen."""
+    """Collects blocks with their paths and the members outside blocks, and notes cache markers."""
 
     __slots__ = ("_blocks", "_extra", "_paths", "marked")
 
@@ -55,12 +55,12 @@ class MessageBuilder:
         self._paths.append(path)
 
     def text(self, text: Json, path: str, refusal: bool = False) -> None:
-        """A text block; an empty text says nothing."""
+        """Add a text block, unless the text is empty."""
         if isinstance(text, str) and text:
             self.add(Text(text, refusal), path)
 
     def rest(self, raw: JsonObject, known: Iterable[str], prefix: str = "") -> None:
-        """Keep the members that no block carries. Zero values are noise, cache markers only raise a flag."""
+        """Keep the members that no block carries, without empty values. Cache markers only set `marked`."""
         for key, value in raw.items():
             if key in known:
                 continue
@@ -70,7 +70,7 @@ class MessageBuilder:
                 self._extra.append((prefix + key, value))
 
     def host(self, hosted: bool) -> None:
-        """The provider ran the calls collected so far itself."""
+        """Mark the tool calls collected so far as run by the provider."""
         if hosted:
             self._blocks = [replace(b, kind="server") if isinstance(b, ToolCall) else b for b in self._blocks]
 
@@ -82,7 +82,7 @@ class MessageBuilder:
 
 
 def add_part(into: MessageBuilder, part: Json, path: str) -> None:
-    """One content part of Chat Completions or Responses (and the like)."""
+    """Add a content part of Chat Completions, Responses or a similar format."""
     if isinstance(part, str):
         into.text(part, path)
         return
@@ -103,14 +103,14 @@ def add_part(into: MessageBuilder, part: Json, path: str) -> None:
 
 
 def kept_block(kind: str, raw: JsonObject) -> Media | Control | Unknown:
-    """A block that is kept as the wire has it."""
+    """Return a block that keeps its JSON unchanged."""
     if kind in _MEDIA:
         return Media(_MEDIA[kind], raw)
     return Control(kind, raw) if kind in _CONTROLS else Unknown(kind, raw)
 
 
 def _add_thinking(into: MessageBuilder, part: JsonObject, path: str) -> None:
-    """Mistral's `{type: thinking, thinking: [{type: text, text}]}`, or a plain string."""
+    """Add Mistral's `{type: thinking, thinking: [{type: text, text}]}`; `thinking` may also be a string."""
     thinking = part.get("thinking")
     if isinstance(thinking, str):
         into.add(Reasoning(thinking, opaque=string(part.get("signature"))), f"{path}.thinking")
@@ -124,7 +124,7 @@ def _add_thinking(into: MessageBuilder, part: JsonObject, path: str) -> None:
 
 
 def result_text(content: Json, path: str) -> tuple[str, tuple[Json, ...], str]:
-    """A tool result's content: its text, the parts that are not text, and where the text stands."""
+    """Return the text of a tool result, its other parts, and the path of the text."""
     if isinstance(content, str):
         return content, (), path
     if content is None:

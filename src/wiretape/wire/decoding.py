@@ -27,7 +27,7 @@ class StreamAssembler(Protocol):
 
     first_ms: int | None  # the time of the first content
     error: Json | None  # the error event, if the stream has one
-    strange: list[Json]  # events that the format does not define
+    unknown_events: list[Json]  # events that the format does not define
 
     def add(self, event: Event) -> None: ...
 
@@ -181,7 +181,7 @@ def stream_response(
         error = call_error(response.status, assembler.error, response.headers, "mid_stream")
     return replace(
         decoded,
-        messages=decoded.messages + leftover_events(payload, assembler.strange),
+        messages=decoded.messages + leftover_events(payload, assembler.unknown_events),
         error=error,
         complete=complete,
         streamed=True,
@@ -204,12 +204,12 @@ def count_response(response: Response, value: Json) -> CallResponse:
     return CallResponse(response.status, messages=(side_answer("token_count", value),))
 
 
-def leftover_events(payload: EventPayload, strange: list[Json]) -> tuple[Message, ...]:
+def leftover_events(payload: EventPayload, unknown_events: list[Json]) -> tuple[Message, ...]:
     """Return the events that the format does not define, and data that is not JSON, as one message.
 
     Its role is `system`: the model did not write it, and later requests do not repeat it.
     """
-    blocks = [Unknown("event", value) for value in strange]
+    blocks = [Unknown("event", value) for value in unknown_events]
     blocks += [Unknown("unreadable_event", text) for text in payload.unreadable]
     return (Message("system", tuple(blocks), ("",) * len(blocks)),) if blocks else ()
 

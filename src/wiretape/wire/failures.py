@@ -1,4 +1,4 @@
-"""Providers' errors, read whatever their shape: what went wrong, whether trying again helps, and how long to wait."""
+"""Reads provider errors of any shape: type, message, whether to retry, and how long to wait."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
 
 
 def has_error(value: Json) -> bool:
-    """Does a JSON value that came with a good status say that it failed? (`error: null` does not.)"""
+    """Return whether a JSON value with a successful status reports an error (`error: null` does not)."""
     if not isinstance(value, dict):
         return False
     error = value.get("error")
@@ -37,7 +37,7 @@ def has_error(value: Json) -> bool:
 def call_error(
     status: int, value: Json, headers: Mapping[str, str], phase: Phase = "before_stream", text: str = ""
 ) -> CallError:
-    """The error in `value`; `text` is what there is where the body is no JSON."""
+    """Return the error in `value`. `text` is the body if it is not JSON."""
     kind, code, message = _parts(value)
     inner = number(obj(obj(value).get("error")).get("status_code")) or number(obj(value).get("status"))
     shown = status if status >= 400 else (_status_in(code) or inner or status)
@@ -55,10 +55,10 @@ def call_error(
 
 
 def _parts(value: Json) -> tuple[str | None, str | None, str]:
-    """(type, code, message) of any known shape."""
+    """Return type, code and message of any known shape."""
     if isinstance(value, str):
         return None, None, value
-    if isinstance(value, list):  # Gemini's compatible endpoint wraps its error in a list
+    if isinstance(value, list):  # Gemini's OpenAI-compatible endpoint wraps its error in a list
         return _parts(value[0]) if len(value) == 1 else (None, None, dumps(value))
     body = obj(value)
     error = body.get("error")
@@ -99,7 +99,7 @@ def _message(error: JsonObject) -> str:
 
 
 def _with_upstream(message: str, error: JsonObject) -> str:
-    """OpenRouter says "Provider returned error" and keeps the reason in `metadata.raw`, often JSON in a string."""
+    """Add the upstream's reason: OpenRouter keeps it in `metadata.raw`, often as JSON in a string."""
     raw = obj(error.get("metadata")).get("raw")
     if isinstance(raw, str) and raw:
         inner = load(raw)
@@ -126,7 +126,7 @@ def _retryable(status: int, kind: str | None, code: str | None) -> bool:
 
 
 def _retry_after(headers: Mapping[str, str], value: Json, message: str, status: int) -> int | None:
-    """The wait asked for, in milliseconds: the most explicit source first."""
+    """Return the requested wait in milliseconds, from the most explicit source."""
     for found in (_plain(headers.get("retry-after-ms"), 1), _retry_after_header(headers), _retry_info(value)):
         if found is not None:
             return found
@@ -147,7 +147,7 @@ def _plain(text: str | None, unit: int) -> int | None:
 
 
 def _retry_after_header(headers: Mapping[str, str]) -> int | None:
-    """Seconds, or a date (measured from the response's own `date`)."""
+    """Read seconds, or a date relative to the response's own `date`."""
     text = headers.get("retry-after")
     seconds = _plain(text, 1000)
     if seconds is not None or not text:
@@ -160,7 +160,7 @@ def _retry_after_header(headers: Mapping[str, str]) -> int | None:
 
 
 def _retry_info(value: Json) -> int | None:
-    """Google's RetryInfo: `details[].retryDelay`, such as "12s"."""
+    """Read Google's RetryInfo: `details[].retryDelay`, such as "12s"."""
     body = value[0] if isinstance(value, list) and value else value
     for detail in items(obj(obj(body).get("error")).get("details")):
         delay = string(obj(detail).get("retryDelay"))
@@ -170,7 +170,7 @@ def _retry_info(value: Json) -> int | None:
 
 
 def _duration(text: str) -> int | None:
-    """`6m0s`, `20ms`, or plain seconds (an epoch is no duration)."""
+    """Read `6m0s`, `20ms` or plain seconds; an epoch is not a duration."""
     parts = _DURATION.findall(text)
     if parts:
         return round(sum(float(n) * _MS[unit] for n, unit in parts))

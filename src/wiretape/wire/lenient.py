@@ -1,6 +1,6 @@
-"""Reading JSON that may be anything: the wrong type is read as absent, and nothing here raises.
+"""Reads JSON of any shape: a value of the wrong type counts as absent, and no function raises.
 
-Only functions that look at a JSON value without knowing any provider may live here.
+These functions know no provider.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _LARGEST = 2**63 - 1
 
 
 class NotJson:
-    """What `load` gives for bytes that are no JSON (None is a JSON value)."""
+    """The type of `NOT_JSON`, which `load` returns for bytes that are not JSON (None is a JSON value)."""
 
 
 NOT_JSON = NotJson()
 
 
 def obj(value: Json) -> JsonObject:
-    """The value if it is an object, else an empty one. Never change it."""
+    """Return the value if it is an object, else an empty object. Never modify the result."""
     return value if isinstance(value, dict) else _EMPTY
 
 
@@ -35,12 +35,12 @@ def items(value: Json) -> list[Json]:
 
 
 def string(value: Json) -> str | None:
-    """A string that says something, else None."""
+    """Return a string that is not empty, else None."""
     return value if isinstance(value, str) and value else None
 
 
 def number(value: Json) -> int | None:
-    """A whole number, else None (True is no number, and what takes more than 64 bits counts nothing)."""
+    """Return a whole number of at most 64 bits, else None. A boolean is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if -_LARGEST <= value <= _LARGEST else None  # False for NaN
@@ -51,14 +51,14 @@ def first(*values: int | None) -> int | None:
 
 
 def is_empty(value: Json, depth: int = 4) -> bool:
-    """Null, "", [], {}, or an object of nothing else: some servers spell every absent member as a zero value."""
+    """Return whether a value is null, "", [], {} or an object of such values, as some servers send for absent ones."""
     if value is None or value in ("", [], {}):
         return True
     return isinstance(value, dict) and depth > 0 and all(is_empty(v, depth - 1) for v in value.values())
 
 
 def merge(old: JsonObject | None, new: Json, depth: int = 3) -> JsonObject | None:
-    """`old` overwritten by every member of `new` that is not null, and so inside its details."""
+    """Return `old` updated with every member of `new` that is not null, recursively."""
     if not isinstance(new, dict):
         return old
     if not old:
@@ -74,7 +74,7 @@ def merge(old: JsonObject | None, new: Json, depth: int = 3) -> JsonObject | Non
 
 
 def dumps(value: Json) -> str:
-    """Compact JSON text, also of huge integers, lone surrogates and any depth."""
+    """Return compact JSON text, including huge integers, lone surrogates and any depth."""
     try:
         return text_of(value)
     except (TypeError, ValueError):
@@ -82,7 +82,7 @@ def dumps(value: Json) -> str:
 
 
 def load(data: bytes | str) -> Json | NotJson:
-    """Parsed JSON, or NOT_JSON. NaN and lone surrogates are accepted: agents do send them."""
+    """Return parsed JSON, or NOT_JSON. NaN and lone surrogates are accepted, because agents send them."""
     try:
         return orjson.loads(data)
     except (ValueError, TypeError):
@@ -94,7 +94,7 @@ def load(data: bytes | str) -> Json | NotJson:
 
 
 def raw_bytes(body: Body | None) -> bytes:
-    """The body's bytes, whatever strange text it holds."""
+    """Return the body's bytes; any text can be encoded."""
     match body:
         case None:
             return b""
@@ -109,7 +109,7 @@ def raw_bytes(body: Body | None) -> bytes:
 
 
 def body_json(body: Body | None) -> Json | NotJson:
-    """The JSON value that a body holds, whatever shape it is stored in."""
+    """Return the JSON value of a body in any stored form, or NOT_JSON."""
     if isinstance(body, JsonBody):
         return body.value
     data = raw_bytes(body).strip()

@@ -1,7 +1,7 @@
-"""What a response's body is, decided by its bytes: one JSON value, a stream of JSON events, or plain text.
+"""Determines by its bytes what a response body is: one JSON value, a stream of JSON events, or plain text.
 
-Neither the request's `stream` nor the content type decides: proxies answer a stream request with JSON and a plain
-one with events, and label either wrongly.
+The request's `stream` and the content type do not decide: proxies answer streaming requests with JSON and plain
+requests with events, with wrong labels on both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
 class Event(NamedTuple):
-    """One event of a stream. `ms`: after the response's headers; None where the tape has no times."""
+    """One event of a stream. `ms` counts from the response's headers; None if the tape has no times."""
 
     name: str
     value: Json
@@ -35,7 +35,7 @@ class JsonPayload:
 
 @dataclass(frozen=True, slots=True)
 class EventPayload:
-    """`done`: a `[DONE]` was seen. `unreadable`: data that is no JSON (a torn last event, say)."""
+    """A stream of events. `done`: it has a `[DONE]`. `unreadable`: data that is not JSON, such as a torn last event."""
 
     events: list[Event]
     done: bool = False
@@ -44,7 +44,7 @@ class EventPayload:
 
 @dataclass(frozen=True, slots=True)
 class TextPayload:
-    """Something else: an HTML error page, JSON cut short, nothing."""
+    """Any other body: an HTML error page, truncated JSON, or nothing."""
 
     text: str
 
@@ -53,7 +53,7 @@ Payload: TypeAlias = JsonPayload | EventPayload | TextPayload
 
 
 def read_payload(response: Response) -> Payload:
-    """Decide what the response is, and parse it."""
+    """Determine the kind of the response's body and parse it."""
     body = response.body
     if isinstance(body, JsonBody):
         return JsonPayload(body.value)

@@ -1,6 +1,6 @@
-"""What a request or response gives away of its format: the path's tail, then the body, then the answer.
+"""Recognizes the format of a request or response: by the end of the path, then the body, then the response.
 
-The host only hints at a dialect: one host serves several formats.
+The host only hints at a dialect, because one host serves several formats.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from wiretape.model.http import Headers, Request
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.lenient import body_json, items, obj, string
 
-# Paths that are something else, whatever their bodies look like.
+# Paths of other APIs, whatever their bodies look like.
 _OTHER = re.compile(
     r"(?:/(?:embeddings?|embed|contextualizedembeddings|rerank|moderations|classifications|batches|decisions|systemone"
     r"|fim/completions|infill|tokenize|detokenize|apply-template|invocations-log|count-tokens|control|cancel"
@@ -22,7 +22,7 @@ _OTHER = re.compile(
     r"|cachedContents(?:/[^/]+)?)"
     r"|:(?:embedContent|batchEmbedContents|predict|countTokens|computeTokens|generateContent|streamGenerateContent))$"
 )
-# Paths that belong to one format: no other bids by the body there.
+# Paths that belong to one format: no other format bids by the body.
 _TELLING = (
     "/chat/completions",
     "/chat/completions/input_tokens",
@@ -31,11 +31,11 @@ _TELLING = (
     "/v1/messages",
     "/messages/count_tokens",
 )
-# Inferences that are no conversation, and whose bodies no format reads: forms with sound, pictures, videos.
+# Inferences without a conversation, whose bodies no format reads: audio, images, videos.
 _MEDIA = re.compile(
     r"/(?:audio/(?:transcriptions|translations|speech)|images/(?:generations|edits|variations)|videos)/?$"
 )
-_LOOK_AT = 8  # messages at each end of a conversation that are looked at for signs
+_LOOK_AT = 8  # messages inspected at each end of a conversation
 _HOSTS = (
     ("api.deepseek.com", "deepseek"),
     ("openrouter.ai", "openrouter"),
@@ -89,7 +89,7 @@ _OPENAI_ONLY = frozenset(
 
 @lru_cache(1024)
 def path_of(url: str) -> str:
-    """The URL's path, without query, and without a slash at its end."""
+    """Return the URL's path without query and trailing slash."""
     try:
         path = urlsplit(url).path
     except ValueError:
@@ -103,13 +103,13 @@ def host_dialect(url: str) -> str | None:
         host = urlsplit(url).netloc
     except ValueError:
         return None
-    # A reverse route carries the upstream's host as a path segment.
+    # A reverse route has the upstream's host as a path segment.
     where = host if not host.startswith(("127.0.0.1", "localhost")) else url
     return next((dialect for part, dialect in _HOSTS if part in where), None)
 
 
 def is_media_inference(request: Request) -> bool:
-    """Whether a model is asked to make, change or write down sound, pictures or videos."""
+    """Return whether a request generates, edits or transcribes audio, images or videos."""
     return is_post(request) and _MEDIA.search(path_of(request.url)) is not None
 
 
@@ -118,12 +118,12 @@ def is_post(request: Request) -> bool:
 
 
 def is_other(request: Request) -> bool:
-    """A path that is known to be no conversation."""
+    """Return whether the path is known not to be a conversation."""
     return bool(_OTHER.search(path_of(request.url)))
 
 
 def shown_format(request: Request) -> str | None:
-    """The format that a request shows by its body, on a path that tells nothing: `body_format` of its JSON."""
+    """Return the format of a request by its body, if the path does not determine it."""
     path = path_of(request.url)
     if not is_post(request) or path.endswith(_TELLING) or _OTHER.search(path):
         return None
@@ -131,7 +131,7 @@ def shown_format(request: Request) -> str | None:
 
 
 def body_format(body: Json, headers: Headers) -> str | None:
-    """The format that a request's body shows, by its keys; None where they show none."""
+    """Return the format that a request's body shows by its keys, or None."""
     if not isinstance(body, dict) or "jsonrpc" in body:
         return None
     if _has_contents(body) or _has_contents(obj(body.get("request"))):
@@ -145,7 +145,7 @@ def body_format(body: Json, headers: Headers) -> str | None:
 
 
 def _has_contents(body: JsonObject) -> bool:
-    """Gemini's `contents`: objects with parts (another service's member of that name has none)."""
+    """Return whether a body has Gemini's `contents`: objects with parts, which other services with this member lack."""
     contents = body.get("contents")
     listed = contents if isinstance(contents, list) else [contents]
     return bool(listed) and all("parts" in obj(content) for content in listed[:_LOOK_AT])
@@ -206,7 +206,7 @@ def _has_steps(body: JsonObject) -> bool:
 
 
 def response_format(value: Json) -> str | None:
-    """The format that a response body, or an event of a stream, shows."""
+    """Return the format of a response body or of a stream's event, or None."""
     body = obj(value)
     kind, name = body.get("type"), body.get("object")
     if isinstance(name, str) and name.startswith("chat.completion"):

@@ -1,4 +1,4 @@
-"""Which formats there are, which of them an exchange speaks, and a tape's model calls."""
+"""The registered formats, recognition of an exchange's format, and decoding of a tape's model calls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from wiretape.wire.side_calls import SIDE_CALLS
 
 
 class Registry:
-    """The formats, in order of preference. `problems` names the plugins that could not be used, and why."""
+    """The formats, in order of preference. `problems` names the plug-ins that failed, and why."""
 
     def __init__(self, formats: Sequence[WireFormat], problems: Sequence[str] = ()) -> None:
         self.formats = tuple(formats)
@@ -43,27 +43,27 @@ class Registry:
         return next((f for f in self.formats if f.name == name), None)
 
     def recognise_request(self, request: Request) -> WireFormat | None:
-        """The format that a request shows by itself, before there is an answer."""
+        """Return the format that a request shows by itself, or None."""
         if is_jsonrpc(request):
-            return None  # tools speak it, not models
+            return None  # tools use it, models do not
         best, bid = None, Claim.NO
         for candidate in self.formats:
             claim = self._claim(candidate, request)
             if claim > bid:
                 best, bid = candidate, claim
                 if bid is Claim.CERTAIN:
-                    break  # nobody can bid higher
+                    break  # the highest bid
         return best
 
     def recognise(self, exchange: Exchange) -> WireFormat | None:
-        """The format of an exchange; None if it is no model call."""
+        """Return the format of an exchange, or None if it is not a model call."""
         found = self.recognise_request(exchange.request)
         if found is not None or exchange.response is None or is_jsonrpc(exchange.request):
             return found
         return next((f for f in self.formats if self._claims_response(f, exchange)), None)
 
     def calls_of(self, exchange: Exchange, memo: Memo) -> tuple[ModelCall, ...]:
-        """The model calls of one exchange, not numbered yet."""
+        """Return the model calls of one exchange, not numbered yet."""
         if exchange.messages:
             return self._socket_calls(exchange, memo)
         found = self.recognise(exchange)
@@ -75,7 +75,7 @@ class Registry:
             return (self._undecoded(found, exchange, problem),)
 
     def socket_format(self, exchange: Exchange) -> SocketFormat | None:
-        """The format that a WebSocket connection speaks, if it carries model calls."""
+        """Return the format of a WebSocket that carries model calls, or None."""
         best, bid = None, Claim.NO
         for candidate in self.sockets:
             try:
@@ -111,7 +111,7 @@ class Registry:
             return False
 
     def _undecoded(self, culprit: WireFormat | SocketFormat, exchange: Exchange, problem: Exception) -> ModelCall:
-        """A format that breaks its promise (never raise) costs its own call only, and is named."""
+        """Return the call of a format that raised, although it must not; the problem is reported."""
         said = self._report(culprit, problem)
         request = unreadable_request(exchange.request.body)
         response = None
@@ -148,7 +148,7 @@ def built_in_sockets() -> list[SocketFormat]:
 
 
 def load_registry() -> Registry:
-    """The built-in formats and those of installed plug-ins. A broken plug-in is named, and left out."""
+    """Load the built-in formats and those of installed plug-ins. A broken plug-in is reported and omitted."""
     formats, problems = built_in(), []
     for plugin in installed(FORMATS):
         if plugin.problem:
@@ -160,7 +160,7 @@ def load_registry() -> Registry:
 
 @lru_cache(1)
 def default_registry() -> Registry:
-    """The registry of this installation, loaded once."""
+    """Return the registry of this installation, loaded once."""
     return load_registry()
 
 
@@ -175,7 +175,7 @@ def recognise_request(request: Request) -> WireFormat | None:
 def decode(
     exchanges: Iterable[Exchange], registry: Registry | None = None, memo: Memo | None = None
 ) -> list[ModelCall]:
-    """Every model call of these exchanges, numbered from 1 by start."""
+    """Return every model call of these exchanges, numbered from 1 by start."""
     registry = registry or default_registry()
     memo = memo if memo is not None else Memo()
     exchanges = list(exchanges)
@@ -183,7 +183,7 @@ def decode(
 
 
 def numbered(calls: list[ModelCall], exchanges: Sequence[Exchange]) -> list[ModelCall]:
-    """What `calls_of` gave of all these exchanges, with what one tells of another, numbered from 1 by start."""
+    """Number the calls of all these exchanges from 1 by start, and complete them from each other."""
     calls = with_background_answers(calls, exchanges)
     calls.sort(key=lambda call: (call.at, call.exchange, call.part or 0))
     return [replace(call, number=number) for number, call in enumerate(with_histories(calls), 1)]

@@ -1,7 +1,7 @@
-"""Calls of their own kind, which are no conversation: embeddings, rerank, moderation, token counts, decisions.
+"""Formats of side calls without a conversation: embeddings, rerank, moderation, token counts, decisions.
 
-They are alike whoever serves them: a path tells them, one or two members hold what is asked about, and the answer is
-one value that is kept whole, with a token count somewhere. Adding a kind is one small class.
+Every provider has nearly the same shape: the path identifies the kind, one or two members hold the input, and the
+answer is one value with a token count, kept whole. A new kind is one small class.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from wiretape.wire.openai.chat import openai_error
 from wiretape.wire.payload import JsonPayload, TextPayload, read_payload
 
 _GEMINI_PATH = re.compile(r"/([^/:]+):\w+$")
-_PLAIN = {  # members that hold one text or a list of them, as providers name them
+_PLAIN = {  # members that hold one text or a list of texts
     "embedding": ("input", "inputs", "texts", "content", "text", "prompt", "images", "image", "requests", "instances"),
     "rerank": ("query", "queries", "documents", "texts", "sources"),
     "moderation": ("input",),
@@ -41,7 +41,7 @@ _PLAIN = {  # members that hold one text or a list of them, as providers name th
 
 
 class SideCalls(HttpFormat):
-    """One kind of side call, as a wire format. `needs`: what the body must hold, any one of each group."""
+    """One kind of side call. `needs`: the body must have one member of each group."""
 
     kind: ClassVar[CallKind]
     tail: ClassVar[re.Pattern[str]]
@@ -57,7 +57,7 @@ class SideCalls(HttpFormat):
         return Claim.CERTAIN if all(any(name in body for name in group) for group in self.needs) else Claim.NO
 
     def claims_response(self, exchange: Exchange) -> Claim:
-        return Claim.NO  # a vector or a list of scores could be anyone's
+        return Claim.NO  # vectors and lists of scores do not identify a format
 
     def _kind(self, exchange: Exchange, request: CallRequest) -> CallKind:
         return self.kind
@@ -75,7 +75,7 @@ class SideCalls(HttpFormat):
 
 
 def side_request(body: JsonObject, kind: str) -> CallRequest:
-    """What is asked about, one message for each text."""
+    """Return the input, one message for each text."""
     messages: list[Message] = []
     segments: list[tuple[int, str]] = []
     scalars: set[str] = set()
@@ -86,7 +86,7 @@ def side_request(body: JsonObject, kind: str) -> CallRequest:
         segments.append((len(messages), name))
         if isinstance(value, list) and not all(isinstance(entry, int) for entry in value):
             messages += [_asked(entry, kind) for entry in value]
-        else:  # a list of whole numbers is one text as tokens
+        else:  # a list of whole numbers is one tokenized text
             scalars.add(name)
             messages.append(_asked(value, kind))
     carried = frozenset({"model", *(name for _, name in segments)})
@@ -111,7 +111,7 @@ def _asked(value: Json, kind: str) -> Message:
 
 
 def _text_in(value: Json) -> tuple[str, str] | None:
-    """(text, path) of an entry that holds just one text: `{text}`, `{content}`, or Gemini's `{content: {parts}}`."""
+    """Return text and path of an entry with one text: `{text}`, `{content}`, or Gemini's `{content: {parts}}`."""
     entry = obj(value)
     for name in ("text", "content", "input"):
         if isinstance(entry.get(name), str):
@@ -142,7 +142,7 @@ def side_response(response: Response, whole: bool, kind: str) -> CallResponse:
 
 
 def side_usage(body: JsonObject, headers: Mapping[str, str] | None = None) -> Usage | None:
-    """Input tokens, wherever they stand. What is billed by search, by character or by image is no token count."""
+    """Return the input tokens from any known member. Units billed by search, character or image are not tokens."""
     for read in _READERS:
         usage = read(body)
         if usage is not None:
@@ -173,7 +173,7 @@ def _gemini(body: JsonObject) -> Usage | None:
 
 
 def _plain_count(body: JsonObject) -> Usage | None:
-    """Titan and Ollama."""
+    """Read the counts of Titan and Ollama."""
     for name in ("inputTextTokenCount", "prompt_eval_count"):
         count = number(body.get(name))
         if count is not None:

@@ -1,7 +1,7 @@
-"""Server-sent events and newline-delimited JSON: bytes in, events out, split anywhere.
+"""Decodes server-sent events and newline-delimited JSON, from chunks split anywhere.
 
-Data stays bytes, so a chunk may end inside a character. Comments and unknown fields are skipped; an event that
-carries only a name is kept (its data is empty).
+Data stays bytes, so a chunk may end inside a character. Comments and unknown fields are skipped. An event with only a
+name is kept; its data is empty.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class SseEvent(NamedTuple):
-    """One event: its name (empty where the wire gives none), its data lines joined by a newline, its id."""
+    """One event: its name ("" if absent), its data lines joined by newlines, and its id."""
 
     name: str
     data: bytes
@@ -24,25 +24,25 @@ class SseEvent(NamedTuple):
 
 
 class SseDecoder:
-    """Feed it chunks as they come; `close` gives the last event, which may lack its blank line."""
+    """Decodes server-sent events. `close` returns the last event, which may lack its blank line."""
 
     __slots__ = ("_begun", "_buffer", "_data", "_id", "_name")
 
     def __init__(self) -> None:
-        self._buffer = bytearray()  # the beginning of a line
+        self._buffer = bytearray()  # the incomplete line
         self._name = ""
         self._data: list[bytes] = []
         self._id: str | None = None
         self._begun = False
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """The events that this chunk completes."""
+        """Return the events that this chunk completes."""
         if self._begun and not self._buffer and not self._data and not self._name:
             event = self._whole(chunk)
             if event is not None:
                 return [event]
         if self._begun and b"\n" not in chunk and b"\r" not in chunk and not self._buffer.endswith(b"\r"):
-            self._buffer += chunk  # the line goes on: not joined and searched again for each chunk
+            self._buffer += chunk  # avoids joining and searching the line again for each chunk
             return []
         buffer = bytes(self._buffer) + chunk if self._buffer else chunk
         if not self._begun:
@@ -55,12 +55,12 @@ class SseDecoder:
             self._buffer.clear()
             return self._lines(buffer.splitlines())
         lines = buffer.splitlines(keepends=True)
-        # A chunk that ends with "\r" may go on with "\n": that line's end is known with the next chunk only.
+        # A final "\r" may be half of "\r\n": the next chunk decides.
         self._buffer = bytearray(lines.pop() if lines else b"")
         return self._lines([line.rstrip(b"\r\n") for line in lines])
 
     def _whole(self, chunk: bytes) -> SseEvent | None:
-        """The event of a chunk that is just one frame of the usual spelling: most are, and this is the quick way."""
+        """Return the event of a chunk that is exactly one frame in the usual spelling (fast path of most chunks)."""
         name, data = b"", chunk
         if chunk.startswith(b"event: "):
             name, _, data = chunk[7:].partition(b"\n")
@@ -71,7 +71,7 @@ class SseDecoder:
         return SseEvent(name.decode("utf-8", "replace"), data[6:-2], self._id)
 
     def close(self) -> list[SseEvent]:
-        """What is left at the end of the stream."""
+        """Return the rest at the end of the stream."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         events = self._lines(rest.splitlines())
@@ -96,7 +96,7 @@ class SseDecoder:
         value = value.removeprefix(b" ")
         if name == b"event":
             self._name = value.decode("utf-8", "replace")
-        elif name == b"data":  # a line of the bare word
+        elif name == b"data":  # a line without a colon
             self._data.append(value)
         elif name == b"id":
             self._id = value.decode("utf-8", "replace")
@@ -110,7 +110,7 @@ class SseDecoder:
 
 
 class NdjsonDecoder:
-    """One JSON text a line; blank lines are skipped. The same two methods as `SseDecoder`."""
+    """Decodes one JSON text per line; blank lines are skipped. It has the same methods as `SseDecoder`."""
 
     __slots__ = ("_buffer",)
 

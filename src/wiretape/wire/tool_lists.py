@@ -1,4 +1,4 @@
-"""Where a request lists its tools, one element for each: formats that group them differently have no such list."""
+"""The list of tools in a request body, where it has one element for each tool."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 from wiretape.model.call import CallRequest
 from wiretape.model.jsonvalue import Json
 
-TOOLS: Final = "tools"  # the member, in every format that has the list
+TOOLS: Final = "tools"  # the same member in every format with such a list
 
 
 def tools_by_name(body: Json, call: CallRequest | None) -> dict[str, Json]:
-    """The elements of that list by their tools' names, in their order; {} without it, or where a name comes twice."""
+    """Map tool names to the elements of the body's list, in order; {} without such a list, or if a name repeats."""
     tools = body.get(TOOLS) if isinstance(body, dict) else None
     if call is None or not isinstance(tools, list) or len(tools) != len(call.tools):
         return {}

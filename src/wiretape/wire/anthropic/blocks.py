@@ -1,7 +1,7 @@
-"""Anthropic content blocks, messages and tools, in requests and responses alike.
+"""Decodes Anthropic's content blocks, messages and tools, in requests and responses.
 
-What the provider runs itself (`server_tool_use`, `mcp_tool_use` and the results that follow in the same message) is
-of kind `server`, and needs no answer.
+Tools that the provider runs (`server_tool_use`, `mcp_tool_use` and their results in the same message) are of kind
+`server` and need no answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ROLES = {"developer": "system"}
 
 
 def request_message(raw: Json) -> Message:
-    """One entry of `messages`."""
+    """Decode one entry of `messages`."""
     if not isinstance(raw, dict):
         return unknown_message("message", raw, "unknown")
     role = raw.get("role")
@@ -40,19 +40,19 @@ def request_message(raw: Json) -> Message:
 
 
 def system_block(raw: Json) -> Message:
-    """One block of a `system` list."""
+    """Decode one block of a `system` list."""
     into = MessageBuilder()
     add_block(into, raw, "")
     return into.build("system")
 
 
-def add_blocks(into: MessageBuilder, blocks: Iterable[Json], path: str, cut: bool = False) -> None:
+def add_blocks(into: MessageBuilder, blocks: Iterable[Json], path: str, truncated: bool = False) -> None:
     for n, block in enumerate(blocks):
-        add_block(into, block, f"{path}[{n}]", cut)
+        add_block(into, block, f"{path}[{n}]", truncated)
 
 
-def add_block(into: MessageBuilder, raw: Json, path: str, cut: bool = False) -> None:
-    """One content block. `cut`: its stream was, so tool arguments may lack their end."""
+def add_block(into: MessageBuilder, raw: Json, path: str, truncated: bool = False) -> None:
+    """Add one content block. `truncated`: its stream was, and so its arguments."""
     if isinstance(raw, str):
         into.text(raw, path)
         return
@@ -70,7 +70,7 @@ def add_block(into: MessageBuilder, raw: Json, path: str, cut: bool = False) -> 
     elif kind == "redacted_thinking":
         into.add(Reasoning("", string(raw.get("data"))), f"{path}.data")
     elif kind in _CALLS:
-        _add_call(into, raw, _CALLS[kind], path, cut)
+        _add_call(into, raw, _CALLS[kind], path, truncated)
     elif kind == "tool_result" or kind.endswith("_tool_result"):
         _add_result(into, raw, kind, path)
     else:
@@ -78,10 +78,10 @@ def add_block(into: MessageBuilder, raw: Json, path: str, cut: bool = False) -> 
         into.add(kept_block(kind, raw), path)
 
 
-def _add_call(into: MessageBuilder, raw: JsonObject, kind: ToolKind, path: str, cut: bool) -> None:
+def _add_call(into: MessageBuilder, raw: JsonObject, kind: ToolKind, path: str, truncated: bool) -> None:
     given = raw.get("input")
-    # A string is JSON that could not be parsed: a stream's, cut short or broken.
-    arguments = given if isinstance(given, str) else ("" if cut else "{}") if given is None else dumps(given)
+    # A string is JSON that could not be parsed: truncated or broken.
+    arguments = given if isinstance(given, str) else ("" if truncated else "{}") if given is None else dumps(given)
     into.add(ToolCall(string(raw.get("id")), string(raw.get("name")) or "", arguments, kind), f"{path}.input")
     prefix = f"{path[1:]}." if path else ""
     direct = obj(raw.get("caller")).get("type") == "direct"
@@ -93,7 +93,7 @@ def _add_result(into: MessageBuilder, raw: JsonObject, kind: str, path: str) -> 
     failed = raw.get("is_error")
     failed = failed if isinstance(failed, bool) else None
     name = None if kind in ("tool_result", "mcp_tool_result") else kind.removesuffix("_tool_result")
-    if isinstance(content, dict):  # a hosted tool's own shape, or its error
+    if isinstance(content, dict):  # the shape of a hosted tool's result, or its error
         said = string(content.get("text")) or string(content.get("stdout")) or string(content.get("error_code")) or ""
         failed = failed or (True if str(content.get("type", "")).endswith("_error") else None)
         text, parts, where = said, (content,), f"{path}.content"

@@ -1,4 +1,4 @@
-"""The wire format `anthropic.messages`: the Messages API, as Anthropic and its imitators speak it."""
+"""The wire format `anthropic.messages`: the Messages API of Anthropic and of compatible servers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class AnthropicMessages(HttpFormat):
 
 
 def _path_claim(body: Json, path: str, headers: Headers) -> Claim:
-    """Many services have a `/messages`: the body has to agree where the path alone is not telling."""
+    """Bid by path, body and headers: many services have a `/messages`."""
     telling = path.endswith(("/v1/messages", "/messages/count_tokens")) or "anthropic-version" in headers
     if isinstance(body, NotJson):
         return Claim.PATH if telling else Claim.NO
@@ -130,8 +130,8 @@ def _system(value: Json) -> Message:
     return into.build("system")
 
 
-def decode_message(response: Response, value: Json, cut: bool = False) -> CallResponse:
-    """An answer that is one JSON value. `cut`: it is what came of a stream that ended early."""
+def decode_message(response: Response, value: Json, truncated: bool = False) -> CallResponse:
+    """Decode an answer that is one JSON value. `truncated`: it is the start of a stream that ended early."""
     body = obj(value)
     content = body.get("content")
     failed = response.status >= 400 or has_error(value)
@@ -140,12 +140,12 @@ def decode_message(response: Response, value: Json, cut: bool = False) -> CallRe
     if isinstance(content, str):
         into.text(content, ".content")
     else:
-        add_blocks(into, items(content), ".content", cut)
+        add_blocks(into, items(content), ".content", truncated)
     if not is_empty(body.get("abandoned")):
         into.extra("abandoned", body["abandoned"])
     role = string(body.get("role")) or "assistant"
     messages = (into.build(role),) if content or "abandoned" in body else ()
-    if not failed and not cut and _SHOWS_MESSAGE.isdisjoint(body):
+    if not failed and not truncated and _SHOWS_MESSAGE.isdisjoint(body):
         messages = (unknown_message("response", value),)
     raw_finish = string(body.get("stop_reason"))
     last = messages[-1].blocks[-1] if messages and messages[-1].blocks else None
@@ -155,7 +155,7 @@ def decode_message(response: Response, value: Json, cut: bool = False) -> CallRe
         model=_final_model(messages) or string(body.get("model")),
         id=string(body.get("id")),
         messages=messages,
-        finish=anthropic_finish(raw_finish, ends_with_call) if raw_finish or not cut else None,
+        finish=anthropic_finish(raw_finish, ends_with_call) if raw_finish or not truncated else None,
         raw_finish=raw_finish,
         usage=anthropic_usage(body.get("usage")),
         error=error,
@@ -164,13 +164,13 @@ def decode_message(response: Response, value: Json, cut: bool = False) -> CallRe
 
 
 def _final_model(messages: tuple[Message, ...]) -> str | None:
-    """After a fallback block, another model answers: the last one named is the answer's."""
+    """Return the last model of a fallback: it gave the answer."""
     blocks = [b for m in messages for b in m.blocks if isinstance(b, Control) and b.kind == "fallback"]
     return string(obj(obj(blocks[-1].raw).get("to")).get("model")) if blocks else None
 
 
 def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
-    """An answer that came as events, whatever they were wrapped in."""
+    """Decode an answer that arrived as events, in any framing."""
     assembler = assemble(AnthropicAssembler(), payload.events)
-    decoded = decode_message(response, assembler.value(), cut=not assembler.finished)
+    decoded = decode_message(response, assembler.value(), truncated=not assembler.finished)
     return stream_response(decoded, response, payload, assembler, complete=assembler.finished)

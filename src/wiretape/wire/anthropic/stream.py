@@ -1,4 +1,4 @@
-"""An Anthropic stream, put together into the message that an unstreamed call would have given."""
+"""Joins an Anthropic stream into the message of an unstreamed call."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import NOT_JSON, is_empty, items, load, merge, number, obj, string
 from wiretape.wire.payload import Event
 
-# Delta -> (member that grows, member of the delta that it grows by, block type where no start was seen).
+# Delta -> (member of the block, member of the delta, block type if the block was not started).
 _GROWING = {
     "text_delta": ("text", "text", "text"),
     "thinking_delta": ("thinking", "thinking", "thinking"),
     "input_json_delta": ("input", "partial_json", "tool_use"),
 }
-_BEARING_STARTS = ("text", "thinking", "")  # blocks of these types begin empty: their deltas bear the content
+_BEARING_STARTS = ("text", "thinking", "")  # these blocks start empty: their deltas have the content
 
 
 class BlockPieces:
-    """One content block under way."""
+    """One unfinished content block."""
 
     __slots__ = ("block", "pieces")
 
@@ -40,9 +40,19 @@ class BlockPieces:
 
 
 class AnthropicAssembler:
-    """Takes the events of one stream; `value` is the message so far."""
+    """Joins the events of one stream; `value` is the message so far."""
 
-    __slots__ = ("_abandoned", "_blocks", "_message", "_place", "_usage", "error", "finished", "first_ms", "strange")
+    __slots__ = (
+        "_abandoned",
+        "_blocks",
+        "_message",
+        "_place",
+        "_usage",
+        "error",
+        "finished",
+        "first_ms",
+        "unknown_events",
+    )
 
     def __init__(self) -> None:
         self._message: JsonObject = {}
@@ -53,12 +63,12 @@ class AnthropicAssembler:
         self.error: Json = None
         self.finished = False
         self.first_ms: int | None = None
-        self.strange: list[Json] = []
+        self.unknown_events: list[Json] = []
 
     def add(self, event: Event) -> None:
         value = event.value
         if not isinstance(value, dict):
-            self.strange.append(value)
+            self.unknown_events.append(value)
             return
         kind = value.get("type")
         kind = kind if isinstance(kind, str) else event.name
@@ -74,14 +84,14 @@ class AnthropicAssembler:
             self.finished = True
         elif kind == "error" or (kind not in ("ping", "content_block_stop") and has_error(value)):
             self.error = value
-        elif kind == "message" and "content" in value:  # a plain message, framed as an event
+        elif kind == "message" and "content" in value:  # an unstreamed message in one event
             self._start_message(value)
             self.finished = True
         elif kind not in ("ping", "content_block_stop", "keepalive", "keep-alive"):
-            self.strange.append(value)
+            self.unknown_events.append(value)
 
     def _start_message(self, message: JsonObject) -> None:
-        """A second start with another id: a gateway tried again, and what came before is no part of the answer."""
+        """Start the message. A second start with another id means that a gateway retried: drop earlier blocks."""
         if self._message and message.get("id") != self._message.get("id"):
             if self._blocks:
                 self._abandoned.append(self.value())
@@ -100,8 +110,8 @@ class AnthropicAssembler:
         pieces = BlockPieces(block)
         self._blocks.append(pieces)
         self._place[self._index(value)] = pieces
-        bears = block.get("type") not in _BEARING_STARTS or bool(string(block.get("text")))
-        if bears and self.first_ms is None:
+        has_content = block.get("type") not in _BEARING_STARTS or bool(string(block.get("text")))
+        if has_content and self.first_ms is None:
             self.first_ms = ms
 
     @staticmethod
@@ -145,7 +155,7 @@ class AnthropicAssembler:
             block["deltas"] = [*items(block.get("deltas")), delta]
 
     def _end_message(self, value: JsonObject) -> None:
-        """Cumulative: what it says overwrites what the start said; it is never added."""
+        """Overwrite members of the start; usage is cumulative and never added."""
         changes: dict[str, Any] = {k: v for k, v in obj(value.get("delta")).items() if v is not None}
         for key in ("context_management", "diagnostics", "input_transformations", "container"):
             if value.get(key) is not None:

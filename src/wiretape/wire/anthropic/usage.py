@@ -21,11 +21,11 @@ _FINISH: dict[str, Finish] = {
 
 
 def anthropic_usage(raw: Json) -> Usage | None:
-    """Anthropic counts cache reads and writes beside `input_tokens`."""
+    """Read the usage. Anthropic counts cache reads and writes separately from `input_tokens`."""
     if not isinstance(raw, dict) or not raw:
         return None
     passes = [obj(p) for p in items(raw.get("iterations"))]
-    # The top level leaves out passes that are not messages (compaction, advisor): they are tokens of this call too.
+    # The top level omits passes that are not messages (compaction, advisor), which belong to this call as well.
     counted = passes if any(p.get("type") != "message" for p in passes) else [raw]
     usage = Usage(
         _sum(_input(p) for p in counted),
@@ -56,6 +56,6 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def anthropic_finish(raw: str | None, ends_with_call: bool) -> Finish | None:
-    """Clones may say `end_turn` and end with a tool call; calls made from code stand before the text that ends it."""
+    """Return the finish of a reason. Compatible servers may end with a tool call and report `end_turn`."""
     finish = _FINISH.get(raw) if raw else None
     return "tool_calls" if ends_with_call and finish in (None, "stop") else finish

@@ -42,17 +42,17 @@ def request_message(raw: Json) -> Message:
 def system_part(raw: Json) -> Message:
     """One part of `system`."""
     into = MessageBuilder()
-    _add_part(into, raw, "", "system", cut=False)
+    _add_part(into, raw, "", "system", truncated=False)
     return into.build("system")
 
 
-def add_parts(into: MessageBuilder, parts: list[Json], path: str, role: str, cut: bool = False) -> None:
-    """`cut`: their stream was, so tool arguments may lack their end."""
+def add_parts(into: MessageBuilder, parts: list[Json], path: str, role: str, truncated: bool = False) -> None:
+    """`truncated`: their stream was, so tool arguments may lack their end."""
     for n, part in enumerate(parts):
-        _add_part(into, part, f"{path}[{n}]", role, cut)
+        _add_part(into, part, f"{path}[{n}]", role, truncated)
 
 
-def _add_part(into: MessageBuilder, raw: Json, path: str, role: str, cut: bool) -> None:
+def _add_part(into: MessageBuilder, raw: Json, path: str, role: str, truncated: bool) -> None:
     if isinstance(raw, str):
         into.text(raw, path)
         return
@@ -69,16 +69,16 @@ def _add_part(into: MessageBuilder, raw: Json, path: str, role: str, cut: bool) 
             into.marked = True
         elif key in _MEDIA and isinstance(value, dict):
             into.add(Media(_MEDIA[key], raw), path)
-        elif not _add_wrapped(into, key, value, where, role, cut):
+        elif not _add_wrapped(into, key, value, where, role, truncated):
             into.add(kept_block(key, raw), path)
 
 
-def _add_wrapped(into: MessageBuilder, key: str, value: Json, where: str, role: str, cut: bool) -> bool:
+def _add_wrapped(into: MessageBuilder, key: str, value: Json, where: str, role: str, truncated: bool) -> bool:
     """The parts whose member holds more members. False: it is none of them."""
     if not isinstance(value, dict):
         return False
     if key == "toolUse":
-        _add_call(into, value, where, cut)
+        _add_call(into, value, where, truncated)
     elif key == "toolResult":
         _add_result(into, value, where, role)
     elif key == "reasoningContent":
@@ -95,10 +95,10 @@ def _add_wrapped(into: MessageBuilder, key: str, value: Json, where: str, role: 
     return True
 
 
-def _add_call(into: MessageBuilder, raw: JsonObject, where: str, cut: bool) -> None:
+def _add_call(into: MessageBuilder, raw: JsonObject, where: str, truncated: bool) -> None:
     given = raw.get("input")
-    # A string is JSON that could not be parsed: a stream's, cut short or broken.
-    arguments = given if isinstance(given, str) else ("" if cut else "{}") if given is None else dumps(given)
+    # A string is JSON that could not be parsed: a stream's, truncated short or broken.
+    arguments = given if isinstance(given, str) else ("" if truncated else "{}") if given is None else dumps(given)
     kind: ToolKind = "server" if raw.get("type") == _SERVER_CALL else "function"
     call = ToolCall(string(raw.get("toolUseId")), string(raw.get("name")) or "", arguments, kind)
     into.add(call, f"{where}.input")

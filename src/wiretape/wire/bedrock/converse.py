@@ -143,8 +143,8 @@ def converse_request(body: JsonObject, memo: Memo, prefix: str = "") -> CallRequ
     )
 
 
-def decode_answer(response: Response, value: Json, cut: bool = False) -> CallResponse:
-    """An answer that is one JSON value. `cut`: it is what came of a stream that ended early."""
+def decode_answer(response: Response, value: Json, truncated: bool = False) -> CallResponse:
+    """An answer that is one JSON value. `truncated`: it is what came of a stream that ended early."""
     body = obj(value)
     failed = response.status >= 400 or has_error(value)
     error = call_error(response.status, value, response.headers) if failed else None
@@ -153,19 +153,19 @@ def decode_answer(response: Response, value: Json, cut: bool = False) -> CallRes
     into = MessageBuilder()
     content = message.get("content")
     if isinstance(content, list):
-        add_parts(into, content, ".content", role, cut)
+        add_parts(into, content, ".content", role, truncated)
     elif content is not None:
         into.text(content, ".content")
     into.rest(message, ("role", "content"))
     messages = (into.build(role),) if content else ()
-    if not failed and not cut and _SHOWS_ANSWER.isdisjoint(body):
+    if not failed and not truncated and _SHOWS_ANSWER.isdisjoint(body):
         messages = (unknown_message("response", value),)
     raw_finish = string(body.get("stopReason"))
     calls = [b for m in messages for b in m.blocks if isinstance(b, ToolCall) and b.kind != "server"]
     return CallResponse(
         status=response.status,
         messages=messages,
-        finish=converse_finish(raw_finish, bool(calls)) if raw_finish or not cut else None,
+        finish=converse_finish(raw_finish, bool(calls)) if raw_finish or not truncated else None,
         raw_finish=raw_finish,
         usage=converse_usage(body.get("usage")),
         error=error,
@@ -175,5 +175,5 @@ def decode_answer(response: Response, value: Json, cut: bool = False) -> CallRes
 def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
     """An answer that came as events, whatever they were wrapped in."""
     assembler = assemble(ConverseAssembler(), payload.events)
-    decoded = decode_answer(response, assembler.value(), cut=not assembler.finished)
+    decoded = decode_answer(response, assembler.value(), truncated=not assembler.finished)
     return stream_response(decoded, response, payload, assembler, complete=assembler.finished)

@@ -28,7 +28,7 @@ def named_events(read: AwsEvents) -> list[Event]:
 class PartPieces:
     """One content part under way. A part is what its deltas are; one that is announced keeps what was said of it."""
 
-    __slots__ = ("announced", "citations", "pieces", "redacted", "results", "signature", "strange")
+    __slots__ = ("announced", "citations", "pieces", "redacted", "results", "signature", "unknown_events")
 
     def __init__(self) -> None:
         self.announced: JsonObject = {}
@@ -37,7 +37,7 @@ class PartPieces:
         self.redacted: list[str] = []
         self.citations: list[Json] = []
         self.results: list[Json] = []
-        self.strange: list[JsonObject] = []
+        self.unknown_events: list[JsonObject] = []
 
     def value(self) -> list[JsonObject]:
         """The part as an unstreamed answer spells it; what a faulty server mixed into one part is told apart."""
@@ -58,7 +58,7 @@ class PartPieces:
             parts.append(self._announced("toolUse", {}, joined))
         if self.results and "toolResult" not in self.announced:
             parts.append({"toolResult": {"content": self.results}})
-        return parts + self.strange
+        return parts + self.unknown_events
 
     def _announced(self, key: str, value: Json, joined: dict[str, str]) -> JsonObject:
         if key == "toolUse" and joined.get("input"):
@@ -72,7 +72,7 @@ class PartPieces:
 class ConverseAssembler:
     """Takes the events of one stream, each `{name: what it says}`; `value` is the answer so far."""
 
-    __slots__ = ("_parts", "_place", "_rest", "_role", "_stop", "error", "finished", "first_ms", "strange")
+    __slots__ = ("_parts", "_place", "_rest", "_role", "_stop", "error", "finished", "first_ms", "unknown_events")
 
     def __init__(self) -> None:
         self._role = "assistant"
@@ -83,11 +83,11 @@ class ConverseAssembler:
         self.error: Json = None
         self.finished = False
         self.first_ms: int | None = None
-        self.strange: list[Json] = []
+        self.unknown_events: list[Json] = []
 
     def add(self, event: Event) -> None:
         if not isinstance(event.value, dict):
-            self.strange.append(event.value)
+            self.unknown_events.append(event.value)
             return
         if event.name == "error":
             self.error = event.value
@@ -101,7 +101,7 @@ class ConverseAssembler:
                 self.error = error_value(name, value)
                 known = True
         if not known:
-            self.strange.append(event.value)
+            self.unknown_events.append(event.value)
 
     def _take(self, name: str, value: JsonObject, ms: int | None) -> None:
         if name == "contentBlockDelta":
@@ -129,26 +129,26 @@ class ConverseAssembler:
         if is_empty(start):
             return
         if not isinstance(start, dict):
-            self.strange.append({"contentBlockStart": value})
+            self.unknown_events.append({"contentBlockStart": value})
             return
         self._part(value).announced.update(start)
-        self._bears(ms)
+        self._note_content(ms)
 
-    def _bears(self, ms: int | None) -> None:
+    def _note_content(self, ms: int | None) -> None:
         if self.first_ms is None:
             self.first_ms = ms
 
     def _delta(self, part: PartPieces, delta: Json, ms: int | None) -> None:
         if not isinstance(delta, dict):
             if not is_empty(delta):
-                part.strange.append({"delta": delta})
+                part.unknown_events.append({"delta": delta})
             return
         for key, value in delta.items():
             if not is_empty(value) and self._grow(part, key, value):
-                self._bears(ms)
+                self._note_content(ms)
 
     def _grow(self, part: PartPieces, key: str, value: Json) -> bool:
-        """Whether this delta bears content."""
+        """Whether this delta has_content content."""
         if key == "text" and isinstance(value, str):
             part.pieces.setdefault("text", []).append(value)
         elif key == "toolUse" and isinstance(obj(value).get("input"), str):
@@ -164,7 +164,7 @@ class ConverseAssembler:
         elif key == "image" and isinstance(part.announced.get("image"), dict) and isinstance(value, dict):
             part.announced["image"] = {**part.announced["image"], **value}
         else:
-            part.strange.append({key: value})
+            part.unknown_events.append({key: value})
         return True
 
     @staticmethod
@@ -177,7 +177,7 @@ class ConverseAssembler:
         if value.get("signature") is not None:
             part.signature = value["signature"]
         if not value.keys() & {"text", "redactedContent", "signature"}:
-            part.strange.append({"reasoningContent": value})
+            part.unknown_events.append({"reasoningContent": value})
         return bool(text or redacted)
 
     def value(self) -> JsonObject:

@@ -1,7 +1,7 @@
 """AWS event streams: binary messages, each with its own headers, lengths and checksums.
 
 Only what any such stream has may live here; what its events mean is the formats' business. What is no whole message
-(cut short, or changed since it was sent) is kept, and what is wrong with it is said.
+(truncated short, or changed since it was sent) is kept, and what is wrong with it is said.
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ def _answer(response: Response, value: Json) -> CallResponse:
     return CallResponse(response.status, messages=(message,))
 
 
-def _text_answer(response: Response, body: JsonObject, cut: bool = False) -> CallResponse:
+def _text_answer(response: Response, body: JsonObject, truncated: bool = False) -> CallResponse:
     said = list(texts(body))
     calls = [_cohere_call(obj(call)) for call in items(body.get("tool_calls"))]
     messages = [
@@ -224,7 +224,7 @@ def _text_answer(response: Response, body: JsonObject, cut: bool = False) -> Cal
         status=response.status,
         id=string(body.get("response_id")) or string(body.get("id")),
         messages=tuple(messages),
-        finish=converse_finish(raw_finish, bool(calls)) if raw_finish or not cut else None,
+        finish=converse_finish(raw_finish, bool(calls)) if raw_finish or not truncated else None,
         raw_finish=raw_finish,
         usage=text_usage(body),
     )
@@ -304,7 +304,7 @@ def _filled(told: Usage | None, metrics: Usage | None) -> Usage | None:
 
 def _text_stream(response: Response, payload: EventPayload) -> CallResponse:
     assembler = TextAssembler([], {})
-    strange: list[Json] = []
+    unknown_events: list[Json] = []
     error = None
     for event in payload.events:
         body = obj(event.value)
@@ -313,11 +313,11 @@ def _text_stream(response: Response, payload: EventPayload) -> CallResponse:
         elif is_text_answer(body) or METRICS in body:
             assembler.add(body, event.ms)
         else:
-            strange.append(event.value)
-    decoded = _text_answer(response, assembler.value(), cut=not assembler.finished)
+            unknown_events.append(event.value)
+    decoded = _text_answer(response, assembler.value(), truncated=not assembler.finished)
     return replace(
         decoded,
-        messages=decoded.messages + leftover_events(payload, strange),
+        messages=decoded.messages + leftover_events(payload, unknown_events),
         error=error,
         complete=assembler.finished,
         streamed=True,

@@ -111,24 +111,24 @@ def _with_documents(result: ToolResult) -> ToolResult:
     return replace(result, text="\n".join([*filter(None, [result.text]), *texts]), parts=others)
 
 
-def _message(raw: JsonObject, answer: bool = False, cut: bool = False) -> Message:
+def _message(raw: JsonObject, answer: bool = False, truncated: bool = False) -> Message:
     """A message as in Chat Completions, and the plan that goes before tool calls: a thought."""
     plan = string(raw.get("tool_plan"))
-    message = chat_message({k: v for k, v in raw.items() if k != "tool_plan"}, history=not answer, cut=cut)
+    message = chat_message({k: v for k, v in raw.items() if k != "tool_plan"}, history=not answer, truncated=truncated)
     if plan is None:
         return message
     blocks, paths = (Reasoning(plan), *message.blocks), (".tool_plan", *message.block_paths)
     return replace(message, blocks=blocks, block_paths=paths)
 
 
-def _answer(response: Response, value: Json, cut: bool = False) -> CallResponse:
+def _answer(response: Response, value: Json, truncated: bool = False) -> CallResponse:
     body = obj(value)
     failed = response.status >= 400 or has_error(value)
     error = call_error(response.status, value, response.headers) if failed else None
     said = body.get("message")
-    message = _message(said, answer=True, cut=cut) if isinstance(said, dict) else None
+    message = _message(said, answer=True, truncated=truncated) if isinstance(said, dict) else None
     messages = (message,) if message is not None and (message.blocks or message.extra) else ()
-    if not failed and not cut and _SHOWS_ANSWER.isdisjoint(body):
+    if not failed and not truncated and _SHOWS_ANSWER.isdisjoint(body):
         messages = (unknown_message("response", value),)
     raw_finish = string(body.get("finish_reason"))
     has_calls = any(isinstance(block, ToolCall) for m in messages for block in m.blocks)
@@ -137,7 +137,7 @@ def _answer(response: Response, value: Json, cut: bool = False) -> CallResponse:
         status=response.status,
         id=string(body.get("id")),
         messages=messages,
-        finish="tool_calls" if has_calls and finish in (None, "stop") and not cut else finish,
+        finish="tool_calls" if has_calls and finish in (None, "stop") and not truncated else finish,
         raw_finish=raw_finish,
         usage=cohere_usage(body.get("usage")),
         error=error,
@@ -158,5 +158,5 @@ def cohere_usage(raw: Json) -> Usage | None:
 
 def _stream(response: Response, payload: EventPayload) -> CallResponse:
     assembler = assemble(CohereAssembler(), payload.events)
-    decoded = _answer(response, assembler.value(), cut=not assembler.finished)
+    decoded = _answer(response, assembler.value(), truncated=not assembler.finished)
     return stream_response(decoded, response, payload, assembler, complete=assembler.finished)

@@ -24,12 +24,12 @@ class CohereAssembler:
         self.error: Json = None
         self.finished = False
         self.first_ms: int | None = None
-        self.strange: list[Json] = []
+        self.unknown_events: list[Json] = []
 
     def add(self, event: Event) -> None:
         value = event.value
         if not isinstance(value, dict):
-            self.strange.append(value)
+            self.unknown_events.append(value)
             return
         kind = value.get("type")
         kind = kind if isinstance(kind, str) else event.name
@@ -40,7 +40,7 @@ class CohereAssembler:
         elif kind in ("tool-call-start", "tool-call-delta"):
             self._call(index, message.get("tool_calls"), event.ms)
         elif kind == "tool-plan-delta":
-            if self._bears(string(message.get("tool_plan")), event.ms):
+            if self._note_content(string(message.get("tool_plan")), event.ms):
                 self._plan.append(message["tool_plan"])
         elif kind == "citation-start":
             cited = message.get("citations")
@@ -52,9 +52,9 @@ class CohereAssembler:
         elif has_error(value):
             self.error = value
         elif kind not in _ENDS:
-            self.strange.append(value)
+            self.unknown_events.append(value)
 
-    def _bears(self, content: Json, ms: int | None) -> bool:
+    def _note_content(self, content: Json, ms: int | None) -> bool:
         if content and self.first_ms is None:
             self.first_ms = ms
         return bool(content)
@@ -65,7 +65,7 @@ class CohereAssembler:
         for name, value in said.items():
             if name in _GROWING and isinstance(value, str):
                 pieces.setdefault(name, []).append(value)
-                self._bears(value, ms)
+                self._note_content(value, ms)
             else:
                 part[name] = value
 
@@ -79,7 +79,7 @@ class CohereAssembler:
         call["function"] = {**obj(call.get("function")), **kept}
         if isinstance(function.get("arguments"), str):
             pieces.append(function["arguments"])
-        self._bears(said, ms)
+        self._note_content(said, ms)
 
     def _finish(self, delta: JsonObject) -> None:
         self._end = {**self._end, **{k: v for k, v in delta.items() if k != "error"}}

@@ -164,15 +164,15 @@ def _bare_model(name: str | None) -> str | None:
     return name.rpartition("/")[2] or None if name else None
 
 
-def _plain(response: Response, body: JsonObject, value: Json, cut: bool = False) -> CallResponse:
-    """An answer, without its wrapper in `body`. `cut`: its stream ended early."""
+def _plain(response: Response, body: JsonObject, value: Json, truncated: bool = False) -> CallResponse:
+    """An answer, without its wrapper in `body`. `truncated`: its stream ended early."""
     failed = response.status >= 400 or has_error(body)
     error = call_error(response.status, body, response.headers) if failed else None
     candidates = [c for c in items(body.get("candidates")) if isinstance(c, dict)]
     messages = tuple(_candidate(candidate, n) for n, candidate in enumerate(candidates))
     raw_finish = enum(get(candidates[0], "finishReason")) if candidates else None
     has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages[:1] for b in m.blocks)
-    ended = None if cut and raw_finish is None else generate_finish(raw_finish, has_calls)
+    ended = None if truncated and raw_finish is None else generate_finish(raw_finish, has_calls)
     feedback = obj(get(body, "promptFeedback"))
     blocked = enum(get(feedback, "blockReason"))
     if blocked is not None and not candidates:
@@ -181,7 +181,7 @@ def _plain(response: Response, body: JsonObject, value: Json, cut: bool = False)
     elif ended == "content_filter" and not any(m.blocks for m in messages):
         key = spelled(candidates[0], "finishMessage")
         messages = (refusal_message(candidates[0].get(key), f".{key}", messages[0].extra),)
-    elif not failed and not cut and not any(get(body, name) is not None for name in _SHOWS_ANSWER):
+    elif not failed and not truncated and not any(get(body, name) is not None for name in _SHOWS_ANSWER):
         messages = (unknown_message("response", value),)
     return CallResponse(
         status=response.status,
@@ -222,7 +222,7 @@ def _stream(response: Response, chunks: Chunks) -> CallResponse:
     assembler = assemble(GenerateAssembler(), chunks.payload.events)
     finished = assembler.finished if chunks.ended is None else chunks.ended
     failed = response.status >= 400
-    decoded = _plain(response, assembler.value(), None, cut=not finished)
+    decoded = _plain(response, assembler.value(), None, truncated=not finished)
     error = decoded.error
     if assembler.error is not None:
         phase: Phase = "before_stream" if failed else "mid_stream"
@@ -230,7 +230,7 @@ def _stream(response: Response, chunks: Chunks) -> CallResponse:
         finished = failed
     return replace(
         decoded,
-        messages=tuple(decoded.messages) + leftover_events(chunks.payload, assembler.strange),
+        messages=tuple(decoded.messages) + leftover_events(chunks.payload, assembler.unknown_events),
         error=error,
         complete=finished,
         streamed=not failed,

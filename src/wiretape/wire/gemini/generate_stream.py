@@ -115,15 +115,15 @@ class CandidatePieces:
         self._open: Arguments | None = None  # the function call whose arguments are still coming
 
     def add(self, candidate: JsonObject) -> bool:
-        """Take what a chunk says of this candidate; True if that bears content."""
-        bears = False
+        """Take what a chunk says of this candidate; True if that has_content content."""
+        has_content = False
         content = candidate.get("content")
         if content is not None and not isinstance(content, dict):
             content = {"parts": [content]}  # odd, but not lost
         content = obj(content)
         parts = content.get("parts")
         for part in parts if isinstance(parts, list) else [] if parts is None else [parts]:
-            bears = self._goes_on(part) or self._part(part) or bears
+            has_content = self._goes_on(part) or self._part(part) or has_content
         for key, value in candidate.items():
             if key == "content":
                 self._beside.update(content)
@@ -131,7 +131,7 @@ class CandidatePieces:
                 pass  # as before, and most are
             elif not is_empty(value) or key not in self.members:
                 self.members[key] = value
-        return bears
+        return has_content
 
     def _goes_on(self, part: Json) -> bool:
         """Most parts are only more of the answer's text: the quick way."""
@@ -204,7 +204,7 @@ class CandidatePieces:
 class GenerateAssembler:
     """Takes the objects of one stream; `value` is the answer so far."""
 
-    __slots__ = ("_candidates", "_members", "_usage", "error", "finished", "first_ms", "strange")
+    __slots__ = ("_candidates", "_members", "_usage", "error", "finished", "first_ms", "unknown_events")
 
     def __init__(self) -> None:
         self._candidates: dict[int, CandidatePieces] = {}
@@ -213,7 +213,7 @@ class GenerateAssembler:
         self.error: Json = None
         self.finished = False
         self.first_ms: int | None = None
-        self.strange: list[Json] = []
+        self.unknown_events: list[Json] = []
 
     def add(self, event: Event) -> None:
         value = event.value
@@ -221,15 +221,15 @@ class GenerateAssembler:
         if has_error(body):
             self.error = body
         elif _KNOWN.isdisjoint(body) and not any(camel(key) in _KNOWN for key in body):
-            self.strange.append(event.value)
+            self.unknown_events.append(event.value)
             return
-        bears = False
+        has_content = False
         for candidate in items(body.get("candidates")):
             if isinstance(candidate, dict):
-                bears |= self._candidate(candidate)
+                has_content |= self._candidate(candidate)
             else:
-                self.strange.append(candidate)
-        if bears and self.first_ms is None:
+                self.unknown_events.append(candidate)
+        if has_content and self.first_ms is None:
             self.first_ms = event.ms
         feedback = body.get("promptFeedback") or body.get("prompt_feedback")
         if feedback and not is_empty(get(obj(feedback), "blockReason")):

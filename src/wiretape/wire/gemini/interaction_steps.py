@@ -86,7 +86,7 @@ def _add_thought(into: MessageBuilder, raw: JsonObject) -> None:
 
 def _add_call(into: MessageBuilder, raw: JsonObject, kind: str) -> None:
     given = raw.get("arguments")
-    # A string is JSON that came in pieces, and was cut or broken.
+    # A string is JSON that came in pieces, and was truncated or broken.
     arguments = given if isinstance(given, str) else "{}" if given is None else dumps(given)
     name = string(raw.get("name")) or kind.removesuffix("_call")
     whose: ToolKind = "function" if kind == "function_call" else "server"

@@ -26,7 +26,7 @@ class StepPieces:
         self._texts: list[str] | None = None  # the pieces of the last text
 
     def add(self, delta: JsonObject) -> bool:
-        """Take a delta; True if it bears content."""
+        """Take a delta; True if it has_content content."""
         kind = string(delta.get("type")) or ""
         if kind == "text" and isinstance(delta.get("text"), str):
             return self._text(delta["text"])
@@ -111,7 +111,7 @@ class StepPieces:
 class InteractionAssembler:
     """Takes the events of one stream; `value` is the interaction so far."""
 
-    __slots__ = ("_interaction", "_steps", "_usage", "error", "finished", "first_ms", "strange")
+    __slots__ = ("_interaction", "_steps", "_usage", "error", "finished", "first_ms", "unknown_events")
 
     def __init__(self) -> None:
         self._interaction: JsonObject = {}
@@ -120,12 +120,12 @@ class InteractionAssembler:
         self.error: Json = None
         self.finished = False
         self.first_ms: int | None = None
-        self.strange: list[Json] = []
+        self.unknown_events: list[Json] = []
 
     def add(self, event: Event) -> None:
         value = event.value
         if not isinstance(value, dict):
-            self.strange.append(value)
+            self.unknown_events.append(value)
             return
         kind = string(value.get("event_type")) or string(value.get("type")) or event.name
         if kind.startswith("interaction.") and kind not in _QUIET:
@@ -143,7 +143,7 @@ class InteractionAssembler:
         elif kind == "error" or has_error(value):
             self.error = value
         elif kind not in _QUIET:
-            self.strange.append(value)
+            self.unknown_events.append(value)
 
     def _take(self, value: JsonObject, kind: str) -> None:
         told = obj(value.get("interaction"))
@@ -157,8 +157,8 @@ class InteractionAssembler:
     def _start(self, value: JsonObject, ms: int | None) -> None:
         step = value.get("step", value.get("content"))
         self._steps[self._index(value)] = StepPieces(obj(step))
-        bears = any(not is_empty(v) for k, v in obj(step).items() if k not in ("type", "signature"))
-        if bears and self.first_ms is None:
+        has_content = any(not is_empty(v) for k, v in obj(step).items() if k not in ("type", "signature"))
+        if has_content and self.first_ms is None:
             self.first_ms = ms
 
     @staticmethod

@@ -108,7 +108,7 @@ def decode_response(response: Response, whole: bool) -> CallResponse:
             return text_response(response, text, whole)
 
 
-def _plain(response: Response, value: Json, cut: bool = False, streamed: bool = False) -> CallResponse:
+def _plain(response: Response, value: Json, truncated: bool = False, streamed: bool = False) -> CallResponse:
     body = obj(value)
     status = string(body.get("status"))
     failed = response.status >= 400 or status == "failed" or has_error(body)
@@ -116,7 +116,7 @@ def _plain(response: Response, value: Json, cut: bool = False, streamed: bool = 
     error = call_error(response.status, _failure(body), response.headers, phase) if failed else None
     steps = items(body.get("steps") if body.get("steps") is not None else body.get("outputs"))
     messages = tuple(output_step(step) for step in steps)
-    if not failed and not cut and _SHOWS_INTERACTION.isdisjoint(body):
+    if not failed and not truncated and _SHOWS_INTERACTION.isdisjoint(body):
         messages = (unknown_message("response", value),)
     has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages for b in m.blocks)
     return CallResponse(
@@ -124,8 +124,8 @@ def _plain(response: Response, value: Json, cut: bool = False, streamed: bool = 
         model=string(body.get("model")) or string(body.get("agent")),
         id=string(body.get("id")),
         messages=tuple(m for m in messages if m.blocks or m.extra),
-        finish=None if cut else interaction_finish(status, has_calls),
-        raw_finish=None if cut else status,
+        finish=None if truncated else interaction_finish(status, has_calls),
+        raw_finish=None if truncated else status,
         usage=interaction_usage(body.get("usage")),
         error=error,
     )
@@ -142,14 +142,14 @@ def _failure(body: JsonObject) -> Json:
 
 def _stream(response: Response, chunks: Chunks) -> CallResponse:
     assembler = assemble(InteractionAssembler(), chunks.payload.events)
-    decoded = _plain(response, assembler.value(), cut=not assembler.finished, streamed=True)
+    decoded = _plain(response, assembler.value(), truncated=not assembler.finished, streamed=True)
     error = decoded.error
     if assembler.error is not None:
         phase: Phase = "before_stream" if response.status >= 400 else "mid_stream"
         error = call_error(response.status, assembler.error, response.headers, phase)
     return replace(
         decoded,
-        messages=decoded.messages + leftover_events(chunks.payload, assembler.strange),
+        messages=decoded.messages + leftover_events(chunks.payload, assembler.unknown_events),
         error=error,
         complete=assembler.finished,
         streamed=True,

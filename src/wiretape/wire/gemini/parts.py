@@ -107,7 +107,7 @@ def _others(into: MessageBuilder, raw: JsonObject, key: str, path: str) -> None:
 
 def _add_call(into: MessageBuilder, raw: JsonObject, key: str, path: str) -> None:
     call = raw[key]
-    # A string is an object that came in pieces and was cut, or could not be put together.
+    # A string is an object that came in pieces and was truncated, or could not be put together.
     args = call.get("args")
     arguments = args if isinstance(args, str) else "{}" if args is None else dumps(args)
     into.add(ToolCall(string(call.get("id")), string(call.get("name")) or "", arguments), f"{path}.{key}.args")

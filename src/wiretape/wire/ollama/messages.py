@@ -49,7 +49,7 @@ def request_message(raw: Json) -> Message:
     return ollama_message(raw, role if isinstance(role, str) and role else "unknown")
 
 
-def ollama_message(raw: JsonObject, role: str, cut: bool = False) -> Message:
+def ollama_message(raw: JsonObject, role: str, truncated: bool = False) -> Message:
     """Blocks stand in the order reasoning, text, images, tool calls."""
     into = MessageBuilder()
     if role == "tool":
@@ -65,7 +65,7 @@ def ollama_message(raw: JsonObject, role: str, cut: bool = False) -> Message:
     for n, image in enumerate(items(raw.get("images"))):
         into.add(Media("image", image if isinstance(image, dict) else {"image": image}), f".images[{n}]")
     for n, call in enumerate(items(raw.get("tool_calls"))):
-        _add_call(into, call, f".tool_calls[{n}]", cut)
+        _add_call(into, call, f".tool_calls[{n}]", truncated)
     into.rest(raw, _CARRIED)
     return into.build("system" if role == "developer" else role)
 
@@ -78,7 +78,7 @@ def _add_result(into: MessageBuilder, raw: JsonObject) -> None:
     into.rest(raw, _RESULT_CARRIED)
 
 
-def _add_call(into: MessageBuilder, raw: Json, path: str, cut: bool) -> None:
+def _add_call(into: MessageBuilder, raw: Json, path: str, truncated: bool) -> None:
     call = obj(raw)
     function = obj(call.get("function"))
     if not string(function.get("name")):
@@ -86,7 +86,7 @@ def _add_call(into: MessageBuilder, raw: Json, path: str, cut: bool) -> None:
             into.add(Unknown("tool_call", raw), path)
         return
     given = function.get("arguments")
-    arguments = given if isinstance(given, str) else ("" if cut else "{}") if given is None else dumps(given)
+    arguments = given if isinstance(given, str) else ("" if truncated else "{}") if given is None else dumps(given)
     call_id = string(call.get("id")) or string(function.get("id"))
     into.add(ToolCall(call_id, function["name"], arguments), f"{path}.function.arguments")
     into.rest(call, ("id", "type", "function"), f"{path[1:]}.")
@@ -115,7 +115,7 @@ class OllamaAssembler:
         self._message: JsonObject = {}
         self.error: Json = None
         self.first_ms: int | None = None
-        self.strange: list[Json] = []
+        self.unknown_events: list[Json] = []
 
     @property
     def finished(self) -> bool:
@@ -124,7 +124,7 @@ class OllamaAssembler:
     def add(self, event: Event) -> None:
         line = event.value
         if not isinstance(line, dict):
-            self.strange.append(line)
+            self.unknown_events.append(line)
             return
         message = line.get("message")
         if isinstance(message, dict) and self._is_piece(line, message):  # most lines are this
@@ -136,7 +136,7 @@ class OllamaAssembler:
             self.error = line
             return
         if not (_SHOWS_ANSWER & line.keys() or "completed" in line):
-            self.strange.append(line)
+            self.unknown_events.append(line)
             return
         message = obj(message)
         bearing = [self._grow(f"message.{name}", message.get(name)) for name in _GROWING]
@@ -184,13 +184,13 @@ def decode_response(response: Response, whole: bool) -> CallResponse:
             return text_response(response, text, whole)
 
 
-def _answer(response: Response, value: Json, cut: bool = False) -> CallResponse:
+def _answer(response: Response, value: Json, truncated: bool = False) -> CallResponse:
     body = obj(value)
     failed = response.status >= 400 or has_error(value)
     error = call_error(response.status, value, response.headers) if failed else None
-    message = _message(body, cut)
+    message = _message(body, truncated)
     messages = (message,) if message.blocks or message.extra else ()
-    if not failed and not cut and _SHOWS_ANSWER.isdisjoint(body):
+    if not failed and not truncated and _SHOWS_ANSWER.isdisjoint(body):
         messages = (unknown_message("response", value),)
     raw_finish = string(body.get("done_reason"))
     has_calls = bool(obj(body.get("message")).get("tool_calls") or body.get("tool_calls"))
@@ -200,22 +200,22 @@ def _answer(response: Response, value: Json, cut: bool = False) -> CallResponse:
         model=string(body.get("model")),
         id=context_id(body.get("context")),
         messages=messages,
-        finish="tool_calls" if has_calls and finish in (None, "stop") and not cut else finish,
+        finish="tool_calls" if has_calls and finish in (None, "stop") and not truncated else finish,
         raw_finish=raw_finish,
         usage=_usage(body),
         error=error,
-        complete=not cut,
+        complete=not truncated,
     )
 
 
-def _message(body: JsonObject, cut: bool) -> Message:
+def _message(body: JsonObject, truncated: bool) -> Message:
     """The message of a chat; or what `generate` puts at the top level instead."""
     if isinstance(body.get("message"), dict):
-        message = ollama_message(body["message"], string(body["message"].get("role")) or "assistant", cut)
+        message = ollama_message(body["message"], string(body["message"].get("role")) or "assistant", truncated)
         more = tuple((k, v) for k, v in body.items() if k not in _MEMBERS and not is_empty(v))
         return replace(message, extra=message.extra + more) if more else message
     spelled = {"thinking": body.get("thinking"), "content": body.get("response"), "tool_calls": body.get("tool_calls")}
-    message = ollama_message(spelled, "assistant", cut)
+    message = ollama_message(spelled, "assistant", truncated)
     paths = tuple(".response" if path == ".content" else path for path in message.block_paths)
     into = MessageBuilder()
     for block, path in zip(message.blocks, paths, strict=True):
@@ -235,5 +235,5 @@ def _usage(body: JsonObject) -> Usage | None:
 
 def _stream(response: Response, payload: EventPayload) -> CallResponse:
     assembler = assemble(OllamaAssembler(), payload.events)
-    decoded = _answer(response, assembler.value(), cut=not assembler.finished)
+    decoded = _answer(response, assembler.value(), truncated=not assembler.finished)
     return stream_response(decoded, response, payload, assembler, complete=assembler.finished)

@@ -1,4 +1,4 @@
-"""The wire format `openai.chat`: Chat Completions, as OpenAI and everyone who imitates it speak it."""
+"""The wire format `openai.chat`: Chat Completions of OpenAI and of compatible servers."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ def _model(body: JsonObject, meta: JsonObject) -> str | None:
     return next((name for name in named if isinstance(name, str) and name), None)
 
 
-def decode_completion(response: Response, value: Json, cut: bool = False) -> CallResponse:
-    """An answer that is one JSON value. `cut`: it is what came of a stream that ended early."""
+def decode_completion(response: Response, value: Json, truncated: bool = False) -> CallResponse:
+    """Decode an answer that is one JSON value. `truncated`: it is the start of a stream that ended early."""
     body = obj(value)
     choices = [c for c in items(body.get("choices")) if isinstance(c, dict)]
     failed = response.status >= 400 or has_error(value)
     error = call_error(response.status, value, response.headers) if failed else None
-    messages = tuple(_choice_message(choice, n, cut) for n, choice in enumerate(choices))
+    messages = tuple(_choice_message(choice, n, truncated) for n, choice in enumerate(choices))
     if not failed and _SHOWS_COMPLETION.isdisjoint(body):
         messages = (unknown_message("response", value),)
     raw_finish = _raw_finish(choices[0]) if choices else None
@@ -114,23 +114,23 @@ def decode_completion(response: Response, value: Json, cut: bool = False) -> Cal
         model=string(body.get("model")),
         id=string(body.get("id")),
         messages=messages,
-        finish=chat_finish(raw_finish, has_calls) if not cut or raw_finish else None,
+        finish=chat_finish(raw_finish, has_calls) if not truncated or raw_finish else None,
         raw_finish=raw_finish,
         usage=_usage(body, choices),
         error=error,
     )
 
 
-def _choice_message(choice: JsonObject, position: int, cut: bool) -> Message:
+def _choice_message(choice: JsonObject, position: int, truncated: bool) -> Message:
     index = number(choice.get("index"))
     message = choice.get("message")
     if not isinstance(message, dict):
         message = obj(choice.get("delta"))
-    return chat_message(message, cut=cut, choice=position if index is None else index)
+    return chat_message(message, truncated=truncated, choice=position if index is None else index)
 
 
 def _raw_finish(choice: JsonObject) -> str | None:
-    """`finish_reason`, else the `stop_reason` of dialects that call it so (vLLM's is a stop string beside it)."""
+    """Return `finish_reason`, or the `stop_reason` of some dialects (vLLM has a stop string there, in addition)."""
     return string(choice.get("finish_reason")) or string(choice.get("stop_reason"))
 
 
@@ -140,8 +140,8 @@ def _usage(body: JsonObject, choices: list[JsonObject]) -> Usage | None:
 
 
 def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
-    """An answer that came as events, whatever they were wrapped in."""
+    """Decode an answer that arrived as events, in any framing."""
     assembler = assemble(ChatAssembler(), payload.events)
     complete = payload.done or assembler.finished
-    decoded = decode_completion(response, assembler.value(), cut=not complete)
+    decoded = decode_completion(response, assembler.value(), truncated=not complete)
     return stream_response(decoded, response, payload, assembler, complete=complete)

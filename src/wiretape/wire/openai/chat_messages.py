@@ -1,6 +1,6 @@
-"""Chat Completions messages and tools, in requests and responses alike, with what its many dialects add.
+"""Decodes messages and tools of Chat Completions and its dialects, in requests and responses.
 
-Blocks stand in the order reasoning, text, tool calls, whatever the order of the members.
+Blocks are in the order reasoning, text, tool calls, independent of the order of the members.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _ROLES = {"developer": "system", "function": "tool"}
 
 
 def request_message(raw: Json) -> Message:
-    """One entry of `messages`."""
+    """Decode one entry of `messages`."""
     if not isinstance(raw, dict):
         return unknown_message("message", raw, "unknown")
     return chat_message(raw, history=True)
 
 
-def chat_message(raw: JsonObject, history: bool = False, cut: bool = False, choice: int = 0) -> Message:
-    """A message object. `history`: it stands in a request. `cut`: its stream was, so arguments may lack their end."""
+def chat_message(raw: JsonObject, history: bool = False, truncated: bool = False, choice: int = 0) -> Message:
+    """Decode a message. `history`: it is part of a request. `truncated`: its stream was, and so its arguments."""
     role = raw.get("role")
     role = role if isinstance(role, str) and role else "unknown" if history else "assistant"
     role = _ROLES.get(role, role)
@@ -49,7 +49,7 @@ def chat_message(raw: JsonObject, history: bool = False, cut: bool = False, choi
     into.text(raw.get("refusal"), ".refusal", refusal=True)
     _add_media(into, raw)
     _add_executed(into, raw)
-    _add_calls(into, raw, cut)
+    _add_calls(into, raw, truncated)
     into.rest(raw, _CARRIED + tuple(flag for flag in ("prefix", "partial") if raw.get(flag) is False))
     if choice:
         into.extra("choice", choice)
@@ -66,7 +66,7 @@ def _result_message(raw: JsonObject) -> Message:
 
 
 def _add_reasoning(into: MessageBuilder, raw: JsonObject, history: bool) -> None:
-    """Readable text from the first member that has some (clients echo several), opaque state from the details."""
+    """Add readable text from the first member that has some, since clients repeat it, and opaque state."""
     name = next((k for k in ("reasoning_content", "reasoning") if string(raw.get(k))), None)
     details = [d for d in items(raw.get("reasoning_details")) if isinstance(d, dict)]
     if details and (name is None or any(string(d.get("text")) or string(d.get("summary")) for d in details)):
@@ -76,7 +76,7 @@ def _add_reasoning(into: MessageBuilder, raw: JsonObject, history: bool) -> None
     if name is not None:
         into.add(Reasoning(raw[name]), f".{name}")
     elif history and raw.get("reasoning_content") == "":
-        into.add(Reasoning(""), ".reasoning_content")  # thinking mode asks for the member, even an empty one
+        into.add(Reasoning(""), ".reasoning_content")  # thinking mode requires the member, even an empty one
     elif not is_empty(raw.get("reasoning")) and not isinstance(raw["reasoning"], str):
         into.add(Unknown("reasoning", raw["reasoning"]), ".reasoning")
     for n, detail in enumerate(details):
@@ -112,7 +112,7 @@ def _add_content(into: MessageBuilder, content: Json, role: str) -> None:
 
 
 def _add_think_tag(into: MessageBuilder, content: str) -> None:
-    """Open models served without a parser put their thoughts into the text, between tags."""
+    """Add reasoning that a server without a reasoning parser leaves in the text, between tags."""
     thought, _, text = content.lstrip().removeprefix("<think>").partition("</think>")
     if thought.strip():
         into.add(Reasoning(thought.strip("\n")), ".content")
@@ -131,29 +131,29 @@ def _add_media(into: MessageBuilder, raw: JsonObject) -> None:
 
 
 def _add_executed(into: MessageBuilder, raw: JsonObject) -> None:
-    """Groq's compound models run tools themselves: call and result in one entry."""
+    """Add the tools that Groq's compound models run themselves: call and result are one entry."""
     for n, entry in enumerate(items(raw.get("executed_tools"))):
         tool, path = obj(entry), f".executed_tools[{n}]"
         name = string(tool.get("type")) or "tool"
-        arguments = _arguments(tool.get("arguments"), cut=False)
+        arguments = _arguments(tool.get("arguments"), truncated=False)
         into.add(ToolCall(string(tool.get("id")), name, arguments, "server"), f"{path}.arguments")
         if not is_empty(tool.get("output")):
             text, parts, where = result_text(tool["output"], f"{path}.output")
             into.add(ToolResult(string(tool.get("id")), name, text, parts=parts, kind="server"), where)
 
 
-def _add_calls(into: MessageBuilder, raw: JsonObject, cut: bool) -> None:
+def _add_calls(into: MessageBuilder, raw: JsonObject, truncated: bool) -> None:
     calls = raw.get("tool_calls")
     for n, entry in enumerate([calls] if isinstance(calls, dict) and calls else items(calls)):
         where = "" if isinstance(calls, dict) else f"[{n}]"
-        _add_call(into, entry, f".tool_calls{where}", cut)
+        _add_call(into, entry, f".tool_calls{where}", truncated)
     legacy = obj(raw.get("function_call"))
     if string(legacy.get("name")) or string(legacy.get("arguments")):
-        arguments = _arguments(legacy.get("arguments"), cut)
+        arguments = _arguments(legacy.get("arguments"), truncated)
         into.add(ToolCall(None, string(legacy.get("name")) or "", arguments), ".function_call.arguments")
 
 
-def _add_call(into: MessageBuilder, entry: Json, path: str, cut: bool) -> None:
+def _add_call(into: MessageBuilder, entry: Json, path: str, truncated: bool) -> None:
     call = obj(entry)
     function, custom = obj(call.get("function")), obj(call.get("custom"))
     call_id = string(call.get("id"))
@@ -162,10 +162,10 @@ def _add_call(into: MessageBuilder, entry: Json, path: str, cut: bool) -> None:
         text = body if isinstance(body, str) else "" if body is None else dumps(body)
         into.add(ToolCall(call_id, string(custom.get("name")) or "", text, "custom"), f"{path}.custom.input")
     elif function:
-        arguments = _arguments(function.get("arguments"), cut)
+        arguments = _arguments(function.get("arguments"), truncated)
         into.add(ToolCall(call_id, string(function.get("name")) or "", arguments), f"{path}.function.arguments")
     elif string(call.get("name")):  # flat, from misconfigured clients
-        arguments = _arguments(call.get("arguments"), cut)
+        arguments = _arguments(call.get("arguments"), truncated)
         into.add(ToolCall(call_id, call["name"], arguments), f"{path}.arguments")
     elif not is_empty(entry):
         into.add(Unknown("tool_call", entry), path)
@@ -173,15 +173,15 @@ def _add_call(into: MessageBuilder, entry: Json, path: str, cut: bool) -> None:
     into.rest(call, ("id", "type", "function", "custom", "index", "name", "arguments"), f"{path[1:]}.")
 
 
-def _arguments(value: Json, cut: bool) -> str:
-    """The raw string; servers that send an object mean its JSON, nothing at all means no arguments."""
+def _arguments(value: Json, truncated: bool) -> str:
+    """Return arguments as a string; some servers send an object. Without arguments, "{}"."""
     if isinstance(value, str):
-        return value or ("" if cut else "{}")
-    return ("" if cut else "{}") if value is None else dumps(value)
+        return value or ("" if truncated else "{}")
+    return ("" if truncated else "{}") if value is None else dumps(value)
 
 
 def chat_tools(raw: Json) -> tuple[ToolSpec, ...]:
-    """`tools`, or the legacy `functions`."""
+    """Decode `tools`, or the legacy `functions`."""
     return tuple(chat_tool(tool) for tool in items(raw))
 
 

@@ -1,6 +1,6 @@
-"""A Chat Completions stream, put together into the completion that an unstreamed call would have given.
+"""Joins a Chat Completions stream into the completion of an unstreamed call.
 
-What arrives in pieces is joined here; what the pieces mean is read in one place, `chat_messages`.
+This module joins deltas; `chat_messages` interprets the result.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import dumps, is_empty, items, load, merge, number, obj, string
 from wiretape.wire.payload import Event
 
-# Members of which every chunk has at least one.
+# Every chunk has at least one of these members.
 _CHUNK = frozenset({"choices", "usage", "id", "object", "error"})
-# Members of a chunk that say more than its choices do.
+# Members of a chunk with information outside its choices.
 _SAYS_MORE = frozenset({"usage", "x_groq", "timings"})
 _IGNORED = frozenset({"role", "obfuscation", "p", "channel", "token_ids"})
 
 
 class CallPieces:
-    """One tool call under way."""
+    """One unfinished tool call."""
 
     __slots__ = ("arguments", "id", "kind", "name", "rest")
 
@@ -31,8 +31,8 @@ class CallPieces:
         self.arguments: list[str] = []
         self.rest: JsonObject = {}
 
-    def whole(self) -> bool:
-        """Are the arguments so far a complete JSON text?"""
+    def is_complete(self) -> bool:
+        """Return whether the arguments so far are a complete JSON text."""
         return isinstance(load("".join(self.arguments) or "?"), dict)
 
     def value(self) -> JsonObject:
@@ -42,8 +42,11 @@ class CallPieces:
 
 
 class ToolCallDeltas:
-    """Sorts pieces to their calls. Servers disagree on ids and indexes: a non-empty id decides, then the index, then
-    the latest call. Empty values never overwrite."""
+    """Assigns deltas to tool calls.
+
+    Servers disagree on ids and indexes: a non-empty id decides, then the index, then the latest call. Empty values
+    never overwrite.
+    """
 
     __slots__ = ("_by_index", "calls")
 
@@ -57,18 +60,18 @@ class ToolCallDeltas:
         inner = obj(delta.get(kind)) or (delta if "name" in delta or "arguments" in delta else {})
         if kind == "custom":
             call.kind = kind
-        name, said = string(inner.get("name")), inner.get("input" if kind == "custom" else "arguments")
+        name, arguments = string(inner.get("name")), inner.get("input" if kind == "custom" else "arguments")
         if name:
             if not call.name:
                 call.name = name
             elif name != call.name and not call.arguments and call.id is None:
                 call.name += name
         call.id = call.id or string(delta.get("id"))
-        if isinstance(said, str):
-            if said:
-                call.arguments.append(said)
-        elif said is not None and (said or not call.arguments):
-            call.arguments.append(dumps(said))
+        if isinstance(arguments, str):
+            if arguments:
+                call.arguments.append(arguments)
+        elif arguments is not None and (arguments or not call.arguments):
+            call.arguments.append(dumps(arguments))
         for key, value in delta.items():
             if key not in ("id", "index", "type", "function", "custom", "name", "arguments") and not is_empty(value):
                 call.rest[key] = value
@@ -80,7 +83,7 @@ class ToolCallDeltas:
             if known is not None:
                 return known
         before = self._by_index.get(index) if index is not None else (self.calls[-1] if self.calls else None)
-        if before is not None and not self._begins(delta, call_id, index, before):
+        if before is not None and not self._starts_call(delta, call_id, index, before):
             return before
         call = CallPieces()
         self.calls.append(call)
@@ -88,8 +91,8 @@ class ToolCallDeltas:
             self._by_index[index] = call
         return call
 
-    def _begins(self, delta: JsonObject, call_id: str | None, index: int | None, before: CallPieces) -> bool:
-        """Does this piece begin another call than the one that its index (or order) points to?"""
+    def _starts_call(self, delta: JsonObject, call_id: str | None, index: int | None, before: CallPieces) -> bool:
+        """Return whether this delta starts another call than the call at its index (or the latest one)."""
         if call_id:
             return before.id is not None or (index is None and bool(before.arguments))
         inner = obj(delta.get("function")) or obj(delta.get("custom")) or delta
@@ -97,13 +100,13 @@ class ToolCallDeltas:
         if not name:
             return False
         if index is None:
-            return name != before.name or not before.arguments or before.whole()
-        # Calls without ids that share an index: whole ones follow one another.
-        return bool(before.name) and before.whole() and not is_empty(inner.get("arguments"))
+            return name != before.name or not before.arguments or before.is_complete()
+        # Calls without ids may share an index; each arrives whole.
+        return bool(before.name) and before.is_complete() and not is_empty(inner.get("arguments"))
 
 
 class ChoicePieces:
-    """One choice under way."""
+    """One unfinished choice."""
 
     __slots__ = ("_calls", "_details", "_legacy", "_parts", "_rest", "_texts", "finish", "role")
 
@@ -118,8 +121,8 @@ class ChoicePieces:
         self._rest: JsonObject = {}
 
     def add(self, delta: JsonObject) -> bool:
-        """Take a delta; True if it bears content."""
-        bears = False
+        """Add a delta; return whether it has content."""
+        has_content = False
         for key, value in delta.items():
             if value is None or value == "" or key in _IGNORED:
                 continue
@@ -129,10 +132,10 @@ class ChoicePieces:
                     self._texts[key] = [value]
                 else:
                     pieces.append(value)
-                bears = True
+                has_content = True
             else:
-                bears = self._add_other(key, value) or bears
-        return bears
+                has_content = self._add_other(key, value) or has_content
+        return has_content
 
     def _add_other(self, key: str, value: Json) -> bool:
         if is_empty(value):
@@ -155,7 +158,7 @@ class ChoicePieces:
 
     @staticmethod
     def _join(into: JsonObject, piece: JsonObject) -> None:
-        """Strings are concatenated, except what names a thing."""
+        """Merge a delta: strings are concatenated, except names and ids."""
         for key, value in piece.items():
             if isinstance(value, dict | list) and key == "arguments":
                 value = dumps(value)
@@ -218,30 +221,30 @@ def _join_thinking(before: Json, piece: Json) -> Json:
 
 
 class ChatAssembler:
-    """Takes the events of one stream; `value` is the completion so far."""
+    """Joins the events of one stream; `value` is the completion so far."""
 
-    __slots__ = ("_choices", "_head", "_timings", "_usage", "error", "finished", "first_ms", "strange")
+    __slots__ = ("_choices", "_head", "_timings", "_usage", "error", "finished", "first_ms", "unknown_events")
 
     def __init__(self) -> None:
         self._head: JsonObject = {}
         self._choices: dict[int, ChoicePieces] = {}
         self._usage: JsonObject | None = None
         self._timings: Json = None
-        self.error: Json = None  # the event that carried one
+        self.error: Json = None  # the error event
         self.finished = False
         self.first_ms: int | None = None
-        self.strange: list[Json] = []  # events that are no chunks
+        self.unknown_events: list[Json] = []  # events that are not chunks
 
     def add(self, event: Event) -> None:
         chunk = event.value
         if not isinstance(chunk, dict):
-            self.strange.append(chunk)
+            self.unknown_events.append(chunk)
             return
         choices = chunk.get("choices")
         if event.name == "error" or (("error" in chunk or choices is None) and has_error(chunk)):
             self.error = chunk
         elif chunk and _CHUNK.isdisjoint(chunk):
-            self.strange.append(chunk)
+            self.unknown_events.append(chunk)
         if chunk.get("model"):
             self._head["model"] = chunk["model"]
         if "id" not in self._head and chunk.get("id"):
@@ -277,12 +280,12 @@ class ChatAssembler:
             self.finished = True
 
     def _add_ending(self, chunk: JsonObject, choices: Json) -> None:
-        """The last usage that says something wins, member by member; none is ever added to another."""
+        """Merge the usage: for each member the last count wins; counts are never added."""
         found = chunk.get("usage") or obj(chunk.get("x_groq")).get("usage")
         if found:
             self._usage = merge(self._usage, found)
             if choices == [] and number(obj(found).get("completion_tokens")) is not None:
-                self.finished = True  # the extra chunk behind the last choice: some servers end with nothing else
+                self.finished = True  # some servers end with this additional chunk only
         if "timings" in chunk:
             self._timings = chunk["timings"]
 

@@ -1,6 +1,6 @@
-"""The wire format `openai.completions`: legacy completions of a prompt, and filling in the middle.
+"""The wire format `openai.completions`: legacy completions of a prompt, and fill-in-the-middle.
 
-They are no conversation: a call of this format is of kind `completion`, and never part of a turn.
+These calls have the kind `completion` and are never part of a turn.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _request(body: JsonObject) -> CallRequest:
 
 
 def _prompt(value: Json) -> Message:
-    """A prompt may be given as tokens: those are kept as they are."""
+    """Return the message of a prompt. A prompt of token ids is kept unchanged."""
     return (
         Message("user", (Text(value),), ("",)) if isinstance(value, str) else unknown_message("prompt", value, "user")
     )
@@ -92,7 +92,7 @@ def _answer(response: Response, value: Json) -> CallResponse:
     if response.status >= 400 or has_error(value):
         return CallResponse(response.status, error=call_error(response.status, value, response.headers))
     choices = [obj(choice) for choice in items(body.get("choices"))]
-    if any("message" in choice for choice in choices):  # filling in the middle answers like a chat
+    if any("message" in choice for choice in choices):  # fill-in-the-middle answers have the shape of a chat
         return openai_chat.decode_completion(response, value)
     said = [(string(c.get("text")), f".choices[{n}].text", number(c.get("index"))) for n, c in enumerate(choices)]
     for name in ("content", "completion"):  # llama.cpp, Anthropic's first API
@@ -126,7 +126,7 @@ def _stream(response: Response, payload: EventPayload) -> CallResponse:
 
 
 class CompletionAssembler:
-    """Takes the events of one stream; `value` is the answer so far, choice by choice."""
+    """Joins the events of one stream; `value` is the answer so far, choice by choice."""
 
     def __init__(self) -> None:
         self._whole: JsonObject = {}
@@ -135,7 +135,7 @@ class CompletionAssembler:
         self._reasons: dict[int, str] = {}
         self.error: Json = None
         self.first_ms: int | None = None
-        self.strange: list[Json] = []
+        self.unknown_events: list[Json] = []
 
     @property
     def finished(self) -> bool:
@@ -144,12 +144,12 @@ class CompletionAssembler:
     def add(self, event: Event) -> None:
         body = event.value
         if not isinstance(body, dict):
-            self.strange.append(body)
+            self.unknown_events.append(body)
         elif has_error(body):
             self.error = body
         elif _GROWING.isdisjoint(body):
             if event.name != "ping":
-                self.strange.append(body)
+                self.unknown_events.append(body)
         else:
             self._whole.update(
                 {k: v for k, v in body.items() if k not in ("choices", "usage", "content", "completion")}

@@ -1,6 +1,6 @@
-"""The wire format `openai.responses`: the Responses API over HTTP, as OpenAI and its imitators speak it.
+"""The wire format `openai.responses`: the Responses API of OpenAI and of compatible servers, over HTTP.
 
-`responses_request` and `from_events` decode parsed JSON: a WebSocket carries the same events, one to a message.
+`responses_request` and `from_events` decode parsed JSON, because a WebSocket carries the same events.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class OpenAIResponses(HttpFormat):
 
 
 def _path_claim(body: Json, path: str) -> Claim:
-    """Other services have a `/responses` too: a body that shows something else speaks against it."""
+    """Bid by path and body: other services have a `/responses` as well."""
     if not isinstance(body, dict):
         return Claim.PATH if "/v1/" in path else Claim.NO
     if "input" in body or "previous_response_id" in body or "conversation" in body or "prompt" in body:
@@ -86,7 +86,7 @@ def call_kind(url: str, request: CallRequest) -> CallKind:
 
 
 def responses_request(body: JsonObject, memo: Memo) -> CallRequest:
-    """A request body (or the JSON of a `response.create` message)."""
+    """Decode a request body, or the JSON of a `response.create` message."""
     messages: list[Message] = []
     segments: list[tuple[int, str]] = []
     scalars: set[str] = set()
@@ -122,20 +122,20 @@ def _instructions(value: Json) -> Message:
 
 
 def decode_response(response: Response, whole: bool) -> CallResponse:
-    """Whatever came as an answer. `whole`: the exchange ended as it should."""
+    """Decode the response by its bytes. `complete`: the exchange ended normally."""
     return read_response(response, whole, _plain, from_events)
 
 
 def from_events(response: Response, payload: EventPayload) -> CallResponse:
-    """The response that these events describe: a stream's, or a WebSocket's messages of one response."""
+    """Decode the events of one response, from a stream or a WebSocket."""
     assembler = assemble(ResponseAssembler(), payload.events)
-    decoded = _plain(response, assembler.value(), cut=not assembler.finished, streamed=True)
+    decoded = _plain(response, assembler.value(), truncated=not assembler.finished, streamed=True)
     error = decoded.error
     if assembler.error is not None and not assembler.terminal_error:
         error = call_error(response.status, assembler.error, _headers_in(assembler.error, response), "mid_stream")
     return replace(
         decoded,
-        messages=decoded.messages + leftover_events(payload, assembler.strange),
+        messages=decoded.messages + leftover_events(payload, assembler.unknown_events),
         error=error,
         finish="error" if error is not None and decoded.finish in (None, "pause") else decoded.finish,
         complete=assembler.finished,
@@ -144,31 +144,31 @@ def from_events(response: Response, payload: EventPayload) -> CallResponse:
 
 
 def _headers_in(event: Json, response: Response) -> Headers:
-    """An error event may carry the headers that an HTTP error would have had."""
+    """Return the response's headers and those in an error event, which stand for the headers of an HTTP error."""
     told = obj(obj(obj(event).get("error")).get("headers")) or obj(obj(event).get("headers"))
     return Headers([*response.headers.pairs(), *((k, str(v)) for k, v in told.items())])
 
 
-def _plain(response: Response, value: Json, cut: bool = False, streamed: bool = False) -> CallResponse:
+def _plain(response: Response, value: Json, truncated: bool = False, streamed: bool = False) -> CallResponse:
     body = obj(value)
     failed = response.status >= 400 or body.get("status") == "failed" or has_error(value)
     phase: Phase = "terminal_event" if streamed else "before_stream"
     error = call_error(response.status, value, response.headers, phase) if failed else None
-    messages = output_messages(items(body.get("output")), body.get("tools"), cut)
+    messages = output_messages(items(body.get("output")), body.get("tools"), truncated)
     counts = body.get("object") == "response.input_tokens"
     if counts:
         messages = (side_answer("token_count", value),)
-    elif not failed and not cut and _SHOWS_RESPONSE.isdisjoint(body):
+    elif not failed and not truncated and _SHOWS_RESPONSE.isdisjoint(body):
         messages = (unknown_message("response", value),)
     has_calls = any(isinstance(b, ToolCall) and b.kind != "server" for m in messages for b in m.blocks)
-    ended, raw_finish = responses_finish(body, has_calls and not cut)
+    ended, raw_finish = responses_finish(body, has_calls and not truncated)
     return CallResponse(
         status=response.status,
         model=string(body.get("model")),
         id=string(body.get("id")),
         messages=messages,
-        finish=None if cut else ended,
-        raw_finish=None if cut else raw_finish,
+        finish=None if truncated else ended,
+        raw_finish=None if truncated else raw_finish,
         usage=None if counts else openai_usage(body.get("usage")),
         error=error,
         streamed=streamed,

@@ -1,7 +1,7 @@
-"""Items of the Responses API, in `input` and `output` alike: one item is one message.
+"""Decodes items of the Responses API in `input` and `output`: one item is one message.
 
-Calls that the provider runs itself carry their result inside: they become a tool call and a tool result of kind
-`server`, which need no answer. An item of a type that is not known here is kept whole.
+A call that the provider runs contains its result: it becomes a tool call and a tool result of kind `server`, which need
+no answer. Items of unknown types are kept whole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 _IDENTITY = ("type", "id", "status", "role", "object", "created_by")
 _ROLES = {"developer": "system"}
 
-# Calls whose one member is the whole request: item type -> (tool name, member, kind).
+# Calls with one request member: item type -> (tool name, members, kind).
 _PLAIN_CALLS: dict[str, tuple[str, tuple[str, ...], ToolKind]] = {
     "local_shell_call": ("local_shell", ("action",), "function"),
     "shell_call": ("shell", ("action",), "function"),
@@ -47,7 +47,7 @@ _CLIENT_SAYS = {"mcp_approval_response": "user"}
 
 
 def input_item(raw: Json) -> Message:
-    """One item of `input`."""
+    """Decode one item of `input`."""
     if isinstance(raw, str):
         into = MessageBuilder()
         into.text(raw, "")
@@ -55,9 +55,12 @@ def input_item(raw: Json) -> Message:
     return item_message(raw) if isinstance(raw, dict) else unknown_message("item", raw, "unknown")
 
 
-def output_messages(output: Iterable[Json], tools: Json = None, cut: bool = False) -> tuple[Message, ...]:
-    """The items of a response. What the provider ran itself needs no answer: a call whose output stands beside it,
-    and the calls that make up xAI's `x_search`, which look like the client's custom tools (`tools`: as echoed)."""
+def output_messages(output: Iterable[Json], tools: Json = None, truncated: bool = False) -> tuple[Message, ...]:
+    """Decode the items of a response.
+
+    Calls that the provider ran are of kind `server`: those whose output is in the same response, and the calls of xAI's
+    `x_search`, which look like custom tools of the client. `tools` is the list in the response.
+    """
     listed = list(output)
     answered = {
         string(obj(i).get("call_id"))
@@ -73,24 +76,26 @@ def output_messages(output: Iterable[Json], tools: Json = None, cut: bool = Fals
         call_id = string(item.get("call_id"))
         return call_id is not None and call_id in answered
 
-    return tuple(item_message(i, hosted(i), cut) if isinstance(i, dict) else unknown_message("item", i) for i in listed)
+    return tuple(
+        item_message(i, hosted(i), truncated) if isinstance(i, dict) else unknown_message("item", i) for i in listed
+    )
 
 
-def item_message(raw: JsonObject, hosted: bool = False, cut: bool = False) -> Message:
-    """`hosted`: the provider ran it. `cut`: its stream was cut, so arguments may lack their end."""
+def item_message(raw: JsonObject, hosted: bool = False, truncated: bool = False) -> Message:
+    """Decode one item. `hosted`: the provider ran it. `truncated`: its stream was, and so its arguments."""
     kind = raw.get("type")
     kind = kind if isinstance(kind, str) else ""
     into = MessageBuilder()
     if kind == "message" or (not kind and "role" in raw):
         return _role_message(into, raw)
-    if kind == "agent_message":  # what Codex's agents say to one another: neither the user's words nor the model's
+    if kind == "agent_message":  # a message between Codex's agents, from neither user nor model
         return _role_message(into, {**raw, "role": "agent"})
     if kind in _RESULTS:
         return _result(into, raw, "server" if hosted else _RESULTS[kind])
     if kind == "reasoning":
         _add_reasoning(into, raw)
     elif kind in _READERS:
-        _READERS[kind](into, raw, cut)
+        _READERS[kind](into, raw, truncated)
         into.host(hosted)
     elif kind in _PLAIN_CALLS:
         _add_plain_call(into, raw, *_PLAIN_CALLS[kind], hosted)
@@ -128,7 +133,7 @@ def _role_message(into: MessageBuilder, raw: JsonObject) -> Message:
 
 
 def _add_reasoning(into: MessageBuilder, raw: JsonObject) -> None:
-    """Readable parts, the summary first; the opaque state belongs to the item and stands with its first block."""
+    """Add readable parts, the summary first. The item's opaque state belongs to its first block."""
     opaque = string(raw.get("encrypted_content"))
     found = False
     for member in ("summary", "content"):
@@ -149,37 +154,37 @@ def _add_reasoning(into: MessageBuilder, raw: JsonObject) -> None:
     into.rest(raw, (*_IDENTITY, "summary", "content", "encrypted_content", "format"))
 
 
-def _text_of(value: Json, cut: bool = False) -> str:
+def _text_of(value: Json, truncated: bool = False) -> str:
     if isinstance(value, str):
         return value
-    return ("" if cut else "{}") if value is None else dumps(value)
+    return ("" if truncated else "{}") if value is None else dumps(value)
 
 
-def _add_function(into: MessageBuilder, raw: JsonObject, cut: bool) -> None:
+def _add_function(into: MessageBuilder, raw: JsonObject, truncated: bool) -> None:
     name, space = string(raw.get("name")) or "", string(raw.get("namespace"))
-    arguments = _text_of(raw.get("arguments"), cut) or ("" if cut else "{}")
+    arguments = _text_of(raw.get("arguments"), truncated) or ("" if truncated else "{}")
     call = ToolCall(string(raw.get("call_id")), f"{space}.{name}" if space else name, arguments)
     into.add(call, ".arguments")
     into.rest(raw, (*_IDENTITY, "call_id", "name", "namespace", "arguments"))
 
 
-def _add_custom(into: MessageBuilder, raw: JsonObject, cut: bool) -> None:
+def _add_custom(into: MessageBuilder, raw: JsonObject, truncated: bool) -> None:
     text = "" if raw.get("input") is None else _text_of(raw["input"])
     name, space = string(raw.get("name")) or "", string(raw.get("namespace"))
     into.add(ToolCall(string(raw.get("call_id")), f"{space}.{name}" if space else name, text, "custom"), ".input")
     into.rest(raw, (*_IDENTITY, "call_id", "name", "namespace", "input"))
 
 
-def _add_tool_search(into: MessageBuilder, raw: JsonObject, cut: bool) -> None:
+def _add_tool_search(into: MessageBuilder, raw: JsonObject, truncated: bool) -> None:
     kind: ToolKind = "function" if raw.get("execution") == "client" else "server"
     call_id = string(raw.get("call_id")) or string(raw.get("id"))
-    into.add(ToolCall(call_id, "tool_search", _text_of(raw.get("arguments"), cut), kind), ".arguments")
+    into.add(ToolCall(call_id, "tool_search", _text_of(raw.get("arguments"), truncated), kind), ".arguments")
     into.rest(raw, (*_IDENTITY, "call_id", "arguments", "execution"))
 
 
-def _add_mcp(into: MessageBuilder, raw: JsonObject, cut: bool) -> None:
+def _add_mcp(into: MessageBuilder, raw: JsonObject, truncated: bool) -> None:
     call_id, name = string(raw.get("id")), string(raw.get("name")) or ""
-    into.add(ToolCall(call_id, name, _text_of(raw.get("arguments"), cut), "server"), ".arguments")
+    into.add(ToolCall(call_id, name, _text_of(raw.get("arguments"), truncated), "server"), ".arguments")
     failed = not is_empty(raw.get("error"))
     if failed or raw.get("output") is not None:
         member = "error" if failed else "output"
@@ -188,8 +193,8 @@ def _add_mcp(into: MessageBuilder, raw: JsonObject, cut: bool) -> None:
     into.rest(raw, (*_IDENTITY, "name", "arguments", "output", "error", "approval_request_id"))
 
 
-def _add_image(into: MessageBuilder, raw: JsonObject, cut: bool) -> None:
-    """The image is the result; what it was asked with is kept in the raw item."""
+def _add_image(into: MessageBuilder, raw: JsonObject, truncated: bool) -> None:
+    """Add an image generation; the raw item keeps its other members."""
     prompt = string(raw.get("revised_prompt"))
     asked = dumps({"prompt": prompt}) if prompt else "{}"
     into.add(ToolCall(string(raw.get("id")), "image_generation", asked, "server"), ".revised_prompt" if prompt else "")
@@ -229,7 +234,7 @@ def _add_server_call(
 
 
 def _outputs(value: Json, path: str) -> tuple[str, tuple[Json, ...], str]:
-    """Results of hosted tools: `logs` of a code interpreter, `text` of a search, else JSON."""
+    """Return the result of a hosted tool: `logs` of a code interpreter, `text` of a search, else JSON."""
     if not isinstance(value, list):
         return result_text(value, path)
     texts, others = [], []
@@ -266,7 +271,7 @@ def _result_output(output: Json, path: str) -> tuple[str, tuple[Json, ...], str]
 
 
 def response_tools(raw: Json) -> tuple[ToolSpec, ...]:
-    """`tools`; those of a namespace are named `namespace.name`."""
+    """Decode `tools`; a tool in a namespace is named `namespace.name`."""
     found: list[ToolSpec] = []
     for tool in items(raw):
         inner = items(obj(tool).get("tools"))
@@ -282,7 +287,7 @@ def _tool(raw: Json, space: str | None) -> ToolSpec:
     tool = obj(raw)
     kind = string(tool.get("type")) or "function"
     nested = tool.get("function")
-    inner = nested if isinstance(nested, dict) else tool  # spelled as for Chat Completions
+    inner = nested if isinstance(nested, dict) else tool  # the spelling of Chat Completions
     name = string(inner.get("name")) or string(tool.get("server_label")) or kind
     name = f"{space}.{name}" if space else name
     if kind == "custom":

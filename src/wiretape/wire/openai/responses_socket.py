@@ -1,8 +1,8 @@
-"""The Responses API over a WebSocket: which messages of one connection make up which model call.
+"""The Responses API over a WebSocket: assigns the messages of a connection to model calls.
 
-A call is a `response.create` message and the events up to its terminal one. Calls of a lane (`stream_id`; without one
-the whole connection is a lane) are answered in the order in which they were asked. `SocketSplitter` takes one message
-at a time and holds only what is not finished, so that a connection may be followed while it is open.
+A call is a `response.create` message and the events up to its terminal one. Calls with the same `stream_id` share a
+lane and are answered in order; without ids the whole connection is one lane. `SocketSplitter` takes one message at a
+time and keeps only unfinished calls, so that an open connection can be followed.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from wiretape.wire.openai.responses_stream import TERMINAL
 from wiretape.wire.payload import Event, EventPayload
 from wiretape.wire.recognition import path_of
 
-NAMES_BEFORE: Final = "previous_response_id"  # the member that names the response whose history is continued
+NAMES_BEFORE: Final = "previous_response_id"  # names the response whose history is continued
 _LANE: Final = "stream_id"
-_LOOK_AT = 8  # messages of a connection that are looked at for signs
-_MOST_FOLLOWED = 4 * 1024 * 1024  # bytes of one answer's events that are held while a connection is followed
-_MOST_IDLE = 64  # lanes without an open call that are remembered
-_REALTIME = ("session.", "conversation.", "input_audio_buffer.")  # another protocol, with a `response.create`, too
+_LOOK_AT = 8  # messages inspected for a bid
+_MOST_FOLLOWED = 4 * 1024 * 1024  # bytes of one answer's events, if the connection is followed
+_MOST_IDLE = 64  # remembered lanes without an open call
+_REALTIME = ("session.", "conversation.", "input_audio_buffer.")  # another protocol that has `response.create` as well
 _NAMED_IN_METADATA = {"thread_id": "thread-id", "session_id": "session-id"}
 
 
 @dataclass(slots=True, eq=False)
-class Part:
-    """One call of a connection while its messages come. `number` counts them from 1, by start."""
+class SocketCall:
+    """One call of a connection. `number` counts the calls from 1, by start."""
 
     number: int
     at: int
     body: JsonObject
     lane: str | None
     queued: list[Json] = field(default_factory=list)  # steering input that the server puts before this call's own
-    steers: list[Json] = field(default_factory=list)  # steering input for what follows this call's response
+    steers: list[Json] = field(default_factory=list)  # steering input for the response after this one
     response_id: str | None = None
-    frames: list[int] = field(default_factory=list)  # ordinals of its messages, from 1
+    frames: list[int] = field(default_factory=list)  # numbers of its messages, from 1
     events: list[Event] = field(default_factory=list)
-    kept: list[Unknown] = field(default_factory=list)  # what is no event: binary messages, text that is no JSON
+    kept: list[Unknown] = field(default_factory=list)  # binary messages and text that is not JSON
     size: int = 0
     ended_at: int | None = None
 
@@ -60,24 +60,24 @@ class _Lane:
     __slots__ = ("last", "open")
 
     def __init__(self) -> None:
-        self.open: deque[Part] = deque()
-        self.last: Part | None = None  # the last that was finished
+        self.open: deque[SocketCall] = deque()
+        self.last: SocketCall | None = None  # the last finished call
 
 
 class SocketSplitter:
-    """Feed it a connection's messages in order; it gives each call as soon as its terminal event is there.
+    """Splits a connection's messages into calls; a call is returned with its terminal event.
 
-    `most`: bytes of one call's events that are held; beyond it deltas are left out (the terminal event repeats them).
+    `most` limits the bytes of one call's events. Beyond it deltas are dropped, because the terminal event repeats them.
     """
 
     def __init__(self, most: int | None = None) -> None:
         self._lanes: dict[str | None, _Lane] = {}
         self._most = most
         self._messages = 0
-        self._parts = 0
+        self._calls = 0
 
-    def feed(self, message: WsMessage) -> Part | None:
-        """The call that this message completes, if it completes one."""
+    def feed(self, message: WsMessage) -> SocketCall | None:
+        """Return the call that this message completes, or None."""
         self._messages += 1
         body = message.body
         if isinstance(body, BytesBody) or (isinstance(body, StreamBody) and body.binary):
@@ -90,17 +90,17 @@ class SocketSplitter:
         kind = value.get("type")
         kind = kind if isinstance(kind, str) else ""
         if message.sender == "client":
-            self._asked(kind, value, message)
+            self._on_client_message(kind, value, message)
             return None
-        return self._answered(kind, value, message)
+        return self._on_server_event(kind, value, message)
 
-    def open_parts(self) -> list[Part]:
-        """The calls that have no terminal event yet, by start."""
-        return sorted((part for lane in self._lanes.values() for part in lane.open), key=lambda part: part.number)
+    def open_calls(self) -> list[SocketCall]:
+        """Return the calls without a terminal event, by start."""
+        return sorted((call for lane in self._lanes.values() for call in lane.open), key=lambda call: call.number)
 
-    # -- what the client says --------------------------------------------------------------------------------------
+    # -- client messages -------------------------------------------------------------------------------------------
 
-    def _asked(self, kind: str, value: JsonObject, message: WsMessage) -> None:
+    def _on_client_message(self, kind: str, value: JsonObject, message: WsMessage) -> None:
         if kind == "response.create":
             self._create(value, message.at)
         elif kind == "response.steer":
@@ -113,66 +113,66 @@ class SocketSplitter:
 
     def _create(self, value: JsonObject, at: int) -> None:
         wrapped = value.get("response")
-        if isinstance(wrapped, dict):  # as an older protocol has it
+        if isinstance(wrapped, dict):  # an older protocol wraps the body
             value = {**{k: v for k, v in value.items() if k != "response"}, **wrapped}
-        part = self._begin(value, at, string(value.get("stream_id")))
+        call = self._begin(value, at, string(value.get("stream_id")))
         before = self._by_response(string(value.get("previous_response_id")))
         if before is not None:
-            part.queued, before.steers = before.steers, []
-        self._mark(part)
+            call.queued, before.steers = before.steers, []
+        self._mark(call)
 
-    def _begin(self, body: JsonObject, at: int, name: str | None) -> Part:
-        self._parts += 1
-        part = Part(self._parts, at, body, name)
+    def _begin(self, body: JsonObject, at: int, name: str | None) -> SocketCall:
+        self._calls += 1
+        call = SocketCall(self._calls, at, body, name)
         if name not in self._lanes:
             self._forget_idle()
             self._lanes[name] = _Lane()
-        self._lanes[name].open.append(part)
-        return part
+        self._lanes[name].open.append(call)
+        return call
 
     def _forget_idle(self) -> None:
         idle = [name for name, lane in self._lanes.items() if not lane.open]
         for name in idle[: max(0, len(idle) - _MOST_IDLE)]:
             del self._lanes[name]
 
-    # -- what the server says --------------------------------------------------------------------------------------
+    # -- server messages -------------------------------------------------------------------------------------------
 
-    def _answered(self, kind: str, value: JsonObject, message: WsMessage) -> Part | None:
+    def _on_server_event(self, kind: str, value: JsonObject, message: WsMessage) -> SocketCall | None:
         response_id = string(obj(value.get("response")).get("id"))
-        part = self._open_part(string(value.get("stream_id")), response_id)
-        if part is None and kind == "response.created":
-            part = self._successor(value, message.at)
+        call = self._open_call(string(value.get("stream_id")), response_id)
+        if call is None and kind == "response.created":
+            call = self._start_by_server(value, message.at)
         if kind == "response.steer.failed":
             self._steer_failed(obj(value.get("steer")))
-        if part is None:
+        if call is None:
             return None
-        self._mark(part)
-        part.response_id = part.response_id or response_id
+        self._mark(call)
+        call.response_id = call.response_id or response_id
         ends = kind in TERMINAL or kind == "error"
-        if ends or self._has_room(part, message):
-            part.events.append(Event("", value, message.at - part.at))
-        return self._end(part, message.at) if ends else None
+        if ends or self._has_room(call, message):
+            call.events.append(Event("", value, message.at - call.at))
+        return self._end(call, message.at) if ends else None
 
-    def _has_room(self, part: Part, message: WsMessage) -> bool:
+    def _has_room(self, call: SocketCall, message: WsMessage) -> bool:
         if self._most is None:
             return True
-        part.size += len(raw_bytes(message.body))
-        return part.size <= self._most
+        call.size += len(raw_bytes(message.body))
+        return call.size <= self._most
 
-    def _open_part(self, name: str | None, response_id: str | None) -> Part | None:
-        """The call that an event belongs to: by its response's id, by its lane, else the only lane at work."""
-        parts = [lane.open[0] for lane in self._lanes.values() if lane.open]
+    def _open_call(self, name: str | None, response_id: str | None) -> SocketCall | None:
+        """Return the call of an event: by its response's id, by its lane, or the call of the only active lane."""
+        calls = [lane.open[0] for lane in self._lanes.values() if lane.open]
         if response_id is not None:
-            known = next((part for part in parts if part.response_id == response_id), None)
+            known = next((call for call in calls if call.response_id == response_id), None)
             if known is not None:
                 return known
         lane = self._lanes.get(name)
         if lane is not None and lane.open:
             return lane.open[0]
-        return parts[0] if len(parts) == 1 and (name is None or parts[0].lane is None) else None
+        return calls[0] if len(calls) == 1 and (name is None or calls[0].lane is None) else None
 
-    def _successor(self, value: JsonObject, at: int) -> Part:
-        """A response that the server began by itself, with steering input and the settings of the one before."""
+    def _start_by_server(self, value: JsonObject, at: int) -> SocketCall:
+        """Start a response that the server began, with the steering input and the settings of the previous call."""
         name = string(value.get("stream_id"))
         lane = self._lanes.get(name)
         before = self._by_response(string(obj(value.get("response")).get("previous_response_id")))
@@ -186,36 +186,35 @@ class SocketSplitter:
         return self._begin(body, at, name)
 
     def _steer_failed(self, steer: JsonObject) -> None:
-        """Input that could not be used comes back: nothing that follows has it."""
+        """Remove steering input that the server could not use."""
         target = self._by_response(string(steer.get("previous_response_id")))
         for item in _listed(steer.get("input")):
             if target is not None and item in target.steers:
                 target.steers.remove(item)
 
-    def _end(self, part: Part, at: int) -> Part:
-        part.ended_at = at
-        lane = self._lanes[part.lane]
-        lane.open.remove(part)
-        lane.last = part
-        return part
+    def _end(self, call: SocketCall, at: int) -> SocketCall:
+        call.ended_at = at
+        lane = self._lanes[call.lane]
+        lane.open.remove(call)
+        lane.last = call
+        return call
 
-    def _by_response(self, response_id: str | None) -> Part | None:
+    def _by_response(self, response_id: str | None) -> SocketCall | None:
         if response_id is None:
             return None
-        near = (part for lane in self._lanes.values() for part in (*lane.open, lane.last) if part is not None)
-        return next((part for part in near if part.response_id == response_id), None)
+        near = (call for lane in self._lanes.values() for call in (*lane.open, lane.last) if call is not None)
+        return next((call for call in near if call.response_id == response_id), None)
 
-    def _mark(self, part: Part) -> None:
-        part.frames.append(self._messages)
+    def _mark(self, call: SocketCall) -> None:
+        call.frames.append(self._messages)
 
     def _keep(self, message: WsMessage, block: Unknown) -> None:
-        """What is no event stands with the call at work, else with the last one."""
-        at_work = self.open_parts()
+        """Keep a message that is not an event with the active call, or the last one."""
         finished = [lane.last for lane in self._lanes.values() if lane.last is not None]
-        part = next(iter(at_work), finished[-1] if finished else None)
-        if part is not None and self._has_room(part, message):
-            part.kept.append(block)
-            self._mark(part)
+        call = next(iter(self.open_calls()), finished[-1] if finished else None)
+        if call is not None and self._has_room(call, message):
+            call.kept.append(block)
+            self._mark(call)
 
 
 def _listed(given: Json) -> list[Json]:
@@ -223,15 +222,15 @@ def _listed(given: Json) -> list[Json]:
 
 
 class ResponsesSocket:
-    """`openai.responses` where it comes over a WebSocket."""
+    """`openai.responses` over a WebSocket."""
 
     name: ClassVar[str] = OpenAIResponses.name
 
     def claims_socket(self, exchange: Exchange) -> Claim:
-        """A bid by the first messages of a connection."""
+        """Bid by the first messages of a connection."""
         path = path_of(exchange.request.url)
         if path.endswith("/realtime"):
-            return Claim.NO  # its messages are named alike
+            return Claim.NO  # its messages have the same names
         said = [(message.sender, _type_of(message)) for message in exchange.messages[:_LOOK_AT]]
         if ("client", "response.create") not in said:
             return Claim.NO
@@ -251,98 +250,98 @@ def _type_of(message: WsMessage) -> str:
 
 
 class Follower:
-    """The calls of an open connection, one by one. Their histories are not put together: that needs the whole tape."""
+    """Decodes the calls of an open connection. Stored histories are not resolved: they need the whole tape."""
 
     def __init__(self) -> None:
         self._splitter = SocketSplitter(most=_MOST_FOLLOWED)
 
     def feed(self, exchange: Exchange, message: WsMessage) -> list[ModelCall]:
-        part = self._splitter.feed(message)
-        if part is None:
+        finished = self._splitter.feed(message)
+        if finished is None:
             return []
-        call = decode_part(part, exchange, Memo())
-        part.events, part.kept = [], []  # what may follow from this part needs its body only
+        call = decode_call(finished, exchange, Memo())
+        finished.events, finished.kept = [], []  # later calls need only the body
         return [call]
 
     def rest(self, exchange: Exchange) -> list[ModelCall]:
-        return [decode_part(part, exchange, Memo()) for part in self._splitter.open_parts()]
+        return [decode_call(call, exchange, Memo()) for call in self._splitter.open_calls()]
 
 
 def socket_calls(exchange: Exchange, memo: Memo) -> list[ModelCall]:
-    """Every call of a connection, by start; those without a terminal event as far as they came."""
+    """Decode every call of a connection, by start, unfinished ones included."""
     splitter = SocketSplitter()
-    parts = [part for message in exchange.messages if (part := splitter.feed(message)) is not None]
-    parts = sorted([*parts, *splitter.open_parts()], key=lambda part: part.number)
-    return [decode_part(part, exchange, memo) for part in parts]
+    calls = [call for message in exchange.messages if (call := splitter.feed(message)) is not None]
+    calls = sorted([*calls, *splitter.open_calls()], key=lambda call: call.number)
+    return [decode_call(call, exchange, memo) for call in calls]
 
 
-def decode_part(part: Part, exchange: Exchange, memo: Memo) -> ModelCall:
-    """One call of a connection. `exchange` gives its address, its headers, and how it ended; not its messages."""
-    request = responses_request(part.body, memo)
-    if part.queued:
+def decode_call(call: SocketCall, exchange: Exchange, memo: Memo) -> ModelCall:
+    """Decode one call of a connection. `exchange` provides its URL, its headers and its end."""
+    request = responses_request(call.body, memo)
+    if call.queued:
         start = next((at for at, name in request.segments if name == "input"), len(request.messages))
-        queued = tuple(map(input_item, part.queued))
+        queued = tuple(map(input_item, call.queued))
         later = tuple((at + len(queued), name) for at, name in request.segments if at >= start)
         before = tuple(segment for segment in request.segments if segment[0] < start)
         messages = request.messages[:start] + queued + request.messages[start:]
         request = replace(request, messages=messages, segments=(*before, (start, "steer"), *later))
-    called = build_call(exchange, OpenAIResponses.name, request, _response(part, exchange))
+    called = build_call(exchange, OpenAIResponses.name, request, _response(call, exchange))
     return replace(
         called,
         kind=call_kind(exchange.request.url, request),
-        at=part.at,
-        ended_at=part.ended_at if part.ended_at is not None else exchange.ended_at,
-        ended=Ended.COMPLETE if part.ended_at is not None else _broken_off(exchange),
-        headers=_linking(exchange.request.headers, part.body),
-        part=part.number,
-        frames=tuple(part.frames),
+        at=call.at,
+        ended_at=call.ended_at if call.ended_at is not None else exchange.ended_at,
+        ended=Ended.COMPLETE if call.ended_at is not None else _ended_early(exchange),
+        headers=_linking(exchange.request.headers, call.body),
+        part=call.number,
+        frames=tuple(call.frames),
     )
 
 
-def _broken_off(exchange: Exchange) -> Ended | None:
-    """How a call ended that has no terminal event: by whoever closed the connection, however politely."""
+def _ended_early(exchange: Exchange) -> Ended | None:
+    """Return how a call without a terminal event ended: by the side that closed the connection."""
     if exchange.ended is Ended.COMPLETE:
         by_client = exchange.close is not None and exchange.close.sender == "client"
         return Ended.CLIENT_CLOSED if by_client else Ended.UPSTREAM_CLOSED
     return exchange.ended
 
 
-def _response(part: Part, exchange: Exchange) -> CallResponse | None:
-    if not part.events and not part.kept:
+def _response(call: SocketCall, exchange: Exchange) -> CallResponse | None:
+    if not call.events and not call.kept:
         return None
     shake = exchange.response
-    # The status of the handshake: an event has one of its own only where it is an error.
-    shown = Response(shake.status if shake else 101, shake.headers if shake else Headers(), part.at)
-    response = from_events(shown, EventPayload(part.events))
+    # Events have no status, unless they are errors: use the handshake's.
+    shown = Response(shake.status if shake else 101, shake.headers if shake else Headers(), call.at)
+    response = from_events(shown, EventPayload(call.events))
     if response.error is not None and response.error.status >= 400:
         response = replace(response, status=response.error.status)
-    if part.kept:
-        kept = Message("system", tuple(part.kept), ("",) * len(part.kept))
+    if call.kept:
+        kept = Message("system", tuple(call.kept), ("",) * len(call.kept))
         response = replace(response, messages=(*response.messages, kept))
     return response
 
 
 def _linking(shake: Headers, body: JsonObject) -> tuple[tuple[str, str], ...]:
-    """The handshake's linking headers, and what the call's own metadata says in their stead."""
+    """Return the handshake's linking headers, overridden by the call's metadata."""
     told = obj(body.get("client_metadata"))
     own = Headers((_NAMED_IN_METADATA.get(k, k), v) for k, v in told.items() if isinstance(v, str))
     return tuple({**dict(linking_headers(shake)), **dict(linking_headers(own))}.items())
 
 
 def lane_of(message: Json) -> Json:
-    """Which of the calls that share a connection a message belongs to; None where it does not say."""
+    """Return the `stream_id` of a message, or None."""
     return obj(message).get(_LANE)
 
 
 def same_kind(one: Json, other: Json) -> bool:
-    """Whether two messages are of one sort: their type, and their lane."""
+    """Return whether two messages have the same type and lane."""
     if isinstance(one, dict) and isinstance(other, dict):
         return all(one.get(name) == other.get(name) for name in ("type", _LANE))
     return type(one) is type(other)
 
 
 def error_event(status: int, body: bytes, headers: Sequence[tuple[str, str]] = (), lane: Json = None) -> str:
-    """An error's body over HTTP as the event that tells a client of it."""
+    """Return an HTTP error's body as the event that reports it to a client."""
     try:
         told = orjson.loads(body)
     except ValueError:

@@ -27,7 +27,10 @@ _NO_ITEMS = frozenset({"event", "unreadable_event", "binary_message", "unreadabl
 
 
 def with_background_answers(calls: list[ModelCall], exchanges: Sequence[Exchange]) -> list[ModelCall]:
-    """The calls, those that were left running with the answer that was fetched later."""
+    """Complete the background calls with their answers.
+
+    A call gets the first fetched response that ends it, and its usage, so that it is counted once.
+    """
     if not any(map(_runs_on, calls)):
         return calls
     fetches: dict[str, list[Exchange]] = {}
@@ -55,14 +58,14 @@ def _settled(call: ModelCall, fetches: dict[str, list[Exchange]]) -> ModelCall:
             seen = call.response.first_token_at
             first = seen if seen is not None else fetched.first_token_at
             if fetched.streamed and call.format == gemini_interactions.GeminiInteractions.name:
-                # Its last event does not repeat what came: a stream taken up again goes on after that.
+                # The final event omits earlier steps: a resumed stream continues after them.
                 fetched = replace(fetched, messages=call.response.messages + fetched.messages)
             return replace(call, response=replace(fetched, first_token_at=first), ended_at=exchange.ended_at)
     return call
 
 
 def with_histories(calls: Iterable[ModelCall]) -> list[ModelCall]:
-    """The calls, in order of start, each with its whole history as far as the tape has it."""
+    """Return the calls, by start, each with as much of its history as the tape has."""
     by_response: dict[str, ModelCall] = {}
     made: list[ModelCall] = []
     for call in calls:
@@ -91,12 +94,12 @@ def _continued(request: CallRequest, before: ModelCall) -> CallRequest:
 
 
 def _instructions(request: CallRequest) -> int:
-    """How many messages the instructions make, which are of one request only."""
+    """Return the number of messages of the instructions, which belong to one request only."""
     return 1 if request.segments[:1] == ((0, "instructions"),) else 0
 
 
 def _answer(call: ModelCall) -> tuple[Message, ...]:
-    """The items of a response: what was kept beside them is no part of a history."""
+    """Return the items of a response, without events and data that are not items."""
     return tuple(message for message in call.response.messages if not _is_beside(message)) if call.response else ()
 
 

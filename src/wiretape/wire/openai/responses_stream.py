@@ -1,7 +1,7 @@
-"""A Responses stream (SSE or WebSocket frames), put together into the response object it describes.
+"""Joins a Responses stream (SSE or WebSocket messages) into a response object.
 
-Everything is keyed by `output_index`: ids change from event to event at some servers. `output_item.done` is the
-authority on an item; deltas only matter for items that the stream never closed.
+Items are identified by `output_index`, because some servers change ids between events. `output_item.done` has the final
+item; deltas count only for items without it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wiretape.wire.payload import Event
 
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 _LIFECYCLE = frozenset({"response.created", "response.in_progress", "response.queued"})
-# Kind of delta -> (item type to assume where it was never announced, where the text goes).
+# Kind of delta -> (item type if the item was not announced, member of the text).
 _DELTAS: dict[str, tuple[str, str]] = {
     "output_text": ("message", "content"),
     "refusal": ("message", "content"),
@@ -37,7 +37,7 @@ _CALLS = ("function_call", "custom_tool_call", "mcp_call", "web_search_call", "c
 
 
 class ItemPieces:
-    """One output item under way."""
+    """One unfinished output item."""
 
     __slots__ = ("_texts", "closed", "item")
 
@@ -61,7 +61,7 @@ class ItemPieces:
         self._texts[kind, position] = [text]
 
     def value(self) -> JsonObject:
-        """The item; one that was never closed shows what its deltas said, and that it is incomplete."""
+        """Return the item; an unfinished one has the text of its deltas and the status `incomplete`."""
         if self.closed:
             return self.item
         item = {**self.item, "status": "incomplete"}
@@ -80,9 +80,18 @@ class ItemPieces:
 
 
 class ResponseAssembler:
-    """Takes the events of one response; `value` is the response object so far."""
+    """Joins the events of one response; `value` is the response object so far."""
 
-    __slots__ = ("_index_of", "_items", "_response", "error", "finished", "first_ms", "strange", "terminal_error")
+    __slots__ = (
+        "_index_of",
+        "_items",
+        "_response",
+        "error",
+        "finished",
+        "first_ms",
+        "terminal_error",
+        "unknown_events",
+    )
 
     def __init__(self) -> None:
         self._response: JsonObject = {}
@@ -92,12 +101,12 @@ class ResponseAssembler:
         self.terminal_error = False
         self.finished = False
         self.first_ms: int | None = None
-        self.strange: list[Json] = []
+        self.unknown_events: list[Json] = []
 
     def add(self, event: Event) -> None:
         value = event.value
         if not isinstance(value, dict):
-            self.strange.append(value)
+            self.unknown_events.append(value)
             return
         kind = value.get("type")
         kind = kind if isinstance(kind, str) else event.name
@@ -114,10 +123,10 @@ class ResponseAssembler:
         elif kind == "error" or (not kind and not is_empty(value.get("error"))):
             self.error = value
             self.finished = True
-        elif not kind and value.get("object") == "response":  # a plain response, framed as an event
+        elif not kind and value.get("object") == "response":  # an unstreamed response in one event
             self._finish("", {"response": value})
         elif not kind.startswith(("response.", "codex.")) and kind not in ("keepalive", "ping"):
-            self.strange.append(value)
+            self.unknown_events.append(value)
 
     def _finish(self, kind: str, value: JsonObject) -> None:
         response = obj(value.get("response"))
@@ -129,7 +138,7 @@ class ResponseAssembler:
             self._response["status"] = kind.removeprefix("response.")
 
     def _pieces(self, value: JsonObject, assumed: str) -> ItemPieces:
-        """The item that an event belongs to, made up where it was never announced."""
+        """Return the item of an event; create it if it was not announced."""
         index, item_id = number(value.get("output_index")), string(value.get("item_id"))
         if index is None:
             index = self._index_of.get(item_id or "", max(self._items, default=0))
@@ -147,8 +156,8 @@ class ResponseAssembler:
             return
         if not isinstance(delta, str):
             if what == "shell_call_output_content":
-                return  # the output item that follows repeats it
-            self.strange.append(value)
+                return  # the following output item repeats it
+            self.unknown_events.append(value)
             return
         if self.first_ms is None:
             self.first_ms = ms
@@ -172,7 +181,7 @@ class ResponseAssembler:
         }
 
     def _text_done(self, kind: str, value: JsonObject, ms: int | None) -> None:
-        """`.done` repeats the whole text: it stands in where deltas were missing."""
+        """Take the whole text of a `.done` event, in case deltas were lost."""
         what = kind[9:-5] if kind.startswith("response.") else kind[:-5]
         if what not in _DELTAS:
             return
@@ -229,11 +238,11 @@ _HANDLERS: dict[str, Callable[[ResponseAssembler, JsonObject, int | None], None]
 
 
 def _part(value: JsonObject) -> int:
-    """Which part of its item a text belongs to."""
+    """Return the index of the part that a text belongs to."""
     index = value.get("content_index")
     return _place(value.get("summary_index") if index is None else index)
 
 
 def _place(index: Json) -> int:
-    """A place in a list, whatever number names it: no list is made as long as a broken stream may ask for."""
+    """Return a list index within limits: a broken stream must not create huge lists."""
     return min(max(number(index) or 0, 0), _MOST - 1)

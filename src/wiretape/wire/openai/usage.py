@@ -42,7 +42,7 @@ _INCOMPLETE: dict[str, Finish] = {
 
 
 def openai_usage(raw: Json, timings: Json = None) -> Usage | None:
-    """Usage of Chat Completions, Responses and their dialects. `timings` is llama.cpp's."""
+    """Read the usage of Chat Completions, Responses and their dialects. `timings` is llama.cpp's."""
     if not isinstance(raw, dict) or not raw:
         return None
     prompt = first(number(raw.get("prompt_tokens")), number(raw.get("input_tokens")))
@@ -96,7 +96,7 @@ def _reasoning(raw: JsonObject) -> int | None:
 
 
 def _hidden(prompt: int | None, completion: int, total: int | None, cache: int) -> int | None:
-    """Gemini's compatible endpoint counts reasoning in the total only."""
+    """Return the reasoning that Gemini's OpenAI-compatible endpoint counts only in the total."""
     if prompt is None or total is None:
         return None
     rest = total - prompt - completion
@@ -104,7 +104,7 @@ def _hidden(prompt: int | None, completion: int, total: int | None, cache: int) 
 
 
 def _with_cache(prompt: int | None, cached: int | None, written: int | None) -> int | None:
-    """Cached tokens are inside the prompt's, unless they are more: then the server counts them beside it."""
+    """Return the input including cached tokens. If these exceed the prompt, the server counts them separately."""
     if prompt is None:
         return None
     beside = [part for part in (cached, written) if part is not None and part > prompt]
@@ -114,7 +114,7 @@ def _with_cache(prompt: int | None, cached: int | None, written: int | None) -> 
 
 
 def _with_reasoning(prompt: int | None, completion: int | None, reasoning: int | None, total: int | None) -> int | None:
-    """Reasoning is inside the output, unless it is more than it, or the total shows that it stands beside."""
+    """Return the output including reasoning, which some servers count separately, as size or total shows."""
     if completion is None or not reasoning:
         return completion
     if reasoning > completion or (prompt is not None and total == prompt + completion + reasoning):
@@ -123,18 +123,18 @@ def _with_reasoning(prompt: int | None, completion: int | None, reasoning: int |
 
 
 def chat_finish(raw: str | None, has_calls: bool) -> Finish | None:
-    """An unknown reason stays unknown; `stop` or silence with tool calls means tool calls."""
+    """Return the finish of a reason. `stop` or no reason with tool calls is `tool_calls`; unknown reasons stay None."""
     finish = _CHAT.get(raw.lower()) if raw else None
     return "tool_calls" if has_calls and finish in (None, "stop") else finish
 
 
 def responses_finish(response: JsonObject, has_calls: bool) -> tuple[Finish | None, str | None]:
-    """(finish, raw finish) of a Responses object: its status, or why it is incomplete."""
+    """Return finish and raw finish of a Responses object: its status, or why it is incomplete."""
     status = string(response.get("status"))
     if status == "incomplete":
         reason = string(obj(response.get("incomplete_details")).get("reason"))
         return _INCOMPLETE.get(reason or "", "length" if reason is None else None), reason or status
-    # A compaction has no status, and neither have abridged objects: what they hold is their whole output.
+    # Compactions and abridged objects have no status: their output is complete.
     if status in ("completed", "complete") or (status is None and response.get("output")):
         return ("tool_calls" if has_calls else "stop"), status
     return _STATUS.get(status or ""), status
