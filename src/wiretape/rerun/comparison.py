@@ -46,14 +46,14 @@ class RequestComparer:
 
     def compare(self, built: JsonObject, recorded: JsonObject, request: Request) -> RequestComparison:
         """Compare two bodies. `request` is the recorded request, for its URL and headers."""
-        ours = self._form.decode_request(replace(request, body=JsonBody(built)), self._memo)
-        theirs = self._form.decode_request(replace(request, body=JsonBody(recorded)), self._memo)
+        built_call = self._form.decode_request(replace(request, body=JsonBody(built)), self._memo)
+        recorded_call = self._form.decode_request(replace(request, body=JsonBody(recorded)), self._memo)
         path = self._builder.history_path(recorded)
         # Most items of both histories are the same objects.
         shared = common_start(items(value_at(built, path)), items(value_at(recorded, path)))
         histories = HistoryComparison(self._masker)
-        histories.compare(self._items(built, ours, shared), self._items(recorded, theirs, shared))
-        given = (*histories.given, *self._outside_history(ours, theirs, ".".join(path)))
+        histories.compare(self._items(built, built_call, shared), self._items(recorded, recorded_call, shared))
+        given = (*histories.given, *self._outside_history(built_call, recorded_call, ".".join(path)))
         found = tuple(histories.differences)
         return RequestComparison(histories.tier, found, given, tuple(histories.items), tuple(histories.parts))
 
@@ -71,17 +71,21 @@ class RequestComparer:
             for n in range(start + shared, end)
         ]
 
-    def _outside_history(self, ours: CallRequest, theirs: CallRequest, history: str) -> Iterator[ProgramChoice]:
+    def _outside_history(
+        self, built_call: CallRequest, recorded_call: CallRequest, history: str
+    ) -> Iterator[ProgramChoice]:
         """Yield other prompts, tools and settings, which every request states again."""
-        one, other = ([normalized_message(m).template for m in _prompts(call, history)] for call in (ours, theirs))
+        one, other = (
+            [normalized_message(m).template for m in _prompts(call, history)] for call in (built_call, recorded_call)
+        )
         if not self._equal(one, other):
-            yield ProgramChoice("prompt", next((s for _, s in theirs.segments if s != history), "system"), None)
-        if ours.tools is not theirs.tools and not _same_tools(ours, theirs):
-            yield ProgramChoice("tools", "tools", [tool.name for tool in theirs.tools])
-        if ours.model != theirs.model:
-            yield ProgramChoice("setting", "model", theirs.model)
-        before = settings_template(ours, self._form.volatile)
-        after = settings_template(theirs, self._form.volatile)
+            yield ProgramChoice("prompt", next((s for _, s in recorded_call.segments if s != history), "system"), None)
+        if built_call.tools is not recorded_call.tools and not _same_tools(built_call, recorded_call):
+            yield ProgramChoice("tools", "tools", [tool.name for tool in recorded_call.tools])
+        if built_call.model != recorded_call.model:
+            yield ProgramChoice("setting", "model", recorded_call.model)
+        before = settings_template(built_call, self._form.volatile)
+        after = settings_template(recorded_call, self._form.volatile)
         for difference in differences(after, before):
             if not self._equal(difference.recorded, difference.live):
                 value = None if difference.recorded is ABSENT else difference.recorded
@@ -93,8 +97,8 @@ class RequestComparer:
         return one == other or bool(self._masker.value(one) == self._masker.value(other))
 
 
-def _same_tools(ours: CallRequest, theirs: CallRequest) -> bool:
-    return list(map(tool_template, ours.tools)) == list(map(tool_template, theirs.tools))
+def _same_tools(built_call: CallRequest, recorded_call: CallRequest) -> bool:
+    return list(map(tool_template, built_call.tools)) == list(map(tool_template, recorded_call.tools))
 
 
 def _prompts(call: CallRequest, history: str) -> list[Message]:

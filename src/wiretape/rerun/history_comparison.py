@@ -130,30 +130,30 @@ class HistoryComparison:
         self._masker = masker
         self._ids: dict[str, str] = {}  # id in the built history -> id in the recorded one
 
-    def compare(self, ours: Sequence[HistoryItem], theirs: Sequence[HistoryItem]) -> None:
+    def compare(self, built: Sequence[HistoryItem], recorded: Sequence[HistoryItem]) -> None:
         """Compare the built items with the recorded ones."""
         i = j = 0
-        while i < len(ours) and j < len(theirs):
-            if self._matches(ours[i], theirs[j]):
+        while i < len(built) and j < len(recorded):
+            if self._matches(built[i], recorded[j]):
                 i, j = i + 1, j + 1
-            elif (ends := self._answers_match(ours, i, theirs, j)) is not None:
+            elif (ends := self._answers_match(built, i, recorded, j)) is not None:
                 i, j = ends
-            elif (ahead := self._find_ahead(ours[i], theirs, j)) is not None:
-                for item in theirs[j:ahead]:
+            elif (ahead := self._find_ahead(built[i], recorded, j)) is not None:
+                for item in recorded[j:ahead]:
                     self._add(item)
                 j = ahead
-            elif self._is_left_out(ours, i, theirs[j]):
-                self.given.append(ProgramChoice("left out", theirs[j].where, ours[i].raw))
+            elif self._is_left_out(built, i, recorded[j]):
+                self.given.append(ProgramChoice("left out", recorded[j].where, built[i].raw))
                 i += 1
             else:
-                self._differ(ours[i], theirs[j])
+                self._differ(built[i], recorded[j])
                 i, j = i + 1, j + 1
-        for item in ours[i:]:
+        for item in built[i:]:
             if item.optional:
                 self.given.append(ProgramChoice("left out", item.where, item.raw))
             else:
                 self.differences.append(Difference(item.where, ABSENT, item.raw))
-        for item in theirs[j:]:
+        for item in recorded[j:]:
             self._add(item)
 
     def _add(self, item: HistoryItem) -> None:
@@ -190,17 +190,17 @@ class HistoryComparison:
         self.tier = max(self.tier, Tier.NORMALIZED)
         if dropped:
             self.given.append(ProgramChoice("left out", other.where, [block[1] for block in dropped]))
-        ours, theirs = one.comparable.extra, other.comparable.extra
-        for name in {**ours, **theirs}:
+        built, recorded = one.comparable.extra, other.comparable.extra
+        for name in {**built, **recorded}:
             where = f"{other.where}.{name.lstrip('.')}"
-            if name not in theirs:
-                self.given.append(ProgramChoice("left out", where, ours[name]))
-            elif self._match_tier(ours.get(name, ABSENT), theirs[name]) is None:
-                self.given.append(ProgramChoice("member", where, theirs[name]))
+            if name not in recorded:
+                self.given.append(ProgramChoice("left out", where, built[name]))
+            elif self._match_tier(built.get(name, ABSENT), recorded[name]) is None:
+                self.given.append(ProgramChoice("member", where, recorded[name]))
         self._ids.update(zip(one.comparable.ids, other.comparable.ids, strict=False))
 
     def _has_additions(self, one: HistoryItem, other: HistoryItem, note: bool) -> bool:
-        """Return whether the recorded item has all blocks of ours, and blocks that the client added."""
+        """Return whether the recorded item has all blocks of built, and blocks that the client added."""
         if other.role not in _CLIENT_ROLES or len(other.blocks) <= len(one.blocks):
             return False
         left, added = list(one.blocks), []
@@ -222,10 +222,10 @@ class HistoryComparison:
         return True
 
     def _answers_match(
-        self, ours: Sequence[HistoryItem], i: int, theirs: Sequence[HistoryItem], j: int
+        self, built: Sequence[HistoryItem], i: int, recorded: Sequence[HistoryItem], j: int
     ) -> tuple[int, int] | None:
         """Return the ends of an answer that both have in different items, such as a text and its calls apart."""
-        one, other = _assistant_items(ours, i), _assistant_items(theirs, j)
+        one, other = _assistant_items(built, i), _assistant_items(recorded, j)
         if not one or not other or len(one) == len(other) == 1:
             return None
         tier = self._match_tier(_client_blocks(one), _client_blocks(other))
@@ -234,16 +234,16 @@ class HistoryComparison:
         self.tier = max(self.tier, tier)
         return i + len(one), j + len(other)
 
-    def _find_ahead(self, item: HistoryItem, theirs: Sequence[HistoryItem], j: int) -> int | None:
+    def _find_ahead(self, item: HistoryItem, recorded: Sequence[HistoryItem], j: int) -> int | None:
         """Return the later position of our item; the program added the items before it."""
-        ahead = range(j + 1, len(theirs))
-        return next((position for position in ahead if self._matches(item, theirs[position], note=False)), None)
+        ahead = range(j + 1, len(recorded))
+        return next((position for position in ahead if self._matches(item, recorded[position], note=False)), None)
 
-    def _is_left_out(self, ours: Sequence[HistoryItem], i: int, other: HistoryItem) -> bool:
-        item = ours[i]
+    def _is_left_out(self, built: Sequence[HistoryItem], i: int, other: HistoryItem) -> bool:
+        item = built[i]
         if not item.optional or item.role != "assistant":
             return False
-        following = next((later for later in ours[i + 1 :] if not later.optional), None)
+        following = next((later for later in built[i + 1 :] if not later.optional), None)
         return following is None or following.role != other.role or self._matches(following, other, note=False)
 
     def _differ(self, one: HistoryItem, other: HistoryItem) -> None:
@@ -253,10 +253,12 @@ class HistoryComparison:
         self.differences += found or [Difference(other.where, other.raw, one.raw)]
 
     def _same_ids(self, one: HistoryItem, other: HistoryItem) -> bool:
-        ours, theirs = one.comparable.ids, other.comparable.ids
-        if len(ours) != len(theirs):
+        built, recorded = one.comparable.ids, other.comparable.ids
+        if len(built) != len(recorded):
             return True  # the blocks show which id is missing
-        return all(self._ids.get(our, their) == their for our, their in zip(ours, theirs, strict=True))
+        return all(
+            self._ids.get(one_id, other_id) == other_id for one_id, other_id in zip(built, recorded, strict=True)
+        )
 
     def _match_tier(self, one: Json, other: Json) -> Tier | None:
         """Return the tier in which two values are equal, or None."""

@@ -40,17 +40,17 @@ def call_error(
     """Return the error in `value`. `text` is the body if it is not JSON."""
     kind, code, message = _parts(value)
     inner = number(obj(obj(value).get("error")).get("status_code")) or number(obj(value).get("status"))
-    shown = status if status >= 400 else (_status_in(code) or inner or status)
+    reported = status if status >= 400 else (_status_in(code) or inner or status)
     kind = kind or _amazon_type(headers)
     message = message or text.strip()[:2000] or f"HTTP {status}"
     return CallError(
-        status=shown,
+        status=reported,
         type=kind,
         code=code,
         message=message,
         phase=phase,
-        retryable=_retryable(shown, kind, code),
-        retry_after_ms=_retry_after(headers, value, message, shown),
+        retryable=_retryable(reported, kind, code),
+        retry_after_ms=_retry_after(headers, value, message, reported),
     )
 
 
@@ -130,9 +130,9 @@ def _retry_after(headers: Mapping[str, str], value: Json, message: str, status: 
     for found in (_plain(headers.get("retry-after-ms"), 1), _retry_after_header(headers), _retry_info(value)):
         if found is not None:
             return found
-    said = _TRY_AGAIN.search(message)
-    if said:
-        return round(float(said[1]) * _MS[said[2].lower()])
+    hint = _TRY_AGAIN.search(message)
+    if hint:
+        return round(float(hint[1]) * _MS[hint[2].lower()])
     if status != 429:
         return None
     resets = [_duration(v) for k, v in headers.items() if k.startswith("x-ratelimit-reset")]

@@ -23,7 +23,7 @@ _OTHER = re.compile(
     r"|:(?:embedContent|batchEmbedContents|predict|countTokens|computeTokens|generateContent|streamGenerateContent))$"
 )
 # Paths that belong to one format: no other format bids by the body.
-_TELLING = (
+_UNIQUE_PATHS = (
     "/chat/completions",
     "/chat/completions/input_tokens",
     "/v1/responses",
@@ -35,7 +35,7 @@ _TELLING = (
 _MEDIA = re.compile(
     r"/(?:audio/(?:transcriptions|translations|speech)|images/(?:generations|edits|variations)|videos)/?$"
 )
-_LOOK_AT = 8  # messages inspected at each end of a conversation
+_INSPECTED = 8  # messages inspected at each end of a conversation
 _HOSTS = (
     ("api.deepseek.com", "deepseek"),
     ("openrouter.ai", "openrouter"),
@@ -125,7 +125,7 @@ def is_other(request: Request) -> bool:
 def shown_format(request: Request) -> str | None:
     """Return the format of a request by its body, if the path does not determine it."""
     path = path_of(request.url)
-    if not is_post(request) or path.endswith(_TELLING) or _OTHER.search(path):
+    if not is_post(request) or path.endswith(_UNIQUE_PATHS) or _OTHER.search(path):
         return None
     return body_format(body_json(request.body), request.headers)
 
@@ -148,14 +148,14 @@ def _has_contents(body: JsonObject) -> bool:
     """Return whether a body has Gemini's `contents`: objects with parts, which other services with this member lack."""
     contents = body.get("contents")
     listed = contents if isinstance(contents, list) else [contents]
-    return bool(listed) and all("parts" in obj(content) for content in listed[:_LOOK_AT])
+    return bool(listed) and all("parts" in obj(content) for content in listed[:_INSPECTED])
 
 
 def _messages_format(body: JsonObject, messages: list[Json], headers: Headers) -> str | None:
     if "anthropic_version" in body:
         return "anthropic.messages"
-    if len(messages) > 2 * _LOOK_AT:
-        messages = messages[:_LOOK_AT] + messages[-_LOOK_AT:]
+    if len(messages) > 2 * _INSPECTED:
+        messages = messages[:_INSPECTED] + messages[-_INSPECTED:]
     if not messages or not all(isinstance(m, dict) and isinstance(m.get("role"), str) for m in messages):
         return None
     parts = [p for m in messages for p in items(m.get("content")) if isinstance(p, dict)]
@@ -195,14 +195,14 @@ def _input_format(body: JsonObject) -> str | None:
         return "openai.responses"
     if any("name" in obj(tool) for tool in items(body.get("tools"))) or "format" in obj(body.get("text")):
         return "openai.responses"
-    for item in items(body.get("input"))[:_LOOK_AT]:
+    for item in items(body.get("input"))[:_INSPECTED]:
         if string(obj(item).get("type")) in _RESPONSES_ITEMS or "role" in obj(item):
             return "openai.responses"
     return None
 
 
 def _has_steps(body: JsonObject) -> bool:
-    return any(obj(item).get("type") in _STEPS for item in items(body.get("input"))[:_LOOK_AT])
+    return any(obj(item).get("type") in _STEPS for item in items(body.get("input"))[:_INSPECTED])
 
 
 def response_format(value: Json) -> str | None:
@@ -226,11 +226,13 @@ def response_format(value: Json) -> str | None:
     event = body.get("event_type")
     if name == "interaction" or (isinstance(event, str) and event.startswith(("interaction.", "step."))):
         return "gemini.interactions"
-    told = isinstance(body.get("status"), str) and any("type" in obj(step) for step in items(body.get("steps")))
-    return "gemini.interactions" if told else _shape_of_others(body)
+    is_interaction = isinstance(body.get("status"), str) and any(
+        "type" in obj(step) for step in items(body.get("steps"))
+    )
+    return "gemini.interactions" if is_interaction else _other_response_format(body)
 
 
-def _shape_of_others(body: JsonObject) -> str | None:
+def _other_response_format(body: JsonObject) -> str | None:
     if body.get("object") == "text_completion":
         return "openai.completions"
     if body.get("object") == "list" and obj(next(iter(items(body.get("data"))), None)).get("object") == "embedding":

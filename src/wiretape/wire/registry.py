@@ -112,19 +112,19 @@ class Registry:
 
     def _undecoded(self, culprit: WireFormat | SocketFormat, exchange: Exchange, problem: Exception) -> ModelCall:
         """Return the call of a format that raised, although it must not; the problem is reported."""
-        said = self._report(culprit, problem)
+        problem_text = self._report(culprit, problem)
         request = unreadable_request(exchange.request.body)
         response = None
         if exchange.response is not None:
-            kept = Message("assistant", (Unknown("undecoded", said),), ("",))
+            kept = Message("assistant", (Unknown("undecoded", problem_text),), ("",))
             response = CallResponse(exchange.response.status, messages=(kept,), complete=False)
         return build_call(exchange, culprit.name, CallRequest(None, request.messages), response)
 
     def _report(self, culprit: WireFormat | SocketFormat, problem: Exception) -> str:
-        said = f"wire format {culprit.name} failed: {type(problem).__name__}: {problem}"
-        if said not in self.problems:
-            self.problems.append(said)
-        return said
+        problem_text = f"wire format {culprit.name} failed: {type(problem).__name__}: {problem}"
+        if problem_text not in self.problems:
+            self.problems.append(problem_text)
+        return problem_text
 
 
 def built_in() -> list[WireFormat]:

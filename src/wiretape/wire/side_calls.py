@@ -1,7 +1,7 @@
 """Formats of side calls without a conversation: embeddings, rerank, moderation, token counts, decisions.
 
 Every provider has nearly the same shape: the path identifies the kind, one or two members hold the input, and the
-answer is one value with a token count, kept whole. A new kind is one small class.
+answer is one value with a token count, kept complete. A new kind is one small class.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ def side_request(body: JsonObject, kind: str) -> CallRequest:
             continue
         segments.append((len(messages), name))
         if isinstance(value, list) and not all(isinstance(entry, int) for entry in value):
-            messages += [_asked(entry, kind) for entry in value]
-        else:  # a list of whole numbers is one tokenized text
+            messages += [_input_message(entry, kind) for entry in value]
+        else:  # a list of complete numbers is one tokenized text
             scalars.add(name)
-            messages.append(_asked(value, kind))
+            messages.append(_input_message(value, kind))
     carried = frozenset({"model", *(name for _, name in segments)})
     return CallRequest(
         model=string(body.get("model")),
@@ -99,7 +99,7 @@ def side_request(body: JsonObject, kind: str) -> CallRequest:
     )
 
 
-def _asked(value: Json, kind: str) -> Message:
+def _input_message(value: Json, kind: str) -> Message:
     if isinstance(value, str):
         return Message("user", (Text(value),), ("",))
     found = _text_in(value)
@@ -123,10 +123,10 @@ def _text_in(value: Json) -> tuple[str, str] | None:
     return None
 
 
-def side_response(response: Response, whole: bool, kind: str) -> CallResponse:
+def side_response(response: Response, complete: bool, kind: str) -> CallResponse:
     payload = read_payload(response)
     if isinstance(payload, TextPayload):
-        return text_response(response, payload.text, whole)
+        return text_response(response, payload.text, complete)
     value = payload.value if isinstance(payload, JsonPayload) else [event.value for event in payload.events]
     failed = response.status >= 400 or has_error(value)
     if failed:
@@ -159,17 +159,17 @@ def _listed(body: JsonObject) -> Usage | None:
 
 def _cohere(body: JsonObject) -> Usage | None:
     meta = obj(body.get("meta"))
-    told = (obj(meta.get("tokens")), obj(meta.get("billed_units")))
-    return _counted(first(*(number(t.get("input_tokens")) for t in told)), meta)
+    sources = (obj(meta.get("tokens")), obj(meta.get("billed_units")))
+    return _counted(first(*(number(t.get("input_tokens")) for t in sources)), meta)
 
 
 def _gemini(body: JsonObject) -> Usage | None:
     raw = obj(body.get("usageMetadata"))
     if raw:
         return _counted(first(number(raw.get("promptTokenCount")), number(raw.get("totalTokenCount"))), raw)
-    told = [obj(obj(obj(p).get("embeddings")).get("statistics")) for p in items(body.get("predictions"))]
-    counts = [n for n in (number(t.get("token_count")) for t in told) if n is not None]
-    return _counted(sum(counts) if counts else None, {"statistics": told})
+    statistics = [obj(obj(obj(p).get("embeddings")).get("statistics")) for p in items(body.get("predictions"))]
+    counts = [n for n in (number(t.get("token_count")) for t in statistics) if n is not None]
+    return _counted(sum(counts) if counts else None, {"statistics": statistics})
 
 
 def _plain_count(body: JsonObject) -> Usage | None:

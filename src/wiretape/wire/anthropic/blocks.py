@@ -94,13 +94,13 @@ def _add_result(into: MessageBuilder, raw: JsonObject, kind: str, path: str) -> 
     failed = failed if isinstance(failed, bool) else None
     name = None if kind in ("tool_result", "mcp_tool_result") else kind.removesuffix("_tool_result")
     if isinstance(content, dict):  # the shape of a hosted tool's result, or its error
-        said = string(content.get("text")) or string(content.get("stdout")) or string(content.get("error_code")) or ""
+        text = string(content.get("text")) or string(content.get("stdout")) or string(content.get("error_code")) or ""
         failed = failed or (True if str(content.get("type", "")).endswith("_error") else None)
-        text, parts, where = said, (content,), f"{path}.content"
+        parts, where = (content,), f"{path}.content"
     else:
         text, parts, where = result_text(content, f"{path}.content")
-    whose: ToolKind = "function" if kind == "tool_result" else "server"
-    into.add(ToolResult(string(raw.get("tool_use_id")), name, text, failed, tuple(parts), whose), where)
+    tool_kind: ToolKind = "function" if kind == "tool_result" else "server"
+    into.add(ToolResult(string(raw.get("tool_use_id")), name, text, failed, tuple(parts), tool_kind), where)
     into.marked = into.marked or any(not is_empty(obj(p).get(m)) for p in items(content) for m in MARKERS)
     prefix = f"{path[1:]}." if path else ""
     direct = obj(raw.get("caller")).get("type") == "direct"
@@ -116,5 +116,5 @@ def _tool(raw: Json) -> ToolSpec:
     tool = obj(raw)
     kind = string(tool.get("type")) or "custom"
     name = string(tool.get("name")) or string(tool.get("mcp_server_name")) or kind
-    ours: ToolKind = "function" if kind.startswith(_CLIENT_TOOLS) else "server"
-    return ToolSpec(name, string(tool.get("description")), tool.get("input_schema"), ours, tool)
+    kind_of_tool: ToolKind = "function" if kind.startswith(_CLIENT_TOOLS) else "server"
+    return ToolSpec(name, string(tool.get("description")), tool.get("input_schema"), kind_of_tool, tool)

@@ -45,8 +45,8 @@ class AnthropicAssembler:
     __slots__ = (
         "_abandoned",
         "_blocks",
+        "_by_index",
         "_message",
-        "_place",
         "_usage",
         "error",
         "finished",
@@ -58,7 +58,7 @@ class AnthropicAssembler:
         self._message: JsonObject = {}
         self._usage: JsonObject | None = None
         self._blocks: list[BlockPieces] = []
-        self._place: dict[int, BlockPieces] = {}
+        self._by_index: dict[int, BlockPieces] = {}
         self._abandoned: list[JsonObject] = []
         self.error: Json = None
         self.finished = False
@@ -95,7 +95,7 @@ class AnthropicAssembler:
         if self._message and message.get("id") != self._message.get("id"):
             if self._blocks:
                 self._abandoned.append(self.value())
-            self._blocks, self._place, self._usage = [], {}, None
+            self._blocks, self._by_index, self._usage = [], {}, None
             self.finished = False
         elif self._message:  # the same start, sent twice
             self._usage = merge(self._usage, message.get("usage"))
@@ -109,7 +109,7 @@ class AnthropicAssembler:
         block = obj(value.get("content_block"))
         pieces = BlockPieces(block)
         self._blocks.append(pieces)
-        self._place[self._index(value)] = pieces
+        self._by_index[self._index(value)] = pieces
         has_content = block.get("type") not in _BEARING_STARTS or bool(string(block.get("text")))
         if has_content and self.first_ms is None:
             self.first_ms = ms
@@ -122,11 +122,11 @@ class AnthropicAssembler:
         delta = obj(value.get("delta"))
         kind = delta.get("type")
         growing = _GROWING.get(kind) if isinstance(kind, str) else None
-        pieces = self._place.get(value.get("index", 0)) if isinstance(value.get("index", 0), int) else None
+        pieces = self._by_index.get(value.get("index", 0)) if isinstance(value.get("index", 0), int) else None
         if pieces is None:
             pieces = BlockPieces({"type": growing[2] if growing else "text"})
             self._blocks.append(pieces)
-            self._place[self._index(value)] = pieces
+            self._by_index[self._index(value)] = pieces
         if growing is None:
             self._other_delta(pieces, delta, ms)
             return

@@ -1,6 +1,6 @@
-"""Content parts, messages and tools as Bedrock's Converse spells them (and Nova on Invoke), in requests and responses.
+"""Decodes content parts, messages and tools of Converse and of Nova on Invoke, in requests and responses.
 
-A part has no type: its one member tells what it is.
+A part has no type: its only member identifies it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SERVER_CALL = "server_tool_use"
 
 
 def request_message(raw: Json) -> Message:
-    """One entry of `messages`."""
+    """Decode one entry of `messages`."""
     if not isinstance(raw, dict):
         return unknown_message("message", raw, "unknown")
     role = raw.get("role")
@@ -40,14 +40,14 @@ def request_message(raw: Json) -> Message:
 
 
 def system_part(raw: Json) -> Message:
-    """One part of `system`."""
+    """Decode one part of `system`."""
     into = MessageBuilder()
     _add_part(into, raw, "", "system", truncated=False)
     return into.build("system")
 
 
 def add_parts(into: MessageBuilder, parts: list[Json], path: str, role: str, truncated: bool = False) -> None:
-    """`truncated`: their stream was, so tool arguments may lack their end."""
+    """Add all parts. `truncated`: their stream was, and so their tool arguments."""
     for n, part in enumerate(parts):
         _add_part(into, part, f"{path}[{n}]", role, truncated)
 
@@ -63,7 +63,7 @@ def _add_part(into: MessageBuilder, raw: Json, path: str, role: str, truncated: 
         where = f"{path}.{key}"
         if key == "text" and isinstance(value, str):
             into.text(value, where)
-        elif value is None or (key == "type" and len(raw) > 1):  # some clients name what needs no name
+        elif value is None or (key == "type" and len(raw) > 1):  # a superfluous `type` of some clients
             continue
         elif key == "cachePoint":
             into.marked = True
@@ -74,7 +74,7 @@ def _add_part(into: MessageBuilder, raw: Json, path: str, role: str, truncated: 
 
 
 def _add_wrapped(into: MessageBuilder, key: str, value: Json, where: str, role: str, truncated: bool) -> bool:
-    """The parts whose member holds more members. False: it is none of them."""
+    """Add a part whose member is an object; return False for unknown members."""
     if not isinstance(value, dict):
         return False
     if key == "toolUse":
@@ -97,7 +97,7 @@ def _add_wrapped(into: MessageBuilder, key: str, value: Json, where: str, role: 
 
 def _add_call(into: MessageBuilder, raw: JsonObject, where: str, truncated: bool) -> None:
     given = raw.get("input")
-    # A string is JSON that could not be parsed: a stream's, truncated short or broken.
+    # A string is JSON that could not be parsed: truncated or broken.
     arguments = given if isinstance(given, str) else ("" if truncated else "{}") if given is None else dumps(given)
     kind: ToolKind = "server" if raw.get("type") == _SERVER_CALL else "function"
     call = ToolCall(string(raw.get("toolUseId")), string(raw.get("name")) or "", arguments, kind)
@@ -106,37 +106,37 @@ def _add_call(into: MessageBuilder, raw: JsonObject, where: str, truncated: bool
 
 
 def _add_result(into: MessageBuilder, raw: JsonObject, where: str, role: str) -> None:
-    """A result that stands in the model's own message is that of a tool which the provider ran."""
+    """Add a tool result; in the model's own message, the provider ran the tool."""
     texts: list[str] = []
-    places: list[str] = []
-    others: list[Json] = []
+    paths: list[str] = []
+    other_parts: list[Json] = []
     for n, part in enumerate(items(raw.get("content"))):
-        said = obj(part)
-        if isinstance(said.get("text"), str):
-            texts.append(said["text"])
-            places.append(f"{where}.content[{n}].text")
-        elif said.get("json") is not None:
-            texts.append(dumps(said["json"]))
-            places.append(f"{where}.content[{n}].json")
-        elif "cachePoint" in said:
+        content = obj(part)
+        if isinstance(content.get("text"), str):
+            texts.append(content["text"])
+            paths.append(f"{where}.content[{n}].text")
+        elif content.get("json") is not None:
+            texts.append(dumps(content["json"]))
+            paths.append(f"{where}.content[{n}].json")
+        elif "cachePoint" in content:
             into.marked = True
         else:
-            others.append(part)
+            other_parts.append(part)
     status = raw.get("status")
     failed = None if status is None else status == "error"
     kind: ToolKind = "server" if role == "assistant" else "function"
-    result = ToolResult(string(raw.get("toolUseId")), None, "\n".join(texts), failed, tuple(others), kind)
-    into.add(result, places[0] if len(places) == 1 else f"{where}.content")
+    result = ToolResult(string(raw.get("toolUseId")), None, "\n".join(texts), failed, tuple(other_parts), kind)
+    into.add(result, paths[0] if len(paths) == 1 else f"{where}.content")
     into.rest(raw, ("toolUseId", "content", "status", "type"), f"{where}."[1:])
 
 
 def _add_reasoning(into: MessageBuilder, raw: JsonObject, where: str) -> bool:
-    said = raw.get("reasoningText")
+    reasoning = raw.get("reasoningText")
     opaque = string(raw.get("redactedContent"))
-    if isinstance(said, dict):
-        text = said.get("text")
+    if isinstance(reasoning, dict):
+        text = reasoning.get("text")
         shown = text if isinstance(text, str) else ""
-        into.add(Reasoning(shown, string(said.get("signature"))), f"{where}.reasoningText.text")
+        into.add(Reasoning(shown, string(reasoning.get("signature"))), f"{where}.reasoningText.text")
     elif opaque:
         into.add(Reasoning("", opaque), f"{where}.redactedContent")
     else:
@@ -145,7 +145,7 @@ def _add_reasoning(into: MessageBuilder, raw: JsonObject, where: str) -> bool:
 
 
 def tool_specs(raw: Json) -> tuple[ToolSpec, ...]:
-    """`toolConfig.tools`; cache markers among them are no tools."""
+    """Decode `toolConfig.tools`, without cache markers."""
     tools = [obj(tool) for tool in items(raw)]
     return tuple(_tool(tool) for tool in tools if not (tool.keys() <= {"cachePoint"} and tool))
 

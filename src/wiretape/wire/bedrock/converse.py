@@ -1,6 +1,6 @@
-"""The wire format `bedrock.converse`: Converse and ConverseStream, for every model that Bedrock serves.
+"""The wire format `bedrock.converse`: Converse, ConverseStream and CountTokens for all models on Bedrock.
 
-The stream is an AWS event stream. Counting tokens of a Converse request is here, too.
+The stream is an AWS event stream.
 """
 
 from __future__ import annotations
@@ -103,14 +103,14 @@ class BedrockConverse(HttpFormat):
 
 
 def bedrock_error(status: int, message: str) -> tuple[Headers, bytes]:
-    """The type stands in a header: without it an SDK shows no more than the status."""
+    """Return an error whose type is in a header: without it an SDK shows only the status."""
     headers, body = json_error({"message": message})
     kind = _ERROR_TYPES.get(status, "InternalServerException" if status >= 500 else "ValidationException")
     return Headers([*headers.pairs(), ("x-amzn-errortype", kind)]), body
 
 
 def converse_request(body: JsonObject, memo: Memo, prefix: str = "") -> CallRequest:
-    """`prefix`: where the request stands in the body, such as `input.converse.`."""
+    """Decode a request. `prefix` is its place in the body, such as `input.converse.`."""
     messages: list[Message] = []
     segments: list[tuple[int, str]] = []
     scalars: set[str] = set()
@@ -144,7 +144,7 @@ def converse_request(body: JsonObject, memo: Memo, prefix: str = "") -> CallRequ
 
 
 def decode_answer(response: Response, value: Json, truncated: bool = False) -> CallResponse:
-    """An answer that is one JSON value. `truncated`: it is what came of a stream that ended early."""
+    """Decode an answer that is one JSON value. `truncated`: it is the start of a stream that ended early."""
     body = obj(value)
     failed = response.status >= 400 or has_error(value)
     error = call_error(response.status, value, response.headers) if failed else None
@@ -173,7 +173,7 @@ def decode_answer(response: Response, value: Json, truncated: bool = False) -> C
 
 
 def decode_stream(response: Response, payload: EventPayload) -> CallResponse:
-    """An answer that came as events, whatever they were wrapped in."""
+    """Decode an answer that arrived as events, in any framing."""
     assembler = assemble(ConverseAssembler(), payload.events)
     decoded = decode_answer(response, assembler.value(), truncated=not assembler.finished)
     return stream_response(decoded, response, payload, assembler, complete=assembler.finished)

@@ -1,7 +1,7 @@
-"""A Converse stream (Nova's on Invoke is alike), put together into the answer that an unstreamed call would have given.
+"""Joins a stream of Converse, or of Nova on Invoke, into the answer of an unstreamed call.
 
-Text and reasoning begin with their first delta: only tool calls, their results and images are announced. The usage
-comes after the stop.
+Text and reasoning start with their first delta; only tool calls, results and images are announced. The usage follows
+the stop.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from wiretape.wire.payload import Event
 EVENTS = frozenset(
     {"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"}
 )
-_QUIET = ("contentBlockIndex", "p")  # `p` is filler of a random length
+_QUIET = ("contentBlockIndex", "p")  # `p` is padding of random length
 
 
 def named_events(read: AwsEvents) -> list[Event]:
-    """Each event as `{name: what it says}`."""
+    """Return each event as `{name: value}`."""
     return [
         Event(name, {name: value}, ms) if kind == "event" else Event("error", error_value(name, value), ms)
         for kind, name, value, ms in read.events
@@ -26,7 +26,7 @@ def named_events(read: AwsEvents) -> list[Event]:
 
 
 class PartPieces:
-    """One content part under way. A part is what its deltas are; one that is announced keeps what was said of it."""
+    """One unfinished content part: its announcement and its deltas."""
 
     __slots__ = ("announced", "citations", "pieces", "redacted", "results", "signature", "unknown_events")
 
@@ -40,12 +40,12 @@ class PartPieces:
         self.unknown_events: list[JsonObject] = []
 
     def value(self) -> list[JsonObject]:
-        """The part as an unstreamed answer spells it; what a faulty server mixed into one part is told apart."""
+        """Return the part in the unstreamed shape; several parts if a faulty server mixed them."""
         parts: list[JsonObject] = []
         joined = {kind: "".join(pieces) for kind, pieces in self.pieces.items()}
         if "reasoning" in joined or self.signature is not None:
-            said = {"text": joined.get("reasoning", ""), "signature": self.signature}
-            parts.append({"reasoningContent": {"reasoningText": said}})
+            reasoning = {"text": joined.get("reasoning", ""), "signature": self.signature}
+            parts.append({"reasoningContent": {"reasoningText": reasoning}})
         if self.redacted:
             parts.append({"reasoningContent": {"redactedContent": "".join(self.redacted)}})
         if self.citations:
@@ -70,14 +70,14 @@ class PartPieces:
 
 
 class ConverseAssembler:
-    """Takes the events of one stream, each `{name: what it says}`; `value` is the answer so far."""
+    """Joins the events of one stream, each `{name: value}`; `value` is the answer so far."""
 
-    __slots__ = ("_parts", "_place", "_rest", "_role", "_stop", "error", "finished", "first_ms", "unknown_events")
+    __slots__ = ("_by_index", "_parts", "_rest", "_role", "_stop", "error", "finished", "first_ms", "unknown_events")
 
     def __init__(self) -> None:
         self._role = "assistant"
         self._parts: list[PartPieces] = []
-        self._place: dict[int, PartPieces] = {}
+        self._by_index: dict[int, PartPieces] = {}
         self._stop: JsonObject = {}
         self._rest: JsonObject = {}
         self.error: Json = None
@@ -95,7 +95,7 @@ class ConverseAssembler:
         known = False
         for name, value in event.value.items():
             if name in EVENTS and isinstance(value, dict):
-                self._take(name, value, event.ms)
+                self._add_event(name, value, event.ms)
                 known = True
             elif name.endswith("Exception"):
                 self.error = error_value(name, value)
@@ -103,7 +103,7 @@ class ConverseAssembler:
         if not known:
             self.unknown_events.append(event.value)
 
-    def _take(self, name: str, value: JsonObject, ms: int | None) -> None:
+    def _add_event(self, name: str, value: JsonObject, ms: int | None) -> None:
         if name == "contentBlockDelta":
             self._delta(self._part(value), value.get("delta"), ms)
         elif name == "contentBlockStart":
@@ -118,9 +118,9 @@ class ConverseAssembler:
 
     def _part(self, value: JsonObject) -> PartPieces:
         index = number(value.get("contentBlockIndex")) or 0
-        part = self._place.get(index)
+        part = self._by_index.get(index)
         if part is None:
-            part = self._place[index] = PartPieces()
+            part = self._by_index[index] = PartPieces()
             self._parts.append(part)
         return part
 
@@ -148,7 +148,7 @@ class ConverseAssembler:
                 self._note_content(ms)
 
     def _grow(self, part: PartPieces, key: str, value: Json) -> bool:
-        """Whether this delta has_content content."""
+        """Add a delta's member; return whether it has content."""
         if key == "text" and isinstance(value, str):
             part.pieces.setdefault("text", []).append(value)
         elif key == "toolUse" and isinstance(obj(value).get("input"), str):

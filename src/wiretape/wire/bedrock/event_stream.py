@@ -1,7 +1,6 @@
-"""AWS event streams: binary messages, each with its own headers, lengths and checksums.
+"""Parses AWS event streams: binary messages with headers, lengths and checksums.
 
-Only what any such stream has may live here; what its events mean is the formats' business. What is no whole message
-(truncated short, or changed since it was sent) is kept, and what is wrong with it is said.
+This module knows no event names. Data that is not a valid message (truncated or altered) is kept with the reason.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from wiretape.wire.lenient import NotJson, as_text, load, obj, raw_bytes, string
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 _PRELUDE = 12  # total length, length of the headers, CRC-32 of both
 _HEAD = Struct(">III")
-_QUICK = 1024 * 1024  # bytes; what is larger may be no message at all
-_CLOSE = 4  # CRC-32 of all before it
+_FAST_PATH_LIMIT = 1024 * 1024  # bytes; longer chunks may not be messages
+_CLOSE = 4  # CRC-32 of all bytes before it
 _TRUE, _FALSE, _BYTES, _STRING = 0, 1, 6, 7
-_WIDTHS = {_TRUE: 0, _FALSE: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}  # types of a fixed width
+_WIDTHS = {_TRUE: 0, _FALSE: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}  # value types of fixed width
 _NUMBERS = frozenset({2, 3, 4, 5, 8})
-# The status that an error would have had, had it come before the stream.
+# The HTTP status of an error before the stream.
 _STATUS = {
     "throttlingException": 429,
     "internalServerException": 500,
@@ -45,14 +44,14 @@ class AwsMessage(NamedTuple):
 
 
 class Corrupt(NamedTuple):
-    """Bytes that are no whole message, and why."""
+    """Bytes that are not a valid message, and the reason."""
 
     problem: str
     data: bytes
 
 
 class AwsEvent(NamedTuple):
-    """One message. `kind`: `event`, `exception` or `error`. `ms`: after the response's headers."""
+    """One message. `kind`: `event`, `exception` or `error`. `ms` counts from the response's headers."""
 
     kind: str
     name: str
@@ -66,7 +65,7 @@ class AwsEvents:
     corrupt: tuple[Corrupt, ...] = ()
 
     def corrupt_messages(self) -> tuple[Message, ...]:
-        """What is no message, kept whole. It is the system's: the model did not say it."""
+        """Return the invalid data as a message of role `system`, because the model did not write it."""
         blocks = tuple(
             Unknown("corrupt_event_stream", {"problem": bad.problem, "base64": base64.b64encode(bad.data).decode()})
             for bad in self.corrupt
@@ -75,7 +74,7 @@ class AwsEvents:
 
 
 def parse_message(frame: bytes) -> AwsMessage | Corrupt:
-    """One message from its bytes, both checksums checked."""
+    """Parse one message and verify both checksums."""
     if len(frame) < _PRELUDE:
         return Corrupt("the stream ends inside the head of a message", frame)
     total, head, check = _HEAD.unpack_from(frame)
@@ -94,7 +93,7 @@ def parse_message(frame: bytes) -> AwsMessage | Corrupt:
 
 @lru_cache(256)
 def _headers(data: bytes) -> Mapping[str, Json] | None:
-    """Most messages of a stream have the same headers, byte for byte: never change what this gives."""
+    """Parse headers. The result is cached, because most messages repeat their headers: never modify it."""
     found: dict[str, Json] = {}
     at = 0
     while at < len(data):
@@ -125,7 +124,7 @@ def _value(kind: int, data: bytes) -> Json:
 
 
 def is_event_stream(response: Response) -> bool:
-    """By its first bytes; or by its content type, where they are neither JSON nor text events."""
+    """Return whether a body starts with a valid message, or has the content type and is not text."""
     body = response.body
     if body is None:
         return False
@@ -141,7 +140,7 @@ def is_event_stream(response: Response) -> bool:
 
 
 def read_events(response: Response) -> AwsEvents:
-    """Every message of the stream, in order, whatever its chunks."""
+    """Return every message of the stream, in order, for any chunks."""
     body = response.body
     chunks: Iterable[tuple[bytes, int | None]] = [(raw_bytes(body), None)]
     if isinstance(body, StreamBody):
@@ -158,7 +157,7 @@ def read_events(response: Response) -> AwsEvents:
             events.append(_event(message, ms))
 
     for chunk, ms in chunks:
-        if framer.between and len(chunk) < _QUICK:  # a tape's chunks are messages: the quick way
+        if framer.between and len(chunk) < _FAST_PATH_LIMIT:  # a tape's chunks are messages: the fast path
             message = parse_message(chunk)
             if isinstance(message, AwsMessage) and int.from_bytes(chunk[:4], "big") == len(chunk):
                 events.append(_event(message, ms))
@@ -184,8 +183,10 @@ def _event(message: AwsMessage, ms: int | None) -> AwsEvent:
 
 
 def error_value(name: str, value: Json) -> JsonObject:
-    """An error in the middle of a stream, spelled as `failures.call_error` reads it."""
-    said = obj(value)
-    message = string(said.get("message")) or string(said.get("Message")) or (value if isinstance(value, str) else name)
-    status = said.get("originalStatusCode") or _STATUS.get(name)
+    """Return an error in a stream in the shape that `failures.call_error` reads."""
+    details = obj(value)
+    message = (
+        string(details.get("message")) or string(details.get("Message")) or (value if isinstance(value, str) else name)
+    )
+    status = details.get("originalStatusCode") or _STATUS.get(name)
     return {"type": "error", "error": {"type": name, "message": message, "status_code": status}}

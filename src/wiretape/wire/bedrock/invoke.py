@@ -1,7 +1,7 @@
-"""The wire format `bedrock.invoke`: InvokeModel and its stream, in which each vendor speaks its own language.
+"""The wire format `bedrock.invoke`: InvokeModel and its stream, where each vendor has its own format.
 
-Anthropic's messages, Nova's Converse shapes and Chat Completions are read as everywhere; the rest are prompts with a
-text for an answer, or embeddings. In a stream, each message of the AWS event stream wraps one event of the vendor's.
+Anthropic's messages, Nova's Converse shapes and Chat Completions are decoded by their own formats; other requests are
+prompts with a text answer, or embeddings. Each message of the AWS event stream wraps one event of the vendor.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def vendor_of_request(body: JsonObject, headers: Headers | None = None) -> Vendo
 
 
 def _vendor_request(body: JsonObject, headers: Headers, memo: Memo) -> CallRequest:
-    """The request in the language of its vendor, which its members tell."""
+    """Decode the request in its vendor's format."""
     match vendor_of_request(body, headers):
         case "anthropic.messages":
             return anthropic_messages.messages_request(body, memo)
@@ -139,7 +139,7 @@ def _vendor_request(body: JsonObject, headers: Headers, memo: Memo) -> CallReque
 
 
 def _prompt_request(body: JsonObject) -> CallRequest:
-    """What has no history: a prompt, or something to embed or rank."""
+    """Decode a request without a history: a prompt, or texts to embed or rank."""
     if "query" in body and "documents" in body:
         return side_request(body, "rerank")
     if "texts" in body or ("images" in body and not any(name in body for name in PROMPTS)):
@@ -157,7 +157,7 @@ def _prompt_request(body: JsonObject) -> CallRequest:
 
 
 def _counted_request(raw: Json, memo: Memo) -> CallRequest:
-    """A request whose tokens are counted stands in base64 inside the body: its blocks have no path of their own."""
+    """Decode a request whose tokens are counted: base64 inside the body, so its blocks have no paths."""
     try:
         body = load(base64.b64decode(raw if isinstance(raw, str) else "", validate=True))
     except (binascii.Error, ValueError):
@@ -189,7 +189,7 @@ def _decode_response(response: Response, whole: bool, kind: CallKind) -> CallRes
 
 
 def _answer(response: Response, value: Json) -> CallResponse:
-    """An unstreamed answer in the language of its vendor."""
+    """Decode an unstreamed answer in its vendor's format."""
     body = obj(value)
     if response.status >= 400 or has_error(value):
         error = call_error(response.status, value, response.headers)
@@ -210,16 +210,16 @@ def _answer(response: Response, value: Json) -> CallResponse:
 
 
 def _text_answer(response: Response, body: JsonObject, truncated: bool = False) -> CallResponse:
-    said = list(texts(body))
+    pieces = list(texts(body))
     calls = [_cohere_call(obj(call)) for call in items(body.get("tool_calls"))]
     messages = [
         Message("assistant", (Text(text),), (path,), () if n == 0 else (("choice", n),))
-        for n, (text, path, _) in enumerate(said)
+        for n, (text, path, _) in enumerate(pieces)
         if text
     ]
     if calls:
         messages.append(Message("assistant", tuple(calls), tuple(f".tool_calls[{n}]" for n in range(len(calls)))))
-    raw_finish = said[0].reason if said else None
+    raw_finish = pieces[0].reason if pieces else None
     return CallResponse(
         status=response.status,
         id=string(body.get("response_id")) or string(body.get("id")),
@@ -236,7 +236,7 @@ def _cohere_call(raw: JsonObject) -> ToolCall | Unknown:
 
 
 def vendor_events(read: AwsEvents) -> EventPayload:
-    """The vendor's events; what went wrong on the way is an event named `error`."""
+    """Return the vendor's events; an exception becomes an event named `error`."""
     events: list[Event] = []
     unreadable: list[str] = []
     for kind, name, value, ms in read.events:
@@ -247,13 +247,12 @@ def vendor_events(read: AwsEvents) -> EventPayload:
         if isinstance(inner, NotJson):
             unreadable.append(dumps(value))
         else:
-            shown = obj(inner).get("type")
-            events.append(Event(shown if isinstance(shown, str) else "", inner, ms))
+            events.append(Event(string(obj(inner).get("type")) or "", inner, ms))
     return EventPayload(events, unreadable=tuple(unreadable))
 
 
 def vendor_of(payload: EventPayload) -> Vendor | None:
-    """Whose language the events are in; None: a text, piece by piece."""
+    """Return the format of the events; None for a text in pieces."""
     values = [event.value for event in payload.events if isinstance(event.value, dict) and event.name != "error"]
     if any(value.get("type") in _ANTHROPIC for value in values if isinstance(value.get("type"), str)):
         return "anthropic.messages"
@@ -265,7 +264,7 @@ def vendor_of(payload: EventPayload) -> Vendor | None:
 
 
 def _chunk_event(value: Json) -> Json | NotJson:
-    """The vendor's event inside a chunk."""
+    """Return the vendor's event inside a chunk."""
     data = obj(value).get("bytes")
     try:
         return load(base64.b64decode(data, validate=True)) if isinstance(data, str) else value
@@ -279,7 +278,7 @@ def _stream(response: Response, read: AwsEvents) -> CallResponse:
 
 
 def _vendor_stream(response: Response, payload: EventPayload) -> CallResponse:
-    """The vendor's events, put together in the vendor's own way; the invocation's metrics fill in what they lack."""
+    """Join the vendor's events in its own format; the invocation metrics add missing usage."""
     match vendor_of(payload):
         case "anthropic.messages":
             decoded = anthropic_messages.decode_stream(response, payload)
@@ -291,15 +290,15 @@ def _vendor_stream(response: Response, payload: EventPayload) -> CallResponse:
             decoded = _text_stream(response, payload)
     values = [event.value for event in payload.events if isinstance(event.value, dict) and event.name != "error"]
     metrics = next((value[METRICS] for value in reversed(values) if METRICS in value), None)
-    return replace(decoded, usage=_filled(decoded.usage, metrics_usage(metrics)))
+    return replace(decoded, usage=_with_metrics(decoded.usage, metrics_usage(metrics)))
 
 
-def _filled(told: Usage | None, metrics: Usage | None) -> Usage | None:
-    if told is None or metrics is None:
-        return told or metrics
-    if told.input is not None and told.output is not None:
-        return told
-    return replace(metrics, reasoning=told.reasoning, raw={**told.raw, METRICS: metrics.raw})
+def _with_metrics(usage: Usage | None, metrics: Usage | None) -> Usage | None:
+    if usage is None or metrics is None:
+        return usage or metrics
+    if usage.input is not None and usage.output is not None:
+        return usage
+    return replace(metrics, reasoning=usage.reasoning, raw={**usage.raw, METRICS: metrics.raw})
 
 
 def _text_stream(response: Response, payload: EventPayload) -> CallResponse:

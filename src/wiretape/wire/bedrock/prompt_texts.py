@@ -1,7 +1,7 @@
-"""What the models of many vendors say to a plain prompt on Bedrock's Invoke: text, why it ended, tokens.
+"""Decodes answers to plain prompts on Bedrock's Invoke: text, finish reason, tokens.
 
-Llama, Titan, Mistral, Cohere and AI21 each have a shape of their own, and stream the same shape piece by piece. It is
-all read here in one way: the places where they put their texts, reasons and counts are told in tables.
+Llama, Titan, Mistral, Cohere and AI21 each have their own shape, whole and streamed. Tables list the members that hold
+texts, reasons and counts.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ _REASONS = ("stop_reason", "completionReason", "finish_reason", "finishReason")
 _COHERE_EVENTS = ("stream-start", "text-generation", "stream-end")
 
 
-class Said(NamedTuple):
+class TextPiece(NamedTuple):
     text: str
     path: str
     reason: str | None
 
 
 def is_text_answer(value: Json) -> bool:
-    """Whether one of these vendors speaks: its own members are there."""
+    """Return whether a value has the members of one of these vendors."""
     body = obj(value)
     if any(isinstance(body.get(name), str) for name in _TEXTS) or body.get("event_type") in _COHERE_EVENTS:
         return True
-    return any(_said(obj(entry), "") for name in _LISTS for entry in items(body.get(name))[:1])
+    return any(_text_piece(obj(entry), "") for name in _LISTS for entry in items(body.get(name))[:1])
 
 
-def texts(body: JsonObject) -> Iterator[Said]:
-    """Every text of an answer or of an event, with where it stands and why it ended there."""
+def texts(body: JsonObject) -> Iterator[TextPiece]:
+    """Yield every text of an answer or event, with its path and its finish reason."""
     for name in _LISTS:
         for n, entry in enumerate(items(body.get(name))):
-            said = _said(obj(entry), f".{name}[{n}]")
-            if said is not None:
-                yield said
+            piece = _text_piece(obj(entry), f".{name}[{n}]")
+            if piece is not None:
+                yield piece
     if not any(body.get(name) for name in _LISTS):
-        said = _said(body, "")
-        if said is not None:
-            yield said
+        piece = _text_piece(body, "")
+        if piece is not None:
+            yield piece
 
 
-def _said(entry: JsonObject, path: str) -> Said | None:
+def _text_piece(entry: JsonObject, path: str) -> TextPiece | None:
     data = obj(entry.get("data"))  # AI21
     holder, path = (data, f"{path}.data") if data else (entry, path)
     name = next((n for n in _TEXTS if isinstance(holder.get(n), str)), None)
     if name is None:
         return None
-    return Said(holder[name], f"{path}.{name}", _reason(entry))
+    return TextPiece(holder[name], f"{path}.{name}", _reason(entry))
 
 
 def _reason(entry: JsonObject) -> str | None:
@@ -70,7 +70,7 @@ def _reason(entry: JsonObject) -> str | None:
 
 
 def text_usage(body: JsonObject) -> Usage | None:
-    """The counts of Llama and Titan; the others tell theirs in headers and metrics only."""
+    """Read the counts of Llama and Titan; other vendors report them in headers and metrics only."""
     results = [obj(r) for r in items(body.get("results"))]
     counted = [n for n in (number(r.get("tokenCount")) for r in results) if n is not None]
     output = first(
@@ -86,7 +86,7 @@ def text_usage(body: JsonObject) -> Usage | None:
 
 @dataclass(slots=True)
 class TextAssembler:
-    """Takes the pieces of one streamed text; `value` is the answer that an unstreamed call would have given."""
+    """Joins the pieces of one streamed text; `value` is the answer of an unstreamed call."""
 
     pieces: list[str]
     counts: JsonObject
@@ -95,12 +95,12 @@ class TextAssembler:
     finished: bool = False
 
     def add(self, body: JsonObject, ms: int | None) -> None:
-        last = string(body.get("event_type")) == "stream-end"  # it repeats the whole text
-        for said in () if last else texts(body):
-            if said.text:
-                self.pieces.append(said.text)
+        repeats = string(body.get("event_type")) == "stream-end"  # it repeats the whole text
+        for piece in () if repeats else texts(body):
+            if piece.text:
+                self.pieces.append(piece.text)
                 self.first_ms = ms if self.first_ms is None else self.first_ms
-        reasons = [said.reason for said in texts(body)] + [_reason(body), _reason(obj(body.get("response")))]
+        reasons = [piece.reason for piece in texts(body)] + [_reason(body), _reason(obj(body.get("response")))]
         self.reason = next((r for r in reasons if r), self.reason)
         for name in (
             "prompt_token_count",
@@ -117,7 +117,7 @@ class TextAssembler:
 
 
 def prompt_request(body: JsonObject) -> CallRequest:
-    """A request that is a prompt, with the conversation before it where the vendor has one (Cohere)."""
+    """Decode a prompt, with Cohere's conversation before it."""
     messages: list[Message] = []
     segments: list[tuple[int, str]] = []
     scalars: set[str] = set()
@@ -130,12 +130,12 @@ def prompt_request(body: JsonObject) -> CallRequest:
         carried.add(name)
         segments.append((len(messages), name))
         if name == "chat_history" and isinstance(history, list):
-            messages += [_turn(entry) for entry in history]
+            messages += [_history_message(entry) for entry in history]
         elif name == "images" and isinstance(value, list):
             messages += [Message("user", (Media("image", {"image": image}),), ("",)) for image in value]
         else:
             scalars.add(name)
-            messages.append(_plain(value, name))
+            messages.append(_prompt_message(value, name))
     return CallRequest(
         model=string(body.get("model")),
         messages=tuple(messages),
@@ -145,14 +145,14 @@ def prompt_request(body: JsonObject) -> CallRequest:
     )
 
 
-def _plain(value: Json, name: str) -> Message:
+def _prompt_message(value: Json, name: str) -> Message:
     role = "system" if name == "preamble" else "user"
     if not isinstance(value, str):
         return unknown_message(name, value, "user")
     return Message(role, (Text(value),), ("",))
 
 
-def _turn(raw: Json) -> Message:
+def _history_message(raw: Json) -> Message:
     turn = obj(raw)
     role = {"USER": "user", "CHATBOT": "assistant", "SYSTEM": "system"}.get(str(turn.get("role")))
     if role is None or not isinstance(turn.get("message"), str):

@@ -1,6 +1,6 @@
-"""Tokens and stop reasons as Bedrock tells them, in bodies, metrics and headers.
+"""Bedrock's token counts and finish reasons in bodies, metrics and headers, normalized.
 
-Cached tokens stand beside the input everywhere.
+Cached tokens are counted separately from the input everywhere.
 """
 
 from __future__ import annotations
@@ -40,50 +40,50 @@ _FINISH: dict[str, Finish] = {
 
 
 def converse_finish(raw: str | None, ends_with_call: bool) -> Finish | None:
-    """An unknown reason stays unknown; a stop (or silence) after a tool call means tool calls."""
+    """Return the finish of a reason. A stop or no reason after a tool call is `tool_calls`; unknown ones stay None."""
     finish = _FINISH.get(raw.lower()) if raw else None
     return "tool_calls" if ends_with_call and finish in (None, "stop") else finish
 
 
 def converse_usage(raw: Json) -> Usage | None:
-    """`usage` of Converse, and of Nova on Invoke."""
-    told = obj(raw)
-    cached = first(number(told.get("cacheReadInputTokens")), number(told.get("cacheReadInputTokenCount")))
-    written = first(number(told.get("cacheWriteInputTokens")), number(told.get("cacheWriteInputTokenCount")))
-    return _usage(number(told.get("inputTokens")), cached, written, number(told.get("outputTokens")), told)
+    """Read the `usage` of Converse, and of Nova on Invoke."""
+    counts = obj(raw)
+    cached = first(number(counts.get("cacheReadInputTokens")), number(counts.get("cacheReadInputTokenCount")))
+    written = first(number(counts.get("cacheWriteInputTokens")), number(counts.get("cacheWriteInputTokenCount")))
+    return _usage(number(counts.get("inputTokens")), cached, written, number(counts.get("outputTokens")), counts)
 
 
 def metrics_usage(raw: Json) -> Usage | None:
-    """The invocation metrics that Invoke puts into a stream's last event."""
-    told = obj(raw)
+    """Read the invocation metrics in the last event of an Invoke stream."""
+    counts = obj(raw)
     return _usage(
-        number(told.get("inputTokenCount")),
-        number(told.get("cacheReadInputTokenCount")),
-        number(told.get("cacheWriteInputTokenCount")),
-        number(told.get("outputTokenCount")),
-        told,
+        number(counts.get("inputTokenCount")),
+        number(counts.get("cacheReadInputTokenCount")),
+        number(counts.get("cacheWriteInputTokenCount")),
+        number(counts.get("outputTokenCount")),
+        counts,
     )
 
 
 def header_usage(headers: Mapping[str, str]) -> Usage | None:
-    """The counts that Invoke puts into the headers of an unstreamed answer."""
-    told = {k.removeprefix(_HEADER): int(v) for k, v in headers.items() if k.startswith(_HEADER) and _plain(v)}
+    """Read the counts in the headers of an unstreamed Invoke answer."""
+    counts = {k.removeprefix(_HEADER): int(v) for k, v in headers.items() if k.startswith(_HEADER) and _is_count(v)}
     return _usage(
-        told.get("input-token-count"),
-        told.get("cache-read-input-token-count"),
-        told.get("cache-write-input-token-count"),
-        told.get("output-token-count"),
-        {f"{_HEADER}{k}": v for k, v in told.items() if k.endswith("token-count")},
+        counts.get("input-token-count"),
+        counts.get("cache-read-input-token-count"),
+        counts.get("cache-write-input-token-count"),
+        counts.get("output-token-count"),
+        {f"{_HEADER}{k}": v for k, v in counts.items() if k.endswith("token-count")},
     )
 
 
-def _plain(text: str) -> bool:
+def _is_count(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 16
 
 
 def _usage(
-    plain: int | None, cached: int | None, written: int | None, output: int | None, raw: JsonObject
+    uncached: int | None, cached: int | None, written: int | None, output: int | None, raw: JsonObject
 ) -> Usage | None:
-    whole = None if plain is None else plain + (cached or 0) + (written or 0)
-    usage = Usage(whole, cached, written, output, None, raw)
+    total = None if uncached is None else uncached + (cached or 0) + (written or 0)
+    usage = Usage(total, cached, written, output, None, raw)
     return usage if usage != Usage() else None

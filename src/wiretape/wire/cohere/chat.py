@@ -1,4 +1,4 @@
-"""The wire format `cohere.chat`: Cohere's chat API, version 2."""
+"""The wire format `cohere.chat`: version 2 of Cohere's chat API."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class CohereChat(HttpFormat):
     volatile: ClassVar[Volatile] = Volatile()
 
     def claims(self, request: Request) -> Claim:
-        if not (recognition.is_post(request) and _is_ours(request)):
+        if not (recognition.is_post(request) and _has_path(request)):
             return Claim.NO
         return Claim.CERTAIN if isinstance(obj(body_json(request.body)).get("messages"), list) else Claim.NO
 
     def claims_response(self, exchange: Exchange) -> Claim:
-        return response_claim(exchange, self.name, own_path=_is_ours(exchange.request))
+        return response_claim(exchange, self.name, own_path=_has_path(exchange.request))
 
     def _decode_body(self, body: JsonObject, request: Request, memo: Memo) -> CallRequest:
         return _chat_request(body, memo)
@@ -72,7 +72,7 @@ class CohereChat(HttpFormat):
         return json_error({"message": message, "code": code})
 
 
-def _is_ours(request: Request) -> bool:
+def _has_path(request: Request) -> bool:
     return recognition.path_of(request.url).endswith("/v2/chat")
 
 
@@ -104,15 +104,15 @@ def _request_message(raw: Json) -> Message:
 
 
 def _with_documents(result: ToolResult) -> ToolResult:
-    """A tool's result may come as documents: their data is its text."""
-    said = [obj(obj(part).get("document")).get("data") for part in result.parts]
-    texts = [data if isinstance(data, str) else dumps(data) for data in said if data is not None]
-    others = tuple(part for part, data in zip(result.parts, said, strict=True) if data is None)
+    """Return a tool result whose documents are part of its text."""
+    data = [obj(obj(part).get("document")).get("data") for part in result.parts]
+    texts = [value if isinstance(value, str) else dumps(value) for value in data if value is not None]
+    others = tuple(part for part, value in zip(result.parts, data, strict=True) if value is None)
     return replace(result, text="\n".join([*filter(None, [result.text]), *texts]), parts=others)
 
 
 def _message(raw: JsonObject, answer: bool = False, truncated: bool = False) -> Message:
-    """A message as in Chat Completions, and the plan that goes before tool calls: a thought."""
+    """Decode a message as in Chat Completions; the plan before tool calls becomes reasoning."""
     plan = string(raw.get("tool_plan"))
     message = chat_message({k: v for k, v in raw.items() if k != "tool_plan"}, history=not answer, truncated=truncated)
     if plan is None:
@@ -125,8 +125,8 @@ def _answer(response: Response, value: Json, truncated: bool = False) -> CallRes
     body = obj(value)
     failed = response.status >= 400 or has_error(value)
     error = call_error(response.status, value, response.headers) if failed else None
-    said = body.get("message")
-    message = _message(said, answer=True, truncated=truncated) if isinstance(said, dict) else None
+    raw_message = body.get("message")
+    message = _message(raw_message, answer=True, truncated=truncated) if isinstance(raw_message, dict) else None
     messages = (message,) if message is not None and (message.blocks or message.extra) else ()
     if not failed and not truncated and _SHOWS_ANSWER.isdisjoint(body):
         messages = (unknown_message("response", value),)
@@ -145,14 +145,14 @@ def _answer(response: Response, value: Json, truncated: bool = False) -> CallRes
 
 
 def cohere_usage(raw: Json) -> Usage | None:
-    """What was counted, not what is billed. Cached tokens are inside the input, unless they are more."""
-    told = obj(raw)
-    counted, billed = obj(told.get("tokens")), obj(told.get("billed_units"))
+    """Read the counted tokens, not the billed ones. Cached tokens are part of the input, unless they exceed it."""
+    counts = obj(raw)
+    counted, billed = obj(counts.get("tokens")), obj(counts.get("billed_units"))
     prompt = first(number(counted.get("input_tokens")), number(billed.get("input_tokens")))
     output = first(number(counted.get("output_tokens")), number(billed.get("output_tokens")))
-    cached = number(told.get("cached_tokens"))
-    whole = prompt + cached if prompt is not None and cached is not None and cached > prompt else prompt
-    usage = Usage(whole, cached, None, output, None, told)
+    cached = number(counts.get("cached_tokens"))
+    total = prompt + cached if prompt is not None and cached is not None and cached > prompt else prompt
+    usage = Usage(total, cached, None, output, None, counts)
     return usage if usage != Usage() else None
 
 

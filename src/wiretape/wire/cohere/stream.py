@@ -1,4 +1,4 @@
-"""A Cohere stream, put together into the answer that an unstreamed call would have given."""
+"""Joins a Cohere stream into the answer of an unstreamed call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GROWING = ("text", "thinking")
 
 
 class CohereAssembler:
-    """Takes the events of one stream; `value` is the answer so far. Parts and tool calls count each for themselves."""
+    """Joins the events of one stream; `value` is the answer so far. Parts and tool calls have separate indexes."""
 
     def __init__(self) -> None:
         self._start: JsonObject = {}
@@ -61,8 +61,8 @@ class CohereAssembler:
 
     def _content(self, index: int, raw: Json, ms: int | None) -> None:
         part, pieces = self._parts.setdefault(index, ({}, {}))
-        said = {"type": "text", "text": raw} if isinstance(raw, str) else obj(raw)
-        for name, value in said.items():
+        delta = {"type": "text", "text": raw} if isinstance(raw, str) else obj(raw)
+        for name, value in delta.items():
             if name in _GROWING and isinstance(value, str):
                 pieces.setdefault(name, []).append(value)
                 self._note_content(value, ms)
@@ -70,16 +70,16 @@ class CohereAssembler:
                 part[name] = value
 
     def _call(self, index: int, raw: Json, ms: int | None) -> None:
-        """`tool_calls` is one object here, though a list would be read alike."""
-        said = obj(raw) or obj(next(iter(items(raw)), None))
+        """Add to a tool call; `tool_calls` is usually one object, and may be a list."""
+        delta = obj(raw) or obj(next(iter(items(raw)), None))
         call, pieces = self._calls.setdefault(index, ({}, []))
-        function = obj(said.get("function"))
-        call.update({k: v for k, v in said.items() if k != "function" and v is not None})
+        function = obj(delta.get("function"))
+        call.update({k: v for k, v in delta.items() if k != "function" and v is not None})
         kept = {k: v for k, v in function.items() if k != "arguments" and v is not None}
         call["function"] = {**obj(call.get("function")), **kept}
         if isinstance(function.get("arguments"), str):
             pieces.append(function["arguments"])
-        self._note_content(said, ms)
+        self._note_content(delta, ms)
 
     def _finish(self, delta: JsonObject) -> None:
         self._end = {**self._end, **{k: v for k, v in delta.items() if k != "error"}}
@@ -92,7 +92,7 @@ class CohereAssembler:
     def value(self) -> JsonObject:
         started = obj(obj(self._start.get("delta")).get("message"))
         content = [
-            {**part, **{name: "".join(said) for name, said in pieces.items()}}
+            {**part, **{name: "".join(texts) for name, texts in pieces.items()}}
             for _, (part, pieces) in sorted(self._parts.items())
         ]
         calls = [

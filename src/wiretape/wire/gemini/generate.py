@@ -1,6 +1,6 @@
-"""The wire format `gemini.generate`: generateContent and streamGenerateContent, on Google's hosts and as imitated.
+"""The wire format `gemini.generate`: generateContent and streamGenerateContent, at Google and compatible servers.
 
-The model stands in the path, and so does whether to stream. Code Assist wraps request and answer once more.
+The path names the model and whether to stream. Code Assist wraps request and answer in another object.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from wiretape.wire.payload import JsonPayload, TextPayload
 
 _TAIL = re.compile(r"(?<![^/:])([^/:]++):(generateContent|streamGenerateContent|countTokens|computeTokens)$")
 _WRAPPERS = ("request", "generateContentRequest", "generate_content_request")
-_BARE_METHODS = ("v1internal",)  # no model stands before the colon
+_BARE_METHODS = ("v1internal",)  # methods without a model before the colon
 _CARRIED = frozenset({"model", "contents", "systemInstruction", "system_instruction", "tools"})
 _SHOWS_ANSWER = ("candidates", "promptFeedback", "usageMetadata")
 _QUIET = frozenset(
@@ -115,7 +115,7 @@ def _path_claim(body: Json) -> Claim:
 
 
 def _inner(body: JsonObject) -> tuple[str, JsonObject]:
-    """The member that holds the request proper, and that request; "" for a request that is not wrapped."""
+    """Return the wrapper member ("" without a wrapper) and the request inside it."""
     if "contents" not in body:
         for name in _WRAPPERS:
             if isinstance(body.get(name), dict):
@@ -165,7 +165,7 @@ def _bare_model(name: str | None) -> str | None:
 
 
 def _plain(response: Response, body: JsonObject, value: Json, truncated: bool = False) -> CallResponse:
-    """An answer, without its wrapper in `body`. `truncated`: its stream ended early."""
+    """Decode an answer; `body` is `value` without its wrapper. `truncated`: its stream ended early."""
     failed = response.status >= 400 or has_error(body)
     error = call_error(response.status, body, response.headers) if failed else None
     candidates = [c for c in items(body.get("candidates")) if isinstance(c, dict)]

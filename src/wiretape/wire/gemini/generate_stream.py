@@ -1,7 +1,7 @@
-"""A Gemini stream, put together into the answer that an unstreamed call would have given.
+"""Joins a generateContent stream into the answer of an unstreamed call.
 
-Each chunk holds new parts. Texts that follow one another grow together, unless one carries a signature: signatures
-belong to their parts. Counts are snapshots: the last one that says something wins.
+Each chunk has new parts. Consecutive texts are joined, except texts with a signature, which belongs to its part. Counts
+are cumulative: the last non-null count wins.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _STEP = re.compile(r"""\.?([^.\[\]]+)|\[(\d{1,6})\]|\[(['"])(.*?)\3\]""")
 _VALUES = ("stringValue", "numberValue", "boolValue")
 
 
-class Arguments:
-    """One call under way. `call` is the object that it becomes; its `args` grow."""
+class PartialCall:
+    """One function call whose arguments arrive in pieces, each with its JSON path. `call` is the resulting object."""
 
     __slots__ = ("_root", "_strings", "call")
 
@@ -41,53 +41,53 @@ class Arguments:
     def add(self, piece: JsonObject) -> None:
         path = piece.get(spelled(piece, "jsonPath"))
         if not isinstance(path, str):
-            self._odd(piece)
+            self._keep_unplaced(piece)
             return
         key = next((k for name in _VALUES if piece.get(k := spelled(piece, name)) is not None), None)
         value = piece[key] if key is not None else None
         if isinstance(value, str) and path in self._strings:
             self._strings[path].append(value)
-        elif not self._put(path, value):
-            self._odd(piece)
+        elif not self._set(path, value):
+            self._keep_unplaced(piece)
         elif isinstance(value, str):
             self._strings[path] = [value]
 
-    def settle(self) -> None:
-        """Put strings together that came in pieces."""
+    def join_strings(self) -> None:
+        """Join the strings that arrived in pieces."""
         for path, pieces in self._strings.items():
-            self._put(path, "".join(pieces))
+            self._set(path, "".join(pieces))
 
-    def _odd(self, piece: JsonObject) -> None:
-        """A piece that fits nowhere is kept beside the arguments."""
+    def _keep_unplaced(self, piece: JsonObject) -> None:
+        """Keep a piece without a target next to the arguments."""
         self.call["partialArgs"] = [*items(self.call.get("partialArgs")), piece]
 
-    def _put(self, path: str, value: Json) -> bool:
+    def _set(self, path: str, value: Json) -> bool:
         steps = _steps(path)
         if not steps:
             return False
-        place = self._root
+        target = self._root
         for step, following in zip(steps, [*steps[1:], None], strict=True):
-            if isinstance(step, int) != isinstance(place, list):
+            if isinstance(step, int) != isinstance(target, list):
                 return False
             if isinstance(step, int):
-                if step > len(place):
+                if step > len(target):
                     return False
-                if step == len(place):
-                    place.append(None)
+                if step == len(target):
+                    target.append(None)
             if following is None:
-                place[step] = value
+                target[step] = value
                 return True
-            inner = place[step] if isinstance(step, int) else place.get(step)
+            inner = target[step] if isinstance(step, int) else target.get(step)
             if inner is None:
-                inner = place[step] = [] if isinstance(following, int) else {}
+                inner = target[step] = [] if isinstance(following, int) else {}
             if not isinstance(inner, dict | list):
                 return False
-            place = inner
+            target = inner
         return False
 
 
 def _steps(path: str) -> list[str | int]:
-    """`$.items[0].name` as its steps; none if it cannot be read."""
+    """Return the steps of a path such as `$.items[0].name`; [] if it cannot be parsed."""
     rest = path.removeprefix("$")
     steps: list[str | int] = []
     at = 0
@@ -102,107 +102,109 @@ def _steps(path: str) -> list[str | int]:
 
 
 class CandidatePieces:
-    """One candidate under way."""
+    """One unfinished candidate."""
 
-    __slots__ = ("_beside", "_calls", "_growing", "_open", "members", "parts")
+    __slots__ = ("_calls", "_open_call", "_other_members", "_text_pieces", "members", "parts")
 
     def __init__(self) -> None:
         self.members: JsonObject = {}
-        self._beside: JsonObject = {}  # what the content has beside its parts
+        self._other_members: JsonObject = {}  # members of the content other than its parts
         self.parts: list[JsonObject] = []
-        self._growing: list[str] | None = None  # the pieces of the last part, if that is a text that may grow
-        self._calls: list[Arguments] = []
-        self._open: Arguments | None = None  # the function call whose arguments are still coming
+        self._text_pieces: list[str] | None = None  # the pieces of the last part, if it is a text that may continue
+        self._calls: list[PartialCall] = []
+        self._open_call: PartialCall | None = None  # the function call whose arguments are incomplete
 
     def add(self, candidate: JsonObject) -> bool:
-        """Take what a chunk says of this candidate; True if that has_content content."""
+        """Add a chunk's candidate; return whether it has content."""
         has_content = False
         content = candidate.get("content")
         if content is not None and not isinstance(content, dict):
-            content = {"parts": [content]}  # odd, but not lost
+            content = {"parts": [content]}  # malformed, but kept
         content = obj(content)
         parts = content.get("parts")
         for part in parts if isinstance(parts, list) else [] if parts is None else [parts]:
-            has_content = self._goes_on(part) or self._part(part) or has_content
+            has_content = self._extends_text(part) or self._add_part(part) or has_content
         for key, value in candidate.items():
             if key == "content":
-                self._beside.update(content)
+                self._other_members.update(content)
             elif self.members.get(key) is value:
-                pass  # as before, and most are
+                pass  # unchanged, as in most chunks
             elif not is_empty(value) or key not in self.members:
                 self.members[key] = value
         return has_content
 
-    def _goes_on(self, part: Json) -> bool:
-        """Most parts are only more of the answer's text: the quick way."""
-        if self._growing is None or not isinstance(part, dict) or len(part) != 1 or "thought" in self.parts[-1]:
+    def _extends_text(self, part: Json) -> bool:
+        """Append the text of a part that only continues the last text (the fast path for most parts)."""
+        if self._text_pieces is None or not isinstance(part, dict) or len(part) != 1 or "thought" in self.parts[-1]:
             return False
         text = part.get("text")
         if not text or not isinstance(text, str):
             return False
-        self._growing.append(text)
+        self._text_pieces.append(text)
         return True
 
-    def _part(self, part: Json) -> bool:
+    def _add_part(self, part: Json) -> bool:
         raw = obj(part)
         text = raw.get("text")
         if isinstance(text, str) and _PLAIN.issuperset(raw):
-            return self._text(text, raw)
+            return self._add_text(text, raw)
         key = spelled(raw, "functionCall")
         call = raw.get(key)
         if isinstance(call, dict) and "text" not in raw:
-            if call == {} and self._open is None and len(raw) == 1:
-                return False  # the end of a call that has ended
+            if call == {} and self._open_call is None and len(raw) == 1:
+                return False  # the end of a finished call
             in_pieces = get(call, "partialArgs") is not None or get(call, "willContinue") is True
-            if in_pieces or (self._open is not None and not call.get("name")):
-                self._arguments(raw, key, call)
+            if in_pieces or (self._open_call is not None and not call.get("name")):
+                self._add_partial_call(raw, key, call)
                 return True
-        self._settle()
-        self._open = None
+        self._join_text()
+        self._open_call = None
         self.parts.append(part)
         return bool(text) or not isinstance(text, str)
 
-    def _text(self, text: str, raw: JsonObject) -> bool:
+    def _add_text(self, text: str, raw: JsonObject) -> bool:
         if not text:
             return False
         thought = raw.get("thought") is True
-        if self._growing is not None and (self.parts[-1].get("thought") is True) == thought:
-            self._growing.append(text)
+        if self._text_pieces is not None and (self.parts[-1].get("thought") is True) == thought:
+            self._text_pieces.append(text)
             return True
-        self._settle()
-        self._open = None
+        self._join_text()
+        self._open_call = None
         self.parts.append({"text": "", "thought": True} if thought else {"text": ""})
-        self._growing = [text]
+        self._text_pieces = [text]
         return True
 
-    def _arguments(self, raw: JsonObject, key: str, call: JsonObject) -> None:
-        """A call whose arguments come in pieces: a name first, then pieces, then (mostly) an empty call as its end."""
-        self._settle()
-        if self._open is None or string(call.get("name")):
-            self._open = Arguments({k: v for k, v in call.items() if camel(k) not in ("partialArgs", "willContinue")})
-            self._calls.append(self._open)
-            self.parts.append({**raw, key: self._open.call})
+    def _add_partial_call(self, raw: JsonObject, key: str, call: JsonObject) -> None:
+        """Add a call in pieces: first its name, then argument pieces, then usually an empty call as its end."""
+        self._join_text()
+        if self._open_call is None or string(call.get("name")):
+            self._open_call = PartialCall(
+                {k: v for k, v in call.items() if camel(k) not in ("partialArgs", "willContinue")}
+            )
+            self._calls.append(self._open_call)
+            self.parts.append({**raw, key: self._open_call.call})
         else:
             self.parts[-1].update({k: v for k, v in raw.items() if k != key})
         for piece in items(get(call, "partialArgs")):
-            self._open.add(obj(piece))
+            self._open_call.add(obj(piece))
         if get(call, "willContinue") is not True:
-            self._open = None
+            self._open_call = None
 
-    def _settle(self) -> None:
-        if self._growing is not None:
-            self.parts[-1]["text"] = "".join(self._growing)
-            self._growing = None
+    def _join_text(self) -> None:
+        if self._text_pieces is not None:
+            self.parts[-1]["text"] = "".join(self._text_pieces)
+            self._text_pieces = None
 
     def value(self) -> JsonObject:
-        self._settle()
+        self._join_text()
         for call in self._calls:
-            call.settle()
-        return {**self.members, "content": {**self._beside, "parts": self.parts}}
+            call.join_strings()
+        return {**self.members, "content": {**self._other_members, "parts": self.parts}}
 
 
 class GenerateAssembler:
-    """Takes the objects of one stream; `value` is the answer so far."""
+    """Joins the objects of one stream; `value` is the answer so far."""
 
     __slots__ = ("_candidates", "_members", "_usage", "error", "finished", "first_ms", "unknown_events")
 

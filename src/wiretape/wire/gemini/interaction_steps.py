@@ -1,7 +1,7 @@
-"""Steps of Gemini's Interactions API, in `input` and in answers alike: one step is one message.
+"""Decodes steps of Gemini's Interactions API in `input` and answers: one step is one message.
 
-`input` may also be plain content, a list of it, or the turns of an earlier version. What the provider runs itself is of
-kind `server`. A signature stands as opaque reasoning after what it came with.
+`input` may also be content without a step, a list of content, or the turns of an earlier version. Tools that the
+provider runs are of kind `server`. A signature becomes opaque reasoning after the step's blocks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CLIENT_TOOLS = ("function", "computer_use")
 
 
 def input_step(raw: Json) -> Message:
-    """One entry of `input`: a step, a turn, or content of the user's."""
+    """Decode one entry of `input`: a step, a turn, or content of the user."""
     return step_message(raw, "user")
 
 
@@ -29,7 +29,7 @@ def output_step(raw: Json) -> Message:
 
 
 def step_message(raw: Json, speaker: str) -> Message:
-    """`speaker`: whose content it is that stands there without a step around it."""
+    """Decode one step. `speaker` is the role of content without a step."""
     into = MessageBuilder()
     if isinstance(raw, str):
         into.text(raw, "")
@@ -67,30 +67,30 @@ def _content_step(into: MessageBuilder, raw: JsonObject, kind: str, speaker: str
 
 
 def _add_thought(into: MessageBuilder, raw: JsonObject) -> None:
-    """Its summary in parts; the signature stands with the first of them."""
+    """Add the parts of the summary; the signature belongs to the first."""
     opaque, summary = string(raw.get("signature")), raw.get("summary")
-    said = False
+    found = False
     for n, part in enumerate([summary] if isinstance(summary, str | dict) else items(summary)):
         text = part if isinstance(part, str) else obj(part).get("text")
         path = f".summary[{n}]" if isinstance(summary, list) else ".summary"
         if isinstance(text, str) and text:
             path = path if isinstance(part, str) else f"{path}.text"
-            into.add(Reasoning(text, None if said else opaque, summary=True), path)
-            said = True
+            into.add(Reasoning(text, None if found else opaque, summary=True), path)
+            found = True
         elif not is_empty(part) and not isinstance(text, str):
             into.add(Unknown(string(obj(part).get("type")) or "summary", part), path)
-    if opaque and not said:
+    if opaque and not found:
         into.add(Reasoning("", opaque), ".signature")
     into.rest(raw, ("type", "summary", "signature"))
 
 
 def _add_call(into: MessageBuilder, raw: JsonObject, kind: str) -> None:
     given = raw.get("arguments")
-    # A string is JSON that came in pieces, and was truncated or broken.
+    # A string is JSON in pieces that was truncated or broken.
     arguments = given if isinstance(given, str) else "{}" if given is None else dumps(given)
     name = string(raw.get("name")) or kind.removesuffix("_call")
-    whose: ToolKind = "function" if kind == "function_call" else "server"
-    into.add(ToolCall(string(raw.get("id")), name, arguments, whose), ".arguments")
+    tool_kind: ToolKind = "function" if kind == "function_call" else "server"
+    into.add(ToolCall(string(raw.get("id")), name, arguments, tool_kind), ".arguments")
     into.rest(raw, _CALL_KNOWN)
     _add_signature(into, raw)
 
@@ -98,20 +98,20 @@ def _add_call(into: MessageBuilder, raw: JsonObject, kind: str) -> None:
 def _result(into: MessageBuilder, raw: JsonObject, kind: str) -> Message:
     text, parts, path = result_text(raw.get("result"), ".result")
     failed = raw.get("is_error")
-    ours = kind == "function_result"
-    name = string(raw.get("name")) or (None if ours else kind.removesuffix("_result"))
-    made = ToolResult(
+    by_client = kind == "function_result"
+    name = string(raw.get("name")) or (None if by_client else kind.removesuffix("_result"))
+    result = ToolResult(
         string(raw.get("call_id")),
         name,
         text,
         failed if isinstance(failed, bool) else None,
         parts,
-        "function" if ours else "server",
+        "function" if by_client else "server",
     )
-    into.add(made, path)
+    into.add(result, path)
     into.rest(raw, _RESULT_KNOWN)
     _add_signature(into, raw)
-    return into.build("tool" if ours else "assistant")
+    return into.build("tool" if by_client else "assistant")
 
 
 def _add_signature(into: MessageBuilder, raw: JsonObject) -> None:
@@ -126,6 +126,6 @@ def tool_specs(raw: Json) -> tuple[ToolSpec, ...]:
 
 def _tool(raw: JsonObject) -> ToolSpec:
     kind = string(raw.get("type")) or "function"
-    whose: ToolKind = "function" if kind in _CLIENT_TOOLS else "server"
+    tool_kind: ToolKind = "function" if kind in _CLIENT_TOOLS else "server"
     name = string(raw.get("name")) or kind
-    return ToolSpec(name, string(raw.get("description")), raw.get("parameters"), whose, raw)
+    return ToolSpec(name, string(raw.get("description")), raw.get("parameters"), tool_kind, raw)

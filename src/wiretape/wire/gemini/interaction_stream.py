@@ -1,6 +1,6 @@
-"""A stream of the Interactions API, put together into the interaction that an unstreamed call would have given.
+"""Joins a stream of the Interactions API into the interaction of an unstreamed call.
 
-The events of an earlier version (`content.start` and its like, with `outputs`) are read as steps.
+Events of an earlier version (`content.start` and others, with `outputs`) are read as steps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _QUIET = ("interaction.connected", "ping", "done")
 
 
 class StepPieces:
-    """One step under way."""
+    """One unfinished step."""
 
     __slots__ = ("_arguments", "_texts", "step")
 
@@ -26,11 +26,11 @@ class StepPieces:
         self._texts: list[str] | None = None  # the pieces of the last text
 
     def add(self, delta: JsonObject) -> bool:
-        """Take a delta; True if it has_content content."""
+        """Add a delta; return whether it has content."""
         kind = string(delta.get("type")) or ""
         if kind == "text" and isinstance(delta.get("text"), str):
             return self._text(delta["text"])
-        self._settle()
+        self._join_text()
         if kind == "arguments_delta":
             piece = delta.get("arguments", delta.get("partial_arguments"))
             if isinstance(piece, str):
@@ -42,7 +42,7 @@ class StepPieces:
             self.step["signature"] = (string(self.step.get("signature")) or "") + (string(delta.get("signature")) or "")
             return False
         if kind == "text_annotation_delta":
-            self._annotate(items(delta.get("annotations")))
+            self._add_annotations(items(delta.get("annotations")))
             return False
         if kind in CONTENT_TYPES:
             self.step["content"] = [*self._content(), delta]
@@ -60,7 +60,7 @@ class StepPieces:
         if not text:
             return False
         if self._texts is None:
-            if self.step.get("type") == "text":  # an earlier version's content, which is no step
+            if self.step.get("type") == "text":  # content of an earlier version, without a step
                 self._texts = [string(self.step.get("text")) or ""]
             else:
                 content = self._content()
@@ -71,7 +71,7 @@ class StepPieces:
         self._texts.append(text)
         return True
 
-    def _settle(self) -> None:
+    def _join_text(self) -> None:
         if self._texts is None:
             return
         text, self._texts = "".join(self._texts), None
@@ -81,7 +81,7 @@ class StepPieces:
             self.step["content"][-1] = {**self.step["content"][-1], "text": text}
 
     def _summary(self, content: Json) -> bool:
-        """Summaries grow text by text."""
+        """Append to the summary; consecutive texts are joined."""
         summary = items(self.step.get("summary"))
         text, last = obj(content).get("text"), obj(summary[-1]) if summary else {}
         if isinstance(text, str) and last.get("type") == "text":
@@ -90,7 +90,7 @@ class StepPieces:
             self.step["summary"] = [*summary, content]
         return not is_empty(content)
 
-    def _annotate(self, found: list[Json]) -> None:
+    def _add_annotations(self, found: list[Json]) -> None:
         content = self._content()
         if content and isinstance(content[-1], dict):
             last = content[-1]
@@ -100,7 +100,7 @@ class StepPieces:
         self.step["content"] = content
 
     def value(self) -> JsonObject:
-        self._settle()
+        self._join_text()
         text = "".join(self._arguments)
         if not text:
             return self.step
@@ -109,7 +109,7 @@ class StepPieces:
 
 
 class InteractionAssembler:
-    """Takes the events of one stream; `value` is the interaction so far."""
+    """Joins the events of one stream; `value` is the interaction so far."""
 
     __slots__ = ("_interaction", "_steps", "_usage", "error", "finished", "first_ms", "unknown_events")
 
@@ -129,7 +129,7 @@ class InteractionAssembler:
             return
         kind = string(value.get("event_type")) or string(value.get("type")) or event.name
         if kind.startswith("interaction.") and kind not in _QUIET:
-            self._take(value, kind)
+            self._update(value, kind)
         elif kind in ("step.start", "content.start") and isinstance(value.get("step", value.get("content")), dict):
             self._start(value, event.ms)
         elif kind in ("step.delta", "content.delta") and isinstance(value.get("delta"), dict):
@@ -145,12 +145,12 @@ class InteractionAssembler:
         elif kind not in _QUIET:
             self.unknown_events.append(value)
 
-    def _take(self, value: JsonObject, kind: str) -> None:
-        told = obj(value.get("interaction"))
-        if not told:
-            told = {k: value[k] for k in ("status", "error") if value.get(k) is not None}
-        self._interaction = {**self._interaction, **{k: v for k, v in told.items() if v is not None}}
-        self._usage = merge(self._usage, told.get("usage"))
+    def _update(self, value: JsonObject, kind: str) -> None:
+        interaction = obj(value.get("interaction"))
+        if not interaction:
+            interaction = {k: value[k] for k in ("status", "error") if value.get(k) is not None}
+        self._interaction = {**self._interaction, **{k: v for k, v in interaction.items() if v is not None}}
+        self._usage = merge(self._usage, interaction.get("usage"))
         if kind in _ENDS:
             self.finished = True
 
@@ -166,7 +166,7 @@ class InteractionAssembler:
         return number(value.get("index")) or 0
 
     def value(self) -> JsonObject:
-        made = {**self._interaction, "usage": self._usage}
+        whole = {**self._interaction, "usage": self._usage}
         if self._steps:
-            made["steps"] = [self._steps[index].value() for index in sorted(self._steps)]
-        return made
+            whole["steps"] = [self._steps[index].value() for index in sorted(self._steps)]
+        return whole

@@ -1,4 +1,4 @@
-"""The wire format `gemini.interactions`: Google's Interactions API, streamed and not."""
+"""The wire format `gemini.interactions`: Google's Interactions API."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class GeminiInteractions(HttpFormat):
 
 
 def _path_claim(body: Json, url: str) -> Claim:
-    """Other services have an `/interactions` too: the body, or else the path's version, has to agree."""
+    """Bid by the body, or without one by the host: other services have an `/interactions` as well."""
     if isinstance(body, dict):
         asks = "input" in body and ("model" in body or "agent" in body or "previous_interaction_id" in body)
         return Claim.CERTAIN if asks else Claim.NO
@@ -97,7 +97,7 @@ def interaction_request(body: JsonObject, memo: Memo) -> CallRequest:
 
 
 def decode_response(response: Response, whole: bool) -> CallResponse:
-    """Whatever came as an answer. `whole`: the exchange ended as it should."""
+    """Decode the response by its bytes. `complete`: the exchange ended normally."""
     read = read_chunks(response)
     match read:
         case JsonPayload(value=value):
@@ -132,7 +132,7 @@ def _plain(response: Response, value: Json, truncated: bool = False, streamed: b
 
 
 def _failure(body: JsonObject) -> Json:
-    """What went wrong in an interaction that failed: its errors, or the error of a step."""
+    """Return the error of a failed interaction: its own, or that of a step."""
     if has_error(body) or not body.get("steps"):
         listed = items(body.get("errors"))
         return body if has_error(body) or not listed else {"error": listed[0]}

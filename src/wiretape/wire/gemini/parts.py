@@ -1,7 +1,7 @@
-"""Gemini contents, parts and tools, in requests and responses alike.
+"""Decodes Gemini's contents, parts and tools, in requests and responses.
 
-A signature belongs to the part that it came with: it stands as opaque reasoning in that part's block if that is a
-thought, else in a block of its own right after it. What the provider runs itself is of kind `server`.
+A signature belongs to its part: it is the opaque state of a thought, and a reasoning block after any other part. Tools
+that the provider runs are of kind `server`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from wiretape.wire.lenient import dumps, is_empty, items, obj, string
 
 ROLES = {"model": "assistant", "function": "tool", "developer": "system"}
 _SIGNATURE = ("thoughtSignature", "thought_signature")
-# Members of a tool's response that hold nothing but what it said.
-_SAID = ("output", "result", "return_value", "content", "error")
+# Members that hold the text of a tool's response.
+_TEXT_MEMBERS = ("output", "result", "return_value", "content", "error")
 _CLIENT_TOOLS = ("computerUse",)
 _FINE = ("OUTCOME_OK", "1")
-_UNSAID = ("OUTCOME_UNSPECIFIED", "0")
+_UNSPECIFIED = ("OUTCOME_UNSPECIFIED", "0")
 
 
 def request_content(raw: Json) -> Message:
-    """One entry of `contents`. A role may be missing: then the user speaks."""
+    """Decode one entry of `contents`; without a role it is the user's."""
     return content_message(raw, "user")
 
 
 def system_content(raw: Json) -> Message:
-    """`systemInstruction`, whatever role it names."""
+    """Decode `systemInstruction`, whose role is ignored."""
     message = content_message(raw, "system")
     return Message("system", message.blocks, message.block_paths, message.extra, message.cache_marked)
 
@@ -48,7 +48,7 @@ def content_message(raw: Json, speaker: str) -> Message:
 
 
 def add_content(into: MessageBuilder, raw: JsonObject) -> None:
-    """The parts of a content object, and what else it says."""
+    """Add the parts of a content object and its other members."""
     parts = raw.get("parts")
     if isinstance(parts, list):
         for n, part in enumerate(parts):
@@ -100,41 +100,41 @@ def _add_signature(into: MessageBuilder, raw: JsonObject, path: str) -> None:
         into.add(Reasoning("", opaque), f"{path}.{key}")
 
 
-def _others(into: MessageBuilder, raw: JsonObject, key: str, path: str) -> None:
-    """What stands beside a part's one kind of content."""
+def _keep_others(into: MessageBuilder, raw: JsonObject, key: str, path: str) -> None:
+    """Keep the other members of a part."""
     into.rest(raw, (key, "thought", *_SIGNATURE), f"{path[1:]}.")
 
 
 def _add_call(into: MessageBuilder, raw: JsonObject, key: str, path: str) -> None:
     call = raw[key]
-    # A string is an object that came in pieces and was truncated, or could not be put together.
+    # A string is an object in pieces that was truncated or broken.
     args = call.get("args")
     arguments = args if isinstance(args, str) else "{}" if args is None else dumps(args)
     into.add(ToolCall(string(call.get("id")), string(call.get("name")) or "", arguments), f"{path}.{key}.args")
     into.rest(call, ("id", "name", "args"), f"{path[1:]}.{key}.")
-    _others(into, raw, key, path)
+    _keep_others(into, raw, key, path)
 
 
 def _add_result(into: MessageBuilder, raw: JsonObject, key: str, path: str) -> None:
     result = raw[key]
-    text, where = _said(result.get("response"), f"{path}.{key}.response")
+    text, where = _response_text(result.get("response"), f"{path}.{key}.response")
     failed = True if not is_empty(obj(result.get("response")).get("error")) else None
     made = ToolResult(
         string(result.get("id")), string(result.get("name")), text, failed, tuple(items(result.get("parts")))
     )
     into.add(made, where)
     into.rest(result, ("id", "name", "response", "parts"), f"{path[1:]}.{key}.")
-    _others(into, raw, key, path)
+    _keep_others(into, raw, key, path)
 
 
-def _said(response: Json, path: str) -> tuple[str, str]:
-    """What a tool said, and where: the one string in a response, else all of it as JSON."""
+def _response_text(response: Json, path: str) -> tuple[str, str]:
+    """Return the text of a tool's response and its path: its only string, else all of it as JSON."""
     if isinstance(response, str):
         return response, path
     if isinstance(response, dict) and len(response) == 1:
-        ((name, said),) = response.items()
-        if name in _SAID and isinstance(said, str):
-            return said, f"{path}.{name}"
+        ((name, text),) = response.items()
+        if name in _TEXT_MEMBERS and isinstance(text, str):
+            return text, f"{path}.{name}"
     return ("" if response is None else dumps(response)), path
 
 
@@ -142,20 +142,20 @@ def _add_code(into: MessageBuilder, raw: JsonObject, key: str, path: str) -> Non
     code = raw[key]
     arguments = dumps({k: v for k, v in code.items() if k != "id"})
     into.add(ToolCall(string(code.get("id")), "code_execution", arguments, "server"), f"{path}.{key}")
-    _others(into, raw, key, path)
+    _keep_others(into, raw, key, path)
 
 
 def _add_code_result(into: MessageBuilder, raw: JsonObject, key: str, path: str) -> None:
     result = raw[key]
     outcome = enum(result.get("outcome"))
-    failed = None if outcome is None or outcome in _UNSAID else outcome not in _FINE
+    failed = None if outcome is None or outcome in _UNSPECIFIED else outcome not in _FINE
     output = string(result.get("output")) or ""
     made = ToolResult(string(result.get("id")), "code_execution", output, failed, kind="server")
     into.add(made, f"{path}.{key}.output" if output else f"{path}.{key}")
     if failed:
         into.extra(f"{path[1:]}.{key}.outcome", outcome)
     into.rest(result, ("id", "outcome", "output"), f"{path[1:]}.{key}.")
-    _others(into, raw, key, path)
+    _keep_others(into, raw, key, path)
 
 
 def _add_server_call(into: MessageBuilder, raw: JsonObject, key: str, path: str) -> None:
@@ -166,7 +166,7 @@ def _add_server_call(into: MessageBuilder, raw: JsonObject, key: str, path: str)
         ToolCall(string(call.get("id")), name, "{}" if args is None else dumps(args), "server"), f"{path}.{key}.args"
     )
     into.rest(call, ("id", "toolType", "tool_type", "args"), f"{path[1:]}.{key}.")
-    _others(into, raw, key, path)
+    _keep_others(into, raw, key, path)
 
 
 def _add_server_result(into: MessageBuilder, raw: JsonObject, key: str, path: str) -> None:
@@ -176,7 +176,7 @@ def _add_server_result(into: MessageBuilder, raw: JsonObject, key: str, path: st
     name = enum(get(result, "toolType")) or "tool"
     into.add(ToolResult(string(result.get("id")), name, text, kind="server"), f"{path}.{key}.response")
     into.rest(result, ("id", "toolType", "tool_type", "response"), f"{path[1:]}.{key}.")
-    _others(into, raw, key, path)
+    _keep_others(into, raw, key, path)
 
 
 def _add_media(into: MessageBuilder, raw: JsonObject, key: str, path: str) -> None:
@@ -196,20 +196,20 @@ _READERS: dict[str, Callable[[MessageBuilder, JsonObject, str, str], None]] = {
 }
 
 
-def refusal_message(said: Json, path: str, extra: tuple[tuple[str, Json], ...] = ()) -> Message:
-    """A block in the provider's own words, if it has any."""
-    text = string(said)
+def refusal_message(reason: Json, path: str, extra: tuple[tuple[str, Json], ...] = ()) -> Message:
+    """Return a message with the provider's reason for a refusal, if it gives one."""
+    text = string(reason)
     blocks = (Text(text, refusal=True),) if text else ()
     return Message("assistant", blocks, (path,) * len(blocks), extra)
 
 
 def tool_specs(raw: Json) -> tuple[ToolSpec, ...]:
-    """Declared functions, and the tools that the provider offers, in order."""
+    """Decode the declared functions and the provider's tools, in order."""
     return tuple(spec for tool in items(raw) for spec in _specs(tool))
 
 
 def _specs(raw: Json) -> list[ToolSpec]:
-    if not isinstance(raw, dict):  # a client's fault that the provider will refuse
+    if not isinstance(raw, dict):  # malformed, the provider will refuse it
         return [ToolSpec(str(raw), None, None, "server", {"tool": raw})]
     found: list[ToolSpec] = []
     for key, value in raw.items():

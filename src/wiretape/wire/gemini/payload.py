@@ -1,6 +1,6 @@
-"""How Gemini's answers come: one JSON object, events, or a JSON list that grows by one object at a time.
+"""Reads Gemini's JSON: keys in two spellings, and responses as one object, events or a list of objects.
 
-Errors may stand in an event stream as bare JSON, without `data:`. Code Assist wraps each object once more.
+An error in an event stream may be bare JSON, without `data:`. Code Assist wraps each object in another.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def camel(name: str) -> str:
 
 
 def spelled(value: JsonObject, name: str) -> str:
-    """The key under which an object holds a member, given its name in camel case; that name if it holds none."""
+    """Return the key of a member in its actual spelling, given its name in camel case."""
     if value.get(name) is None:
         other = snake(name)
         if value.get(other) is not None:
@@ -42,13 +42,13 @@ def spelled(value: JsonObject, name: str) -> str:
 
 
 def get(value: JsonObject, name: str) -> Json:
-    """A member by its name in camel case, however it is spelled."""
+    """Return a member in either spelling, given its name in camel case."""
     found = value.get(name)
     return found if found is not None else value.get(snake(name))
 
 
 def enum(value: Json) -> str | None:
-    """An enum's name; some clients ask for its number."""
+    """Return an enum value as a string; some clients request numbers."""
     if isinstance(value, str):
         return string(value)
     whole = number(value)
@@ -57,14 +57,14 @@ def enum(value: Json) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """A stream's objects. `ended`: was a list's closing bracket seen? None for events, which have no such end."""
+    """A stream's objects. `ended`: a list's closing bracket was seen; None for events, which have no such end."""
 
     payload: EventPayload
     ended: bool | None = None
 
 
 def read_chunks(response: Response) -> Chunks | JsonPayload | TextPayload:
-    """What came, a list as a stream of its elements."""
+    """Read a response; a JSON list is read as a stream of its elements."""
     body = response.body
     if isinstance(body, JsonBody):
         if isinstance(body.value, list):
@@ -97,14 +97,14 @@ def _read_list(response: Response) -> Chunks:
 
 
 def _when(count: int, frames: list[bytes], times: list[int | None]) -> list[int | None]:
-    """When each of a list's elements came."""
+    """Return the time of each list element."""
     if len(frames) == 1:
         return times * count
-    if len(frames) - count in (0, 1):  # a frame for each element, as tapes keep them: the quick way
+    if len(frames) - count in (0, 1):  # tapes keep one frame per element: the fast path
         return times[:count]
     framer = ListFramer()
     when = [ms for frame, ms in zip(frames, times, strict=False) for _ in framer.feed(frame)]
-    return when if len(when) == count else times[-1:] * count  # what is no object has no frame of its own
+    return when if len(when) == count else times[-1:] * count  # elements that are not objects have no frame
 
 
 def _take(piece: bytes, ms: int | None, events: list[Event], torn: list[str]) -> None:
@@ -119,7 +119,7 @@ def _take(piece: bytes, ms: int | None, events: list[Event], torn: list[str]) ->
 
 
 def _with_bare(payload: EventPayload, response: Response) -> EventPayload:
-    """The events, and the JSON that stands between them as it is."""
+    """Return the events, and the bare JSON values between them."""
     raw = raw_bytes(response.body)
     if b"\r" in raw:
         raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -135,7 +135,7 @@ def _with_bare(payload: EventPayload, response: Response) -> EventPayload:
 
 
 def _value_at(raw: bytes, start: int) -> tuple[int, Json]:
-    """The JSON value that begins here, up to an empty line or the end."""
+    """Return the end and the JSON value at this position, up to an empty line."""
     blank = raw.find(b"\n\n", start)
     end = blank if blank >= 0 else len(raw)
     value = load(raw[start:end].strip())
@@ -143,7 +143,7 @@ def _value_at(raw: bytes, start: int) -> tuple[int, Json]:
 
 
 def unwrapped(value: Json) -> JsonObject:
-    """An answer without Code Assist's wrapper. What stands beside it is the wrapper's own: a trace id, credits."""
+    """Return an answer without Code Assist's wrapper, with the wrapper's trace id."""
     body = obj(value)
     inner = body.get("response")
     if not isinstance(inner, dict) or not _SHOWS.isdisjoint(body):

@@ -1,7 +1,6 @@
-"""Gemini's token counts, normalised, and its reasons to stop.
+"""Gemini's token counts and finish reasons, normalized.
 
-Thoughts are counted beside the candidates, what server tools put into the prompt beside the prompt: the total is the
-sum of all four.
+The total is the sum of prompt, candidates, thoughts, and the tokens that server tools add to the prompt.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _FINISH: dict[str, Finish] = {
     "MALFORMED_RESPONSE": "error",
     "NO_IMAGE": "error",
     "OTHER": "error",
-    # As numbers. From 9 on the two hosts of this API count differently, and 6 to 8 are filters on both.
+    # As numbers. From 9 on the two hosts differ; 6 to 8 are filters on both.
     "1": "stop",
     "2": "length",
     "3": "content_filter",
@@ -39,7 +38,7 @@ _FINISH: dict[str, Finish] = {
     "7": "content_filter",
     "8": "content_filter",
 }
-_UNSAID = ("FINISH_REASON_UNSPECIFIED", "0")
+_UNSPECIFIED = ("FINISH_REASON_UNSPECIFIED", "0")
 _STATUS: dict[str, Finish] = {
     "completed": "stop",
     "requires_action": "tool_calls",
@@ -55,13 +54,13 @@ _STATUS: dict[str, Finish] = {
 
 
 def generate_usage(raw: Json) -> Usage | None:
-    """`usageMetadata`."""
+    """Read `usageMetadata`."""
     if not isinstance(raw, dict):
         return None
     return _usage(
         raw,
         prompt=number(get(raw, "promptTokenCount")),
-        beside=number(get(raw, "toolUsePromptTokenCount")),
+        tool_use=number(get(raw, "toolUsePromptTokenCount")),
         cached=number(get(raw, "cachedContentTokenCount")),
         answer=number(get(raw, "candidatesTokenCount")),
         thoughts=number(get(raw, "thoughtsTokenCount")),
@@ -70,13 +69,13 @@ def generate_usage(raw: Json) -> Usage | None:
 
 
 def interaction_usage(raw: Json) -> Usage | None:
-    """`usage` of an interaction."""
+    """Read the `usage` of an interaction."""
     if not isinstance(raw, dict):
         return None
     return _usage(
         raw,
         prompt=number(raw.get("total_input_tokens")),
-        beside=number(raw.get("total_tool_use_tokens")),
+        tool_use=number(raw.get("total_tool_use_tokens")),
         cached=number(raw.get("total_cached_tokens")),
         answer=number(raw.get("total_output_tokens")),
         thoughts=number(raw.get("total_thought_tokens")),
@@ -88,19 +87,19 @@ def _usage(
     raw: JsonObject,
     *,
     prompt: int | None,
-    beside: int | None,
+    tool_use: int | None,
     cached: int | None,
     answer: int | None,
     thoughts: int | None,
     total: int | None,
 ) -> Usage | None:
-    given = _sum(prompt, beside)
-    if given is not None and cached is not None and cached > given:
-        given += cached
-    made = _sum(answer, thoughts)
-    if made is None and given is not None and total is not None and total >= given:
-        made = total - given  # a count of zero is left out on this wire
-    usage = Usage(given, cached, None, made, thoughts, raw)
+    input_count = _sum(prompt, tool_use)
+    if input_count is not None and cached is not None and cached > input_count:
+        input_count += cached
+    output_count = _sum(answer, thoughts)
+    if output_count is None and input_count is not None and total is not None and total >= input_count:
+        output_count = total - input_count  # zero counts are omitted on this wire
+    usage = Usage(input_count, cached, None, output_count, thoughts, raw)
     return usage if usage != Usage() else None
 
 
@@ -110,8 +109,8 @@ def _sum(*values: int | None) -> int | None:
 
 
 def generate_finish(raw: str | None, has_calls: bool) -> Finish | None:
-    """Gemini says STOP when it calls tools."""
-    if raw is None or raw in _UNSAID:
+    """Return the finish of a reason. Gemini reports STOP for tool calls."""
+    if raw is None or raw in _UNSPECIFIED:
         return "tool_calls" if has_calls else None
     finish = _FINISH.get(raw) or ("content_filter" if raw.startswith("IMAGE_") else None)
     return "tool_calls" if has_calls and finish == "stop" else finish

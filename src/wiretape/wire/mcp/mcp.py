@@ -1,8 +1,8 @@
-"""MCP: JSON-RPC over HTTP between a program and the servers that run its tools. No model calls are made of it.
+"""Reads MCP traffic: JSON-RPC over HTTP between a program and its tool servers.
 
-What it shows is where a tool that a model asked for really ran (`served_tool_calls`), and what an exchange was about
-(`mcp_words`). Sessions or none, answers as JSON or as events, batches, and the older pair of a POST and an event
-channel are read alike: a call and its answer have one JSON-RPC id.
+It shows where a tool call of a model ran (`served_tool_calls`), and describes exchanges (`mcp_words`). Sessions, JSON
+or event answers, batches, and the older pair of a POST and an event channel are supported: the JSON-RPC id links call
+and answer.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _METHODS = frozenset(
 )
 _PREFIXES = ("tools/", "prompts/", "resources/", "notifications/")
 _SESSION_NAMES = ("sessionId", "session_id")
-_MOST_NAMED = 3
+_MAX_DESCRIBED = 3
 
 
 def is_jsonrpc(request: Request) -> bool:
-    """Whether a request's body is JSON-RPC: then it is of no model's format, whatever its path says."""
+    """Return whether a request's body is JSON-RPC; then no model format claims it, whatever its path."""
     body = request.body
     if not isinstance(body, JsonBody) and b'"jsonrpc"' not in raw_bytes(body)[:65536]:
         return False
@@ -39,14 +39,14 @@ def is_jsonrpc(request: Request) -> bool:
 
 
 def is_mcp(exchange: Exchange) -> bool:
-    """Whether an exchange belongs to a conversation with an MCP server (other protocols are JSON-RPC, too)."""
+    """Return whether an exchange belongs to MCP; other protocols use JSON-RPC as well."""
     request = exchange.request
     named = any(name.startswith("mcp-") for name in request.headers)
     if request.method.upper() == "POST":
         return is_jsonrpc(request) and (named or any(_is_method(m) for m in _messages(body_json(request.body))))
     if request.method.upper() == "DELETE":
         return "mcp-session-id" in request.headers
-    return request.method.upper() == "GET" and (named or _tells_endpoint(exchange.response))
+    return request.method.upper() == "GET" and (named or _starts_with_endpoint(exchange.response))
 
 
 def _is_method(message: JsonObject) -> bool:
@@ -54,8 +54,8 @@ def _is_method(message: JsonObject) -> bool:
     return isinstance(method, str) and (method in _METHODS or method.startswith(_PREFIXES))
 
 
-def _tells_endpoint(response: Response | None) -> bool:
-    """The older protocol's channel begins by saying where to POST."""
+def _starts_with_endpoint(response: Response | None) -> bool:
+    """Return whether an event channel of the older protocol starts with the URL to POST to."""
     body = response.body if response is not None else None
     if not isinstance(body, StreamBody) or body.binary:
         return False
@@ -64,13 +64,13 @@ def _tells_endpoint(response: Response | None) -> bool:
 
 
 def _messages(value: object) -> list[JsonObject]:
-    """The JSON-RPC messages in a body: one, or a batch."""
+    """Return the JSON-RPC messages in a body: one, or a batch."""
     listed = value if isinstance(value, list) else [value]
     return [message for message in listed if isinstance(message, dict) and "jsonrpc" in message]
 
 
 def _answers(exchange: Exchange) -> Iterator[tuple[JsonObject, int | None]]:
-    """The JSON-RPC messages that came back, and when each was there."""
+    """Yield the JSON-RPC messages of the response, each with its time."""
     response = exchange.response
     if response is None:
         return
@@ -90,8 +90,8 @@ class _Answer:
     at: int | None
 
 
-class _Channels:
-    """Answers by what they answer: a call's own exchange has its answer, or an event channel of its session."""
+class _Answers:
+    """Finds the answer to a call: in its own exchange, or in an event channel of its session."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], list[_Answer]] = {}
@@ -111,16 +111,16 @@ class _Channels:
 
 
 def _session(exchange: Exchange) -> str:
-    """What tells one conversation from another: the session's id, else the server."""
+    """Return the session's id, or the server if there is none."""
     request, response = exchange.request, exchange.response
-    held = request.headers.get("mcp-session-id") or (response.headers.get("mcp-session-id") if response else None)
-    if held:
-        return held
+    session = request.headers.get("mcp-session-id") or (response.headers.get("mcp-session-id") if response else None)
+    if session:
+        return session
     named = _query_session(request.url)
-    if named is None and _tells_endpoint(response) and response is not None:
+    if named is None and _starts_with_endpoint(response) and response is not None:
         payload = read_payload(response)
-        told = payload.unreadable if isinstance(payload, EventPayload) else ()
-        named = next(filter(None, map(_query_session, told)), None)
+        unparsed = payload.unreadable if isinstance(payload, EventPayload) else ()
+        named = next(filter(None, map(_query_session, unparsed)), None)
     return named or _host(request.url)
 
 
@@ -137,20 +137,20 @@ def _host(url: str) -> str:
 
 
 def served_tool_calls(exchanges: Iterable[Exchange]) -> list[ServedToolCall]:
-    """Every tool call that an MCP server got, by start, with its answer."""
-    spoken = [exchange for exchange in exchanges if is_mcp(exchange)]
-    channels = _Channels()
-    for exchange in spoken:
-        channels.add(exchange)
+    """Return every tool call that an MCP server received, by start, with its answer."""
+    mcp_exchanges = [exchange for exchange in exchanges if is_mcp(exchange)]
+    answers = _Answers()
+    for exchange in mcp_exchanges:
+        answers.add(exchange)
     served: list[ServedToolCall] = []
-    for exchange in sorted(spoken, key=lambda exchange: (exchange.at, exchange.number)):
+    for exchange in sorted(mcp_exchanges, key=lambda exchange: (exchange.at, exchange.number)):
         for message in _messages(body_json(exchange.request.body)):
             if message.get("method") == "tools/call":
-                _serve(exchange, message, channels, served)
+                _add_call(exchange, message, answers, served)
     return served
 
 
-def _serve(exchange: Exchange, message: JsonObject, channels: _Channels, served: list[ServedToolCall]) -> None:
+def _add_call(exchange: Exchange, message: JsonObject, answers: _Answers, served: list[ServedToolCall]) -> None:
     params = obj(message.get("params"))
     call = ServedToolCall(
         exchange=exchange.number,
@@ -160,29 +160,29 @@ def _serve(exchange: Exchange, message: JsonObject, channels: _Channels, served:
         id=dumps(message.get("id")),
         server=exchange.request.url,
     )
-    answer = channels.answer(exchange, call.id)
+    answer = answers.answer(exchange, call.id)
     if answer is not None:
-        call = _answered(call, answer)
-    if "inputResponses" in params and _goes_on(call, served):
+        call = _with_answer(call, answer)
+    if "inputResponses" in params and _continues(call, served):
         return
     served.append(call)
 
 
-def _goes_on(call: ServedToolCall, served: list[ServedToolCall]) -> bool:
-    """A server may ask for more before it answers: the call is then sent again, with a new id."""
-    for place in range(len(served) - 1, -1, -1):
-        before = served[place]
+def _continues(call: ServedToolCall, served: list[ServedToolCall]) -> bool:
+    """Continue an earlier call that the server answered with a request for input: the client calls it again."""
+    for position in range(len(served) - 1, -1, -1):
+        before = served[position]
         if before.waits and (before.name, before.arguments) == (call.name, call.arguments):
-            served[place] = replace(call, exchange=before.exchange, at=before.at, id=before.id)
+            served[position] = replace(call, exchange=before.exchange, at=before.at, id=before.id)
             return True
     return False
 
 
-def _answered(call: ServedToolCall, answer: _Answer) -> ServedToolCall:
+def _with_answer(call: ServedToolCall, answer: _Answer) -> ServedToolCall:
     if "error" in answer.message:
         error = obj(answer.message["error"])
-        said = string(error.get("message")) or dumps(answer.message["error"])
-        return replace(call, ended_at=answer.at, text=said, is_error=True)
+        text = string(error.get("message")) or dumps(answer.message["error"])
+        return replace(call, ended_at=answer.at, text=text, is_error=True)
     result = obj(answer.message.get("result"))
     text, parts, _ = result_text(result.get("content"), "")
     if not text and not parts and result.get("structuredContent") is not None:
@@ -198,22 +198,22 @@ def _answered(call: ServedToolCall, answer: _Answer) -> ServedToolCall:
 
 
 def mcp_words(exchange: Exchange) -> str | None:
-    """What an exchange with an MCP server is about, in a few words; None if it is none."""
+    """Describe an MCP exchange in a few words; None for any other exchange."""
     if not is_mcp(exchange):
         return None
     method = exchange.request.method.upper()
     if method == "DELETE":
         return "MCP, end of the session"
     if method == "GET":
-        came = sum(1 for _ in _answers(exchange))
+        count = sum(1 for _ in _answers(exchange))
         which = "an open channel" if exchange.ended is None else "a channel"
-        return f"MCP, {which} from the server, {plural(came, 'message')}"
-    asked = [_about(message) for message in _messages(body_json(exchange.request.body))]
-    more = f" and {len(asked) - _MOST_NAMED} more" if len(asked) > _MOST_NAMED else ""
-    return "MCP " + ", ".join(asked[:_MOST_NAMED]) + more
+        return f"MCP, {which} from the server, {plural(count, 'message')}"
+    descriptions = [_description(message) for message in _messages(body_json(exchange.request.body))]
+    more = f" and {len(descriptions) - _MAX_DESCRIBED} more" if len(descriptions) > _MAX_DESCRIBED else ""
+    return "MCP " + ", ".join(descriptions[:_MAX_DESCRIBED]) + more
 
 
-def _about(message: JsonObject) -> str:
+def _description(message: JsonObject) -> str:
     method = message.get("method")
     if not isinstance(method, str):
         return "an answer to the server"

@@ -1,8 +1,7 @@
-"""A tool that ran in the agent's own process, as an exchange: the call and its answer as MCP spells them.
+"""A tool call inside the agent's process, as an MCP exchange with the URL `tool://local/NAME`.
 
-No wire carried it, so its address is no one's: `tool://local/NAME`. Being MCP's, it is read by all that reads tapes:
-it pairs with the model's tool call, and tells how long the tool took. Beside the text that MCP has, the answer holds
-what the function returned or raised, so that a replay can return or raise it again.
+Because it has the shape of MCP, it links to the model's tool call and shows the tool's duration. In addition to MCP's
+text, the answer has the value that the function returned, or its exception, so that a replay can repeat it.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from wiretape.wire.lenient import body_json, obj, string
 
 PREFIX = "tool://local/"
 HEADERS = (("content-type", "application/json"),)
-_TYPE = "wiretape/type"  # in `_meta`: the class that `result` was made from, or that could not be kept
+_TYPE = "wiretape/type"  # in `_meta`: the class that `result` was made from, or of a value that was not kept
 _KEPT = "wiretape/kept"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a tool's function came to. `kept`: whether `value` is it; else only its text is known.
+    """The outcome of a tool's function. `kept`: `value` is the returned value; otherwise only its text is known.
 
-    `type`: the class of a value that is no JSON by itself, or of what was raised, as `module.Name`.
+    `type` is the class, as `module.Name`, of a value that is not plain JSON, or of the exception.
     """
 
     text: str
@@ -62,33 +61,33 @@ def is_tool_exchange(exchange: Exchange) -> bool:
 
 
 def called(exchange: Exchange) -> tuple[str, Json]:
-    """The tool's name and its arguments."""
+    """Return the tool's name and its arguments."""
     params = obj(obj(body_json(exchange.request.body)).get("params"))
     name = string(params.get("name")) or unquote(exchange.request.url.removeprefix(PREFIX))
     return name, params.get("arguments")
 
 
 def answered(exchange: Exchange) -> ToolAnswer | None:
-    """What came of it; None where the tool never ended."""
+    """Return the tool's answer, or None if the tool did not end."""
     if exchange.response is None or exchange.ended is not Ended.COMPLETE:
         return None
     return read_answer(body_json(exchange.response.body))
 
 
 def read_answer(body: Json) -> ToolAnswer:
-    """What `answer_body` says, whoever wrote it."""
+    """Return the answer in a JSON-RPC body."""
     result = obj(obj(body).get("result"))
     text, parts, _ = result_text(result.get("content"), "")
-    told, meta = obj(result.get("structuredContent")), obj(result.get("_meta"))
+    structured, meta = obj(result.get("structuredContent")), obj(result.get("_meta"))
     if result.get("isError") is True:
-        error = obj(told.get("error"))
+        error = obj(structured.get("error"))
         args = error.get("args")
         return ToolAnswer(text, None, False, string(error.get("type")), True, tuple(args or ()), parts)
-    return ToolAnswer(text, told.get("result"), "result" in told, string(meta.get(_TYPE)), parts=parts)
+    return ToolAnswer(text, structured.get("result"), "result" in structured, string(meta.get(_TYPE)), parts=parts)
 
 
 def made_exchange(name: str, arguments: Json, answer: ToolAnswer) -> Exchange:
-    """An exchange that says the same, for results that are known from elsewhere."""
+    """Return an exchange with this call and answer, for results that were not recorded as exchanges."""
     headers = Headers(HEADERS)
     request = Request("POST", tool_url(name), headers, JsonBody(call_body(name, arguments)))
     return Exchange(0, 0, request, Response(200, headers, 0, JsonBody(answer_body(answer))), Ended.COMPLETE, 0)

@@ -1,4 +1,4 @@
-"""The wire formats `ollama.chat` and `ollama.generate`: Ollama's own API, stream_response as one JSON object a line."""
+"""The wire formats `ollama.chat` and `ollama.generate` of Ollama's own API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GENERATE_CARRIED = frozenset({"model", "system", "prompt", "images"})
 
 
 class _OllamaFormat(HttpFormat):
-    """Both formats differ only in their path and in the request's body."""
+    """Base of both formats, which differ in their path and in the request's body."""
 
     path: ClassVar[str]
     volatile: ClassVar[Volatile] = Volatile(settings=frozenset({"keep_alive"}))
@@ -108,8 +108,8 @@ def _generate_request(body: JsonObject) -> CallRequest:
         if not value:
             continue
         segments.append((len(messages), name))
-        said = Message(role, (Text(value),), ("",)) if isinstance(value, str) else unknown_message(name, value, role)
-        messages.append(said)
+        message = Message(role, (Text(value),), ("",)) if isinstance(value, str) else unknown_message(name, value, role)
+        messages.append(message)
     images = items(body.get("images"))
     if images:
         segments.append((len(messages), "images"))

@@ -1,4 +1,4 @@
-"""Ollama's messages in requests and responses, and its streams: one JSON object on each line."""
+"""Decodes Ollama's messages in requests and responses, and its streams: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PIECE = {"model", "created_at", "message", "done"}
 _PIECE_MESSAGE = {"role", "content"}
 _GROWING = ("content", "thinking")
 _SHOWS_ANSWER = frozenset({"message", "response", "done", "thinking", "image"})
-_MEMBERS = frozenset(
+_KNOWN_MEMBERS = frozenset(
     {"model", "created_at", "message", "response", "thinking", "tool_calls", "context", "image", "done", "done_reason"}
     | {"completed", "total", "total_duration", "load_duration", "prompt_eval_duration", "eval_duration", "logprobs"}
     | {"remote_model", "remote_host", "error", "signin_url", *_COUNTS}
@@ -42,7 +42,7 @@ _MEMBERS = frozenset(
 
 
 def request_message(raw: Json) -> Message:
-    """One entry of `messages`."""
+    """Decode one entry of `messages`."""
     if not isinstance(raw, dict):
         return unknown_message("message", raw, "unknown")
     role = raw.get("role")
@@ -50,7 +50,7 @@ def request_message(raw: Json) -> Message:
 
 
 def ollama_message(raw: JsonObject, role: str, truncated: bool = False) -> Message:
-    """Blocks stand in the order reasoning, text, images, tool calls."""
+    """Decode a message; its blocks are in the order reasoning, text, images, tool calls."""
     into = MessageBuilder()
     if role == "tool":
         _add_result(into, raw)
@@ -94,22 +94,22 @@ def _add_call(into: MessageBuilder, raw: Json, path: str, truncated: bool) -> No
 
 
 def context_id(context: Json) -> str | None:
-    """A short name for the opaque context that an answer gives and the next request sends back."""
+    """Return a short id for the opaque context, which an answer returns and the next request repeats."""
     return f"context-{hashlib.sha256(dumps(context).encode()).hexdigest()[:16]}" if items(context) else None
 
 
 def loads_only(request: CallRequest, response: CallResponse | None) -> bool:
-    """An empty request only loads the model, or unloads it."""
+    """Return whether an empty request only loads or unloads the model."""
     if response is not None and response.raw_finish:
         return response.raw_finish in _NO_GENERATION
     return not request.messages and request.model is not None
 
 
 class OllamaAssembler:
-    """Takes the lines of one stream; `value` is the answer so far."""
+    """Joins the lines of one stream; `value` is the answer so far."""
 
     def __init__(self) -> None:
-        self._whole: JsonObject = {}
+        self._members: JsonObject = {}
         self._pieces: dict[str, list[str]] = {}
         self._calls: list[Json] = []
         self._message: JsonObject = {}
@@ -119,7 +119,7 @@ class OllamaAssembler:
 
     @property
     def finished(self) -> bool:
-        return self._whole.get("done") is True
+        return self._members.get("done") is True
 
     def add(self, event: Event) -> None:
         line = event.value
@@ -127,7 +127,7 @@ class OllamaAssembler:
             self.unknown_events.append(line)
             return
         message = line.get("message")
-        if isinstance(message, dict) and self._is_piece(line, message):  # most lines are this
+        if isinstance(message, dict) and self._is_piece(line, message):  # most lines
             self._pieces.setdefault("message.content", []).append(message["content"])
             if self.first_ms is None:
                 self.first_ms = event.ms
@@ -144,15 +144,15 @@ class OllamaAssembler:
         calls = [*items(message.get("tool_calls")), *items(line.get("tool_calls"))]
         self._calls += calls
         self._message.update({k: v for k, v in message.items() if k not in (*_GROWING, "tool_calls")})
-        grown = ("message", "response", "thinking", "tool_calls")
-        self._whole.update({k: v for k, v in line.items() if k not in grown})
+        joined_members = ("message", "response", "thinking", "tool_calls")
+        self._members.update({k: v for k, v in line.items() if k not in joined_members})
         if self.first_ms is None and (any(bearing) or calls or string(line.get("image"))):
             self.first_ms = event.ms
 
     def _is_piece(self, line: JsonObject, message: JsonObject) -> bool:
-        """A line that brings a piece of text and nothing else."""
+        """Return whether a line only continues the text."""
         plain = line.keys() == _PIECE and message.keys() == _PIECE_MESSAGE and line["done"] is False
-        return plain and bool(self._whole) and isinstance(message["content"], str) and message["content"] != ""
+        return plain and bool(self._members) and isinstance(message["content"], str) and message["content"] != ""
 
     def _grow(self, name: str, piece: Json) -> bool:
         if not isinstance(piece, str) or not piece:
@@ -166,16 +166,16 @@ class OllamaAssembler:
         top = {name: text for name, text in joined.items() if "." not in name}
         calls = {"tool_calls": self._calls} if self._calls else {}
         if message or self._message:
-            return {**self._whole, **top, "message": {**self._message, **message, **calls}}
-        return {**self._whole, **top, **calls}
+            return {**self._members, **top, "message": {**self._message, **message, **calls}}
+        return {**self._members, **top, **calls}
 
 
 def decode_response(response: Response, whole: bool) -> CallResponse:
-    """Whatever came as an answer. `whole`: the exchange ended as it should."""
+    """Decode the response by its bytes. `complete`: the exchange ended normally."""
     payload = read_payload(response)
     match payload:
         case JsonPayload(value=value):
-            if isinstance(value, dict) and value.get("done") is False:  # all that came of a stream
+            if isinstance(value, dict) and value.get("done") is False:  # the only line of a truncated stream
                 return _stream(response, EventPayload([Event("", value, None)]))
             return _answer(response, value)
         case EventPayload():
@@ -209,25 +209,29 @@ def _answer(response: Response, value: Json, truncated: bool = False) -> CallRes
 
 
 def _message(body: JsonObject, truncated: bool) -> Message:
-    """The message of a chat; or what `generate` puts at the top level instead."""
+    """Decode the message of a chat, or the top-level members of `generate`."""
     if isinstance(body.get("message"), dict):
         message = ollama_message(body["message"], string(body["message"].get("role")) or "assistant", truncated)
-        more = tuple((k, v) for k, v in body.items() if k not in _MEMBERS and not is_empty(v))
+        more = tuple((k, v) for k, v in body.items() if k not in _KNOWN_MEMBERS and not is_empty(v))
         return replace(message, extra=message.extra + more) if more else message
-    spelled = {"thinking": body.get("thinking"), "content": body.get("response"), "tool_calls": body.get("tool_calls")}
-    message = ollama_message(spelled, "assistant", truncated)
+    as_message = {
+        "thinking": body.get("thinking"),
+        "content": body.get("response"),
+        "tool_calls": body.get("tool_calls"),
+    }
+    message = ollama_message(as_message, "assistant", truncated)
     paths = tuple(".response" if path == ".content" else path for path in message.block_paths)
     into = MessageBuilder()
     for block, path in zip(message.blocks, paths, strict=True):
         into.add(block, path)
     if string(body.get("image")):
         into.add(Media("image", {"image": body["image"]}), ".image")
-    into.rest(body, _MEMBERS)
+    into.rest(body, _KNOWN_MEMBERS)
     return into.build("assistant")
 
 
 def _usage(body: JsonObject) -> Usage | None:
-    """Counts of nothing are left out; what was not counted is not known. Output holds the thinking."""
+    """Read the counts. Zero counts are omitted on this wire; output includes thinking."""
     counted = {name: body[name] for name in _COUNTS if number(body.get(name)) is not None}
     prompt, output = (number(counted.get(name)) for name in _COUNTS)
     return Usage(prompt, None, None, output, None, counted) if counted else None

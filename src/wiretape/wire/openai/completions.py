@@ -94,13 +94,13 @@ def _answer(response: Response, value: Json) -> CallResponse:
     choices = [obj(choice) for choice in items(body.get("choices"))]
     if any("message" in choice for choice in choices):  # fill-in-the-middle answers have the shape of a chat
         return openai_chat.decode_completion(response, value)
-    said = [(string(c.get("text")), f".choices[{n}].text", number(c.get("index"))) for n, c in enumerate(choices)]
+    texts = [(string(c.get("text")), f".choices[{n}].text", number(c.get("index"))) for n, c in enumerate(choices)]
     for name in ("content", "completion"):  # llama.cpp, Anthropic's first API
         if isinstance(body.get(name), str):
-            said.append((body[name], f".{name}", None))
+            texts.append((body[name], f".{name}", None))
     messages = tuple(
         Message("assistant", (Text(text),), (path,), (("choice", index),) if index else ())
-        for text, path, index in said
+        for text, path, index in texts
         if text
     )
     if not messages and not choices and "usage" not in body:
@@ -129,7 +129,7 @@ class CompletionAssembler:
     """Joins the events of one stream; `value` is the answer so far, choice by choice."""
 
     def __init__(self) -> None:
-        self._whole: JsonObject = {}
+        self._members: JsonObject = {}
         self._usage: JsonObject | None = None
         self._pieces: dict[int, list[str]] = {}
         self._reasons: dict[int, str] = {}
@@ -151,7 +151,7 @@ class CompletionAssembler:
             if event.name != "ping":
                 self.unknown_events.append(body)
         else:
-            self._whole.update(
+            self._members.update(
                 {k: v for k, v in body.items() if k not in ("choices", "usage", "content", "completion")}
             )
             self._usage = merge(self._usage, body.get("usage"))
@@ -173,4 +173,4 @@ class CompletionAssembler:
             {"index": index, "text": "".join(pieces), "finish_reason": self._reasons.get(index)}
             for index, pieces in sorted(self._pieces.items())
         ]
-        return {**self._whole, "choices": choices, "usage": self._usage or {}}
+        return {**self._members, "choices": choices, "usage": self._usage or {}}

@@ -90,18 +90,18 @@ def responses_request(body: JsonObject, memo: Memo) -> CallRequest:
     messages: list[Message] = []
     segments: list[tuple[int, str]] = []
     scalars: set[str] = set()
-    instructions, given = body.get("instructions"), body.get("input")
+    instructions, items_given = body.get("instructions"), body.get("input")
     if not is_empty(instructions):
         messages.append(_instructions(instructions))
         segments.append((0, "instructions"))
         scalars.add("instructions")
-    if isinstance(given, list):
+    if isinstance(items_given, list):
         segments.append((len(messages), "input"))
-        messages += memo.each("openai.responses", given, input_item)
-    elif given is not None:
+        messages += memo.each("openai.responses", items_given, input_item)
+    elif items_given is not None:
         segments.append((len(messages), "input"))
         scalars.add("input")
-        messages.append(input_item(given))
+        messages.append(input_item(items_given))
     tools = body.get("tools")
     return CallRequest(
         model=string(body.get("model")),
@@ -145,8 +145,8 @@ def from_events(response: Response, payload: EventPayload) -> CallResponse:
 
 def _headers_in(event: Json, response: Response) -> Headers:
     """Return the response's headers and those in an error event, which stand for the headers of an HTTP error."""
-    told = obj(obj(obj(event).get("error")).get("headers")) or obj(obj(event).get("headers"))
-    return Headers([*response.headers.pairs(), *((k, str(v)) for k, v in told.items())])
+    in_event = obj(obj(obj(event).get("error")).get("headers")) or obj(obj(event).get("headers"))
+    return Headers([*response.headers.pairs(), *((k, str(v)) for k, v in in_event.items())])
 
 
 def _plain(response: Response, value: Json, truncated: bool = False, streamed: bool = False) -> CallResponse:

@@ -62,7 +62,7 @@ def output_messages(output: Iterable[Json], tools: Json = None, truncated: bool 
     `x_search`, which look like custom tools of the client. `tools` is the list in the response.
     """
     listed = list(output)
-    answered = {
+    with_output = {
         string(obj(i).get("call_id"))
         for i in listed
         if isinstance(obj(i).get("type"), str) and i["type"].endswith("_output")
@@ -74,7 +74,7 @@ def output_messages(output: Iterable[Json], tools: Json = None, truncated: bool 
         if searches and item.get("type") == "custom_tool_call":
             return string(item.get("name")) not in declared
         call_id = string(item.get("call_id"))
-        return call_id is not None and call_id in answered
+        return call_id is not None and call_id in with_output
 
     return tuple(
         item_message(i, hosted(i), truncated) if isinstance(i, dict) else unknown_message("item", i) for i in listed
@@ -196,8 +196,11 @@ def _add_mcp(into: MessageBuilder, raw: JsonObject, truncated: bool) -> None:
 def _add_image(into: MessageBuilder, raw: JsonObject, truncated: bool) -> None:
     """Add an image generation; the raw item keeps its other members."""
     prompt = string(raw.get("revised_prompt"))
-    asked = dumps({"prompt": prompt}) if prompt else "{}"
-    into.add(ToolCall(string(raw.get("id")), "image_generation", asked, "server"), ".revised_prompt" if prompt else "")
+    request_members = dumps({"prompt": prompt}) if prompt else "{}"
+    into.add(
+        ToolCall(string(raw.get("id")), "image_generation", request_members, "server"),
+        ".revised_prompt" if prompt else "",
+    )
     if string(raw.get("result")):
         into.add(Media("image", raw), ".result")
 
@@ -221,29 +224,26 @@ def _add_plain_call(
 
 
 def _add_server_call(
-    into: MessageBuilder, raw: JsonObject, name: str, asked: tuple[str, ...], got: tuple[str, ...]
+    into: MessageBuilder, raw: JsonObject, name: str, request_members: tuple[str, ...], result_members: tuple[str, ...]
 ) -> None:
     call_id = string(raw.get("id")) or string(raw.get("call_id"))
-    member = asked[0] if raw.get(asked[0]) is not None or raw.get("arguments") is None else "arguments"
+    member = (
+        request_members[0] if raw.get(request_members[0]) is not None or raw.get("arguments") is None else "arguments"
+    )
     into.add(ToolCall(call_id, name, _text_of(raw.get(member)), "server"), f".{member}")
-    for result in got:
+    for result in result_members:
         if not is_empty(raw.get(result)):
             text, parts, path = _outputs(raw[result], f".{result}")
             into.add(ToolResult(call_id, name, text, parts=parts, kind="server"), path)
-    into.rest(raw, (*_IDENTITY, *asked, *got, "call_id", "arguments", "name"))
+    into.rest(raw, (*_IDENTITY, *request_members, *result_members, "call_id", "arguments", "name"))
 
 
 def _outputs(value: Json, path: str) -> tuple[str, tuple[Json, ...], str]:
     """Return the result of a hosted tool: `logs` of a code interpreter, `text` of a search, else JSON."""
     if not isinstance(value, list):
         return result_text(value, path)
-    texts, others = [], []
-    for part in value:
-        said = string(obj(part).get("logs")) or string(obj(part).get("text"))
-        if said:
-            texts.append(said)
-        others.append(part)
-    return "\n".join(texts), tuple(others), path
+    texts = [string(obj(part).get("logs")) or string(obj(part).get("text")) for part in value]
+    return "\n".join(text for text in texts if text), tuple(value), path
 
 
 def _result(into: MessageBuilder, raw: JsonObject, kind: ToolKind) -> Message:
@@ -263,8 +263,8 @@ def _result(into: MessageBuilder, raw: JsonObject, kind: ToolKind) -> Message:
 
 def _result_output(output: Json, path: str) -> tuple[str, tuple[Json, ...], str]:
     if isinstance(output, list) and any("stdout" in obj(part) for part in output):
-        said = [string(obj(part).get(stream)) for part in output for stream in ("stdout", "stderr")]
-        return "\n".join(text for text in said if text), tuple(output), path
+        texts = [string(obj(part).get(stream)) for part in output for stream in ("stdout", "stderr")]
+        return "\n".join(text for text in texts if text), tuple(output), path
     if isinstance(output, dict):  # a screenshot
         return "", (output,), path
     return result_text(output, path)
@@ -292,8 +292,8 @@ def _tool(raw: Json, space: str | None) -> ToolSpec:
     name = f"{space}.{name}" if space else name
     if kind == "custom":
         return ToolSpec(name, string(inner.get("description")), inner.get("format"), "custom", tool)
-    ours: ToolKind = "function" if kind in _CLIENT_TOOLS or kind.startswith("computer") else "server"
-    return ToolSpec(name, string(inner.get("description")), inner.get("parameters"), ours, tool)
+    tool_kind: ToolKind = "function" if kind in _CLIENT_TOOLS or kind.startswith("computer") else "server"
+    return ToolSpec(name, string(inner.get("description")), inner.get("parameters"), tool_kind, tool)
 
 
 _CLIENT_TOOLS = frozenset({"function", "local_shell", "shell", "apply_patch"})

@@ -231,12 +231,12 @@ class ResponsesSocket:
         path = path_of(exchange.request.url)
         if path.endswith("/realtime"):
             return Claim.NO  # its messages have the same names
-        said = [(message.sender, _type_of(message)) for message in exchange.messages[:_LOOK_AT]]
-        if ("client", "response.create") not in said:
+        types = [(message.sender, _type_of(message)) for message in exchange.messages[:_LOOK_AT]]
+        if ("client", "response.create") not in types:
             return Claim.NO
         if path.endswith("/responses"):
             return Claim.CERTAIN
-        return Claim.NO if any(kind.startswith(_REALTIME) for _, kind in said) else Claim.BODY
+        return Claim.NO if any(kind.startswith(_REALTIME) for _, kind in types) else Claim.BODY
 
     def decode_socket(self, exchange: Exchange, memo: Memo) -> list[ModelCall]:
         return socket_calls(exchange, memo)
@@ -285,14 +285,14 @@ def decode_call(call: SocketCall, exchange: Exchange, memo: Memo) -> ModelCall:
         before = tuple(segment for segment in request.segments if segment[0] < start)
         messages = request.messages[:start] + queued + request.messages[start:]
         request = replace(request, messages=messages, segments=(*before, (start, "steer"), *later))
-    called = build_call(exchange, OpenAIResponses.name, request, _response(call, exchange))
+    decoded = build_call(exchange, OpenAIResponses.name, request, _response(call, exchange))
     return replace(
-        called,
+        decoded,
         kind=call_kind(exchange.request.url, request),
         at=call.at,
         ended_at=call.ended_at if call.ended_at is not None else exchange.ended_at,
         ended=Ended.COMPLETE if call.ended_at is not None else _ended_early(exchange),
-        headers=_linking(exchange.request.headers, call.body),
+        headers=_linking_headers(exchange.request.headers, call.body),
         part=call.number,
         frames=tuple(call.frames),
     )
@@ -309,10 +309,12 @@ def _ended_early(exchange: Exchange) -> Ended | None:
 def _response(call: SocketCall, exchange: Exchange) -> CallResponse | None:
     if not call.events and not call.kept:
         return None
-    shake = exchange.response
+    handshake = exchange.response
     # Events have no status, unless they are errors: use the handshake's.
-    shown = Response(shake.status if shake else 101, shake.headers if shake else Headers(), call.at)
-    response = from_events(shown, EventPayload(call.events))
+    response_head = Response(
+        handshake.status if handshake else 101, handshake.headers if handshake else Headers(), call.at
+    )
+    response = from_events(response_head, EventPayload(call.events))
     if response.error is not None and response.error.status >= 400:
         response = replace(response, status=response.error.status)
     if call.kept:
@@ -321,11 +323,11 @@ def _response(call: SocketCall, exchange: Exchange) -> CallResponse | None:
     return response
 
 
-def _linking(shake: Headers, body: JsonObject) -> tuple[tuple[str, str], ...]:
+def _linking_headers(handshake: Headers, body: JsonObject) -> tuple[tuple[str, str], ...]:
     """Return the handshake's linking headers, overridden by the call's metadata."""
-    told = obj(body.get("client_metadata"))
-    own = Headers((_NAMED_IN_METADATA.get(k, k), v) for k, v in told.items() if isinstance(v, str))
-    return tuple({**dict(linking_headers(shake)), **dict(linking_headers(own))}.items())
+    metadata = obj(body.get("client_metadata"))
+    own = Headers((_NAMED_IN_METADATA.get(k, k), v) for k, v in metadata.items() if isinstance(v, str))
+    return tuple({**dict(linking_headers(handshake)), **dict(linking_headers(own))}.items())
 
 
 def lane_of(message: Json) -> Json:
@@ -343,11 +345,11 @@ def same_kind(one: Json, other: Json) -> bool:
 def error_event(status: int, body: bytes, headers: Sequence[tuple[str, str]] = (), lane: Json = None) -> str:
     """Return an HTTP error's body as the event that reports it to a client."""
     try:
-        told = orjson.loads(body)
+        event = orjson.loads(body)
     except ValueError:
-        told = {}
-    told = told if isinstance(told, dict) else {}
-    if headers and isinstance(told.get("error"), dict):
-        told["error"]["headers"] = dict(headers)
+        event = {}
+    event = event if isinstance(event, dict) else {}
+    if headers and isinstance(event.get("error"), dict):
+        event["error"]["headers"] = dict(headers)
     own = {} if lane is None else {_LANE: lane}
-    return orjson.dumps({"type": "error", "status": status, **told, **own}).decode()
+    return orjson.dumps({"type": "error", "status": status, **event, **own}).decode()

@@ -32,7 +32,7 @@ _PARTS = {
     "reasoning_text": ("reasoning_text", "text"),
     "reasoning_summary_text": ("summary_text", "text"),
 }
-_MOST = 1000  # parts of an item, commands of a call
+_MAX_INDEX = 1000  # parts of an item, commands of a call
 _CALLS = ("function_call", "custom_tool_call", "mcp_call", "web_search_call", "code_interpreter_call")
 
 
@@ -164,7 +164,7 @@ class ResponseAssembler:
         if what == "shell_call_command":
             self._add_command(value, delta)
         elif what in _DELTAS:
-            self._pieces(value, _DELTAS[what][0]).append(what, _part(value), delta)
+            self._pieces(value, _DELTAS[what][0]).append(what, _part_index(value), delta)
         else:
             self._pieces(value, what).append(what, 0, delta)
 
@@ -172,7 +172,7 @@ class ResponseAssembler:
         item = self._pieces(value, "shell_call").item
         action = dict(obj(item.get("action")))
         commands = [c if isinstance(c, str) else "" for c in items(action.get("commands"))]
-        index = _place(value.get("command_index"))
+        index = _limited_index(value.get("command_index"))
         commands += [""] * (index + 1 - len(commands))
         commands[index] += delta
         self._items[next(i for i, p in self._items.items() if p.item is item)].item = {
@@ -190,7 +190,7 @@ class ResponseAssembler:
             return
         pieces = self._pieces(value, _DELTAS[what][0])
         if not pieces.closed:
-            pieces.replace(what, _part(value), text)
+            pieces.replace(what, _part_index(value), text)
         if self.first_ms is None:
             self.first_ms = ms
 
@@ -237,12 +237,12 @@ _HANDLERS: dict[str, Callable[[ResponseAssembler, JsonObject, int | None], None]
 }
 
 
-def _part(value: JsonObject) -> int:
+def _part_index(value: JsonObject) -> int:
     """Return the index of the part that a text belongs to."""
     index = value.get("content_index")
-    return _place(value.get("summary_index") if index is None else index)
+    return _limited_index(value.get("summary_index") if index is None else index)
 
 
-def _place(index: Json) -> int:
+def _limited_index(index: Json) -> int:
     """Return a list index within limits: a broken stream must not create huge lists."""
-    return min(max(number(index) or 0, 0), _MOST - 1)
+    return min(max(number(index) or 0, 0), _MAX_INDEX - 1)
