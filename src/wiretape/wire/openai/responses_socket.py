@@ -37,7 +37,7 @@ _NAMED_IN_METADATA = {"thread_id": "thread-id", "session_id": "session-id"}
 
 
 @dataclass(slots=True, eq=False)
-class SocketCall:
+class ConnectionCall:
     """One call of a connection. `number` counts the calls from 1, by start."""
 
     number: int
@@ -60,8 +60,8 @@ class _Lane:
     __slots__ = ("last", "open")
 
     def __init__(self) -> None:
-        self.open: deque[SocketCall] = deque()
-        self.last: SocketCall | None = None  # the last finished call
+        self.open: deque[ConnectionCall] = deque()
+        self.last: ConnectionCall | None = None  # the last finished call
 
 
 class SocketSplitter:
@@ -76,7 +76,7 @@ class SocketSplitter:
         self._messages = 0
         self._calls = 0
 
-    def feed(self, message: WsMessage) -> SocketCall | None:
+    def feed(self, message: WsMessage) -> ConnectionCall | None:
         """Return the call that this message completes, or None."""
         self._messages += 1
         body = message.body
@@ -94,7 +94,7 @@ class SocketSplitter:
             return None
         return self._on_server_event(kind, value, message)
 
-    def open_calls(self) -> list[SocketCall]:
+    def open_calls(self) -> list[ConnectionCall]:
         """Return the calls without a terminal event, by start."""
         return sorted((call for lane in self._lanes.values() for call in lane.open), key=lambda call: call.number)
 
@@ -121,9 +121,9 @@ class SocketSplitter:
             call.queued, before.steers = before.steers, []
         self._mark(call)
 
-    def _begin(self, body: JsonObject, at: int, name: str | None) -> SocketCall:
+    def _begin(self, body: JsonObject, at: int, name: str | None) -> ConnectionCall:
         self._calls += 1
-        call = SocketCall(self._calls, at, body, name)
+        call = ConnectionCall(self._calls, at, body, name)
         if name not in self._lanes:
             self._forget_idle()
             self._lanes[name] = _Lane()
@@ -137,7 +137,7 @@ class SocketSplitter:
 
     # -- server messages -------------------------------------------------------------------------------------------
 
-    def _on_server_event(self, kind: str, value: JsonObject, message: WsMessage) -> SocketCall | None:
+    def _on_server_event(self, kind: str, value: JsonObject, message: WsMessage) -> ConnectionCall | None:
         response_id = string(obj(value.get("response")).get("id"))
         call = self._open_call(string(value.get("stream_id")), response_id)
         if call is None and kind == "response.created":
@@ -153,13 +153,13 @@ class SocketSplitter:
             call.events.append(Event("", value, message.at - call.at))
         return self._end(call, message.at) if ends else None
 
-    def _has_room(self, call: SocketCall, message: WsMessage) -> bool:
+    def _has_room(self, call: ConnectionCall, message: WsMessage) -> bool:
         if self._most is None:
             return True
         call.size += len(raw_bytes(message.body))
         return call.size <= self._most
 
-    def _open_call(self, name: str | None, response_id: str | None) -> SocketCall | None:
+    def _open_call(self, name: str | None, response_id: str | None) -> ConnectionCall | None:
         """Return the call of an event: by its response's id, by its lane, or the call of the only active lane."""
         calls = [lane.open[0] for lane in self._lanes.values() if lane.open]
         if response_id is not None:
@@ -171,7 +171,7 @@ class SocketSplitter:
             return lane.open[0]
         return calls[0] if len(calls) == 1 and (name is None or calls[0].lane is None) else None
 
-    def _start_by_server(self, value: JsonObject, at: int) -> SocketCall:
+    def _start_by_server(self, value: JsonObject, at: int) -> ConnectionCall:
         """Start a response that the server began, with the steering input and the settings of the previous call."""
         name = string(value.get("stream_id"))
         lane = self._lanes.get(name)
@@ -192,20 +192,20 @@ class SocketSplitter:
             if target is not None and item in target.steers:
                 target.steers.remove(item)
 
-    def _end(self, call: SocketCall, at: int) -> SocketCall:
+    def _end(self, call: ConnectionCall, at: int) -> ConnectionCall:
         call.ended_at = at
         lane = self._lanes[call.lane]
         lane.open.remove(call)
         lane.last = call
         return call
 
-    def _by_response(self, response_id: str | None) -> SocketCall | None:
+    def _by_response(self, response_id: str | None) -> ConnectionCall | None:
         if response_id is None:
             return None
         near = (call for lane in self._lanes.values() for call in (*lane.open, lane.last) if call is not None)
         return next((call for call in near if call.response_id == response_id), None)
 
-    def _mark(self, call: SocketCall) -> None:
+    def _mark(self, call: ConnectionCall) -> None:
         call.frames.append(self._messages)
 
     def _keep(self, message: WsMessage, block: Unknown) -> None:
@@ -275,7 +275,7 @@ def socket_calls(exchange: Exchange, memo: Memo) -> list[ModelCall]:
     return [decode_call(call, exchange, memo) for call in calls]
 
 
-def decode_call(call: SocketCall, exchange: Exchange, memo: Memo) -> ModelCall:
+def decode_call(call: ConnectionCall, exchange: Exchange, memo: Memo) -> ModelCall:
     """Decode one call of a connection. `exchange` provides its URL, its headers and its end."""
     request = responses_request(call.body, memo)
     if call.queued:
@@ -306,7 +306,7 @@ def _ended_early(exchange: Exchange) -> Ended | None:
     return exchange.ended
 
 
-def _response(call: SocketCall, exchange: Exchange) -> CallResponse | None:
+def _response(call: ConnectionCall, exchange: Exchange) -> CallResponse | None:
     if not call.events and not call.kept:
         return None
     handshake = exchange.response
