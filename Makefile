@@ -18,11 +18,12 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check corpus fuzz torture bench captures clients clean
+.PHONY: help venv demo test test-all check corpus fuzz torture bench captures clients clean
 
 help:
 	@echo "make demo       record, replay and explain a small agent"
-	@echo "make test       run the tests"
+	@echo "make test       run the tests, without the slow ones (about two minutes)"
+	@echo "make test-all   run all tests (about ten minutes)"
 	@echo "make check      formatting, lint, types and tests: what must pass before a commit"
 	@echo "make corpus     decode recorded traffic of other projects, where it is there"
 	@echo "make fuzz       feed the decoders with strange traffic: a minute each"
@@ -40,6 +41,9 @@ demo: venv
 
 test: venv
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+
+test-all: venv
+	WIRETAPE_TESTS=all $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
 
 check: venv
 	$(BIN)/ruff format --check .

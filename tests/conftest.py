@@ -1,8 +1,7 @@
-"""How the tests run: plugins that some of them need, and how thorough they are.
+"""How the tests run: which ones, how thorough, and within which limits.
 
-WIRETAPE_TESTS=quick leaves out what takes long and depends little on the version of Python: the slow tests, recorded
-traffic of others, the laws, and modules of which each test starts several programs or a screen. `.ci/run` asks for it
-on all versions but the newest.
+`make test` leaves out slow tests (the mark `slow`, the laws, recorded traffic); `make test-all` sets
+WIRETAPE_TESTS=all and runs everything. pyproject.toml sets the time limit of a test; the memory limit is set here.
 """
 
 from __future__ import annotations
@@ -18,31 +17,14 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester"]
 
-# Each of their tests starts programs that start programs, or a whole screen.
-LONG = {
-    "test_debug_holding",
-    "test_debug_live",
-    "test_debug_live_screen",
-    "test_debug_recorded",
-    "test_fixture",
-    "test_killed_recorder",
-    "test_presets",
-    "test_record_cli",
-    "test_record_mitmdump",
-    "test_record_socket",
-    "test_record_update",
-    "test_replay_sealed",
-    "test_screen",
-    "test_suites",
-    "test_verify",
-}
-# Type-checks all of wiretape, which says the same on each version.
-LONG_TESTS = {"test_a_user_s_strict_type_checker_knows_the_forms"}
-QUICK = os.environ.get("WIRETAPE_TESTS") == "quick"
+ALL = os.environ.get("WIRETAPE_TESTS") == "all"
+SLOW_FOLDERS = {"laws", "corpus"}  # many generated examples; recorded traffic
+# Children inherit the limit: nothing that the tests start needs as much, and a test that needs more fails by name.
+MEMORY_LIMIT = 4 << 30
 
 # Machines that are shared are slow at times: how long an example takes says nothing about it.
 settings.register_profile(
-    "wiretape", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=10 if QUICK else 30)
+    "wiretape", settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=30 if ALL else 10)
 )
 settings.load_profile("wiretape")
 # Whoever starts the tests in the background (`&`, nohup) has these ignored, and so would each program that they start.
@@ -52,28 +34,29 @@ for number in (signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGINT)):  # Wind
 gc.disable()  # until the tests are collected: they and what they import stay to the end
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Do not even load what is not quick, where quick is asked for."""
-    return True if QUICK and _module_takes_long(collection_path) else None
-
-
 def pytest_configure(config: pytest.Config) -> None:
+    if sys.platform == "linux":  # other systems do not enforce the limit, or do not have it
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_LIMIT, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     if sys.version_info < (3, 12, 2):  # asyncio itself leaves connections open there whose tasks were cancelled
         of_a_connection = "Exception ignored in. <(function StreamWriter|function _SelectorTransport|socket.socket)"
         config.addinivalue_line("filterwarnings", f"ignore:{of_a_connection}:pytest.PytestUnraisableExceptionWarning")
 
 
 def pytest_report_header() -> str | None:
-    return f"quick: without laws, recorded traffic and {', '.join(sorted(LONG))}" if QUICK else None
+    return None if ALL else "without slow tests (make test-all, or WIRETAPE_TESTS=all, runs everything)"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out slow tests where quick is asked for; pytest counts what was deselected."""
-    if not QUICK:
+    """Deselect slow tests, except where all are wanted or the command line names the test or its file."""
+    if ALL:
         return
-    left_out = [item for item in items if _takes_long(item)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not _takes_long(item)]
+    named = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
+    slow = [item for item in items if _is_slow(item) and item.path not in named]
+    config.hook.pytest_deselected(items=slow)
+    left_out = set(slow)
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:
@@ -82,13 +65,6 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def _takes_long(item: pytest.Item) -> bool:
-    return item.name in LONG_TESTS or item.get_closest_marker("slow") is not None
-
-
-def _module_takes_long(path: Path) -> bool:
-    folder, module = path.parent.name, path.stem
-    if path.suffix != ".py" or not module.startswith("test_"):
-        return False
-    recorded = folder == "corpus" and not module.endswith("_vectors")
-    return recorded or folder == "laws" or module in LONG
+def _is_slow(item: pytest.Item) -> bool:
+    folder = item.path.parent.name in SLOW_FOLDERS and not item.path.stem.endswith("_vectors")
+    return folder or item.get_closest_marker("slow") is not None

@@ -54,6 +54,7 @@ def test_stats_are_what_the_command_prints() -> None:
     assert printed.startswith(block[1])
 
 
+@pytest.mark.slow
 @pytest.mark.proxy
 def test_the_recording_goes_as_it_is_shown(tmp_path: Path) -> None:
     pytest.importorskip("mitmproxy", reason="recording needs mitmproxy (Python 3.12 or later)")

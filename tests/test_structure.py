@@ -108,6 +108,7 @@ def test_no_two_public_classes_share_a_name() -> None:
     assert structure.duplicate_classes().keys() <= DUPLICATE_CLASSES.keys()
 
 
+@pytest.mark.slow
 def test_private_names_of_other_projects_are_used_in_compat_modules_only() -> None:
     assert {name for names in structure.foreign_private_names().values() for name in names} <= {
         name for names in FOREIGN_PRIVATE_NAMES.values() for name in names

@@ -68,6 +68,7 @@ def without_clock(arguments: tuple[str, ...]) -> list[str]:
     return kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capture", CAPTURE_LIST, ids=lambda capture: capture.name)
 def test_program_says_the_same_on_a_later_day(capture: Capture, upstream: Upstream, tmp_path: Path) -> None:
     first_day = subprocess.run(
@@ -79,6 +80,7 @@ def test_program_says_the_same_on_a_later_day(capture: Capture, upstream: Upstre
     assert (later.report["missed"], later.report["left_over"], later.report["strayed"]) == ([], [], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capture", CAPTURE_LIST, ids=lambda capture: capture.name)
 def test_program_with_the_recorded_clock_does_not_drift(capture: Capture, tmp_path: Path) -> None:
     again = replay(capture.path, ["-m", capture.module, *capture.arguments], tmp_path)
@@ -129,6 +131,7 @@ def test_changed_start_plays_and_is_drift_with_both_values(tmp_path: Path) -> No
     assert drift["live"] == "OK: created '产品评审会' at 2025-06-12T16:30:00 for 60 min"
 
 
+@pytest.mark.slow
 def test_sdk_shows_a_miss_and_does_not_retry(tmp_path: Path) -> None:
     program = ["-m", "tests.support.agents_clock_thinking", "--tool-says", "unknown time zone"]
     changed = replay(BY_NAME["clock-thinking"].path, program, tmp_path)

@@ -28,7 +28,7 @@ from wiretape.model.http import Ended, Exchange, body_bytes
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
-pytestmark = pytest.mark.proxy
+pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

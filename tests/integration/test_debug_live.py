@@ -27,6 +27,8 @@ from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Res
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
+pytestmark = pytest.mark.slow
+
 TAPE = str(CAPTURES / "subagents.tape")
 AGENT = [sys.executable, "-m", "wiretape.demo.subagents"]
 LUNCH = {"title": "Lunch", "start_iso": "2025-06-11T12:00:00", "duration_minutes": 30}

@@ -15,6 +15,8 @@ from tests.support.screens import Seat, at_screen
 
 from wiretape.adapters.tui import app as screen
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = (1, 2, 3, 4)
 
 

@@ -20,7 +20,7 @@ from wiretape.model.http import body_bytes
 from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.wire.registry import decode
 
-pytestmark = pytest.mark.proxy
+pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 # Asks each of its arguments, and prints what it gets; one that begins with `stream` as a stream.
 AGENT = """
     import json, os, sys, urllib.error, urllib.request
@@ -80,7 +80,6 @@ def debug(script: str, model: CountingModel, state: Path, directory: Path, *aske
     return Recorded(done, read_tape(tape))
 
 
-@pytest.mark.slow
 def test_answers_requests_and_ends_are_decided_of_and_stand_on_the_tape(
     model: CountingModel, state: Path, tmp_path: Path
 ) -> None:
@@ -108,7 +107,6 @@ def test_answers_requests_and_ends_are_decided_of_and_stand_on_the_tape(
     assert "other words" in str(calls[3].request)
 
 
-@pytest.mark.slow
 def test_an_edited_stream_stays_a_stream_and_what_nothing_holds_flows(
     model: CountingModel, state: Path, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from wiretape.tape.reading.reader import read_tape
 ANSWER = "已经帮你安排好了：明天（2025-06-11）下午 3 点和张三的产品评审会，时长 1 小时。"
 
 
+@pytest.mark.slow
 @pytest.mark.proxy
 def test_demo_records_replays_and_explains(tmp_path: Path) -> None:
     pytest.importorskip("mitmproxy", reason="recording needs mitmproxy (Python 3.12 or later)")
@@ -39,6 +40,7 @@ def test_demo_records_replays_and_explains(tmp_path: Path) -> None:
     assert len(read_tape(tape).exchanges) == 4
 
 
+@pytest.mark.slow
 def test_demo_without_the_recorder_says_so_and_replays_the_packaged_capture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,8 @@ import pytest
 from wiretape.demo.customer_service import ROUTE_QUESTION
 from wiretape.demo.upstream import Upstream, serve
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 
 

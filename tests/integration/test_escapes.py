@@ -10,7 +10,7 @@ import pytest
 from tests.support.sealing import need_sealing
 from tests.torture.escapes import why_not
 
-pytestmark = pytest.mark.proxy
+pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 ROOT = Path(__file__).parent.parent.parent
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from tests.support.canaries import PROGRAM, VARIABLE, Planted, planted, printed, token, write_tape
 
+pytestmark = pytest.mark.slow
+
 QUIET = {name: value for name, value in os.environ.items() if not name.endswith(("_BASE_URL", "_API_KEY"))}
 
 Exits = dict[str, str]

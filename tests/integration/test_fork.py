@@ -258,6 +258,7 @@ def agent() -> list[str]:
     return [sys.executable, "-m", "wiretape.demo.subagents"]
 
 
+@pytest.mark.slow
 @pytest.mark.proxy
 def test_the_program_s_own_run_of_a_fork_gives_the_same(upstream: str) -> None:
     pytest.importorskip("mitmproxy", reason="recording needs mitmproxy (Python 3.12 or later)")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.support.importing import har_entry, har_file
 
 from wiretape.adapters.importers.importing import FORMATS
@@ -99,6 +100,7 @@ def test_a_tape_is_not_replaced_unasked(tmp_path: Path) -> None:
     assert len(read_tape(out).exchanges) == 1
 
 
+@pytest.mark.slow
 def test_export_and_import_again(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(CASSETTE, encoding="utf-8")
     tape, har, again = tmp_path / "a.tape", tmp_path / "a.har", tmp_path / "again.tape"

@@ -557,6 +557,7 @@ def test_what_is_no_model_host_goes_past_the_recorder_and_is_named(tmp_path: Pat
     assert "nothing was recorded (no-such-host.invalid went past it)" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_library_that_is_imported_inside_is_patched_then(tmp_path: Path) -> None:
     program = """
         import sys, wiretape

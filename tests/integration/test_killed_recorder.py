@@ -16,6 +16,8 @@ from tests.support.taping import Taping
 from wiretape.model.http import Ended, Exchange, body_bytes
 from wiretape.tape.reading.reader import read_tape
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 # Records calls as fast as it can, several open at a time, and says the number of each that has ended.
 PROGRAM = """
@@ -92,7 +94,6 @@ def check(found: dict[int, Exchange], ended: set[int], long: int, ws: int, last:
     assert len(set(steps)) == len(steps)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
 @pytest.mark.parametrize(("suffix", "rewrite_from"), [(".tape", 2**23), (".tape", 0), (".tape.zst", 2**23)])
 def test_a_killed_recorder_loses_no_finished_exchange(tmp_path: Path, suffix: str, rewrite_from: int) -> None:

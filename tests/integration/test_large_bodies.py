@@ -30,7 +30,7 @@ from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.recording.recorder import Recorder
 from wiretape.tape.redaction import Redactor, Regions
 
-pytestmark = pytest.mark.proxy
+pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 BODY = json.dumps(
     {"model": "m", "messages": [{"role": "user", "content": "It is sunny in Lisbon. " * 220_000}]}
 ).encode()

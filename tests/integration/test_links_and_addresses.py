@@ -22,7 +22,7 @@ import wiretape
 from wiretape.errors import MissError
 from wiretape.tape.reading.reader import read_tape
 
-pytestmark = pytest.mark.proxy
+pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 QUIET = {name: value for name, value in os.environ.items() if not name.endswith(("_BASE_URL", "_API_KEY"))}
 # A client that obeys no proxy variables, so that a link that leads off the route leads to the real server.
 ASK = """

@@ -19,7 +19,7 @@ from wiretape.tape.redaction import Redactor
 
 WIRETAPE = Path(sys.executable).with_name("wiretape")
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+pytestmark = [pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed"), pytest.mark.slow]
 
 
 class Repository:

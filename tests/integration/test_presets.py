@@ -19,7 +19,7 @@ from tests.support.upstream import Upstream
 
 from wiretape.tape.reading.reader import read_tape
 
-pytestmark = pytest.mark.proxy
+pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 ASK = """
 import httpx
 body = {"model": "m", "messages": [{"role": "user", "content": "How is the weather?"}]}

@@ -26,7 +26,7 @@ from wiretape.model.http import Ended, Exchange, StreamBody, body_bytes
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
-pytestmark = pytest.mark.proxy
+pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 WIRETAPE = [sys.executable, "-m", "wiretape"]
 
 
@@ -437,7 +437,6 @@ def test_signals_reach_the_program_and_the_tape_is_finished(
     assert "1 exchange on" in said
 
 
-@pytest.mark.slow
 def test_killing_the_recorder_loses_no_finished_call(
     tmp_path: Path, environ: dict[str, str], upstream: Upstream
 ) -> None:

@@ -25,7 +25,7 @@ from tests.support.upstream import CHAT_EVENTS, Upstream
 from wiretape.model.http import Ended, body_bytes
 from wiretape.tape.reading.reader import read_tape
 
-pytestmark = pytest.mark.proxy
+pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 MITMDUMP = [sys.executable, "-c", "from mitmproxy.tools.main import mitmdump; mitmdump()"]
 
 

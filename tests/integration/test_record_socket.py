@@ -23,7 +23,7 @@ from wiretape.model.http import Ended
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
-pytestmark = pytest.mark.proxy
+pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 WIRETAPE = [sys.executable, "-m", "wiretape"]
 CLIENT = """
@@ -147,7 +147,6 @@ def big_script(number: int, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield last
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_sixty_megabytes_through_one_socket_need_bounded_memory(tmp_path: Path) -> None:
     with socket_upstream(big_script) as port:

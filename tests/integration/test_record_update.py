@@ -23,7 +23,7 @@ from wiretape.model.http import Exchange, body_bytes
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.registry import decode
 
-pytestmark = pytest.mark.proxy
+pytestmark = [pytest.mark.proxy, pytest.mark.slow]
 # Asks each of its arguments, one after the other, in a conversation of its own; the last word may be an exit code.
 AGENT = """
     import http.client, json, os, sys
@@ -143,7 +143,6 @@ def test_only_what_drifted_is_asked_live_and_the_rest_stays_byte_for_byte(agent:
     assert (refused.returncode, agent.documents) == (1, after)
 
 
-@pytest.mark.slow
 def test_a_clock_in_the_prompt_is_no_drift_unless_the_tier_says_so(agent: Agent, model: CountingModel) -> None:
     agent.record("one")
     before = agent.tape.read_bytes()
@@ -158,7 +157,6 @@ def test_a_clock_in_the_prompt_is_no_drift_unless_the_tier_says_so(agent: Agent,
     assert model.asked == ["one", "one", "one"]
 
 
-@pytest.mark.slow
 def test_nothing_is_asked_live_where_everything_still_answers(agent: Agent, model: CountingModel) -> None:
     agent.record("one", "two")
     before = agent.tape.read_bytes()
@@ -167,7 +165,6 @@ def test_nothing_is_asked_live_where_everything_still_answers(agent: Agent, mode
     assert model.asked == ["one", "two"]
 
 
-@pytest.mark.slow
 def test_new_calls_are_added_and_those_that_nobody_makes_any_more_are_dropped(
     agent: Agent, model: CountingModel
 ) -> None:
@@ -178,7 +175,6 @@ def test_new_calls_are_added_and_those_that_nobody_makes_any_more_are_dropped(
     assert "asked once more than it was recorded" in done.stderr
 
 
-@pytest.mark.slow
 def test_a_program_that_fails_leaves_the_tape_as_it_was_unless_forced(agent: Agent) -> None:
     agent.record("one")
     before = agent.tape.read_bytes()
@@ -197,7 +193,6 @@ def test_a_program_that_asks_nothing_leaves_the_tape_as_it_was(agent: Agent) -> 
     assert "nothing was asked" in done.stderr
 
 
-@pytest.mark.slow
 def test_what_is_no_model_call_does_not_make_a_tape_drift(agent: Agent, model: CountingModel) -> None:
     agent.record("one", "page/1")
     before = agent.tape.read_bytes()
@@ -211,7 +206,6 @@ def test_what_is_no_model_call_does_not_make_a_tape_drift(agent: Agent, model: C
     ]
 
 
-@pytest.mark.slow
 def test_the_new_tape_may_go_elsewhere(agent: Agent) -> None:
     agent.record("one", "two")
     before = agent.tape.read_bytes()
@@ -226,7 +220,6 @@ def test_the_new_tape_may_go_elsewhere(agent: Agent) -> None:
     assert "--force replaces it" in done.stderr
 
 
-@pytest.mark.slow
 def test_what_was_updated_replays(agent: Agent, model: CountingModel) -> None:
     agent.record("one", "two")
     agent.update("one", "zwei")
@@ -252,7 +245,6 @@ def test_what_cannot_be_done_is_one_line(options: list[str], said: str, agent: A
     assert agent.files == []
 
 
-@pytest.mark.slow
 def test_through_tls_the_upstream_is_reached_for_what_drifted_only(tmp_path: Path, agent: Agent) -> None:
     """An SDK whose base URL is in its code: only the proxy leads it here. HTTP/1 and TLS."""
     authority, context = make_authority(tmp_path)

@@ -7,6 +7,8 @@ from importlib.util import find_spec
 import pytest
 from tests.torture import canaries, false_positives
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_canary_is_kept(seed: int) -> None:

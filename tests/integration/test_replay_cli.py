@@ -220,6 +220,7 @@ def test_a_port_in_use_is_said_so(tape: Path) -> None:
     assert done.stderr == f"wiretape: {busy}\n"
 
 
+@pytest.mark.slow
 def test_a_tape_that_is_too_old_is_warned_of_or_refused(tape: Path) -> None:
     program = ("--", sys.executable, "-c", ASK, "second")
     told = f"wiretape: {tape} was recorded "

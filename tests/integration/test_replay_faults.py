@@ -326,6 +326,7 @@ def test_slowness_needs_no_pace() -> None:
         assert time.monotonic() - start > 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pace", "least", "most"), [(0.5, 0.4, 0.9), (1, 0.9, 1.6), (2, 1.9, 3.0)])
 def test_the_pace_scales_the_time_to_the_headers_and_the_stream(pace: float, least: float, most: float) -> None:
     made = response(None, at=600)
@@ -559,6 +560,7 @@ def run_wiretape(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, encoding="utf-8", env=quiet, timeout=60)
 
 
+@pytest.mark.slow
 def test_the_command_line_injects_and_tells_of_it(tape: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     faults = ("--fault", "429@1", "--fault", "500@*:times=9")

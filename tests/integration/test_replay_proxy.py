@@ -101,6 +101,7 @@ def test_a_stream_comes_event_by_event_at_its_recorded_pace(state: Path) -> None
     assert came[-1][1] - came[0][1] >= 0.7
 
 
+@pytest.mark.slow
 def test_http_2_is_spoken_with_clients_that_do_and_many_streams_at_once_wait_for_none_of_them(state: Path) -> None:
     """A dozen calls on one connection, none of which ends before all have begun."""
     from h2 import events as h2

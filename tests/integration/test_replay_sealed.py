@@ -25,6 +25,8 @@ from wiretape.adapters.sealed.transparent_proxy import intercepted_ports
 from wiretape.matching.faults.specs import parse_fault
 from wiretape.matching.session import ReplaySession
 
+pytestmark = pytest.mark.slow
+
 ASKED = chat(user("hi"))
 URL = "http://models.example.com/v1/chat/completions"
 # What obeys no variable: arguments are an address and what is sent there first; all that comes is printed.

@@ -14,7 +14,11 @@ from wiretape.cli.main import main
 from wiretape.tape.reading.reader import read_tape
 from wiretape.wire.mcp.tool_exchange import answered, called
 
-pytestmark = [pytest.mark.proxy, pytest.mark.filterwarnings("ignore::DeprecationWarning")]  # of mitmproxy's own
+pytestmark = [
+    pytest.mark.proxy,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of mitmproxy's own
+]
 AGENT = """
     import sys
     import wiretape

@@ -19,6 +19,8 @@ from tests.support.counting import CountingModel
 from wiretape.tape.reading.reader import read_tape
 from wiretape.tape.writing.writer import write_tape
 
+pytestmark = pytest.mark.slow
+
 WIRETAPE = [sys.executable, "-m", "wiretape"]
 CAPTURES = Path(__file__).parent.parent.parent / "captures"
 AGENT = """
@@ -51,7 +53,6 @@ def wiretape(environ: dict[str, str], *words: str, **more: str) -> subprocess.Co
 
 
 @pytest.mark.proxy
-@pytest.mark.slow
 def test_a_live_run_is_compared_with_the_tape_which_stays_as_it_was(
     tmp_path: Path, environ: dict[str, str], model: CountingModel
 ) -> None:

@@ -13,7 +13,7 @@ from tests.support.counting import CountingModel
 from tests.support.projects import Project
 from tests.torture import children as campaign
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="the routes are POSIX's")
+pytestmark = [pytest.mark.skipif(os.name != "posix", reason="the routes are POSIX's"), pytest.mark.slow]
 ENVIRONMENTS = (
     "{}",
     "{**os.environ, 'OTHER': '1'}",
@@ -161,7 +161,6 @@ def test_a_child_of_an_unmarked_test_is_left_as_it_is(children: Project, model: 
 
 
 @pytest.mark.proxy
-@pytest.mark.slow
 def test_children_are_recorded_by_every_kind_of_route(children: Project, model: CountingModel) -> None:
     pytest.importorskip("mitmproxy", reason="mitmproxy is not installed: it needs Python 3.12 and the extra `proxy`")
     routes = ["subprocess.run", "os.system", "os.spawnv", "multiprocessing forkserver", "multiprocessing fork"]
@@ -214,6 +213,5 @@ def test_what_a_forked_copy_reaches_past_the_doors_fails_the_test(children: Proj
     result.stdout.fnmatch_lines(["*api.openai.com:443 is outside the tape*"])
 
 
-@pytest.mark.slow
 def test_random_children_are_answered_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert campaign.main(["--seed", "3", "--count", "8"]) == 0, capsys.readouterr().out

@@ -6,6 +6,8 @@ import pytest
 from tests.support.counting import CountingModel
 from tests.support.projects import Project
 
+pytestmark = pytest.mark.slow
+
 
 def test_stats_are_of_what_this_test_has_asked_in_every_mode(project: Project, model: CountingModel) -> None:
     project.write("""
@@ -184,7 +186,6 @@ def test_child_processes_are_recorded_and_replayed(
 
 
 @pytest.mark.proxy
-@pytest.mark.slow
 def test_a_child_process_is_answered_from_the_tape_and_what_is_not_on_it_is_recorded(
     project: Project, model: CountingModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

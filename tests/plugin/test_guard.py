@@ -43,6 +43,7 @@ HEAD = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_connection_outside_the_tape_is_refused_and_named(project: Project, model: CountingModel, way: str) -> None:
     project.write(f"""{HEAD}

@@ -18,6 +18,8 @@ from wiretape.adapters import replay_runner
 from wiretape.adapters.pytest.sealed import run_sealed
 from wiretape.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 RAW = """
     import socket, subprocess, sys
     RAW = '''

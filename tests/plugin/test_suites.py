@@ -9,6 +9,8 @@ import pytest
 from tests.support.counting import CountingModel
 from tests.support.projects import Project
 
+pytestmark = pytest.mark.slow
+
 SUITE = """
     @pytest.mark.wiretape
     @pytest.mark.parametrize("word", list("abcdef"))
@@ -36,7 +38,7 @@ def suite(project: Project) -> Project:
     return project
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
 def test_tapes_that_no_test_uses_are_listed(suite: Project, workers: tuple[str, ...]) -> None:
     run = suite.run_apart if workers else suite.run
     result = run("--wiretape-orphans", *workers)
@@ -70,7 +72,6 @@ def test_orphans_are_not_told_when_a_module_does_not_load(suite: Project) -> Non
     result.stdout.fnmatch_lines(["orphans are not listed: some tests cannot be collected"])
 
 
-@pytest.mark.slow
 def test_workers_record_and_replay_side_by_side(project: Project, model: CountingModel) -> None:
     project.write(SUITE)
     project.write(SHARED, "test_shared.py")

@@ -70,6 +70,7 @@ def test_a_server_answers_more_connections_than_the_usual_limit_permits() -> Non
     assert asked(4000, 100, PATIENCE_S) == (100, "", "")
 
 
+@pytest.mark.slow
 @posix
 def test_too_many_connections_are_reported_once_without_a_traceback() -> None:
     """Each connection that cannot be accepted is an error to the event loop, again and again."""

@@ -79,6 +79,7 @@ def test_a_body_nested_900_deep_gives_an_error_or_a_result(where: str, tmp_path:
     assert read_by_all(tmp_path / "a.tape", text.replace('"DEEP"', deep).encode()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CASES.exists(), reason="the shared cases are not there")
 @pytest.mark.parametrize("folder", ["fuzz-found", "nested-900"])
 def test_tapes_that_gave_internal_errors(folder: str, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def _switching_often() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
+@pytest.mark.slow
 def test_a_secret_has_one_placeholder_in_all_threads_and_is_never_kept() -> None:
     redactor, together = Redactor(), Barrier(THREADS)
 

@@ -170,6 +170,7 @@ def test_schemas_and_counts_stay(value: Any) -> None:
     assert Redactor().value(value) is value
 
 
+@pytest.mark.slow
 def test_no_learnt_value_is_forgotten() -> None:
     redactor = Redactor()
     redactor.learn([("api-key", VALUE)], "")
@@ -340,6 +341,7 @@ def spent(stage: str, unit: str, size: int) -> float:
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 def test_four_times_the_text_takes_less_than_six_times_as_long(stage: str) -> None:
     slow = []

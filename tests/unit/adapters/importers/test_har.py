@@ -246,6 +246,7 @@ def exchanges(draw: st.DrawFn) -> list[Exchange]:
     return made
 
 
+@pytest.mark.slow
 @given(exchanges())
 def test_exchanges_come_back_from_har_as_they_were(whole: list[Exchange]) -> None:
     assert there_and_back(*whole) == whole

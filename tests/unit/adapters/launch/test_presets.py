@@ -13,6 +13,8 @@ from wiretape.adapters.launch.trust import ADDING, PHP_SETTINGS, REPLACING
 from wiretape.adapters.routing import tool_route
 from wiretape.adapters.routing.routes import base_url_problem
 
+pytestmark = pytest.mark.slow
+
 EVERY = (*PRESETS, *LANGUAGES, PROGRAM)
 PAGE = Path(__file__).parents[4] / "docs" / "clients.md"
 NAMES = [preset.name for preset in EVERY]

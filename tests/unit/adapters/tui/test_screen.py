@@ -21,6 +21,8 @@ from wiretape.model.http import Ended, Exchange, Headers, JsonBody, Request, Res
 from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 
+pytestmark = pytest.mark.slow
+
 CAPTURES = Path(__file__).parents[4] / "captures"
 Play = Callable[[Seat], Awaitable[None]]
 

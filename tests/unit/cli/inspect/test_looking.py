@@ -272,6 +272,7 @@ def test_a_pipe_that_closes_early_ends_quietly(tape: str) -> None:
     assert process.returncode == 141
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_no_colour_and_a_forced_one_does(tape: str) -> None:
     command = [sys.executable, "-m", "wiretape.cli.main", "stats", tape]
     plain = subprocess.run(command, capture_output=True, check=True).stdout

@@ -83,6 +83,7 @@ def test_what_is_known_of_the_tape_survives_rewriting(tmp_path: Path) -> None:
     journal.close()
 
 
+@pytest.mark.slow
 def test_rewriting_while_chunks_come_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other thread rewrites the journal at every job."""
     monkeypatch.setattr(writer_thread, "_REWRITE_FROM", 0)

@@ -123,6 +123,7 @@ def test_nesting_that_cannot_be_written_is_damage(depth: int, spelling: str) -> 
         assert "nested" in str(split.damage[0]) or "depth" in str(split.damage[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ['{"a": [', "{", '{"exchange": 1, "b": [[', '{"exchange": 1}}', "<<<<<<< HEAD", '{"exchange": 1, "a": "']
 )

@@ -339,6 +339,7 @@ def test_each_websocket_message_is_on_the_tape_before_the_connection_closes(tmp_
     assert [message for _, message in seen] == list(exchange.messages)
 
 
+@pytest.mark.slow
 def test_a_long_websocket_does_not_pile_up_in_memory(tmp_path: Path) -> None:
     taping = Taping(tape_path(tmp_path))
     recorder = taping.recorder
@@ -625,6 +626,7 @@ print((peak() - before) / size)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs resource.getrusage")
 def test_a_large_body_is_recorded_and_read_in_a_few_times_its_size(tmp_path: Path) -> None:
     for what in ("record", "read"):
