@@ -11,6 +11,10 @@ PYTHON ?=
 JOBS ?= 3
 SECONDS ?= 60
 TESTS ?=
+# What touches the libraries that wiretape patches.
+COMPAT ?= $(addprefix tests/unit/adapters/,inprocess mitm http1 replay_server pytest) tests/plugin/test_guard.py \
+	$(wildcard tests/integration/test_inprocess_*.py) $(wildcard tests/integration/test_record_*.py) \
+	$(wildcard tests/integration/test_replay_*.py)
 
 BIN := $(VENV)/bin
 
@@ -18,12 +22,13 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all check corpus fuzz torture bench captures clients clean
+.PHONY: help venv demo test test-all compat check corpus fuzz torture bench captures clients clean
 
 help:
 	@echo "make demo       record, replay and explain a small agent"
 	@echo "make test       run the tests, without the slow ones (about two minutes)"
 	@echo "make test-all   run all tests (about ten minutes)"
+	@echo "make compat     run the tests of patched libraries with the lowest versions that pyproject.toml allows"
 	@echo "make check      formatting, lint, types and tests: what must pass before a commit"
 	@echo "make corpus     decode recorded traffic of other projects, where it is there"
 	@echo "make fuzz       feed the decoders with strange traffic: a minute each"
@@ -44,6 +49,13 @@ test: venv
 
 test-all: venv
 	WIRETAPE_TESTS=all $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+
+# The lowest mitmproxy warns of its own dependencies.
+compat:
+	@python=$$(.ci/pythons | grep -m 1 '3\.12') || { echo "make compat needs Python 3.12"; exit 1; }; \
+	.ci/lowest .venv-lowest "$$python" && \
+	WIRETAPE_TESTS=all .venv-lowest/bin/python -m pytest -n $(JOBS) --dist worksteal -p no:anyio \
+		-W ignore::DeprecationWarning $(COMPAT)
 
 check: venv
 	$(BIN)/ruff format --check .

@@ -32,8 +32,8 @@ def test_make_targets_exist() -> None:
     phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
     assert phony is not None
     targets = set(phony[1].split())
-    assert targets == set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
-    named = set(re.findall(r"make ([a-z]+) ", README)) | set(re.findall(r"`make ([a-z]+)`", README))
+    assert targets == set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    named = set(re.findall(r"make ([a-z-]+) ", README)) | set(re.findall(r"`make ([a-z-]+)`", README))
     assert {"demo", "test"} <= named <= targets
 
 

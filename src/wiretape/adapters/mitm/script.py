@@ -18,13 +18,14 @@ from typing import Any
 
 from mitmproxy import ctx
 
-from wiretape.adapters.mitm._compat.fixes import bracket_ipv6
+from wiretape.adapters.mitm._compat.fixes import bracket_ipv6, idle_timeout
 from wiretape.adapters.mitm.addon import RecordingAddon
 from wiretape.adapters.routing.hosts import Hosts
 from wiretape.adapters.settings import load_settings, redactor_of
 from wiretape.errors import UsageError, WiretapeError
 from wiretape.tape.recording.recorder import Recorder
 
+_IDLE_S = 24 * 3600
 _log = logging.getLogger(__name__)
 
 
@@ -82,7 +83,7 @@ class TapeScript:
         bracket_ipv6()
         hosts = Hosts([*options.wiretape_hosts, *settings.hosts], options.wiretape_all)
         self._addon = RecordingAddon(self._recorder, hosts, _trouble)
-        options.update(tcp_timeout=max(options.tcp_timeout, 24 * 3600))
+        options.update(**idle_timeout(max(getattr(options, "tcp_timeout", 0), _IDLE_S)))
         asyncio.get_running_loop().call_soon(_join, self._addon)
 
     def done(self) -> None:

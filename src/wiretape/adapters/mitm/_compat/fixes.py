@@ -6,7 +6,8 @@
 - A client gets at most five connections to one upstream, so that a sixth HTTP/2 stream waits. The limit is raised.
 - IPv6 addresses lose their brackets in `Host` and in URLs. They keep them.
 
-Applied to wiretape's own proxies, where mitmproxy still has the parts in question. Seen with mitmproxy 12.3.1.
+Applied to wiretape's own proxies, where mitmproxy still has the parts in question. Seen with
+mitmproxy 12.0.0 and 12.3.1.
 """
 
 from __future__ import annotations
@@ -50,6 +51,17 @@ def mend() -> None:
     handler = getattr(server, "ConnectionHandler", None)
     if handler is not None and "max_conns" in getattr(handler, "__annotations__", {}):
         handler.__init__ = _with_many_connections(handler.__init__)
+
+
+def idle_timeout(seconds: int) -> dict[str, int]:
+    """Return the options that close connections after `seconds` of silence.
+
+    mitmproxy 12.0 has a constant of ten minutes instead of an option: it is replaced, and no option is returned.
+    """
+    if hasattr(server, "TCP_TIMEOUT"):
+        server.TCP_TIMEOUT = seconds
+        return {}
+    return {"tcp_timeout": seconds}
 
 
 def bracket_ipv6() -> None:
