@@ -45,13 +45,12 @@ _INNER = re.compile(
 )
 _BARE = re.compile(r"[^\s\"'`\\<>,;|(){}\[\]]{6,2048}+")
 _PARAMETER_VALUE = re.compile(r"[^\s\"'`\\<>,;|(){}\[\]&#]{6,2048}+")
-# What most credentials look like: letters, digits and a few marks, in quotes or up to the end of the line.
-_PLACEHOLDER = r"\[redacted:[a-z0-9._-]{1,1024}:\d{1,32}\]"
+# What most values look like: in quotes, or up to the end of the line, and without spaces.
 _SIMPLE = re.compile(
     rf"[ \t]{{0,64}}+(?:"
-    rf"({_QUOTE})(?P<quoted>[A-Za-z0-9_~+/=.-]{{6,2048}}+|{_PLACEHOLDER})\1"
-    rf"|(?P<bare>[A-Za-z_][A-Za-z0-9_~+/=-]{{5,2047}}+)(?=[\r\n]|\\{{1,63}}+[nr]|\Z)"
-    rf"|(?P<placeholder>{_PLACEHOLDER})"
+    rf"({_QUOTE})(?P<quoted>[^\s\"'`\\]{{6,2048}}+)\1"
+    rf"|(?P<bare>[A-Za-z_][A-Za-z0-9_~+/=!@#%^*&$.:?-]{{5,2047}}+(?<![.:?!]))(?=[\r\n]|\\{{1,63}}+[nr]|\Z)"
+    rf"|(?P<placeholder>\[redacted:[a-z0-9._-]{{1,1024}}:\d{{1,32}}\])"
     r")"
 )
 _CALLED = re.compile(r"[(\[{$]|<(?!/)")
@@ -107,9 +106,10 @@ class _Reader:
                 continue
             sure = surely and how != "option"
             simple = _SIMPLE.match(text, at)
-            if simple and not (text[at - 1] == ":" and "cookie" in name.lower()):
-                span, behind = self._simple(name, start, simple, sure)
-                if span:
+            if simple and not self._is_cookie_line(name, at) and not (start > 0 and self._is_parameter(start)):
+                how = simple.lastgroup or ""
+                begin, behind = simple.span(how)
+                if how != "placeholder" and (span := self._span(name, begin, behind, sure)):
                     yield span
                 continue
             for span, end in self._values(found, start, name, surely, sure):
@@ -144,14 +144,8 @@ class _Reader:
 
     # Values
 
-    def _simple(self, name: str, start: int, found: re.Match[str], surely: bool) -> tuple[Span | None, int]:
-        how = found.lastgroup or "bare"
-        if how == "placeholder":
-            return None, found.end()
-        if how == "bare":
-            surely = surely and not (start > 0 and self._is_parameter(start))
-        begin, end = found.span(how)
-        return self._span(name, begin, end, surely), end
+    def _is_cookie_line(self, name: str, at: int) -> bool:
+        return self._text[at - 1] == ":" and "cookie" in name.lower()
 
     def _values(
         self, found: re.Match[str], start: int, name: str, surely: bool, sure: bool
@@ -161,7 +155,7 @@ class _Reader:
         `surely`: the name is a credential's; `sure`: and how the value is assigned leaves no doubt.
         """
         at = found.end()
-        if self._text[at - 1] == ":" and "cookie" in name.lower():
+        if self._is_cookie_line(name, at):
             lead = _LEAD.match(self._text, at)
             if lead and not lead["quote"]:
                 yield from self._cookies(name, lead.end())

@@ -50,7 +50,7 @@ _AWS_SECRET = 40  # characters, among them `/`
 _PUNCTUATION = frozenset("!@#$%^&*=~|")
 
 
-@lru_cache(1024)
+@lru_cache(8192)
 def is_dummy(value: str) -> bool:
     """Return whether a value is a well-known stand-in: `sk-test-key`, `EMPTY`, `xxxxxxxx`, `sk-1234567890`."""
     tokens = _LOWER_TOKENS.findall(value.lower())
@@ -71,7 +71,7 @@ def _is_sequence(token: str) -> bool:
     return len(set(token)) == 1 or any(token in run for run in _RUNS)
 
 
-@lru_cache(1024)
+@lru_cache(8192)
 def looks_random(value: str) -> bool:
     """Return whether at least 8 characters of a value belong to no word, number, date or simple sequence."""
     if _MIXED.search(value) and not _SEQUENCE.search(value):

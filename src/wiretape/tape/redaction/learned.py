@@ -24,20 +24,23 @@ WIDE = "\0"  # stands between the characters of an ASCII text in UTF-16
 _BLOCK = 8
 _LEVELS = 4  # of JSON in strings of JSON
 _MOST_SPELLED = 256  # secrets whose every spelling is looked for; of later ones only the plain spellings
+_MOST_IN_URLS = 2048  # secrets of which every spelling in URLs is looked for
 _MOST_ODD = 64  # spellings that are compared with the end of each chunk one by one
 _FEW = 48  # spellings, or new secrets: so many are looked for one by one
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
+_ESCAPES = re.compile("%..")
+_PERCENT = {code: quote(chr(code), safe="") for code in range(128)}
 _ESCAPED = re.compile(r"[^ !#-\[\]-~]").search  # what JSON may spell in another way
 
 
-def spellings(secret: str, plain: bool = False) -> set[str]:
+def spellings(secret: str, plain: bool = False, few: bool = False) -> set[str]:
     """The ways in which a secret may be written: itself, in a URL, in JSON (in JSON, in JSON), in base64, UTF-16.
 
-    `plain`: only itself, in a URL and in JSON.
+    `plain`: only itself, in a URL and in JSON. `few`: in a URL only as most programs write it.
     """
     forms = {secret}
     if not _PLAIN.fullmatch(secret):
-        forms |= _in_urls(secret)
+        forms |= {_percent_encoded(secret)} if few else _in_urls(secret)
         if _ESCAPED(secret):
             forms |= _in_json(secret)
     if plain:
@@ -49,10 +52,19 @@ def spellings(secret: str, plain: bool = False) -> set[str]:
 
 
 def _in_urls(secret: str) -> set[str]:
-    upper = quote(secret, safe="")
-    forms = {upper, *(re.sub("%..", lambda match: match[0].lower(), form) for form in (upper, secret))}
-    forms |= {re.sub("(?i:%2f)", "/", form) for form in forms if "/" in secret}
+    upper = _percent_encoded(secret)
+    forms = {upper, *(_ESCAPES.sub(_lower, form) for form in (upper, secret) if "%" in form)}
+    if "/" in secret:
+        forms |= {re.sub("(?i:%2f)", "/", form) for form in forms}
     return forms | {form.replace("%20", "+") for form in forms if " " in secret}
+
+
+def _percent_encoded(secret: str) -> str:
+    return secret.translate(_PERCENT) if secret.isascii() else quote(secret, safe="")
+
+
+def _lower(found: re.Match[str]) -> str:
+    return found[0].lower()
 
 
 def _in_json(secret: str) -> set[str]:
@@ -76,10 +88,13 @@ def _base64_cores(data: bytes) -> Iterator[str]:
 
 
 @cache
-def _tail_places(length: int) -> tuple[tuple[int, tuple[tuple[int, int]]], ...]:
-    """The blocks that are known of a spelling: near its end, where secrets differ more than in the beginning."""
-    tail = length - 2 * _BLOCK + 1
-    return tuple((offset, ((offset, length),)) for offset in range(tail, tail + _BLOCK))
+def _tail(length: int) -> tuple[tuple[int, ...], tuple[tuple[tuple[int, int]], ...]]:
+    """The offsets of the blocks that are known of a spelling, and their entries in the index.
+
+    They are near its end, where secrets differ more than in the beginning.
+    """
+    offsets = tuple(range(length - 2 * _BLOCK + 1, length - _BLOCK + 1))
+    return offsets, tuple(((offset, length),) for offset in offsets)
 
 
 class Learned:
@@ -113,7 +128,8 @@ class Learned:
             if _PLAIN.fullmatch(secret) and (passing or len(self._kinds) > _MOST_SPELLED):
                 forms: tuple[str, ...] = (secret,)
             else:
-                forms = tuple(spellings(secret, passing or len(self._kinds) > _MOST_SPELLED))
+                known = len(self._kinds)
+                forms = tuple(spellings(secret, passing or known > _MOST_SPELLED, known > _MOST_IN_URLS))
                 self._note_odd([form.encode("utf-8", "surrogatepass") for form in forms if not IS_TOKEN(form)])
             for form in forms:
                 self._index(form, secret)
@@ -134,12 +150,16 @@ class Learned:
     def _index(self, form: str, secret: str) -> None:
         if self._forms.setdefault(form, secret) is not secret:
             return
-        length, blocks = len(form), self._blocks
-        for offset, place in _tail_places(length):
+        offsets, entries = _tail(len(form))
+        new = dict(zip([form[offset : offset + _BLOCK] for offset in offsets], entries, strict=True))
+        if len(new) == _BLOCK and self._blocks.keys().isdisjoint(new):
+            self._blocks.update(new)
+            return
+        for offset, entry in zip(offsets, entries, strict=True):
             block = form[offset : offset + _BLOCK]
-            known = blocks.setdefault(block, place)
-            if known is not place and place[0] not in known:
-                blocks[block] = known + place
+            known = self._blocks.setdefault(block, entry)
+            if known is not entry and entry[0] not in known:
+                self._blocks[block] = known + entry
 
     def kind(self, secret: str) -> str | None:
         """What a secret was when it was first seen."""

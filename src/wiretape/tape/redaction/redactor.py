@@ -222,16 +222,20 @@ class Redactor:
             return data
         text = data.decode("utf-8", "surrogateescape")
         search = self.search()
-        made = self._redacted_chunk(text, search, data if regions is None else regions)
-        if self.search() is not search and self._learned.are_in(made):
+        made, version = self._redacted_chunk(text, search, data if regions is None else regions)
+        if self._learned.version != version and self._learned.are_in(made):
             made = self.redacted(made, self.search(), Care.KNOWN)
         if made is text:
             self.remember_clean(data, "raw", search)
             return data
         return made.encode("utf-8", "surrogateescape")
 
-    def _redacted_chunk(self, text: str, search: Search, body: bytes | Regions) -> str:
-        """The text without what the search finds in it as a part of a body, except where a model wrote it."""
+    def _redacted_chunk(self, text: str, search: Search, body: bytes | Regions) -> tuple[str, int]:
+        """The text without what the search finds in it as a part of a body, except where a model wrote it.
+
+        And how many secrets were known when it was searched for them last.
+        """
+        version = self._learned.version
         found = search.raw_spans(text)
         if not self.tool_arguments and any(span.rank is Rank.NAMED for span in found):
             written = (Regions(body) if isinstance(body, bytes) else body).last()
@@ -239,16 +243,17 @@ class Redactor:
             for span in kept:
                 self.note_written(span.kind, span.secret)
             if kept:
-                return self._splice(text, [span for span in found if not is_kept(span, written)])
-        return self._splice_all(text, found, search)
+                return self._splice(text, [span for span in found if not is_kept(span, written)]), version
+        return self._splice_all(text, found, search, version)
 
-    def _splice_all(self, text: str, spans: Sequence[Span], search: Search) -> str:
+    def _splice_all(self, text: str, spans: Sequence[Span], search: Search, version: int) -> tuple[str, int]:
         for _ in range(_MOST_PASSES):
             if not spans:
                 break
             text = self._splice(text, spans)
+            version = self._learned.version
             spans = search.raw_spans(text, Care.WRITTEN)
-        return text
+        return text, version
 
     def _sliced(self, data: bytes) -> bytes:
         """The same for much data, a part at a time: as a text it takes up to four times the memory."""
@@ -322,7 +327,7 @@ class Redactor:
 
     def redacted_raw(self, text: str, search: Search) -> str:
         """The same for a part of a message that may be JSON."""
-        return self._splice_all(text, search.raw_spans(text), search)
+        return self._splice_all(text, search.raw_spans(text), search, 0)[0]
 
     def _splice(self, text: str, spans: Sequence[Span]) -> str:
         pieces, at = [], 0
