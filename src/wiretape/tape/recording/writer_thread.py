@@ -226,18 +226,23 @@ class Binder:
 
     def _rewrite_journal(self) -> None:
         """Drop from the journal what the tape has, unless too much of it is still needed."""
-        if self._in_flight() > _REWRITE_MOST:  # checked first: waiting for the disk after each exchange is slow
+        if self._is_much_needed():  # checked first: waiting for the disk after each exchange is slow
             return
         self._opened.file.check_in_place()  # what the journal drops must be on the tape, and the tape on the disk
         self._opened.file.sync()
         with self._journal.lock:
-            if self._in_flight() <= _REWRITE_MOST:
+            if not self._is_much_needed():
                 self._journal.rewrite(self._live.values())
 
-    def _in_flight(self) -> int:
-        """The bytes of the journal that open exchanges need."""
+    def _is_much_needed(self) -> bool:
+        """Whether open exchanges need more bytes of the journal than are rewritten at once."""
+        needed = 0
         with self._journal.lock:
-            return sum(draft.in_journal for draft in self._live.values())
+            for draft in self._live.values():
+                needed += draft.in_journal
+                if needed > _REWRITE_MOST:
+                    return True
+        return False
 
     # -- at the end --------------------------------------------------------------------------------------------------
 

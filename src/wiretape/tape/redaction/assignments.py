@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from urllib.parse import unquote
 
@@ -20,6 +20,7 @@ from wiretape.tape.redaction.spans import Rank, Span
 from wiretape.tape.redaction.windows import find, lower, matches, present
 
 LONGEST_NAME = 64
+_SHORT = 2048  # characters that are searched once more rather than read for nothing
 _LONGEST_VALUE = 8192
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _SPACE = r"(?:\s|\\{1,63}+[nrt])"
@@ -71,9 +72,10 @@ def kind_of(name: str) -> str:
     return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:40] or "secret"
 
 
-def find_assignments(text: str) -> Iterator[Span]:
+def find_assignments(text: str) -> Iterable[Span]:
     """Values of credential names."""
-    yield from _Reader(text).spans()
+    reader = _Reader(text)
+    return reader.spans() if reader.may_find() else ()
 
 
 def may_hold_assignments(text: str) -> bool:
@@ -89,6 +91,10 @@ class _Reader:
         self._text = text
         self.lower = lower(text)
         self._closes: dict[str, int] = {}  # a quote's spelling -> where the next one stands
+
+    def may_find(self) -> bool:
+        """False if a short text has no part of a credential's name: most parts of streams are short."""
+        return len(self.lower) > _SHORT or _NAMED.search(self.lower) is not None
 
     def spans(self) -> Iterator[Span]:
         text, behind = self._text, 0  # what was read as a value is not read again

@@ -42,12 +42,16 @@ def unfinished(data: bytes, forms: Sequence[bytes] = (), least: int = 0, occurre
         held = max(held, _named_before(end, len(end) - run))
     if not end.endswith(b"\n"):
         held = max(held, _open_member(end))
-    held = max([held, _open_field(end), *(_begun(end, form) for form in forms)])
+    held = max(held, _open_field(end))
+    for form in forms:
+        held = max(held, _begun(end, form))
     return _around(end, held, occurrences) if held and occurrences and (forms or least) else held
 
 
 def _token_run(end: bytes) -> int:
     left = end.rstrip(b"\\").rstrip(TOKEN)  # an escape is not parted from its backslash
+    if not left.endswith(b" "):
+        return len(end) - len(left)
     scheme = _SCHEME.search(left, max(0, len(left) - 7))
     return len(end) - (scheme.start() if scheme else len(left))
 
@@ -95,6 +99,8 @@ def _open_field(end: bytes) -> int:
 
 def _begun(end: bytes, form: bytes) -> int:
     """The length of the longest end that a known secret begins with."""
+    if end[-1:] not in form:
+        return 0
     longest = min(len(form) - 1, len(end))
     at = end.find(form[:1], len(end) - longest) if longest > 0 else -1
     while at >= 0:

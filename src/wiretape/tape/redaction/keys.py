@@ -180,16 +180,18 @@ def _by_literal() -> dict[str, Callable[[str], Iterator[Span]]]:
     return {**_SHAPES, **{rule.literal: partial(_find_literal, rule) for rule in others}}
 
 
-def find_keys(text: str) -> Iterator[Span]:
+def find_keys(text: str) -> list[Span]:
     """Keys with a provider's prefix, JWTs and private keys."""
+    spans = []
     for candidates, start in _candidates(text):
         for rule in candidates:
             if found := rule.match(text, start):
-                yield Span(start, found.end(), rule.kind, found[0], Rank.KEY)
+                spans.append(Span(start, found.end(), rule.kind, found[0], Rank.KEY))
                 break
     by_literal = _by_literal()
     for literal in present(text, by_literal):
-        yield from by_literal[literal](text)
+        spans += by_literal[literal](text)
+    return spans
 
 
 def _candidates(text: str) -> Iterator[tuple[tuple[Rule, ...], int]]:

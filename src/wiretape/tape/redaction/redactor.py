@@ -237,6 +237,8 @@ class Redactor:
         """
         version = self._learned.version
         found = search.raw_spans(text)
+        if not found:
+            return text, version
         if not self.tool_arguments and any(span.rank is Rank.NAMED for span in found):
             written = (Regions(body) if isinstance(body, bytes) else body).last()
             kept = [span for span in found if is_kept(span, written)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from operator import itemgetter
@@ -63,7 +63,7 @@ class Finder:
     """One way of finding secrets, and a quick look whether it may find any, also in the JSON of a value."""
 
     may_find: Callable[[str], bool]
-    find: Callable[[str], Iterator[Span]]
+    find: Callable[[str], Iterable[Span]]
     care: Care  # the least that must be allowed
 
 
@@ -79,10 +79,10 @@ def _may_hold_marks(text: str) -> bool:
     return bool(present(text, _BY_MARK))
 
 
-def _find_by_mark(text: str) -> Iterator[Span]:
+def _find_by_mark(text: str) -> list[Span]:
     """What is found by rare marks: most texts have none of them."""
-    for find in dict.fromkeys([_BY_MARK[mark] for mark in present(text, _BY_MARK)]):
-        yield from find(text)
+    marks = present(text, _BY_MARK)
+    return [span for find in dict.fromkeys([_BY_MARK[mark] for mark in marks]) for span in find(text)] if marks else []
 
 
 FINDERS = (
