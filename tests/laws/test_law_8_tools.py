@@ -19,16 +19,16 @@ def test_equal_calls_are_answered_in_their_order_whoever_asks_first(
     calls: tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, dict[str, Any]]]],
 ) -> None:
     recorded, live = calls
-    told = [RecordedToolResult(name, arguments, str(number)) for number, (name, arguments) in enumerate(recorded)]
+    result = [RecordedToolResult(name, arguments, str(number)) for number, (name, arguments) in enumerate(recorded)]
     expected = defaultdict(list)
-    for one in told:
+    for one in result:
         expected[one.name, str(sorted(one.arguments.items()))].append(one.text)
-    book = ToolResults(told, Masker())
+    book = ToolResults(result, Masker())
     given = defaultdict(list)
     for name, arguments in live:
         found = book.take(name, arguments)
         assert isinstance(found, ToolMatch)
-        given[name, str(sorted(arguments.items()))].append(found.told.text)
+        given[name, str(sorted(arguments.items()))].append(found.result.text)
     assert given == expected
     for name, arguments in live:
         again = book.take(name, arguments)

@@ -1,4 +1,4 @@
-"""A request's method and URL, taken apart for comparison."""
+"""Split a request's method and URL for comparison."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A request's method and URL, taken apart."""
+    """A request's method, host, path and query."""
 
     method: str
-    host: str  # with its port; empty when not known
+    host: str  # with its port; empty if unknown
     path: str
     query: str
 
@@ -29,7 +29,7 @@ class Address:
 
     @property
     def tail(self) -> str:
-        """The path's last segment: what is asked for, whatever prefix a gateway puts before it."""
+        """The last segment of the path. A gateway may change the prefix before it."""
         return self.path.rstrip("/").rpartition("/")[2]
 
     @property
@@ -49,7 +49,7 @@ def address(method: str, url: str) -> Address:
     except ValueError:
         if (spelled := bracketed_url(url)) != url:
             return address(method, spelled)
-        path, _, query = url.partition("?")  # not a URL: its path is all there is to compare
+        path, _, query = url.partition("?")  # not a URL: compare it as a path
         return Address(method.upper(), "", path, query)
     host = bracketed(parts.hostname or "")
     if port is not None and port != _DEFAULT_PORTS.get(parts.scheme):

@@ -1,7 +1,7 @@
-"""When are two JSON values the same? Types are strict, but 1 = 1.0; key order and spelling do not count.
+"""Equality of JSON values: types are strict, but 1 = 1.0; the order of members and the spelling do not count.
 
-Values are numbered: equal values have the same number (their *class*), so that a conversation is a short row of
-integers. What was numbered once is remembered by identity: an unchanged message costs a dictionary lookup.
+Equal values get the same number, their *class*, so that a conversation becomes a short list of integers. Values are
+remembered by identity: an unchanged message costs a dictionary lookup.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import rebuilt, spelled, strings
 from wiretape.tape.redaction import PLACEHOLDER, matches
 
-UNKNOWN = -1  # the class of a live value that was not recorded
+UNKNOWN = -1  # the class of a live value that equals no recorded one
 
-_EXPONENT = re.compile(rb"e\+?\d\d")  # behind a digit; a literal first is found five times as fast
+_EXPONENT = re.compile(rb"e\+?\d\d")  # after a digit; an expression with a literal first is five times as fast
 _BIGGEST = float(2**63)
 _SHORT = 64  # characters
 _TEXT = frozenset({str, bool, type(None)})
@@ -29,13 +29,13 @@ def canonical(value: Json) -> bytes:
         raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
         if not _is_text(value) and (b".0" in raw or (_EXPONENT.search(raw) and _has_exponents(raw))):
             raw = orjson.dumps(rebuilt(value, _whole), option=orjson.OPT_SORT_KEYS)
-    except TypeError:  # a lone surrogate, an integer beyond 64 bits, or nested deeper than orjson spells
+    except TypeError:  # a lone surrogate, an integer beyond 64 bits, or too many levels for orjson
         raw = "".join(spelled(rebuilt(value, _whole), ordered=True)).encode()
     return raw
 
 
 def _is_text(value: Json) -> bool:
-    """Whether there is no number in it, and so one spelling only: a message, most often, and these can be long."""
+    """Whether the value is a flat object without numbers, such as a message, and so has one spelling only."""
     return isinstance(value, dict) and _TEXT.issuperset(map(type, value.values()))
 
 
@@ -44,12 +44,12 @@ def _has_exponents(raw: bytes) -> bool:
 
 
 def _whole(name: str | None, value: Json) -> Json:
-    """A float that is a whole number as an integer."""
+    """An integer for a float without a fraction; other values unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _BIGGEST else value
 
 
 def same(recorded: Json, live: Json) -> bool:
-    """Equal as JSON values, a placeholder in the recorded one matching anything."""
+    """Whether two JSON values are equal. A placeholder in the recorded one matches anything."""
     pairs = [(recorded, live)]
     while pairs:
         one, other = pairs.pop()
@@ -77,7 +77,7 @@ def _same_leaf(recorded: Json, live: Json) -> bool:
 
 
 def has_placeholder(value: Json) -> bool:
-    """Whether a recorded value may be the same as many live ones."""
+    """Whether a recorded value has a placeholder, and so matches different live values."""
     return any(PLACEHOLDER.search(text) for text in strings(value))
 
 
@@ -85,7 +85,7 @@ _TOKEN = re.compile(PLACEHOLDER.pattern.encode())
 
 
 def _tokens(raw: bytes) -> tuple[bytes, bool]:
-    """The bytes with all placeholders alike, and whether there are any."""
+    """The bytes with all placeholders replaced by one, and whether there are any."""
     if b"redacted" not in raw:
         return raw, False
     made, count = _TOKEN.subn(b"[redacted]", raw)
@@ -93,7 +93,7 @@ def _tokens(raw: bytes) -> tuple[bytes, bool]:
 
 
 class EqualityClasses:
-    """Numbers values: equal ones alike. Recorded values are learnt, live ones are looked up."""
+    """Gives equal values the same number. Recorded values are learned, live values are looked up."""
 
     __slots__ = ("_by_digest", "_memo", "_strings", "_wild")
 
@@ -101,10 +101,10 @@ class EqualityClasses:
         self._by_digest: dict[bytes, int] = {}
         self._wild: list[tuple[Json, int]] = []  # recorded values with placeholders
         self._memo: dict[int, tuple[Json, int]] = {}
-        self._strings: dict[str, int] = {}  # short recorded ones, of which there are few: a model, a query
+        self._strings: dict[str, int] = {}  # short recorded strings, such as a model or a query
 
     def learn(self, value: Json, keep: bool = True) -> int:
-        """The class of a recorded value. `keep`: remember it by identity, because it will come again."""
+        """The class of a recorded value. `keep`: remember it by identity, because it recurs."""
         known = self._memo.get(id(value))
         if known is not None and known[0] is value:
             return known[1]
@@ -136,6 +136,6 @@ class EqualityClasses:
         return self._remember(value, found) if keep else found
 
     def _remember(self, value: Json, number: int) -> int:
-        if isinstance(value, dict | list):  # small values share their identity with others
+        if isinstance(value, dict | list):  # equal small values may be one object
             self._memo[id(value)] = (value, number)
         return number

@@ -1,4 +1,4 @@
-"""How many leading items two lists have in common, as the same objects: the cost of a long history is in this."""
+"""Common prefixes of lists, compared by identity: most of the cost of a long history."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from operator import is_
 from typing import Final
 
-_MOST: Final = 64  # pairs of live lists that are remembered
+_MOST: Final = 64  # pairs of lists that are remembered
 
 
 def common_start(one: Sequence[object], other: Sequence[object]) -> int:
-    """How many leading items are the same objects."""
+    """The number of leading items that are the same objects."""
     if one is other:
         return len(one)
     same = list(map(is_, one, other))
@@ -19,7 +19,7 @@ def common_start(one: Sequence[object], other: Sequence[object]) -> int:
 
 
 def common_run(one: Sequence[object], other: Sequence[object], start: int = 0) -> int:
-    """The same from `start` on, for objects that are equal to themselves alone: then slices are compared at once."""
+    """The same from `start` on, for objects that equal only themselves: it compares slices."""
     most = min(len(one), len(other)) - start
     if most <= 0 or one[start] is not other[start]:
         return 0
@@ -36,7 +36,7 @@ def common_run(one: Sequence[object], other: Sequence[object], start: int = 0) -
 
 
 class CommonPrefixes:
-    """Remembers what lists of raw JSON begin with in common: it is asked for at every tier."""
+    """Remembers the common prefixes of lists of raw JSON, which every tier needs."""
 
     __slots__ = ("_known", "_recent")
 
@@ -44,8 +44,8 @@ class CommonPrefixes:
         self._known: dict[tuple[int, int], tuple[Sequence[object], Sequence[object], int]] = {}
         self._recent: deque[tuple[int, int]] = deque()
 
-    def tell(self, one: Sequence[object], other: Sequence[object], common: int) -> None:
-        """The parser knows it: one was made of the other."""
+    def remember(self, one: Sequence[object], other: Sequence[object], common: int) -> None:
+        """Remember a prefix that the parser knows, because it made one list from the other."""
         key = (id(one), id(other))
         if key not in self._known:
             self._known[key] = (one, other, common)
@@ -62,5 +62,5 @@ class CommonPrefixes:
         if known is not None and known[0] is one and known[1] is other:
             return known[2]
         found = common_start(one, other)
-        self.tell(one, other, found)
+        self.remember(one, other, found)
         return found

@@ -1,4 +1,4 @@
-"""Where two JSON values differ, as paths with both values: comparisons return reasons, not booleans."""
+"""Differences between JSON values and between requests: a path and both values."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from wiretape.model.jsonvalue import Json
 
 
 class Tier(IntEnum):
-    """How alike a live request and a recorded one are, strictest first."""
+    """How exactly a live request matches a recorded one, strictest first."""
 
     EXACT = 0
     NORMALIZED = 1
     MASKED = 2
-    POSITION = 3  # alike in their place only
+    POSITION = 3  # only the position in the thread is the same
 
     @property
     def word(self) -> str:
@@ -30,7 +30,7 @@ class Tier(IntEnum):
 
 
 class Absent:
-    """Stands for a value that is not there, in a difference."""
+    """The value of a side of a difference that has none."""
 
     def __repr__(self) -> str:
         return "(nothing)"
@@ -41,19 +41,19 @@ ABSENT: Final = Absent()
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two requests differ, and what stands there in each. ABSENT: nothing does."""
+    """A path at which two values differ, and both values; ABSENT if one side has none."""
 
     where: str
     recorded: Json
     live: Json
 
 
-_RECENT: Final = 8  # histories whose pairs are remembered in their order
+_RECENT: Final = 8  # histories whose compared pairs are remembered in order
 
 
 def differences(recorded: Json, live: Json, where: str = "") -> Iterator[Difference]:
-    """The smallest parts that differ, in the order of the recorded value; parts on one side only come whole."""
-    pairs = [iter([(recorded, live, where)])]  # one for each level: a body may be nested as deeply as it likes
+    """The smallest parts that differ, in the order of the recorded value; a part on one side only is not split."""
+    pairs = [iter([(recorded, live, where)])]  # one for each level: no recursion, since bodies may be nested deeply
     while pairs:
         for one, other, place in pairs[-1]:
             if isinstance(one, dict) and isinstance(other, dict):
@@ -83,7 +83,7 @@ def _elements(recorded: list[Json], live: list[Json], where: str) -> Iterator[tu
 
 
 def differences_of_queries(recorded: str, live: str) -> Iterator[Difference]:
-    """The parameters that differ, by name; both queries where only their order or their spelling does."""
+    """The parameters that differ; both queries if only their order or spelling differs."""
     one, other = _parameters(recorded), _parameters(live)
     apart = [
         Difference(f"query {name}", one.get(name, ABSENT), other.get(name, ABSENT))
@@ -97,20 +97,20 @@ def differences_of_queries(recorded: str, live: str) -> Iterator[Difference]:
 
 
 def differences_of_addresses(recorded: Address, live: Address) -> Iterator[Difference]:
-    """Another path (a gateway's, say) or query. Hosts are no difference: a replay is another one."""
+    """Differences of path and query. Hosts do not count: a replay has another one."""
     if recorded.path != live.path:
         yield Difference("path", recorded.path, live.path)
     yield from differences_of_queries(recorded.query, live.query)
 
 
 def _parameters(query: str) -> dict[str, Json]:
-    """Values by name; a list where a name stands more than once."""
+    """Values by name; a list for a repeated name."""
     found = parse_qs(query, keep_blank_values=True)
     return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
 
 
 class Differences:
-    """The differences that are new: what drifted once stands in the history of every later call, and is told once."""
+    """Returns each difference once, although it is in the history of every later call."""
 
     __slots__ = ("_common", "_known", "_recent")
 
@@ -144,7 +144,7 @@ class Differences:
             yield from differences(one, other, f"{where}[{index}]")
 
     def of_pair(self, recorded: Json, live: Json, where: str) -> Iterator[Difference]:
-        """Those of two parts that stand at different places, if they were not compared before."""
+        """The differences of two parts at different places, unless they were compared before."""
         if recorded is live or (id(recorded), id(live)) in self._known:
             return
         if isinstance(recorded, dict | list) and isinstance(live, dict | list):
@@ -152,7 +152,7 @@ class Differences:
         yield from differences(recorded, live, where)
 
     def _uncompared(self, recorded: list[Json], live: list[Json]) -> Iterable[int]:
-        """The pairs that were not compared before, as the same objects: the leading ones were, or all but the first."""
+        """The pairs that were not compared before, by identity: not the leading ones, or only the first."""
         longest, rejoins = 0, 1
         for before, then in reversed(self._recent):
             if longest < min(len(then), len(live)) and then[longest] is live[longest]:
@@ -167,7 +167,7 @@ class Differences:
 
 
 def member(where: str, key: str) -> str:
-    """The path of an object's member, as a person writes it."""
+    """The path of a member, as wiretape prints it."""
     if not key.replace("_", "a").replace("-", "a").isalnum():
         return f'{where}["{key}"]'
     return f"{where}.{key}" if where else key

@@ -1,4 +1,4 @@
-"""Shows two differing values side by side, cut down to where they differ."""
+"""Excerpts of two values around their first difference."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from wiretape.model.jsonvalue import Json
 from wiretape.model.jsonwalk import text_of
 from wiretape.tape.redaction import PLACEHOLDER
 
-RECORDED = "recorded  "  # what stands before the values where they are shown under each other
+RECORDED = "recorded  "  # labels of the two values in messages
 LIVE = "live      "
-_AROUND = 6  # characters beside a placeholder by which its place is found in another text
-_NEAR = 3  # so many are enough before it, where more are not the same
+_AROUND = 6  # characters around a placeholder that locate it in the live text
+_NEAR = 3  # characters before it that are enough, if more differ
 _VALUE = rf"""{PLACEHOLDER.pattern}|[^\s"'<>,;)\]}}]{{7,}}[^\s"'<>,;)\]}}.:!?]"""
-_SHORTEST = 8  # characters of a secret that is covered wherever it stands
+_SHORTEST = 8  # characters of a secret that is replaced everywhere
 
 
 def excerpts(difference: Difference, width: int = 100) -> tuple[str, str]:
-    """Both values on one line each, around their first difference. What is redacted in one is in the other, too."""
+    """One line for each value, around their first difference. Secrets are redacted in both."""
     recorded = spelled(difference.recorded)
     live = covered(recorded, spelled(difference.live))
     if max(len(recorded), len(live)) <= width:
@@ -30,10 +30,7 @@ def excerpts(difference: Difference, width: int = 100) -> tuple[str, str]:
 
 
 def covered(recorded: str, live: str) -> str:
-    """The live text with a recorded placeholder wherever the value stands that it stood for.
-
-    A placeholder is the same as any value, so that it is no difference to look at; and a secret is shown to nobody.
-    """
+    """The live text with the recorded placeholders in the place of the secrets that they replaced."""
     at = 0
     for found in PLACEHOLDER.finditer(recorded):
         secret = _in_place_of(found, recorded, live, at)
@@ -48,7 +45,7 @@ def covered(recorded: str, live: str) -> str:
 
 
 def _in_place_of(found: re.Match[str], recorded: str, live: str, at: int) -> re.Match[str] | None:
-    """What stands in the live text, from `at` on, where the recorded one has a placeholder: found by what is around."""
+    """The live value, from `at` on, in the place of a recorded placeholder. The text around it locates it."""
     after = re.escape(recorded[found.end() : found.end() + _AROUND])
     value = rf"(?P<value>\S+?(?={after})|{_VALUE})" if after else rf"(?P<value>{_VALUE})"
     for length in (_AROUND, _NEAR):
@@ -60,7 +57,7 @@ def _in_place_of(found: re.Match[str], recorded: str, live: str, at: int) -> re.
 
 
 def spelled(value: Json | Absent) -> str:
-    """A value on one line: text as it is, anything else as JSON."""
+    """A value on one line: text unchanged, other values as JSON."""
     if isinstance(value, Absent):
         return "(nothing)"
     text = value if isinstance(value, str) else text_of(value)

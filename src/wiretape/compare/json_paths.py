@@ -1,4 +1,4 @@
-"""Values inside a request body, by paths as wiretape prints them: `messages[0].content`, `input[-1].output`."""
+"""Paths in a request body, as wiretape prints them: `messages[0].content`, `input[-1].output`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _STEP = re.compile(r"""\.?([^.\[\]"]+)|\[(-?[0-9]+)\]|\[("(?:[^"\\]|\\.)*")\]"""
 
 
 def with_value(body: Json, path: str, value: Json) -> Any:
-    """The body with a value in another's place; the parts that do not change are the same objects.
+    """A copy of the body with `value` at a path; unchanged parts are the same objects.
 
-    Raises UsageError for a path that is none, or that leads nowhere; a new member of an object may be named.
+    The path may name a new member of an object. Raises UsageError for any other path that does not exist.
     """
     return _put(body, steps(path), value, path)
 
 
 def steps(path: str) -> list[str | int]:
-    """The members and places that a path goes through."""
+    """The member names and indexes of a path. Raises UsageError if it is not a path."""
     import json
 
     found: list[str | int] = []

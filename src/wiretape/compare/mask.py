@@ -1,4 +1,4 @@
-"""Masks the volatile text of JSON values, and remembers what it masked: masking is the expensive step of matching."""
+"""Mask the volatile text of JSON values. Masking is the expensive step of matching, so results are remembered."""
 
 from __future__ import annotations
 

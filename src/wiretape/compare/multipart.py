@@ -1,7 +1,7 @@
-"""Forms of several parts, as they are compared: each part by its name, with file name, type and content.
+"""Multipart forms as JSON for comparison: each part by its name, with file name, type and content.
 
-What separates the parts does not count, nor does their order; parts of one name keep theirs. Content that is text is
-compared as text, any other as a whole: its size and a fingerprint stand for it.
+Boundaries do not count; only parts of one name have an order. Text is compared as text, other content by its size and
+a fingerprint.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from wiretape.model.jsonvalue import Json, JsonObject
 _OPENING: Final = re.compile(rb"\A(?:\r?\n)?--([^\r\n]{1,200}?)[ \t]*\r?\n")
 _BOUNDARY: Final = re.compile(r'multipart/[^;]+;.*?\bboundary\s*=\s*(?:"([^"]+)"|([^\s;]+))', re.IGNORECASE | re.DOTALL)
 _NAMED: Final = re.compile(r'[;\s](name|filename\*?)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]*))', re.IGNORECASE)
-FORM: Final = "part"  # the member under which the parts of a form stand
-_LETTERS: Final = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")  # no date, no id: a mask must not find one
+FORM: Final = "part"  # the member with the parts of a form
+_LETTERS: Final = str.maketrans(
+    "0123456789abcdef", "ghijklmnopqrstuv"
+)  # letters, so that no part of a fingerprint is volatile text
 
 
 def parts_of(data: bytes, content_type: str) -> Json:
-    """A form as JSON: `{"part": {name: {"filename"?, "type"?, "content"}}}`; None if the bytes are none."""
+    """A form as JSON: `{"part": {name: {"filename"?, "type"?, "content"}}}`; None if the bytes are not a form."""
     told = _BOUNDARY.match(content_type.strip())
     seen = _OPENING.match(data)
     if told is not None:
@@ -53,7 +55,7 @@ def _parts(data: bytes, boundary: bytes) -> Iterator[tuple[str, JsonObject]]:
             return
         start = match.end()
     if start is not None:
-        yield _part(data[start:])  # cut short
+        yield _part(data[start:])  # the form is truncated
 
 
 def _part(data: bytes) -> tuple[str, JsonObject]:

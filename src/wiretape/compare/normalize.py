@@ -1,7 +1,7 @@
-"""What is left of a request when everything is taken out that legitimately changes between two equal runs.
+"""Normalize requests: remove what legitimately changes between two equal runs.
 
-A message becomes a *shape*: a JSON template without ids, cache markers and opaque provider state, and the ids that it
-mentioned, in order. Ids count by first appearance only: the same id again must stand where it stood again.
+A message becomes a JSON *template* without ids, cache markers and opaque provider state, and the list of its ids, in
+order. Of the ids only the order of their first appearance is compared.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from wiretape.model.jsonwalk import rebuilt
 from wiretape.model.volatile_text import BILLING_HEADER
 from wiretape.wire.base import Volatile
 
-# Members of wire blocks that never count: where the cache was marked, what only the provider can read, stray positions.
+# Members of wire blocks that are not compared: cache markers and opaque provider state.
 _DROPPED: Final = frozenset(
     {
         "cache_control",
@@ -44,8 +44,8 @@ _DROPPED: Final = frozenset(
         "obfuscation",
     }
 )
-_STRAY_MEMBERS: Final = frozenset({"index", "status"})  # what clients copy from a stream into the history
-# Members that hold an id which the next request mentions again.
+_STRAY_MEMBERS: Final = frozenset({"index", "status"})  # clients copy them from a stream into the history
+# Members with an id that a later request mentions again.
 _IDS: Final = frozenset(
     {"id", "call_id", "tool_call_id", "tool_use_id", "toolUseId", "item_id", "approval_request_id", "message_id"}
 )
@@ -54,7 +54,7 @@ LEFT_OUT: Final = _DROPPED | _IDS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NormalizedMessage:
-    """A message, what may change taken out. `template` is JSON; `ids` are those it mentions, in order."""
+    """A message without what may change between runs. `ids`: the ids that it mentions, in order."""
 
     template: Json
     ids: tuple[str, ...]
@@ -67,7 +67,7 @@ def normalized_message(message: Message) -> NormalizedMessage:
 
 
 def extra_template(members: Iterable[tuple[str, Json]], ids: list[str]) -> JsonObject:
-    """The members of a message that no block carries; their ids are added to `ids`."""
+    """The normalized members of a message that no block has; their ids are added to `ids`."""
     extra: JsonObject = {}
     for key, value in members:
         name = key.rpartition(".")[2]
@@ -81,7 +81,7 @@ def tool_template(tool: ToolSpec) -> Json:
 
 
 def tool_definition(tool: ToolSpec) -> JsonObject:
-    """A tool as the request has it, without what only a cache reads."""
+    """A tool definition of the request, without cache markers."""
     return {key: value for key, value in tool.raw.items() if key not in _DROPPED and value is not None}
 
 
@@ -97,7 +97,7 @@ def settings_template(request: CallRequest, volatile: Volatile) -> JsonObject:
 
 
 def loose(value: Json) -> Json:
-    """Any other JSON value: cache markers dropped, JSON inside strings read."""
+    """A JSON value without cache markers, with the JSON in its strings parsed."""
     return rebuilt(value, _read, _without_marks)
 
 
@@ -112,7 +112,7 @@ def _read(name: str | None, value: Json) -> Json:
 
 
 def counts(where: str, volatile: Volatile) -> bool:
-    """Whether what stands at this path of a body is compared at all."""
+    """Whether values at this path of a body are compared."""
     names = [part.partition("[")[0] for part in where.split(".")]
     if names[0] in volatile.settings or tuple(names) in volatile.nested:
         return False
@@ -120,7 +120,7 @@ def counts(where: str, volatile: Volatile) -> bool:
 
 
 def text_template(text: str) -> Json:
-    """The text, or what it says where it is JSON: clients spell the same arguments differently."""
+    """The text, or its value if it is JSON: clients spell the same arguments differently."""
     if text.startswith(BILLING_HEADER):
         return BILLING_HEADER
     bare = text.strip()
@@ -133,7 +133,7 @@ def text_template(text: str) -> Json:
 
 
 def block_template(block: Block, ids: list[str]) -> Json:
-    """A block as JSON; its ids are added to `ids`."""
+    """The template of a block; its ids are added to `ids`."""
     match block:
         case Text(text=text, refusal=refusal):
             return ["text", text_template(text), refusal]
@@ -164,7 +164,7 @@ def block_template(block: Block, ids: list[str]) -> Json:
 
 
 def is_opaque(block: Block) -> bool:
-    """A signature or encrypted state that stands alone: whether it is there counts no more than what it says."""
+    """Whether a block is only a signature or encrypted state. Such blocks may be missing."""
     return isinstance(block, Reasoning) and not block.text
 
 
@@ -181,7 +181,7 @@ def _is_id(key: str, value: Json, ids: list[str]) -> bool:
 
 
 def _strip(value: Json, ids: list[str]) -> Json:
-    """The JSON value without what is dropped, its ids noted, JSON inside strings read."""
+    """The normalized JSON value; its ids are added to `ids`."""
 
     def kept(members: JsonObject) -> JsonObject:
         if LEFT_OUT.isdisjoint(members):

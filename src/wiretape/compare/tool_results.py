@@ -1,9 +1,8 @@
-"""What tools said, by name and arguments: for stubs, for tools that are answered from a tape, and for reruns.
+"""Recorded tool results by tool name and arguments: for stubs, replayed tools and reruns.
 
-Arguments are compared as JSON, then loosened, then masked: the tiers of requests. Each recorded result is given once;
-equal calls get theirs in the recorded order, whichever comes first. What the tape holds of a tool is either its own
-exchanges (recorded by `wiretape.tool`, see `tool_exchange`), or what the models were told in the requests after it, or
-what an MCP server answered.
+Arguments are compared in the tiers of requests: exact, normalized, masked. Each recorded result is given once; equal
+calls get their results in the recorded order. A result is in a tool's own exchange (see `wiretape.tool`), in the model
+request after the tool call, or in the answer of an MCP server.
 """
 
 from __future__ import annotations
@@ -27,40 +26,40 @@ from wiretape.wire.mcp.tool_exchange import ToolAnswer, answered, called, is_too
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedToolResult:
-    """What one call of a tool came to, as the model was told it."""
+    """The result of one tool call, as the model received it."""
 
     name: str
     arguments: Json
     text: str
     parts: tuple[Json, ...] = ()
     is_error: bool | None = None
-    answer: ToolAnswer | None = None  # what its function returned or raised, where that was recorded
+    answer: ToolAnswer | None = None  # what the function returned or raised, if recorded
     tape: str = ""
-    exchange: int = 0  # where it stands: the tool's own exchange, or that of the call that asked
-    call: int | None = None  # the model call that asked, where the wire shows it
+    exchange: int = 0  # the tool's own exchange, or that of the model call
+    call: int | None = None  # the model call that requested it, if known
     use: ToolUse | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolMatch:
-    told: RecordedToolResult
+    result: RecordedToolResult
     tier: Tier
     differences: tuple[Difference, ...] = ()
-    again: bool = False  # it was given before
+    again: bool = False  # it was already given
 
 
 @dataclass(frozen=True, slots=True)
 class ToolNotFound:
-    """`nearest`: the recorded call of the tool that is most like it. `played`: it fits, but was given before."""
+    """No recorded result. `nearest`: the most similar call of the tool. `played`: it matches, but was already given."""
 
-    known: tuple[str, ...]  # the tools that the tape knows
+    known: tuple[str, ...]  # the tools on the tape
     nearest: RecordedToolResult | None = None
     differences: tuple[Difference, ...] = ()
     played: bool = False
 
 
 def parsed_arguments(text: str) -> Json:
-    """A model's arguments as JSON; text that is none stays text."""
+    """A model's arguments as JSON; the text itself if it is not JSON."""
     try:
         return orjson.loads(text)
     except ValueError:
@@ -68,15 +67,15 @@ def parsed_arguments(text: str) -> Json:
 
 
 class ToolResults:
-    """Answers calls of tools from what was recorded."""
+    """Finds the recorded results of tool calls."""
 
-    def __init__(self, told: Iterable[RecordedToolResult], masker: Masker, tier: Tier = Tier.MASKED) -> None:
-        self._told = list(told)
-        self._given = bytearray(len(self._told))
+    def __init__(self, results: Iterable[RecordedToolResult], masker: Masker, tier: Tier = Tier.MASKED) -> None:
+        self._results = list(results)
+        self._given = bytearray(len(self._results))
         self._mask = masker.value
-        self._tier = min(tier, Tier.MASKED)  # a tool has no thread that it is the n-th call of
+        self._tier = min(tier, Tier.MASKED)  # tool calls have no position in a thread
         self._by_name: dict[str, list[int]] = {}
-        for number, one in enumerate(self._told):
+        for number, one in enumerate(self._results):
             self._by_name.setdefault(one.name, []).append(number)
         self._keys: dict[tuple[Tier, str], dict[bytes, list[int]]] = {}
         self._wild_by_name: dict[str, list[int]] = {}
@@ -86,7 +85,7 @@ class ToolResults:
         return tuple(self._by_name)
 
     def take(self, name: str, arguments: Json, repeat: bool = False) -> ToolMatch | ToolNotFound:
-        """The first result that was not given yet to a call like this one."""
+        """The first matching result that was not given yet."""
         found = next(self._fitting(name, arguments), None)
         again = False
         if found is None and repeat:
@@ -95,14 +94,14 @@ class ToolResults:
             return self._missing(name, arguments)
         tier, number = found
         self._given[number] = True
-        told = self._told[number]
-        apart = () if tier is Tier.EXACT else tuple(differences(told.arguments, arguments, "arguments"))
-        return ToolMatch(told, tier, apart, again)
+        result = self._results[number]
+        apart = () if tier is Tier.EXACT else tuple(differences(result.arguments, arguments, "arguments"))
+        return ToolMatch(result, tier, apart, again)
 
-    def take_this(self, told: RecordedToolResult) -> None:
-        """Mark a result as given that was found otherwise."""
-        for number in self._by_name.get(told.name, ()):
-            if self._told[number] is told:
+    def take_this(self, result: RecordedToolResult) -> None:
+        """Mark a result as given that the caller found by itself."""
+        for number in self._by_name.get(result.name, ()):
+            if self._results[number] is result:
                 self._given[number] = True
 
     def _fitting(self, name: str, arguments: Json, given: bool = False) -> Iterator[tuple[Tier, int]]:
@@ -114,21 +113,21 @@ class ToolResults:
                     yield tier, number
 
     def _like(self, tier: Tier, name: str, arguments: Json, given: bool) -> Iterable[int]:
-        if tier is Tier.EXACT:  # looked for among what is alike, and what a placeholder may make alike
+        if tier is Tier.EXACT:  # among the normalized matches, and those that a placeholder may match
             there = merge(self._like(Tier.NORMALIZED, name, arguments, given), self._wild(name))
-            return (n for n in there if self._given[n] == given and same(self._told[n].arguments, arguments))
+            return (n for n in there if self._given[n] == given and same(self._results[n].arguments, arguments))
         index = self._keys.get((tier, name))
         if index is None:
             index = self._keys[tier, name] = {}
             for number in self._by_name.get(name, ()):
-                index.setdefault(self._key(tier, self._told[number].arguments), []).append(number)
+                index.setdefault(self._key(tier, self._results[number].arguments), []).append(number)
         return index.get(self._key(tier, arguments), ())
 
     def _wild(self, name: str) -> list[int]:
-        """Calls with a placeholder in their arguments, which matches anything."""
+        """Calls with a placeholder in their arguments."""
         if name not in self._wild_by_name:
             there = self._by_name.get(name, ())
-            self._wild_by_name[name] = [n for n in there if has_placeholder(self._told[n].arguments)]
+            self._wild_by_name[name] = [n for n in there if has_placeholder(self._results[n].arguments)]
         return self._wild_by_name[name]
 
     def _key(self, tier: Tier, arguments: Json) -> bytes:
@@ -138,21 +137,21 @@ class ToolResults:
     def _missing(self, name: str, arguments: Json) -> ToolNotFound:
         played = next(self._fitting(name, arguments, given=True), None)
         if played is not None:
-            return ToolNotFound(self.names, self._told[played[1]], (), True)
+            return ToolNotFound(self.names, self._results[played[1]], (), True)
         ranked = []
         for number in self._by_name.get(name, ()):
-            apart = tuple(differences(self._told[number].arguments, arguments, "arguments"))
+            apart = tuple(differences(self._results[number].arguments, arguments, "arguments"))
             ranked.append((bool(self._given[number]), len(apart), number, apart))
         if not ranked:
             return ToolNotFound(self.names)
         _, _, number, apart = min(ranked, key=lambda one: one[:3])
-        return ToolNotFound(self.names, self._told[number], apart)
+        return ToolNotFound(self.names, self._results[number], apart)
 
 
 def results_in_requests(
     run: Run, tape: str = "", skip: Callable[[str], bool] = lambda name: False
 ) -> list[RecordedToolResult]:
-    """What the models of a run were told that their tools said. `skip`: tools whose own exchanges are on the tape."""
+    """The tool results in the requests of a run. `skip`: tools whose own exchanges are on the tape."""
     exchanges = {step.call.number: step.call.exchange for step in run.steps}
     return [
         RecordedToolResult(
@@ -172,7 +171,7 @@ def results_in_requests(
 
 
 def results_of_tools(exchanges: Iterable[Exchange], tape: str = "") -> list[RecordedToolResult]:
-    """What tools came to that were recorded in the agent's process."""
+    """The results of tools that were recorded in the agent's process."""
     found = []
     for exchange in exchanges:
         answer = answered(exchange) if is_tool_exchange(exchange) else None
@@ -188,7 +187,7 @@ def results_of_tools(exchanges: Iterable[Exchange], tape: str = "") -> list[Reco
 def results_of_servers(
     exchanges: Iterable[Exchange], known: Container[str], tape: str = ""
 ) -> list[RecordedToolResult]:
-    """What tool servers answered, for tools whose names (the server's own) are not known otherwise."""
+    """The results of MCP servers, for tools that are not in `known`."""
     remote = [exchange for exchange in exchanges if not is_tool_exchange(exchange)]
     return [
         RecordedToolResult(one.name, one.arguments, one.text, one.parts, one.is_error, tape=tape, exchange=one.exchange)

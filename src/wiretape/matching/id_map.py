@@ -122,7 +122,7 @@ class IdMap:
         before = base.made[:known] if base is not None else []
         mapped = _Mapped(member, member if same else [*before, *rest], len(member))
         if base is not None:
-            self._prefixes.tell(base.made, mapped.made, known)
+            self._prefixes.remember(base.made, mapped.made, known)
         kept = [one for one in self._lists.get(key, ()) if one is not base or common < len(one.member)]
         self._lists[key] = [*kept[1 - _RECENT :], mapped]
         return mapped.made

@@ -61,7 +61,7 @@ class LiveReader:
             parsed = None
         if parsed is not None:
             if parsed.base is not None and parsed.key is not None:
-                self._prefixes.tell(parsed.base.value[parsed.key], parsed.value[parsed.key], parsed.common)
+                self._prefixes.remember(parsed.base.value[parsed.key], parsed.value[parsed.key], parsed.common)
             return parsed.value
         try:
             return self._shared(orjson.loads(data))

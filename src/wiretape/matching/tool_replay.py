@@ -68,13 +68,13 @@ class ToolReplay:
             for one in recorded
             if is_tool_exchange(one.exchange) and answered(one.exchange) is None
         }
-        known = {told.name for told in own}
+        known = {result.name for result in own}
         wire = [
-            told
+            result
             for position, run in enumerate(runs)
-            for told in results_in_requests(run, str(position), skip=known.__contains__)
+            for result in results_in_requests(run, str(position), skip=known.__contains__)
         ]
-        known |= {told.name for told in wire}
+        known |= {result.name for result in wire}
         served: list[RecordedToolResult] = []
         for position in range(len(runs)):
             there = (one.exchange for one in recorded if one.tape == position)
@@ -88,20 +88,20 @@ class ToolReplay:
         apart = shown_differences(found.differences, arguments, self._output)
         if isinstance(found, ToolNotFound):
             return self._miss(number, name, self._output.value(arguments), replace(found, differences=apart))
-        told = found.told
+        result = found.result
         self._ids.learn(found.differences)
-        own = self._recorded.get((told.tape, told.exchange)) if told.answer is not None else None
-        exchange = own.exchange if own is not None else _as_exchange(told)
+        own = self._recorded.get((result.tape, result.exchange)) if result.answer is not None else None
+        exchange = own.exchange if own is not None else _as_exchange(result)
         answer = answered(self._ids.forward(exchange))
         assert answer is not None, "only tools that ended are in the book"
-        shown = Answer(number, self._reference(told), exchange, found.tier, apart, found.again)
+        shown = Answer(number, self._reference(result), exchange, found.tier, apart, found.again)
         return ToolPlayback(answer, shown, own)
 
-    def _reference(self, told: RecordedToolResult) -> Reference:
+    def _reference(self, result: RecordedToolResult) -> Reference:
         """The tool's own exchange, or the model call that asked for it."""
-        known = self._recorded.get((told.tape, told.exchange))
+        known = self._recorded.get((result.tape, result.exchange))
         tape = known.reference.tape if known is not None else self._names
-        return Reference(tape, told.exchange, told.call, f"tool {told.name}")
+        return Reference(tape, result.exchange, result.call, f"tool {result.name}")
 
     def _miss(self, number: int, name: str, arguments: Json, found: ToolNotFound) -> Miss:
         reason: MissReason = "never recorded"
@@ -141,6 +141,6 @@ def _compared(apart: Sequence[Difference]) -> Iterator[str]:
         yield f"  and at {len(apart) - _SHOWN} more places"
 
 
-def _as_exchange(told: RecordedToolResult) -> Exchange:
-    answer = ToolAnswer(told.text, kept=False, raised=told.is_error is True, parts=told.parts)
-    return made_exchange(told.name, told.arguments, answer)
+def _as_exchange(result: RecordedToolResult) -> Exchange:
+    answer = ToolAnswer(result.text, kept=False, raised=result.is_error is True, parts=result.parts)
+    return made_exchange(result.name, result.arguments, answer)

@@ -1,7 +1,7 @@
-"""A model call: one inference, decoded into blocks, whatever the provider calls them.
+"""A model call: one inference, decoded into messages and blocks that are the same for all providers.
 
-A call's *request* is the conversation so far; its *response* is what the model added. Both are messages made of
-blocks. Numbers are as the wire gave them, normalised: what the wire does not give is None, never 0.
+A call's *request* is the conversation so far; its *response* is what the model added. Numbers are normalized; a number
+that the provider does not report is None, never 0.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """What the model thought: readable text, opaque provider state (signature, encrypted content), or both."""
+    """The model's reasoning: readable text, opaque provider state (signature, encrypted content), or both."""
 
     text: str
     opaque: str | None = None
@@ -38,7 +38,7 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """The model asks for a tool. `arguments` is the raw string (JSON for functions, maybe broken or cut short)."""
+    """A tool call that the model requests. `arguments` is the raw string: JSON for functions, maybe broken or cut."""
 
     id: str | None
     name: str
@@ -48,7 +48,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered. Pairs with a call by `id`, else by `name` and order (some dialects have no ids)."""
+    """The result of a tool call. It is paired by `id`, else by `name` and order: some dialects have no ids."""
 
     id: str | None
     name: str | None
@@ -60,9 +60,9 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ServedToolCall:
-    """A tool call as the server that runs the tool got it: on which exchange, when, and what came of it.
+    """A tool call as a tool server received it. `text` is None without an answer.
 
-    `text` is None where no answer came. `waits`: the server asked for more input, and nobody gave it.
+    `waits`: the server requested more input, and did not get it.
     """
 
     exchange: int
@@ -75,7 +75,7 @@ class ServedToolCall:
     parts: tuple[Json, ...] = ()  # parts that are not text, raw
     waits: bool = False
     id: str = ""  # its JSON-RPC id, as JSON
-    server: str = ""  # where it was sent
+    server: str = ""  # its URL
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,10 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What steers a conversation, and is neither said nor asked for: a compaction, tools that come or go on the way,
-    an approval, a reference to an earlier item, another model taking over. `raw` is the wire's own block."""
+    """A block that controls the conversation. `raw` is the wire's own block.
+
+    For example: a compaction, a change of the tools, an approval, a reference to an earlier item, a change of model.
+    """
 
     kind: str
     raw: JsonObject
@@ -108,18 +110,18 @@ Block: TypeAlias = Text | Reasoning | ToolCall | ToolResult | Media | Control | 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """One item of a conversation. Compared by identity: equal content is a question for `runs` and `matching`.
+    """One item of a conversation. Compared by identity; `runs` and `matching` compare content.
 
-    `block_paths[i]` is where block i stands inside the wire's own item, such as `.content[0].text` or `.output`;
-    appended to `CallRequest.path(n)` it names the place in the request body.
-    `extra` holds members of the wire's item that no block carries and that are part of the content (`phase`, `name`).
+    `block_paths[i]` is the path of block i inside the wire's item, such as `.content[0].text` or `.output`. Appended to
+    `CallRequest.path(n)` it is the path in the request body.
+    `extra` has the members of the wire's item that belong to the content and that no block has (`phase`, `name`).
     """
 
     role: Role
     blocks: tuple[Block, ...]
     block_paths: tuple[str, ...] = ()
     extra: tuple[tuple[str, Json], ...] = ()
-    cache_marked: bool = False  # an explicit cache marker stands in this item
+    cache_marked: bool = False  # the item has an explicit cache marker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,9 +135,9 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of a call. None: the wire did not say."""
+    """Tokens of a call. None: the provider did not report the number."""
 
-    input: int | None = None  # all of it, cached and cache-written included
+    input: int | None = None  # total, cached and cache-written tokens included
     cached: int | None = None  # read from the provider's prompt cache
     cache_write: int | None = None
     output: int | None = None  # reasoning included
@@ -160,9 +162,9 @@ class CallError:
 class CallRequest:
     """A decoded request.
 
-    `segments` says where messages stand in the body: ((0, "system"), (1, "messages")) means that message 0 is
+    `segments` are the members of the body that have the messages: with ((0, "system"), (1, "messages")), message 0 is
     `system` (element 0 if `system` is a list) and message 1 is `messages[0]`. See `path`.
-    `settings` holds every other top-level member (temperature, stream, thinking, …), as on the wire.
+    `settings` has every other top-level member (temperature, stream, thinking, …), as on the wire.
     """
 
     model: str | None
@@ -171,12 +173,12 @@ class CallRequest:
     settings: JsonObject = field(default_factory=dict)
     stream: bool = False
     segments: tuple[tuple[int, str], ...] = ()
-    scalars: frozenset[str] = frozenset()  # segments whose value is one message, not a list of them
+    scalars: frozenset[str] = frozenset()  # segments that are one message, not a list
     previous_response_id: str | None = None
-    held: int = 0  # index of the first message after a history that the provider holds; 0: the body has everything
+    held: int = 0  # index of the first message after the history that the provider stores; 0: none is stored
 
     def path(self, index: int) -> str:
-        """Where message `index` stands in the request body, such as `input[3]`."""
+        """The path of message `index` in the request body, such as `input[3]`."""
         where = bisect_right(self.segments, index, key=lambda segment: segment[0]) - 1
         if where < 0:
             return f"[{index}]"
@@ -198,13 +200,13 @@ class CallResponse:
     error: CallError | None = None
     complete: bool = True
     streamed: bool = False
-    first_token_at: int | None = None  # first content-bearing event of a stream
-    diagnostics: Json = None  # what the provider itself says of its prompt cache, raw
+    first_token_at: int | None = None  # the first event of a stream with content
+    diagnostics: Json = None  # the provider's own report on its prompt cache, raw
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelCall:
-    """One inference. `number` counts model calls from 1 in the order of their starts (0: not numbered yet)."""
+    """One inference. `number` counts model calls from 1 in the order in which they started (0: not numbered yet)."""
 
     number: int
     exchange: int
@@ -215,15 +217,15 @@ class ModelCall:
     ended_at: int | None
     ended: Ended | None
     kind: CallKind = "inference"
-    dialect: str | None = None  # a hint, such as "deepseek"; never decides how bytes are read
+    dialect: str | None = None  # a hint, such as "deepseek"; it never decides how bytes are decoded
     url: str = ""
     headers: tuple[tuple[str, str], ...] = ()  # request headers that link calls (session and agent ids)
-    part: int | None = None  # which call of its WebSocket it is, from 1
-    frames: tuple[int, ...] = ()  # which messages of its WebSocket carried it, from 1
+    part: int | None = None  # its position among the calls of a WebSocket, from 1
+    frames: tuple[int, ...] = ()  # its messages in the WebSocket, from 1
 
     @property
     def model(self) -> str | None:
-        """The model that answered, or the one asked for where the answer does not say."""
+        """The model that the response names, else the requested one."""
         if self.response is not None and self.response.model:
             return self.response.model
         return self.request.model
@@ -234,7 +236,7 @@ class ModelCall:
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The tool calls that the model asked for in this answer, those run by the provider included."""
+        """The tool calls that the response requests, including those that the provider runs."""
         if self.response is None:
             return ()
         return tuple(b for m in self.response.messages for b in m.blocks if isinstance(b, ToolCall))

@@ -1,23 +1,23 @@
-"""What a fault makes of an answer. A replay aims them at calls (`--fault`), a debugger gives one to a held call."""
+"""Effects of injected faults. A replay applies them to calls (`--fault`), a debugger to a pending call."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
-_RETRY_LATER: Final = frozenset({429, 503, 529})  # what providers send `retry-after` with
+_RETRY_LATER: Final = frozenset({429, 503, 529})  # statuses with which providers send `retry-after`
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorStatus:
-    """An error instead of the answer. `after`: seconds that the client is told to wait."""
+    """An error status instead of the answer. `after`: seconds in its `retry-after`."""
 
     status: int
     after: float | None = None
 
     @property
     def headers(self) -> list[tuple[str, str]]:
-        """What tells the client when to ask again; whole seconds for all, milliseconds for those who read them."""
+        """`retry-after` in whole seconds; `retry-after-ms`, too, if the time has a fraction."""
         after = 1 if self.after is None and self.status in _RETRY_LATER else self.after
         if after is None:
             return []
@@ -27,21 +27,21 @@ class ErrorStatus:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The answer breaks off after its event `event`; None: half way."""
+    """The answer is cut after event `event`; None: half way."""
 
     event: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The connection is reset after event `event`; None: before the answer begins."""
+    """The connection is reset after event `event`; None: before the answer."""
 
     event: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """Nothing comes for `ms` after event `event`; None: before the answer begins, and until the client goes."""
+    """The answer stalls for `ms` after event `event`. `event` None: before the answer. `ms` None: for ever."""
 
     event: int | None = None
     ms: float | None = None
@@ -49,7 +49,7 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """Every recorded pause is so many times as long."""
+    """Every recorded pause is multiplied by `factor`."""
 
     factor: float
 
@@ -58,12 +58,12 @@ Effect: TypeAlias = ErrorStatus | Cut | Reset | Stall | Slow
 
 
 def stalls(effect: Effect) -> bool:
-    """Whether nothing more comes, for as long as anybody waits."""
+    """Whether the answer never continues."""
     return isinstance(effect, Stall) and effect.ms is None
 
 
 def breaks(effect: Effect) -> bool:
-    """Whether it stands in the answer's place: a recorded answer is left for the next attempt."""
+    """Whether it replaces the answer, which is then left for the next attempt."""
     match effect:
         case Stall():
             return stalls(effect)

@@ -1,7 +1,6 @@
-"""Splits a streamed body into raw frames: server-sent events, NDJSON, AWS event streams, lists of JSON objects.
+"""Split a streamed body into raw frames: server-sent events, NDJSON, AWS event streams, lists of JSON objects.
 
-Sans-IO, and independent of how the bytes were chunked. Nothing is interpreted or dropped: the frames joined are the
-input. What a frame means is `wire`'s business.
+Chunk borders do not change the result. Frames are not interpreted, and the frames joined are the input.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _NDJSON_TYPES = frozenset(
     }
 )
 _JSON_MARK = re.compile(rb'["\[\]{}]')
-_JSON_STRING = re.compile(rb'(?:[^"\\]|\\.)*+("?)', re.DOTALL)  # what follows its opening quote
+_JSON_STRING = re.compile(rb'(?:[^"\\]|\\.)*+("?)', re.DOTALL)  # after its opening quote
 _JSON_TYPES = ("application/json", "text/json", "")
 _LIST_START = re.compile(rb"\s*\[\s*\{")
 _PRELUDE = 12  # total length, header length, CRC-32 of both
@@ -33,20 +32,20 @@ _LARGEST_MESSAGE = 32 * 1024 * 1024
 
 
 class Framer(ABC):
-    """Bytes in, raw frames out. `close` gives what is left as a last frame."""
+    """Bytes in, raw frames out."""
 
     binary = False
 
     def __init__(self) -> None:
-        self._rest = bytearray()  # grows and shrinks in place: a frame of many chunks is not copied for each of them
+        self._rest = bytearray()  # changed in place, so that a frame of many chunks is copied once
 
     @property
     def between(self) -> bool:
-        """Does the next byte begin a frame?"""
+        """Whether the next byte begins a frame."""
         return not self._rest
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The frames that this chunk completes."""
+        """Add a chunk; return the frames that it completes."""
         frames: list[bytes] = []
         self._rest += chunk
         start = 0
@@ -58,14 +57,14 @@ class Framer(ABC):
         return frames
 
     def close(self) -> list[bytes]:
-        """The stream is over: what is left, if anything."""
+        """End the stream; return the incomplete last frame, if there is one."""
         rest = bytes(self._rest)
         self._rest.clear()
         return [rest] if rest else []
 
     @abstractmethod
     def _end(self, start: int) -> int:
-        """Where the frame that begins at `start` ends in `_rest`, or 0 if that is not known yet."""
+        """The end in `_rest` of the frame that begins at `start`; 0 if it is not complete."""
 
 
 class SseFramer(Framer):
@@ -93,7 +92,7 @@ class SseFramer(Framer):
         return [*frames, rest] if rest else frames
 
     def _end(self, start: int) -> int:
-        # A frame may be nothing but its blank line.
+        # A frame may be only a blank line.
         blank = self._rest[start : start + 1] in _LINE_ENDS and _LINE_END.match(self._rest, start)
         match = blank or _SSE_END.search(self._rest, max(start, self._seen))
         if match is None:
@@ -127,7 +126,7 @@ class LineFramer(Framer):
 
 
 class AwsFramer(Framer):
-    """AWS event stream messages: each begins with its own length. After a broken prelude the rest is one frame."""
+    """AWS event stream: each message begins with its length. After a broken prelude the rest is one frame."""
 
     binary = True
 
@@ -147,20 +146,20 @@ class AwsFramer(Framer):
 
 
 class ListFramer(Framer):
-    """One JSON list that comes element by element: a frame ends after its element, separators begin the next one.
+    """One JSON list, sent element by element: a frame ends after its element; the separator belongs to the next one.
 
-    Only objects and lists are elements that end a frame; once the list itself is closed, the rest is one frame.
+    Only objects and lists end a frame. After the end of the list, the rest is one frame.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._seen = 0  # where to read on in `_rest`
         self._depth = 0
-        self._quoted = False  # in the middle of a string
+        self._quoted = False  # inside a string
 
     @property
     def closed(self) -> bool:
-        """Has the list's own end come?"""
+        """Whether the list has ended."""
         return self._depth < 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
@@ -189,19 +188,19 @@ class ListFramer(Framer):
         return 0
 
     def _after_string(self) -> bool:
-        """Read on to the end of a string, if there is one; False if it goes on."""
+        """Skip to the end of the string; False if it has no end yet."""
         if self._quoted:
             rest = _JSON_STRING.match(self._rest, self._seen)
-            assert rest is not None  # it matches nothing, too
+            assert rest is not None  # it also matches the empty string
             self._seen = rest.end()
             self._quoted = not rest[1]
         return not self._quoted
 
 
 def framer_for(content_type: str | None, first: bytes = b"") -> Framer | None:
-    """The framer for a body of this content type that begins with `first`, or None if it is no stream.
+    """The framer for a body of this content type that begins with `first`; None if it is not a stream.
 
-    Content types are sometimes missing or wrong: the first bytes (give a few dozen) decide where they can.
+    Content types may be missing or wrong, so the first bytes decide if they can; pass a few dozen.
     """
     kind = (content_type or "").partition(";")[0].strip().lower()
     if kind == "application/vnd.amazon.eventstream":
@@ -216,6 +215,6 @@ def framer_for(content_type: str | None, first: bytes = b"") -> Framer | None:
 
 
 def list_framer_for(content_type: str | None, first: bytes) -> ListFramer | None:
-    """The framer for a JSON list of objects. Most are no streams: only what came in pieces over time is one."""
+    """The framer for a JSON list of objects. Only a list that arrives in pieces over time is a stream."""
     kind = (content_type or "").partition(";")[0].strip().lower()
     return ListFramer() if kind in _JSON_TYPES and _LIST_START.match(first) else None

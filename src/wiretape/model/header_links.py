@@ -26,7 +26,7 @@ _SIGNATURES: Final = frozenset({"sig", "signature"})
 
 
 def replace_links(pairs: Iterable[tuple[str, str]], replace: Callable[[str, str], str]) -> list[tuple[str, str]]:
-    """The same headers with each URL in them replaced. `replace` is given the header's name and the URL."""
+    """The headers with each URL replaced by `replace(name, url)`."""
 
     def replaced(name: str, value: str) -> str:
         pattern = _PATTERNS.get(name.lower())
@@ -38,7 +38,7 @@ def replace_links(pairs: Iterable[tuple[str, str]], replace: Callable[[str, str]
 
 
 def redirect_target(url: str, response: Response) -> str | None:
-    """Where a response to a request for `url` redirects its client; None if it does not."""
+    """The URL to which a response to `url` redirects; None if it does not."""
     location = response.headers.get("location") if 300 <= response.status < 400 else None
     return None if location is None else joined(url, location.strip())
 
@@ -52,11 +52,11 @@ def joined(url: str, reference: str) -> str | None:
 
 
 def without_query(url: str) -> str:
-    """A URL without query and fragment, for messages: they may hold secrets."""
+    """A URL without query and fragment, which may contain secrets."""
     return url.partition("?")[0].partition("#")[0]
 
 
 def is_signed(url: str) -> bool:
-    """Whether a URL carries a signature, which holds for its spelling alone."""
+    """Whether a URL has a signature, which any change of its spelling breaks."""
     names = [name.lower() for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)]
     return any(name in _SIGNATURES or name.endswith("-signature") for name in names)

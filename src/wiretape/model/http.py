@@ -1,4 +1,4 @@
-"""What crossed the wire: requests, responses, WebSocket messages, and the bodies they carry.
+"""Exchanges as they crossed the wire: requests, responses, WebSocket messages, and their bodies.
 
 Times are whole milliseconds since the tape's `started`, on a monotonic clock.
 """
@@ -55,7 +55,7 @@ class Headers(Mapping[str, str]):
     @overload
     def get(self, name: str, default: T, /) -> str | T: ...
     def get(self, name: str, default: T | None = None, /) -> str | T | None:
-        """The last value of a name. What Mapping has asks by an exception, which most names that are asked for cost."""
+        """The last value of a name. `Mapping.get` is slower: it raises and catches a KeyError for a missing name."""
         values = self._values.get(name.lower())
         return values[-1] if values is not None else default
 
@@ -82,20 +82,20 @@ class Headers(Mapping[str, str]):
         return self._values.get(name.lower(), ())
 
     def pairs(self) -> list[tuple[str, str]]:
-        """(name, value) pairs; values of one name stand together."""
+        """(name, value) pairs, grouped by name."""
         return [(name, value) for name, values in self._values.items() for value in values]
 
 
 def bracketed(host: str) -> str:
-    """A host as it is written in a URL or before a port: an IPv6 address gets brackets."""
+    """The host for a URL: an IPv6 address gets brackets."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
 def bracketed_authority(authority: str) -> str:
     """Host and port with brackets around an IPv6 address.
 
-    httpx omits them in requests to a proxy, and tapes of version 0.1 have none: then the digits after the last colon
-    are the port.
+    httpx omits them in requests to a proxy, and so do tapes of version 0.1. Then the digits after the last colon are
+    the port.
     """
     if authority.count(":") < 2 or "[" in authority:
         return authority
@@ -124,10 +124,10 @@ _ORJSON_LAYOUT = {"compact": 0, "indent2": orjson.OPT_INDENT_2}
 
 @dataclass(frozen=True, slots=True)
 class JsonBody:
-    """A JSON body. `layout` and `ascii` say how its encoder spelled it.
+    """A JSON body. `layout` and `ascii` describe its spelling.
 
-    `exact` is False when no layout gives the bytes back: then the value is right and the spelling is not.
-    Parts that did not change since an earlier request are the very same objects in memory: never mutate them.
+    `exact` is False if no layout gives the same bytes: then only the value is right.
+    Parts that did not change since an earlier request are the same objects in memory: never mutate them.
     """
 
     value: Json
@@ -138,11 +138,11 @@ class JsonBody:
 
 @dataclass(frozen=True, slots=True)
 class StreamBody:
-    """A body that came as a stream: raw frames, and when each was complete.
+    """A streamed body: raw frames, and when each was complete.
 
     `ms[i]` is the time of frame i's last byte, in milliseconds after the response's `headers_at`.
     `binary` frames are not UTF-8 text (an AWS event stream, say). The frames joined are the body, byte for byte.
-    `frames` may be lazy: iterate rather than index where both would do.
+    `frames` may be lazy: iterate instead of indexing if you can.
     """
 
     frames: Sequence[bytes]
@@ -168,7 +168,9 @@ def dump_json(value: Json, layout: Layout = "compact", ascii: bool = False) -> b
     """Spell a JSON value as an encoder with this layout would."""
     option = _ORJSON_LAYOUT.get(layout)
     if option is not None and not ascii:
-        with suppress(orjson.JSONEncodeError):  # it stops at 254 levels and at 64 bits, the standard library later
+        with suppress(
+            orjson.JSONEncodeError
+        ):  # its limits are 254 levels and 64 bits; the standard library has higher ones
             return orjson.dumps(value, option=option)
     import json
 

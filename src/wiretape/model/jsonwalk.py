@@ -1,4 +1,4 @@
-"""Walks JSON values that may be nested as deeply as they like: what is parsed can be deeper than Python recurses."""
+"""Walk JSON values without recursion: parsed values can be nested deeper than Python recurses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Members: TypeAlias = Callable[[JsonObject], JsonObject]
 
 
 def strings(value: Json) -> Iterator[str]:
-    """Every string inside a JSON value, in their order; names of members are none."""
+    """Every string in a JSON value, in order, without the names of members."""
     left = [iter((value,))]
     while left:
         for item in left[-1]:
@@ -32,10 +32,10 @@ def strings(value: Json) -> Iterator[str]:
 
 
 def rebuilt(value: Json, leaf: Change, members: Members | None = None, closed: Change | None = None) -> Json:
-    """The value with every leaf as `leaf(name, leaf)` has it, in their order; a part that stays is the same object.
+    """A copy of the value with every leaf replaced by `leaf(name, leaf)`; an unchanged part is the same object.
 
-    The name is the member's, None in a list. `members` gives an object with the members that are kept, as a new one;
-    the same, where all are. `closed` says what a list or an object becomes once its parts are done.
+    `name` is the member's name, None in a list. `members(object)` returns the members to keep: the same object for all
+    of them. `closed(name, part)` replaces a list or an object after its parts.
     """
     if type(value) is not dict and type(value) is not list:
         return leaf(None, value)
@@ -63,9 +63,9 @@ def rebuilt(value: Json, leaf: Change, members: Members | None = None, closed: C
 
 
 class _Open:
-    """A list or an object whose parts are being gone through; `made` is a copy from its first change on.
+    """A list or an object during the walk. `made` is its copy, made at the first change.
 
-    `place`: where it stands in the one around it.
+    `place`: its index or name in its parent.
     """
 
     __slots__ = ("_before", "made", "named", "parts", "place")
@@ -85,7 +85,7 @@ class _Open:
 
 
 def text_of(value: Json) -> str:
-    """Compact JSON, however deeply the value is nested, and whatever orjson refuses to write."""
+    """Compact JSON of any value, also of values that orjson refuses."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:
@@ -93,7 +93,7 @@ def text_of(value: Json) -> str:
 
 
 def spelled(value: Json, ordered: bool = False) -> Iterator[str]:
-    """The pieces of compact JSON, in ASCII. `ordered`: the members of objects by their names."""
+    """The pieces of compact JSON, in ASCII. `ordered`: members sorted by name."""
     left: list[Json] = [value]
     while left:
         match left.pop():
@@ -116,4 +116,4 @@ def spelled(value: Json, ordered: bool = False) -> Iterator[str]:
 
 
 class _Sign(str):
-    """What stands between values."""
+    """A bracket, comma or colon."""

@@ -8,30 +8,29 @@ from typing import Literal, TypeAlias
 from wiretape.model.call import ModelCall, ToolCall, ToolResult
 
 LinkBasis: TypeAlias = Literal["header", "id", "data_flow", "order"]
-# How sure a link is. certain: the client says so, or an id does; likely: what was said stands on the other side, too;
-# possible: nothing but the order speaks for it.
+# certain: the client or an id states the link; likely: the same text is on both sides; possible: only the order fits.
 Certainty: TypeAlias = Literal["certain", "likely", "possible"]
 LinkKind: TypeAlias = Literal[
-    "started",  # a tool call set a subagent going
-    "fork",  # the same, with the history so far; or a second way on from a call
-    "handoff",  # another agent goes on with the conversation
-    "message",  # a parent's words: its subagent's next turn. Without `to_call` it never arrived on this tape
-    "report",  # what a subagent told while at work
-    "closing",  # what a subagent said last, as a message of its own
-    "result",  # the same, as the result of the tool call that started it
-    "listed",  # what a list of agents said, against what the tape knows
+    "started",  # a tool call started a subagent
+    "fork",  # a subagent that starts with its parent's history; or a second continuation of a call
+    "handoff",  # another agent takes the conversation over
+    "message",  # from a parent to its subagent. Without `to_call` it did not arrive on this tape
+    "report",  # from a subagent while it works
+    "closing",  # a subagent's last answer, as a separate message
+    "result",  # a subagent's last answer, as the result of the tool call that started it
+    "listed",  # an entry of a list of agents, compared with the tape
     "interrupted",
-    "compacted",  # a history that goes on from a summary of itself
+    "compacted",  # a history that continues from its own summary
 ]
 AgentOrigin: TypeAlias = Literal["root", "subagent", "fork", "handoff"]
 CauseKind: TypeAlias = Literal[
     "turn_start",  # first call of the turn: answers the user's message
     "tool_results",  # answers tool calls of an earlier call of the thread
-    "subagent",  # a subagent's first call, started by a tool call of another agent; or its parent's next message
-    "report",  # hears what another agent said: a subagent, or one whose answer its history holds
-    "handoff",  # goes on where another agent handed the conversation over
-    "retry",  # the same request again after a failure
-    "continuation",  # goes on without new user text or tool results (pause, truncated answer, reminder)
+    "subagent",  # a subagent's first call, or its call after a message of its parent
+    "report",  # receives the report of a subagent, or has another agent's answer in its history
+    "handoff",  # continues a conversation that another agent handed over
+    "retry",  # repeats a request after a failure
+    "continuation",  # continues without new user text or tool results (pause, truncated answer, reminder)
     "side_call",  # outside the loop: title, router, token count
     "unknown",
 ]
@@ -39,16 +38,16 @@ CauseKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One tool call and its result, paired. `result` is None when no later request of the thread carries it."""
+    """One tool call and its result. `result` is None if no later request of the thread has it."""
 
-    call_number: int  # the model call that asked for it
+    call_number: int  # the model call that requested it
     index: int  # position among that call's tool calls
     call: ToolCall
     result: ToolResult | None = None
-    result_call: int | None = None  # the first model call whose request carries the result
+    result_call: int | None = None  # the first model call whose request has the result
     agent: int | None = None  # the subagent that this tool call started, if any
-    exchange: int | None = None  # the exchange on which the tool's server got it, if that is on the tape
-    ran_ms: int | None = None  # how long the server took
+    exchange: int | None = None  # the tool server's exchange, if it is on the tape
+    ran_ms: int | None = None  # the tool server's time
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +55,15 @@ class Cause:
     """Why a model call was made."""
 
     kind: CauseKind
-    call: int | None = None  # the call that led to it
+    call: int | None = None  # the call that caused it
     tools: tuple[str, ...] = ()  # names of the tool calls that it answers, or that started it
-    basis: LinkBasis | None = None  # what the link to another agent rests on
+    basis: LinkBasis | None = None  # the evidence for the link to another agent
     detail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What goes from one agent to another, or from a thread to the one that follows it, and what says so."""
+    """A start, message or result from one agent to another, or a thread that continues another one."""
 
     kind: LinkKind
     from_call: int | None  # None: the call that sent it is not on the tape
@@ -73,20 +72,20 @@ class Link:
     to_agent: int | None  # None: an agent that made no call on the tape
     basis: LinkBasis
     certainty: Certainty
-    tool: str | None = None  # the tool call that carried it
+    tool: str | None = None  # the name of the tool that transported it
     tool_index: int | None = None
     detail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """Who speaks in a thread. Agent 0 is the first root agent; `parent` is None for roots.
+    """The root agent or a subagent. Agent 0 is the first root agent; `parent` is None for roots.
 
-    `parent` of an agent that was handed a conversation is the agent that handed it over.
+    The `parent` of an agent that took a conversation over is the agent that handed it over.
     """
 
     number: int
-    name: str  # "root", or what the wire calls it, else the tool that started it
+    name: str  # "root", or its name on the wire, else the tool that started it
     parent: int | None = None
     started_by: int | None = None  # call number
     started_tool: str | None = None
@@ -96,7 +95,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """Calls that continue one another's context. `from_call`: the call it forked from or compacted, if any."""
+    """Calls that continue one another's context. `from_call`: the call that it forks from or compacts, if any."""
 
     number: int
     agent: int
@@ -106,7 +105,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One model call in its place in the run.
+    """One model call and its position in the run.
 
     `new_from`: index of the first request message that this call adds to its thread (0 for a thread's first call).
     """
@@ -117,7 +116,7 @@ class Step:
     turn: int | None  # None: belongs to no turn
     cause: Cause
     new_from: int = 0
-    links: tuple[Link, ...] = ()  # what reached this call from elsewhere
+    links: tuple[Link, ...] = ()  # links from other agents to this call
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Everything a tape's model calls show. `steps` holds every model call, in order of number."""
+    """All threads, turns and agents of a tape. `steps` has every model call, in order of number."""
 
     steps: tuple[Step, ...]
     turns: tuple[Turn, ...]
@@ -140,5 +139,5 @@ class Run:
     threads: tuple[Thread, ...]
     tool_uses: tuple[ToolUse, ...]
     side_calls: tuple[Step, ...] = ()
-    other_exchanges: tuple[int, ...] = field(default=())  # exchanges that are no model calls
-    links: tuple[Link, ...] = ()  # everything between agents, by the call it came from
+    other_exchanges: tuple[int, ...] = field(default=())  # exchanges that are not model calls
+    links: tuple[Link, ...] = ()  # all links, ordered by `from_call`

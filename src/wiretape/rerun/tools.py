@@ -69,7 +69,7 @@ class ToolResultSource:
         found = self._known_results.take(call.name, parsed_arguments(call.arguments), repeat=True)
         if not isinstance(found, ToolMatch):
             return None
-        known = found.told
+        known = found.result
         name = known.use.result.name if known.use is not None and known.use.result is not None else None
         return ToolResult(call.id, name or call.name, known.text, known.is_error, known.parts, call.kind)
 

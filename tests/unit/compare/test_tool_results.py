@@ -19,13 +19,13 @@ def test_few_of_many_calls_are_compared(clock: str, tier: Tier, monkeypatch: pyt
     for n in range(30):
         found = book.take("t", {"q": f"{n} at {clock}"})
         assert isinstance(found, ToolMatch)
-        assert (found.told.text, found.tier) == (f"r{n}", tier)
+        assert (found.result.text, found.tier) == (f"r{n}", tier)
     assert len(compared) <= 30
 
 
 def test_a_placeholder_stands_for_anything_and_the_first_that_fits_is_given() -> None:
-    told = [("[redacted:key:1]", "first"), ("b", "second"), ("[redacted:key:2]", "third"), ("b", "fourth")]
-    book = ToolResults([RecordedToolResult("t", {"q": q}, text) for q, text in told], Masker())
+    result = [("[redacted:key:1]", "first"), ("b", "second"), ("[redacted:key:2]", "third"), ("b", "fourth")]
+    book = ToolResults([RecordedToolResult("t", {"q": q}, text) for q, text in result], Masker())
     taken = [book.take("t", {"q": "b"}) for _ in range(5)]
-    assert [one.told.text for one in taken if isinstance(one, ToolMatch)] == ["first", "second", "third", "fourth"]
+    assert [one.result.text for one in taken if isinstance(one, ToolMatch)] == ["first", "second", "third", "fourth"]
     assert not isinstance(taken[4], ToolMatch)
