@@ -6,7 +6,7 @@ import pytest
 from tests.support.calls import make_call, system, user
 
 from wiretape.analyze.diff.runs import compare_runs
-from wiretape.analyze.prefix_breaks import moved
+from wiretape.analyze.prefix_breaks import text_break
 from wiretape.compare.mask import Masker
 from wiretape.model.volatile_text import ID_LIKE, mask
 from wiretape.runs.agent_identity import same_prompt
@@ -58,7 +58,7 @@ def test_all_agree_on_what_is_volatile(one: str, other: str) -> None:
     assert mask(one) == mask(other)
     assert Masker().value({"text": one}) == Masker().value({"text": other})
     assert not _differ(one, other)
-    assert moved(one, other).kind != "other text"
+    assert text_break("", one, other).what != "other text"
     assert same_prompt(make_call(1, [system(one)]).request, make_call(2, [system(other)]).request)
 
 
@@ -67,7 +67,7 @@ def test_all_agree_on_what_is_content(one: str, other: str) -> None:
     assert mask(one) != mask(other)
     assert Masker().value({"text": one}) != Masker().value({"text": other})
     assert _differ(one, other)
-    assert moved(one, other).kind == "other text"
+    assert text_break("", one, other).what == "other text"
     assert not same_prompt(make_call(1, [system(one)]).request, make_call(2, [system(other)]).request)
 
 
