@@ -19,6 +19,10 @@ Each message names the culprit, the difference and the next step.
 
 from __future__ import annotations
 
+from typing import Final
+
+EXIT_INCOMPLETE: Final = 4  # a command's exit code: something that was to be recorded is not on the tape
+
 
 class WiretapeError(Exception):
     """Base of all errors that a person may see."""

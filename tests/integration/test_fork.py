@@ -91,7 +91,7 @@ def test_an_answer_may_say_one_thing_more_by_its_body(monkeypatch: pytest.Monkey
         body["output"] += [{**item, "content": [{"type": "output_text", "text": "Anything else?"}]} for item in spoken]
         return json.dumps(body, ensure_ascii=False)
 
-    monkeypatch.setattr("wiretape.cli.run.fork_changes.in_editor", more)
+    monkeypatch.setattr("wiretape.app.fork_changes.in_editor", more)
     assert main(["fork", "subagents.tape", "4", "--edit", "body", "-o", "edited.tape"]) == 0
     (exchange,) = [one for one in read_tape("subagents.tape").exchanges if one.number == 4]
     Path("body.json").write_text(more(body_text(exchange)), encoding="utf-8")
@@ -193,17 +193,17 @@ def test_an_editor_that_changes_nothing_sends_nothing(
     ("words", "says"),
     [
         (["9"], "has no call 9"),
-        (["2", "--say", "x"], "says no text"),
-        (["2", "--say", "x", "--prompt", "y"], "one thing is changed at a time"),
-        (["2", "--result", "x", "--tool", "other"], "asks for no other; it asks for 1 create_calendar_event"),
-        (["4", "--result", "x"], "asks for no tool"),
-        (["4", "--tool", "x"], "give that, too"),
+        (["2", "--say", "x"], "has no text"),
+        (["2", "--say", "x", "--prompt", "y"], "only one thing can be changed"),
+        (["2", "--result", "x", "--tool", "other"], "has no tool call other; its tool calls: 1 create_calendar_event"),
+        (["4", "--result", "x"], "has no tool call"),
+        (["4", "--tool", "x"], "use them together"),
         (["4", "--set", "nowhere"], "write PATH=VALUE"),
         (["4", "--set", "input[99]=1"], "leads nowhere"),
         (["4", "-o", "subagents.tape", "--force"], "is the tape itself"),
         (["4", "-o", "there.tape"], "exists already"),
-        (["2", "--result", "x", "--", sys.executable, "-c", ""], "only an answer can be another"),
-        (["4", "--model", "m", "--", sys.executable, "-c", ""], "the program's own affair"),
+        (["2", "--result", "x", "--", sys.executable, "-c", ""], "only an answer can be changed"),
+        (["4", "--model", "m", "--", sys.executable, "-c", ""], "do not apply to a program"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_nothing_is_written(

@@ -297,7 +297,7 @@ def test_a_port_in_use(tmp_path: Path, environ: dict[str, str], upstream: Upstre
     ("arguments", "said"),
     [
         (["--upstream", "api.deepseek.com"], "needs a scheme and a host"),
-        (["--append", "--force"], "give one of them"),
+        (["--append", "--force"], "use one of them"),
     ],
 )
 def test_bad_options_are_one_line(arguments: list[str], said: str, tmp_path: Path, environ: dict[str, str]) -> None:

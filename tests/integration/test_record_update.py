@@ -129,7 +129,7 @@ def test_only_what_drifted_is_asked_live_and_the_rest_stays_byte_for_byte(agent:
     after = agent.documents
     assert [after[1], after[2]] == [before[1], before[2]], "the first exchange, byte for byte"
     assert agent.files == ["a.tape"]
-    assert "asked LIVE, of real models" in done.stderr
+    assert "go LIVE to real models" in done.stderr
     assert "kept        2 calls (2 exact)" in done.stderr
     assert "called live 1 exchange, recorded anew" in done.stderr
     assert "differs from call 2 at messages[1].content" in " ".join(done.stderr.split())
@@ -139,7 +139,7 @@ def test_only_what_drifted_is_asked_live_and_the_rest_stays_byte_for_byte(agent:
     refused = agent.update("one", "stream zwei", "drei")
     said = " ".join(refused.stderr.split())
     assert "the model did not answer x1 (error 429 rate_limit):" in said
-    assert "(--force writes it all the same)" in said
+    assert "(--force writes it anyway)" in said
     assert (refused.returncode, agent.documents) == (1, after)
 
 
@@ -151,7 +151,7 @@ def test_a_clock_in_the_prompt_is_no_drift_unless_the_tier_says_so(agent: Agent,
     before = agent.tape.read_bytes()
     done = agent.update("one", CLOCK="2026-12-01 09:00:00")
     assert agent.tape.read_bytes() == before
-    assert "still answers: it is as it was" in " ".join(done.stderr.split())
+    assert "still matches: it is unchanged" in " ".join(done.stderr.split())
     assert model.asked == ["one", "one"]
     agent.update("one", options=("--tier", "exact"), CLOCK="2026-12-01 09:00:00")
     assert model.asked == ["one", "one", "one"]
@@ -190,7 +190,7 @@ def test_a_program_that_asks_nothing_leaves_the_tape_as_it_was(agent: Agent) -> 
     before = agent.tape.read_bytes()
     done = agent.update()
     assert (done.returncode, agent.tape.read_bytes(), agent.files) == (1, before, ["a.tape"])
-    assert "nothing was asked" in done.stderr
+    assert "the program made no request" in done.stderr
 
 
 def test_what_is_no_model_call_does_not_make_a_tape_drift(agent: Agent, model: CountingModel) -> None:
@@ -235,7 +235,7 @@ def test_what_was_updated_replays(agent: Agent, model: CountingModel) -> None:
     [
         (["--update", "no.tape", "--", "true"], "no.tape: no such file"),
         (["--update", "no.tape"], "--update needs the program"),
-        (["--update", "no.tape", "--append", "--", "true"], "give one of them"),
+        (["--update", "no.tape", "--append", "--", "true"], "use one of them"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(options: list[str], said: str, agent: Agent) -> None:

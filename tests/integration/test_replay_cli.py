@@ -135,7 +135,7 @@ for host in ("api.deepseek.com", "api.deepseek.com", "telemetry.example.com"):
         "miss  CONNECT api.deepseek.com:443  not opened",
         "api.deepseek.com:443 was refused (2 times)",
         "DEEPSEEK_BASE_URL",
-        "or let wiretape replay open TLS: leave out --no-proxy",
+        "or let wiretape replay intercept TLS: omit --no-proxy",
         "strayed     CONNECT telemetry.example.com:443",
     ):
         assert part in done.stderr
@@ -182,10 +182,14 @@ def test_without_a_program_it_serves_until_ctrl_c(tape: Path) -> None:
         (["{empty}", "--", "true"], 2, "empty.tape"),
         (["{tape}", "--pace", "-1", "--", "true"], 2, "--pace"),
         ([], 2, "TAPE"),
-        (["{tape}", "python", "a.py"], 2, "`python` is no tape; did you mean: wiretape replay {tape} -- python a.py"),
+        (
+            ["{tape}", "python", "a.py"],
+            2,
+            "`python` is not a tape; did you mean: wiretape replay {tape} -- python a.py",
+        ),
         (["{tape}", "--repeat", "python", "-u", "a b"], 2, "wiretape replay {tape} --repeat -- python -u 'a b'"),
         (["{tape}", "other.tape"], 2, "other.tape: no such file"),
-        (["{tape}", "--pass", "*", "--", "true"], 2, "--pass * would let calls through to api.openai.com"),
+        (["{tape}", "--pass", "*", "--", "true"], 2, "--pass * would allow live calls to api.openai.com"),
     ],
 )
 def test_bad_input_is_one_clear_line(tape: Path, tmp_path: Path, arguments: list[str], code: int, part: str) -> None:
@@ -199,7 +203,7 @@ def test_bad_input_is_one_clear_line(tape: Path, tmp_path: Path, arguments: list
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("no/report.json", "there is no directory"), ("two.tape/report.json", "there is no directory"), ("", "directory")],
+    [("no/report.json", "does not exist"), ("two.tape/report.json", "does not exist"), ("", "directory")],
 )
 def test_a_report_that_cannot_be_written_is_said_so_before_the_program_runs(tape: Path, name: str, why: str) -> None:
     file = tape.parent / name

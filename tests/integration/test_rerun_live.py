@@ -55,7 +55,7 @@ def test_a_tape_is_replaced_only_once_an_answer_has_come(
     assert main(["rerun", one, "--base-url", dead, "-o", str(made), "--force"]) == 2
     assert made.read_bytes() == ONE_TOOL.read_bytes()
     assert main(["rerun", str(made), "--base-url", scripted.url, "-o", str(made), "--force"]) == 2
-    assert "is the tape that is run again: give the new one another name" in capsys.readouterr().err
+    assert "is the tape that is rerun: give the new one another name" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["made.tape"]
 
 
@@ -63,7 +63,7 @@ def test_a_tape_without_model_calls_says_what_to_look_at(tmp_path: Path, capsys:
     with wiretape.record(tmp_path / "x.tape"):
         wiretape.tool(len)([1])
     assert main(["rerun", str(tmp_path / "x.tape")]) == 2
-    assert "has no model calls to run again" in capsys.readouterr().err
+    assert "has no model calls to rerun" in capsys.readouterr().err
 
 
 def test_json_tells_every_call(capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,7 +66,7 @@ def test_a_live_run_is_compared_with_the_tape_which_stays_as_it_was(
     assert done.returncode == 0, done.stderr
     assert "fresh: 2 calls, nothing has changed" in done.stdout
     assert "answer 3 to: one" in done.stderr, "what the program says is not the result"
-    assert "runs LIVE, and asks real models" in done.stderr
+    assert "runs LIVE, with real models" in done.stderr
 
     drifted = wiretape(
         environ, "verify", "--json", "--keep", str(live), str(tape), *program, "one", "zwei", VERSION="2"
@@ -83,7 +83,7 @@ def test_a_live_run_is_compared_with_the_tape_which_stays_as_it_was(
     failed = wiretape(environ, "verify", str(tape), *program, "one", CODE="5")
     assert failed.returncode == 5, "what it came to has not changed"
     assert "fresh so far: 1 call, nothing has changed; 1 of the tape not reached" in " ".join(failed.stdout.split())
-    assert "exited with 5, and came to 1 call of the tape no more" in failed.stderr
+    assert "exited with 5, and did not reach 1 call of the tape" in failed.stderr
     failed = wiretape(environ, "verify", str(tape), *program, CODE="1")
     assert (failed.returncode, failed.stdout) == (2, ""), "1 says that the tape has drifted"
     assert "exited with 1: nothing was compared (exit code 2: 1 is for a tape that has drifted)" in failed.stderr
@@ -139,7 +139,7 @@ def test_two_tapes_are_compared_without_running_anything(tmp_path: Path, environ
     ("words", "said"),
     [
         (["verify", "a.tape"], "wiretape verify a.tape -- CMD"),
-        (["verify", "a.tape", "--against", "b.tape", "--", "true"], "give one of them"),
+        (["verify", "a.tape", "--against", "b.tape", "--", "true"], "use one of them"),
         (["verify", "no.tape", "--against", "b.tape"], "no.tape: no such file"),
     ],
 )

@@ -124,7 +124,7 @@ def recorded_stage(upstream: str, tape: Path, state: Path) -> Iterator[Stage]:
     from functools import partial
 
     from wiretape.adapters.mitm.live.holding import HoldingAddon
-    from wiretape.adapters.mitm.recording import Recording
+    from wiretape.app.recording_server import RecordingServer
     from wiretape.tape.recording.recorder import Recorder
     from wiretape.tape.redaction import Redactor
 
@@ -143,7 +143,7 @@ def recorded_stage(upstream: str, tape: Path, state: Path) -> Iterator[Stage]:
         on_trouble=troubles.append,
     )
     with DecisionQueue(debugger) as queue:
-        running = Recording(recorder, environ, troubles.append, addon=partial(HoldingAddon, queue=queue))
+        running = RecordingServer(recorder, environ, troubles.append, addon=partial(HoldingAddon, queue=queue))
         assert isinstance(running.addon, HoldingAddon)
         told.append(running.addon)
         with running:

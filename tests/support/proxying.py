@@ -65,8 +65,8 @@ def recording(
     spy: Any, state: Path, environ: Mapping[str, str] | None = None, **options: Any
 ) -> Iterator[tuple[Any, list[str]]]:
     """(the running recording, the troubles it told)."""
-    from wiretape.adapters.mitm.recording import Recording
+    from wiretape.app.recording_server import RecordingServer
 
     troubles: list[str] = []
-    with Recording(spy, {"XDG_STATE_HOME": str(state), **(environ or {})}, troubles.append, **options) as running:
+    with RecordingServer(spy, {"XDG_STATE_HOME": str(state), **(environ or {})}, troubles.append, **options) as running:
         yield running, troubles

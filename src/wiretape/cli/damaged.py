@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from wiretape.errors import EXIT_INCOMPLETE
+
 if TYPE_CHECKING:
     from wiretape.tape.reading.reader import Tape
 
 F = TypeVar("F", bound=Callable[..., Any])
 SEEN = 1  # the exit code of a command that showed a damaged tape
-INCOMPLETE = 4  # something that was to be recorded is not on the tape
 _PARTIAL = "wiretape.partial"
 _CODE = "wiretape.exit-code"
 
@@ -64,7 +65,7 @@ def note_damage() -> None:
 def note_incomplete(tape: Path) -> None:
     """Report that a new tape is incomplete, and let the command that runs exit with 4 if it would exit with 0."""
     click.echo(f"wiretape: {tape} IS INCOMPLETE: see the warnings above", err=True)
-    _note(INCOMPLETE)
+    _note(EXIT_INCOMPLETE)
 
 
 def _note(code: int) -> None:

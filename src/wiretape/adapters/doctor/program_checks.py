@@ -10,7 +10,7 @@ from wiretape.adapters.doctor.checks import LIBRARIES, library_check
 from wiretape.adapters.launch.child import find_command, proxy_variables
 from wiretape.adapters.launch.config_discovery import DiscoveredConfig, discover_config
 from wiretape.adapters.launch.env_leaks import NODE_WITH_PROXY, env_leaks, node_version, old_node, output_of
-from wiretape.adapters.launch.preparing import Setting, explained, prepare
+from wiretape.adapters.launch.preparing import Setting, prepare
 from wiretape.adapters.launch.presets import NODE, PYTHON, Preset
 from wiretape.adapters.launch.programs import command_name
 from wiretape.adapters.launch.trust import ADDING, PHP_SETTINGS, REPLACING
@@ -61,9 +61,8 @@ def would_set(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> tup
     trust = dict.fromkeys((*REPLACING, *ADDING, PHP_SETTINGS), "…")
     tools = tool_variables("record", PORT)
     variables = {**proxy_variables(PORT), **base_url_variables(environ, PORT), **trust, **tools}
-    prepared = prepare(argv, around, PORT, led=variables)
-    settings = [*explained(around.without_those_of_files(variables), around), *prepared.settings]
-    shown = [Setting(one.name, _with_port_named(one.value), one.why) for one in settings]
+    prepared = prepare(argv, around, PORT, around.without_file_variables(variables))
+    shown = [Setting(one.name, _with_port_named(one.value), one.why) for one in prepared.settings]
     return shown, tuple(note for note in prepared.notes if note not in around.problems)
 
 

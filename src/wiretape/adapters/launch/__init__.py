@@ -9,6 +9,5 @@ __all__ = [
     "preparing",
     "presets",
     "programs",
-    "tagging",
     "trust",
 ]

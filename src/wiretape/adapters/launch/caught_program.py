@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
-from wiretape.adapters.launch.child import CommandNotExecutable, CommandNotFound, find_command
-from wiretape.adapters.launch.tagging import pump
+from wiretape.adapters.launch.child import CommandNotExecutable, CommandNotFound, find_command, pump
 from wiretape.adapters.open_files import usual_limit
 
 Stream = Literal["out", "err"]

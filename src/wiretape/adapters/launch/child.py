@@ -11,17 +11,20 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TypeAlias
+from typing import IO, Final, TypeAlias
 
 from wiretape.adapters.open_files import usual_limit
 from wiretape.errors import UsageError
 
 Tag: TypeAlias = Callable[[], int | None]
+RunProgram: TypeAlias = Callable[[Sequence[str], Mapping[str, str]], int]
+"""Runs a command line in an environment, and returns the exit code."""
 Start: TypeAlias = Callable[..., "subprocess.Popen[bytes]"]
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 # A terminal sends these to the whole foreground process group: the child has them already.
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT")
+_READ: Final = 65536
 _REST_S = 3.0  # what the program left running may hold its output open
 _PASSED_ON = (*_FROM_TERMINAL, "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGBREAK")
 
@@ -94,7 +97,7 @@ def run_child(
             raise CommandNotFound(f"cannot run {argv[0]}: the interpreter in its first line was not found") from error
         except OSError as error:
             raise CommandNotExecutable(f"cannot run {argv[0]}: {error.strerror or error}") from error
-        pumps = _tagged(child.process, tag, stdout) if tag is not None else []
+        pumps = _tag_output(child.process, tag, stdout) if tag is not None else []
         child.catch_up()
         code = child.process.wait()
         for pump in pumps:
@@ -102,13 +105,11 @@ def run_child(
     return 128 - code if code < 0 else code
 
 
-def _tagged(process: subprocess.Popen[bytes], tag: Tag, stdout: int | None) -> list[threading.Thread]:
-    from wiretape.adapters.launch.tagging import pump, tagged_onto
-
+def _tag_output(process: subprocess.Popen[bytes], tag: Tag, stdout: int | None) -> list[threading.Thread]:
     assert process.stdout is not None
     assert process.stderr is not None
     onto = 1 if stdout is None else stdout
-    return [pump(process.stdout, tagged_onto(onto, tag)), pump(process.stderr, tagged_onto(2, tag))]
+    return [pump(process.stdout, _tagged_writer(onto, tag)), pump(process.stderr, _tagged_writer(2, tag))]
 
 
 class _Child:
@@ -168,3 +169,66 @@ def _signals_passed_on() -> Iterator[_Child]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+# -- tags in front of output lines -------------------------------------------------------------------------------------
+
+
+class TaggedLines:
+    """Puts a tag in front of each line of a stream. From the first NUL byte on, the stream is binary and unchanged."""
+
+    def __init__(self, tag: Tag) -> None:
+        self._tag = tag
+        self._at_start = True
+        self._binary = False
+
+    def feed(self, data: bytes) -> bytes:
+        """Return the data with a tag before each line that begins in it. No data is held back."""
+        self._binary = self._binary or b"\0" in data
+        if self._binary or not data:
+            return data
+        number = self._tag()
+        mark = b"[%s] " % (b"-" if number is None else str(number).encode())
+        lines = _lines(data)
+        begun = mark if self._at_start else b""
+        self._at_start = data.endswith(b"\n")
+        return begun + mark.join(lines)
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """Split at newlines only: a carriage return stays within its line."""
+    parts = data.split(b"\n")
+    lines = [part + b"\n" for part in parts[:-1]]
+    return [*lines, parts[-1]] if parts[-1] else lines
+
+
+def pump(source: IO[bytes], sink: Callable[[bytes], object]) -> threading.Thread:
+    """Pass the data of a pipe to `sink` in a thread, until the pipe is closed."""
+    thread = threading.Thread(target=_pump, args=(source, sink), name="wiretape-output", daemon=True)
+    thread.start()
+    return thread
+
+
+def _pump(source: IO[bytes], sink: Callable[[bytes], object]) -> None:
+    with source:
+        while data := os.read(source.fileno(), _READ):
+            sink(data)
+
+
+def _tagged_writer(descriptor: int, tag: Tag) -> Callable[[bytes], None]:
+    """Return a sink that writes tagged lines to a descriptor. If the descriptor is closed, it discards them."""
+    lines = TaggedLines(tag)
+    broken = False
+
+    def write(data: bytes) -> None:
+        nonlocal broken
+        if broken:
+            return
+        left = memoryview(lines.feed(data))
+        try:
+            while left:
+                left = left[os.write(descriptor, left) :]
+        except OSError:
+            broken = True
+
+    return write

@@ -1,7 +1,6 @@
-"""Finds out what a program is about to read: the base URLs in its .env files and in its configuration.
+"""Finds the base URLs that a program will read from its .env files and its configuration.
 
-They count as the user's own: a default that went before them would send the program's requests to another provider.
-Nothing is changed here.
+They count as values that the user has set, so that no default replaces them. Files are only read.
 """
 
 from __future__ import annotations
@@ -32,27 +31,23 @@ _ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=(.*)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredUrl:
-    """A base URL in a program's configuration. `key` is its way from the root."""
+    """A base URL in a program's configuration, and its key path."""
 
     key: tuple[str, ...]
     url: str
-    file: Path | None  # None: the program's default
+    file: Path | None  # None: a default of the program
 
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredConfig:
-    """Where a program is about to run, and what it will find there.
-
-    `environ` has the base-URL variables of its .env files; `from_files` says which file each of these came from.
-    `config_files` are where its configuration may stand, `found` the base URLs in them.
-    """
+    """A program, and the base URLs in its environment, its .env files and its configuration."""
 
     program: Program
-    environ: dict[str, str]
+    environ: dict[str, str]  # with the base-URL variables of .env files
     given: frozenset[str]  # base-URL variables of the environment itself
-    from_files: dict[str, Path]
-    config_files: tuple[Path, ...]
-    found: tuple[ConfiguredUrl, ...]
+    from_files: dict[str, Path]  # variables of .env files, and the file of each
+    config_files: tuple[Path, ...]  # possible paths of its configuration
+    found: tuple[ConfiguredUrl, ...]  # base URLs in these files
     problems: tuple[str, ...]
 
     @property
@@ -61,17 +56,17 @@ class DiscoveredConfig:
         urls = [*(found.url for found in self.found), *(self.environ[name] for name in self.from_files)]
         return (*self.program.preset.hosts, *(host for url in urls if (host := base_url_host(url))))
 
-    def without_those_of_files(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """Variables for a recording: those that the program may read from a file of its own are left to that file.
+    def without_file_variables(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Drop variables that .env files set: in a recording, the program reads these files itself.
 
-        Whether it does read it cannot be known; its requests come by as through any proxy.
+        Its requests then go through the proxy port.
         """
         left = {other for name in self.from_files for other in same_provider(name)} - set(self.given)
         return {name: value for name, value in variables.items() if name not in left}
 
 
 def discover_config(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> DiscoveredConfig:
-    """Find out what a command line runs, and which base URLs it has been given."""
+    """Find the program of a command line, and its base URLs."""
     program = find_program(argv)
     values, origins = _env_files(program, argv, environ, cwd)
     config = program.preset.config
@@ -86,7 +81,7 @@ def discover_config(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) 
 def _env_files(
     program: Program, argv: Sequence[str], environ: Mapping[str, str], cwd: Path
 ) -> tuple[dict[str, str], dict[str, Path]]:
-    """Base-URL variables of the .env files that the program may read; those of the environment go before them."""
+    """Return base-URL variables of the .env files that the program may read. The environment takes precedence."""
     values: dict[str, str] = {}
     origins: dict[str, Path] = {}
     for path in _env_paths(program, argv, environ, cwd):
@@ -131,7 +126,7 @@ def _unquoted(value: str) -> str:
 
 
 def _base_urls(config: ConfigFile, files: Sequence[Path], problems: list[str]) -> Iterator[ConfiguredUrl]:
-    """Every base URL that a program's configuration sets; of files that set the same one, the last counts."""
+    """Yield every base URL that a program's configuration sets. The last file that sets a key wins."""
     found: dict[tuple[str, ...], ConfiguredUrl] = {}
     for path in files:
         if not _is_file(path):
@@ -139,7 +134,7 @@ def _base_urls(config: ConfigFile, files: Sequence[Path], problems: list[str]) -
         try:
             document = read_config(path)
         except (OSError, ValueError) as error:
-            problems.append(f"{path} cannot be read, its base URLs are not known: {error}")
+            problems.append(f"cannot read the base URLs of {path}: {error}")
             continue
         for pattern in config.keys:
             for key, value in _at(document, tuple(pattern.split("."))):
@@ -154,8 +149,8 @@ def _config_paths(config: ConfigFile, environ: Mapping[str, str], cwd: Path) -> 
     own = environ.get(config.directory_variable) if config.directory_variable else None
     paths = []
     for name in config.paths:
-        moved = own and name.startswith("~")
-        paths.append(Path(own, Path(name).name) if own and moved else _expanded(name, environ, cwd))
+        in_directory = own and name.startswith("~")
+        paths.append(Path(own, Path(name).name) if own and in_directory else _expanded(name, environ, cwd))
     return paths
 
 
@@ -166,38 +161,38 @@ def _expanded(name: str, environ: Mapping[str, str], cwd: Path) -> Path:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """A configuration file, TOML or JSON; ValueError says what is wrong with it."""
+    """Read a TOML or JSON file. Raises OSError or ValueError."""
     text = path.read_text(encoding="utf-8")
     return tomllib.loads(text) if path.suffix == ".toml" else json_object(text)
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """A JSON object, with comments and commas too many if need be; ValueError says what is wrong with it."""
+    """Parse a JSON object; comments and trailing commas are allowed. Raises ValueError."""
     try:
         document: Any = json.loads(text)
     except ValueError:
         bare = _COMMENT.sub(lambda match: match[0] if match[0].startswith('"') else " ", text)
         document = json.loads(_LAST_COMMA.sub(lambda match: match[1] or match[0], bare))
     if not isinstance(document, dict):
-        raise ValueError("it holds no object")
+        raise ValueError("it is not a JSON object")
     return document
 
 
 def _is_file(path: Path) -> bool:
-    """False, too, where a directory may not be looked into, or the name can be none."""
+    """False also if a directory is not readable, or the path is not valid."""
     try:
         return path.is_file()
     except (OSError, ValueError):
         return False
 
 
-def _at(value: Any, pattern: tuple[str, ...], way: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+def _at(value: Any, pattern: tuple[str, ...], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     if not pattern:
         if isinstance(value, str):
-            yield way, value
+            yield path, value
         return
     if isinstance(value, dict):
         names = list(value) if pattern[0] == "*" else [pattern[0]]
         for name in names:
             if name in value:
-                yield from _at(value[name], pattern[1:], (*way, name))
+                yield from _at(value[name], pattern[1:], (*path, name))

@@ -1,4 +1,7 @@
-"""Applies a preset to one run: variables, arguments, copies of configuration. The user's own files are only read."""
+"""Prepares a program for one run: variables, arguments, copies of configuration files.
+
+The user's own files are only read.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _BARE_KEY = re.compile(r"[\w-]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Something that is set for this run only, and why: a variable, or an argument."""
+    """A variable or an argument that is set for this run only, and why."""
 
     name: str
     value: str
@@ -41,7 +44,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class PreparedProgram:
-    """How to run the program. `variables` come on top of those that every program gets."""
+    """How to run a program: its command line, and variables to add to its environment."""
 
     program: Program
     argv: tuple[str, ...]
@@ -52,103 +55,110 @@ class PreparedProgram:
 
 def prepare(
     argv: Sequence[str],
-    around: DiscoveredConfig,
+    config: DiscoveredConfig,
     port: int,
+    variables: Mapping[str, str] | None = None,
     *,
     replaying: bool = False,
     knows: Callable[[str], bool] = lambda host: False,
     scratch: Path | None = None,
-    led: Mapping[str, str] | None = None,
 ) -> PreparedProgram:
-    """What to run. A recorder stands in the way as a proxy, so configuration is overridden for a replay only.
+    """Add what the program's preset needs to `variables`, which every program gets.
 
-    `knows` says whether a tape has heard a host; `scratch` is a directory of this run's own; `led` are the
-    variables that every program gets.
+    A replay also overrides the base URLs of configuration files. `knows` says whether a tape has calls to a host;
+    `scratch` is a directory for this run.
     """
-    preset = around.program.preset
-    settings = list(_variables(preset, around.environ, port, replaying, led or {}))
-    notes = [*around.problems, *preset.notes]
+    common = dict(variables or {})
+    preset = config.program.preset
+    settings = list(_preset_settings(preset, config.environ, port, replaying, common))
+    notes = [*config.problems, *preset.notes]
     arguments: list[str] = []
     if replaying and preset.config is not None:
-        overriding = _Overriding(preset.config, around, port, knows, scratch)
-        arguments = overriding.arguments()
-        settings += overriding.settings
-        notes += overriding.notes
+        override = _ConfigOverride(preset.config, config, port, knows, scratch)
+        arguments = override.arguments()
+        settings += override.settings
+        notes += override.notes
     changed = list(argv)
-    if arguments and around.program.at is not None:
-        changed[around.program.at + 1 : around.program.at + 1] = arguments
-    variables = {s.name: s.value for s in settings if not s.name.startswith("-")}
-    return PreparedProgram(around.program, tuple(changed), variables, tuple(settings), tuple(notes))
+    if arguments and config.program.at is not None:
+        changed[config.program.at + 1 : config.program.at + 1] = arguments
+    own = {setting.name: setting.value for setting in settings if not setting.name.startswith("-")}
+    return PreparedProgram(
+        config.program,
+        tuple(changed),
+        common | own,
+        (*explained(common, config), *settings),
+        tuple(notes),
+    )
 
 
-def explained(variables: Mapping[str, str], around: DiscoveredConfig) -> list[Setting]:
-    """The variables that every program gets, each with its reason. Of two spellings, the one in capitals is told."""
-    told = {name: value for name, value in variables.items() if name.isupper() or name.upper() not in variables}
-    return [Setting(name, value, _reason(name, value, around)) for name, value in told.items()]
+def explained(variables: Mapping[str, str], config: DiscoveredConfig) -> list[Setting]:
+    """Explain the variables that every program gets. A name in two spellings is listed in capitals only."""
+    shown = {name: value for name, value in variables.items() if name.isupper() or name.upper() not in variables}
+    return [Setting(name, value, _reason(name, value, config)) for name, value in shown.items()]
 
 
-def _reason(name: str, value: str, around: DiscoveredConfig) -> str:
+def _reason(name: str, value: str, config: DiscoveredConfig) -> str:
     known = REASONS.get(name.upper())
     if known is not None:
         return known
-    if name in around.from_files:
-        return f"the value that {around.from_files[name]} sets, led through wiretape"
-    if name in user_base_urls(around.environ):
-        return "your own value, led through wiretape"
+    if name in config.from_files:
+        return f"the value in {config.from_files[name]}, routed through wiretape"
+    if name in user_base_urls(config.environ):
+        return "your own value, routed through wiretape"
     if name in DEFAULT_BASE_URLS:
-        return "the provider's default, led through wiretape"
+        return "the provider's default, routed through wiretape"
     if value.startswith("http://127.0.0.1:"):
-        return "the tape has heard this provider"
-    return "SDKs do not start without one, and you have set none"
+        return "the tape has calls to this provider"
+    return "a dummy key: SDKs do not start without one, and you have set none"
 
 
-def _variables(
-    preset: Preset, environ: Mapping[str, str], port: int, replaying: bool, led: Mapping[str, str]
+def _preset_settings(
+    preset: Preset, environ: Mapping[str, str], port: int, replaying: bool, common: Mapping[str, str]
 ) -> Iterator[Setting]:
     for variable in preset.variables:
         own = environ.get(variable.name)
         if variable.when not in ("always", "replay" if replaying else "record") or (variable.where_set and own is None):
             continue
         if variable.made:
-            options = jvm_options(led, environ)
+            options = jvm_options(common, environ)
             if options:
                 yield Setting(variable.name, f"{own} {options}" if own else options, variable.why)
         elif variable.route:
             url = own if own and own.strip() else variable.route
             if (parsed := parse_base_url(url)) is not None:
                 yield Setting(variable.name, parsed.through(port), variable.why)
-            elif replaying:  # the server answers for any host
+            elif replaying:  # the replay server answers for any host
                 yield Setting(variable.name, f"http://127.0.0.1:{port}", variable.why)
         elif own is None:
             yield Setting(variable.name, variable.value, variable.why)
 
 
-class _Overriding:
-    """Leads the base URLs of a configuration to a port."""
+class _ConfigOverride:
+    """Overrides the base URLs of a configuration with URLs under a port."""
 
     def __init__(
         self,
         config: ConfigFile,
-        around: DiscoveredConfig,
+        discovered: DiscoveredConfig,
         port: int,
         knows: Callable[[str], bool],
         scratch: Path | None,
     ) -> None:
         self._config = config
-        self._around = around
+        self._discovered = discovered
         self._port = port
         self._scratch = scratch
-        there = {found.key for found in around.found}
+        configured = {found.key for found in discovered.found}
         defaults = [ConfiguredUrl(tuple(key.split(".")), url, None) for key, url in config.defaults]
         self._found = [
-            *around.found,
-            *(one for one in defaults if one.key not in there and knows(base_url_host(one.url))),
+            *discovered.found,
+            *(one for one in defaults if one.key not in configured and knows(base_url_host(one.url))),
         ]
         self.settings: list[Setting] = []
         self.notes: list[str] = []
 
     def arguments(self) -> list[str]:
-        """Arguments to insert; what else is needed goes to `settings`."""
+        """Return the arguments to insert, and collect the settings."""
         if not self._found:
             return []
         match self._config.override:
@@ -165,35 +175,35 @@ class _Overriding:
         for found in self._found:
             key = ".".join(found.key)
             if not all(_BARE_KEY.fullmatch(part) for part in found.key):
-                self.notes.append(f"{key} cannot be overridden from the command line: its name is not plain")
+                self.notes.append(f"{key} cannot be overridden on the command line: its name has special characters")
                 continue
             value = f"{key}={json.dumps(_routed(found.url, self._port))}"
             arguments += ["-c", value]
             self.settings.append(Setting("-c " + key, json.dumps(_routed(found.url, self._port)), _why(found)))
-        if arguments and self._around.program.at is None:
-            self.notes.append(f"the program stands inside a shell's command: add {' '.join(arguments)} to it by hand")
+        if arguments and self._discovered.program.at is None:
+            self.notes.append(f"the program is inside a shell command: add {' '.join(arguments)} to it yourself")
         return arguments
 
     def _inline(self) -> None:
         name = self._config.override_variable
         try:
-            document = json_object(self._around.environ.get(name) or "{}")
+            document = json_object(self._discovered.environ.get(name) or "{}")
         except ValueError as error:
-            self.notes.append(f"{name} is left as it is, base URLs are not led here: {error}")
+            self.notes.append(f"{name} is unchanged, its base URLs are not overridden: {error}")
             return
         self._settle(document)
         value = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
         self.settings.append(Setting(name, value, _why(*self._found)))
 
     def _copy(self) -> None:
-        source = self._around.config_files[0]
+        source = self._discovered.config_files[0]
         if self._scratch is None:
             return
         try:
             document = read_config(source)
         except FileNotFoundError:
             document = {}
-        except (OSError, ValueError):  # which is said already
+        except (OSError, ValueError):  # discover_config has reported it
             return
         target = self._scratch / source.parent.name
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -215,7 +225,7 @@ class _Overriding:
 def _why(*found: ConfiguredUrl) -> str:
     keys = ", ".join(".".join(one.key) for one in found)
     files = sorted({str(one.file) for one in found if one.file is not None})
-    return f"leads {keys}" + (f" of {', '.join(files)}" if files else "") + " to wiretape"
+    return f"routes {keys}" + (f" of {', '.join(files)}" if files else "") + " through wiretape"
 
 
 def _routed(url: str, port: int) -> str:
@@ -225,7 +235,7 @@ def _routed(url: str, port: int) -> str:
 
 
 def _link_all(source: Path, target: Path, but: str) -> None:
-    """Everything else of a directory, as it is: links where the system has them, copies of files where not."""
+    """Link to all other entries of a directory. A file is copied where the system has no links."""
     if not source.is_dir():
         return
     for entry in source.iterdir():

@@ -1,3 +1,3 @@
 """The recording proxy, on mitmproxy."""
 
-__all__ = ["addon", "ca", "live", "proxy", "recording", "replay_tls", "tls_interception", "updating"]
+__all__ = ["addon", "ca", "live", "proxy", "replay_tls", "tls_interception", "updating"]

@@ -47,16 +47,16 @@ def _need_mitmproxy() -> None:
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # mitmproxy's dependencies warn of one another: no business of the test's
-        import wiretape.adapters.mitm.recording  # noqa: F401
+        import wiretape.app.recording_server  # noqa: F401
 
 
 @contextmanager
 def _recording(record: Record, hosts: Sequence[str], addon: Callable[..., Any]) -> Iterator[ChildRoutes]:
-    from wiretape.adapters.mitm.recording import Recording
+    from wiretape.app.recording_server import RecordingServer
 
     recorder = cast(Any, SharedRecorder(record))
 
-    with Recording(recorder, os.environ, say, hosts=hosts, addon=addon) as made:
+    with RecordingServer(recorder, os.environ, say, hosts=hosts, addon=addon) as made:
         yield ChildRoutes(lambda: (made.port,), lambda environ: made.variables(environ))
 
 

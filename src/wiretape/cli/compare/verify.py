@@ -1,34 +1,34 @@
-"""`wiretape verify`: run a program live, and say whether a tape of it still tells how things are."""
+"""`wiretape verify`: run a program live, and say whether its tape has drifted."""
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from wiretape.adapters.output import typed
-from wiretape.cli.damaged import INCOMPLETE, partial_option, read_whole
-from wiretape.cli.with_program import WithProgram, program_of
-from wiretape.errors import UsageError
+from wiretape.adapters.output import say, typed
+from wiretape.cli.damaged import partial_option, partial_wanted, read_whole
+from wiretape.cli.options import json_option, recording_options, tier_option, verbose_option
+from wiretape.cli.programs import WithProgram, program_of
+from wiretape.errors import EXIT_INCOMPLETE, UsageError
+from wiretape.model.wording import plural
 
 if TYPE_CHECKING:
-    from wiretape.cli.run.record import Options
+    from wiretape.app.record import RecordOptions
     from wiretape.matching.verify.freshness import Freshness
-    from wiretape.tape.reading.reader import Tape
 
 DRIFTED = 1
 UNDECIDED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked for, besides how to record."""
+class _Command:
+    """The options of the command, besides those of a recording."""
 
     tape: Path
     against: Path | None
@@ -44,24 +44,16 @@ class Asked:
     "--against", metavar="LIVE", type=click.Path(path_type=Path), help="Compare with this tape, and run nothing."
 )
 @click.option("--keep", metavar="FILE", type=click.Path(path_type=Path), help="Keep the live recording as this tape.")
-@click.option(
-    "--tier",
-    type=click.Choice(["exact", "normalized", "masked"]),
-    default="masked",
-    help="How alike requests must be to be the same (default: masked).",
-)
+@tier_option()
 @click.option(
     "--tolerance",
     type=click.FloatRange(min=0),
     default=0.25,
-    help="By which part a call's tokens may differ (default: 0.25).",
+    help="Allow a call's tokens to differ by this fraction (default: 0.25).",
 )
-@click.option("--host", "hosts", metavar="GLOB", multiple=True, help="Record this host, too, as record does.")
-@click.option("--all", "everything", is_flag=True, help="Record every host.")
-@click.option("--upstream", metavar="URL", help="Where requests to the base URL go that name no host.")
-@click.option("--keep-unset", is_flag=True, help="Set no base-URL variable that is not set.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-v", "--verbose", is_flag=True, help="Every call, and what is set for CMD.")
+@recording_options
+@json_option
+@verbose_option
 @click.argument("tape", metavar="TAPE [-- CMD...]", type=click.Path(path_type=Path))
 @partial_option
 @click.pass_context
@@ -73,146 +65,98 @@ def command(
     everything: bool,
     upstream: str | None,
     keep_unset: bool,
-    **asked: object,
+    **given: Any,
 ) -> None:
-    """Run CMD live, and compare what it asks and gets with TAPE.
+    """Run CMD live, and compare its requests and answers with TAPE.
 
-    Real models are called. Requests are compared as replay compares them: clocks and ids are no changes. Of answers the
-    shape counts, not the words: status, finish, kinds of blocks, tool calls with their arguments' names, the model, and
-    tokens beyond a tolerance. Calls that are new or have vanished, and other versions of client and SDK, are listed.
-    The tape is never touched.
+    Real models are called. Requests are compared as in a replay: clocks and ids are ignored. Of an answer, the shape is
+    compared, and its words are not: status, finish reason, kinds of blocks, names of tool calls and their arguments,
+    model, and tokens within a tolerance. New and missing calls, and changed versions of client and SDK, are listed.
+    TAPE is never changed.
 
-    What CMD prints goes to stderr. Exit code: 1 says that the tape has drifted, 0 that it has not. Of a CMD that failed
-    the calls that it made are compared; where none of them has drifted, it is CMD's own code, or 2 if that is 1. Where
-    nothing was compared it is that, too, or 2 if CMD's is 0; so it is where a model did not answer (429, 503, no
-    connection) what the tape has an answer to.
+    CMD's output goes to stderr. Exit code: 1 if the tape has drifted, else 0. If CMD failed, the calls that it made are
+    compared; if none has drifted, the exit code is CMD's own, or 2 if that is 1. It is also CMD's own, or 2 if that is
+    0, if nothing was compared, or if a model did not answer (429, 503, no connection) where the tape has an answer.
     """
-    options = Asked(tape, **asked)  # type: ignore[arg-type]
-    argv = program_of(ctx)
+    options, argv = _Command(tape, **given), program_of(ctx)
     if options.against is not None:
         if argv:
-            raise UsageError("--against compares with a tape, and a command is run for one: give one of them")
+            raise UsageError("--against compares with a tape, and CMD makes a new one: use one of them")
         ctx.exit(_compare(options, options.against, argv))
     if not argv:
         raise UsageError(
-            f"verify needs the program whose tape this is: wiretape verify {shlex.quote(str(tape))} -- CMD\n"
+            f"verify needs the program of the tape: wiretape verify {shlex.quote(str(tape))} -- CMD\n"
             "  or a later recording of it: --against LIVE"
         )
-    ctx.exit(_run(options, (hosts, everything, upstream, keep_unset), argv))
-
-
-def _run(asked: Asked, how: tuple[tuple[str, ...], bool, str | None, bool], argv: Sequence[str]) -> int:
-    from wiretape.cli.run.record import Options, check_run, need_mitmproxy
+    from wiretape.app.record import RecordOptions, need_mitmproxy
 
     need_mitmproxy()
-    _read(asked.tape)  # what is no tape is said before anything runs
-    if asked.keep is not None and asked.keep.exists():
-        raise UsageError(f"{asked.keep} exists already, and nothing was run")
-    hosts, everything, upstream, keep_unset = how
+    read_whole(tape)
+    if options.keep is not None and options.keep.exists():
+        raise UsageError(f"{options.keep} exists already, and nothing was run")
     with TemporaryDirectory(prefix="wiretape-") as scratch:
-        live = asked.keep or Path(scratch, "live.tape")
-        options = Options(
-            tape=live,
+        recorded = RecordOptions(
+            options.keep or Path(scratch, "live.tape"),
             hosts=hosts,
             everything=everything,
             upstream=upstream,
-            port=0,
             keep_unset=keep_unset,
-            note=f"recorded to verify {asked.tape.name}",
-            provenance=None,
-            append=False,
-            force=False,
-            stats=False,
-            verbose=asked.verbose,
-        )
-        check_run(options, argv)
-        code, incomplete = _record(options, argv)
-        compared = _compare(asked, live, argv, code)
-        return _own(code) or INCOMPLETE if incomplete else compared  # what was not recorded looks like drift
-
-
-def _record(options: Options, argv: Sequence[str]) -> tuple[int, bool]:
-    """The program's exit code, and whether the recording is incomplete."""
-    from wiretape.adapters.launch.config_discovery import discover_config
-    from wiretape.adapters.mitm.recording import Recording
-    from wiretape.adapters.settings import load_settings, redactor_of
-    from wiretape.cli.run.record import held_signals, recorder_of, run_recorded
-    from wiretape.cli.run.record_report import LiveReport
-
-    around = discover_config(argv, os.environ, Path.cwd())
-    settings = load_settings(Path.cwd())
-    report = LiveReport(options.tape, argv, counted=False)
-    click.echo("wiretape verifying: the program runs LIVE, and asks real models", err=True)
-    recorder = recorder_of(options, redactor_of(settings), report)
-    try:
-        recording = Recording(
-            recorder,
-            os.environ,
-            report.trouble,
-            hosts=[*options.hosts, *settings.hosts, *around.hosts],
-            everything=options.everything,
-            upstream=options.upstream,
+            note=f"recorded to verify {tape.name}",
             verbose=options.verbose,
-            keep_unset=options.keep_unset,
         )
-        code = run_recorded(recording, argv, report, around, options, apart=True)
-    finally:
-        with held_signals():
-            summary = recorder.close()
-    report.troubles_again(summary)
-    return code, summary.incomplete
+        ctx.exit(_record_and_compare(options, recorded, argv))
 
 
-def _read(path: Path) -> Tape:
-    tape = read_whole(path)
-    for warning in tape.warnings:
-        click.echo(f"wiretape: {warning}", err=True)
-    return tape
+def _record_and_compare(options: _Command, recorded: RecordOptions, argv: Sequence[str]) -> int:
+    from wiretape.app.verify import record_again
+    from wiretape.cli.record_report import LiveReport
+
+    report = LiveReport(recorded.tape, argv, counted=False, verbose=options.verbose)
+    result = record_again(recorded, argv, report)
+    report.troubles_again(result.summary)
+    compared = _compare(options, recorded.tape, argv, result.code)
+    if result.summary.incomplete:  # what was not recorded looks like drift
+        return _own(result.code) or EXIT_INCOMPLETE
+    return compared
 
 
-def _compare(asked: Asked, live: Path, argv: Sequence[str], code: int = 0) -> int:
-    """`code`: how the program ended. What it did until then is compared."""
-    from wiretape.adapters.settings import load_settings
-    from wiretape.compare.difference import Tier
-    from wiretape.matching.values import ReplayOptions
-    from wiretape.matching.verify.freshness import freshness
-    from wiretape.model.wording import plural
+def _compare(options: _Command, live: Path, argv: Sequence[str], code: int = 0) -> int:
+    """Compare what the program did until it ended with `code`. Return the exit code."""
+    from wiretape.app.verify import VerifyOptions, compare_recordings
 
-    mask = tuple(load_settings(Path.cwd()).mask)
-    options = ReplayOptions(Tier[asked.tier.upper()], mask=mask)
-    found = freshness(_read(asked.tape), _read(live), options, asked.tolerance)
+    match = VerifyOptions(options.tape, options.tier, options.tolerance, partial_wanted())
+    found = compare_recordings(match, live)
     own = _own(code)
-    if not asked.against and not any(call.live is not None for call in found.calls):
+    if not options.against and not any(call.live is not None for call in found.calls):
         return _nothing_compared(argv, code, own)
     found = found.cut_short() if code else found
-    if not asked.against:
-        kept = str(asked.keep) if asked.keep else None
+    if not options.against:
+        kept = str(options.keep) if options.keep else None
         found = found.model_copy(update={"live": kept or "a live run", "kept": kept})
-    _print(found, asked, argv)
+    _print(found, options, argv)
     if code:
         missing = found.not_reached
-        rest = f", and came to {plural(missing, 'call')} of the tape no more" if missing else ""
-        click.echo(f"wiretape {Path(argv[0]).name} exited with {code}{rest}", err=True)
+        rest = f", and did not reach {plural(missing, 'call')} of the tape" if missing else ""
+        say(f"{Path(argv[0]).name} exited with {code}{rest}")
     return DRIFTED if found.drifted else own or (UNDECIDED if found.unanswered else 0)
 
 
 def _own(code: int) -> int:
-    """The program's exit code as that of verify: 1 says that the tape has drifted."""
+    """Return the program's exit code, or 2 instead of 1, which means that the tape has drifted."""
     return UNDECIDED if code == DRIFTED else code
 
 
 def _nothing_compared(argv: Sequence[str], code: int, own: int) -> int:
     if code:
-        why = f" (exit code {own}: {DRIFTED} is for a tape that has drifted)" if code != own else ""
-        click.echo(f"wiretape {Path(argv[0]).name} exited with {code}: nothing was compared{why}", err=True)
+        why = f" (exit code {own}: {DRIFTED} means that the tape has drifted)" if code != own else ""
+        say(f"{Path(argv[0]).name} exited with {code}: nothing was compared{why}")
         return own
-    click.echo("wiretape: NO MODEL CALL WAS SEEN: nothing was compared", err=True)
-    click.echo(f"  what is known of the program: wiretape doctor -- {typed(argv)}", err=True)
+    say(f"NO MODEL CALL WAS SEEN: nothing was compared\n  what to check: wiretape doctor -- {typed(argv)}")
     return UNDECIDED
 
 
-def _print(found: Freshness, asked: Asked, argv: Sequence[str]) -> None:
-    if asked.as_json:
+def _print(found: Freshness, options: _Command, argv: Sequence[str]) -> None:
+    if options.as_json:
         from wiretape.cli.tapes import print_json
 
         print_json(found.model_dump(mode="json"))
@@ -221,7 +165,7 @@ def _print(found: Freshness, asked: Asked, argv: Sequence[str]) -> None:
     from wiretape.views.terminal import make_console
 
     program = typed(argv) if argv else "CMD"
-    tape = shlex.quote(str(asked.tape))
+    tape = shlex.quote(str(options.tape))
     how = f"-o {tape} --force" if found.answered_otherwise else f"--update {tape}"
     mend = f"wiretape record {how} -- {program}"
-    make_console().print(freshness_view(found, mend, full=asked.verbose), crop=False)
+    make_console().print(freshness_view(found, mend, full=options.verbose), crop=False)

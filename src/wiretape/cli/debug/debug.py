@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wiretape.cli.with_program import WithProgram, program_of
+from wiretape.cli.programs import WithProgram, program_of
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 import threading
@@ -12,25 +11,24 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from wiretape.adapters.output import say
 from wiretape.cli.damaged import note_incomplete
-from wiretape.errors import MissError
+from wiretape.cli.programs import say_env_leaks
 from wiretape.views.printable import one_line
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from wiretape.adapters.launch.caught_program import CaughtProgram
-    from wiretape.adapters.launch.config_discovery import DiscoveredConfig
+    from wiretape.adapters.launch.preparing import PreparedProgram
     from wiretape.adapters.live.decision_queue import DecisionQueue
-    from wiretape.adapters.mitm.recording import Recording
+    from wiretape.adapters.replay_runner import ReplayServer
     from wiretape.debug.live.pending_calls import Mode
     from wiretape.debug.live.program import LiveProgram
     from wiretape.debug.session import Debugger
+    from wiretape.matching.values import Outcome
     from wiretape.model.http import Exchange
     from wiretape.model.run import Run
 
@@ -54,88 +52,98 @@ class LiveOptions:
 
 
 def debug_replayed(tape: str, asked: LiveOptions) -> int:
-    """The program is played from a tape. Exit code: as `wiretape replay` has it."""
-    from wiretape.adapters.launch.child import find_command
+    """Debug a program that is replayed from a tape. The exit code is as in `wiretape replay`."""
     from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.adapters.live.holding import ReplayHolding
     from wiretape.adapters.live.tape import LiveTape
-    from wiretape.adapters.replay_runner import ReplayServer
     from wiretape.adapters.settings import load_settings
+    from wiretape.app.replay import ReplayRunOptions, open_session, replay
     from wiretape.cli.debug.open_debugger import from_here
-    from wiretape.cli.run import replay
+    from wiretape.cli.replay_report import print_summary
     from wiretape.cli.tapes import link
     from wiretape.model.wording import plural
 
-    find_command(asked.argv, os.environ)
-    options = replay.Options((Path(tape),), tier=asked.tier, let_through=asked.let_through)
-    replay.check(options)
-    session = replay.session_of(options, asked.argv)
+    options = ReplayRunOptions((Path(tape),), tier=asked.tier, let_through=asked.let_through, sealed=False)
+    session = open_session(options, asked.argv)
     debugger = _debugger(
         f"{Path(asked.argv[0]).name} against {from_here(tape)}", "replay", link(tape, session.tapes[0]).run
     )
-    opened, why_closed = replay.authority_of(None)
     live_tape = LiveTape(Path(tape), load_settings(Path.cwd()).redact, say)
     with DecisionQueue(debugger) as queue, closing(live_tape):
         queue.live.live_tape = str(live_tape.path)
-        replaying = ReplayServer(
+        result = replay(
+            options,
             session,
-            authority=opened,
-            why_closed=why_closed,
-            trouble=say,
-            let_through=asked.let_through,
+            asked.argv,
+            _Quiet(asked.argv),
             interpose=ReplayHolding(queue, session, live_tape),
+            run=lambda argv, environ: _at_work(queue, asked, argv, environ),
         )
-        with replaying, replay.led_here(replaying, asked.argv, session, verbose=False) as (argv, variables):
-            code = _at_work(queue, asked, argv, variables)
-    report = session.report()
-    replay.summary(report, asked.argv, code)
+    print_summary(result, asked.argv)
     if live_tape.kept:
         what = plural(live_tape.kept, "call was", "calls were")
-        click.echo(f"wiretape: {what} asked live: wiretape show {shlex.quote(str(live_tape.path))}", err=True)
+        say(f"{what} sent live: wiretape show {shlex.quote(str(live_tape.path))}")
     if live_tape.incomplete:
         note_incomplete(live_tape.path)
-    return code or (MissError.exit_code if report.missed or replay.unplayed(report) else 0)
+    return result.exit_code
+
+
+class _Quiet:
+    """Prints leaks only: the debugger shows the calls."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self._argv = argv
+
+    def outcome(self, outcome: Outcome) -> None:
+        """Print nothing."""
+
+    def prepared(self, program: PreparedProgram, sealed: bool) -> None:
+        say_env_leaks(self._argv, "at your cost")
+
+    def listening(self, server: ReplayServer, variables: Mapping[str, str]) -> None:
+        """Is never called: the debugger has a program."""
 
 
 def debug_recorded(asked: LiveOptions) -> int:
-    """The program is recorded. Exit code: as `wiretape record` has it."""
-    from functools import partial
+    """Debug a program that is recorded. The exit code is as in `wiretape record`."""
+    from wiretape.app.record import RecordOptions, need_mitmproxy, record
 
-    from wiretape.cli.run import record
-
-    record.need_mitmproxy()
+    need_mitmproxy()
     from wiretape.adapters.live.decision_queue import DecisionQueue
     from wiretape.adapters.mitm.live.holding import HoldingAddon
     from wiretape.adapters.output import output
     from wiretape.cli.debug.open_debugger import from_here
-    from wiretape.cli.run.record_report import LiveReport
+    from wiretape.cli.record_report import LiveReport, print_recording
 
     assert asked.output is not None
-    options = record.Options(asked.output, hosts=asked.hosts, upstream=asked.upstream, force=asked.force)
+    options = RecordOptions(asked.output, hosts=asked.hosts, upstream=asked.upstream, force=asked.force)
     debugger = _debugger(f"{Path(asked.argv[0]).name} onto {from_here(str(asked.output))}", "record", None)
     addons: list[HoldingAddon] = []
 
     class Watched(LiveReport):
-        """Tells the debugger what is on the tape; a line for each call would stand in its way."""
+        """Notifies the debugger of recorded exchanges, and prints no line for each call."""
 
         def exchange(self, exchange: Exchange) -> None:
             addons[0].told(exchange)
             super().exchange(exchange)
 
         def say_line(self, line: Text) -> None:
-            """The debugger shows the calls."""
+            """Print nothing: the debugger shows the calls."""
+
+    def make_addon(*values: Any, **named: Any) -> HoldingAddon:
+        addons.append(HoldingAddon(*values, queue=queue, output=output(), **named))
+        return addons[0]
 
     report = Watched(options.tape, asked.argv, counted=False)
-
-    def run(recording: Recording, around: DiscoveredConfig) -> int:
-        assert isinstance(recording.addon, HoldingAddon)
-        addons.append(recording.addon)
-        with recording:
-            argv, variables = record.led_here(recording, asked.argv, around, options)
-            return _at_work(queue, asked, argv, variables)
-
     with DecisionQueue(debugger) as queue:
-        return record.record(options, asked.argv, report, run, partial(HoldingAddon, queue=queue, output=output()))
+        result = record(
+            options,
+            asked.argv,
+            report,
+            run=lambda argv, environ: _at_work(queue, asked, argv, environ),
+            addon=make_addon,
+        )
+        return print_recording(result, report)
 
 
 def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
@@ -153,13 +161,13 @@ def _debugger(name: str, mode: Mode, expected: Run | None) -> Debugger:
     return debugger
 
 
-def _at_work(queue: DecisionQueue, asked: LiveOptions, argv: Sequence[str], variables: Mapping[str, str]) -> int:
+def _at_work(queue: DecisionQueue, asked: LiveOptions, argv: Sequence[str], environ: Mapping[str, str]) -> int:
     """Until the person leaves, and the program has ended. Its exit code."""
     from wiretape.adapters.launch.caught_program import CaughtProgram
     from wiretape.cli.debug.line_mode import LineConsole, converse, run_script
 
     live = queue.live
-    program = CaughtProgram(argv, {**os.environ, **variables}, queue.add_output, lambda code: _ended(queue, live, code))
+    program = CaughtProgram(argv, environ, queue.add_output, lambda code: _ended(queue, live, code))
     live.start, live.stop = program.start, program.stop
     with _ended_with_us(program), _telling(queue, asked):
         try:

@@ -85,9 +85,9 @@ def live_annotations(name: str, debugger: Debugger, live: LiveProgram) -> Annota
 
 
 def _fork(opened: Opened, call: int, words: Sequence[str]) -> str:
-    from wiretape.cli.run.fork import make_as_typed
+    from wiretape.cli.forking import fork_from_words
 
-    return make_as_typed(opened, call, words)
+    return fork_from_words(opened, call, words)
 
 
 _STILL_OPEN = ("tool-call-without-result",)  # findings about what has not come yet

@@ -1,3 +1,3 @@
 """Commands that run a program or a scheduler: record, replay, fork, rerun, demo."""
 
-__all__ = ["fork", "record", "record_report", "replay"]
+__all__ = ["demo", "fork", "record", "replay", "rerun"]

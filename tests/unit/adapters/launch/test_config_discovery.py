@@ -14,7 +14,7 @@ def test_the_base_url_of_a_dotenv_file_is_left_to_the_program_in_a_recording(tmp
     around = discover_config(["python", "agent.py"], {"HOME": "/nowhere"}, tmp_path)
     assert around.from_files == {"OPENAI_BASE_URL": tmp_path / ".env"}
     assert "llm.corp.example" in around.hosts
-    variables = around.without_those_of_files(base_url_variables({}, 8123))
+    variables = around.without_file_variables(base_url_variables({}, 8123))
     assert "OPENAI_BASE_URL" not in variables
     assert "OPENAI_API_BASE" not in variables
     assert "ANTHROPIC_BASE_URL" in variables
@@ -30,7 +30,7 @@ def test_a_variable_of_the_environment_goes_before_a_dotenv_file(tmp_path: Path)
     assert around.from_files == {}
     assert around.environ["OPENAI_BASE_URL"] == "https://api.deepseek.com/v1"
     variables = base_url_variables(own, 8123)
-    assert around.without_those_of_files(variables) == variables
+    assert around.without_file_variables(variables) == variables
 
 
 def test_dotenv_files_are_looked_for_above_and_beside_the_script(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_of_two_files_the_nearer_one_counts(tmp_path: Path) -> None:
 def test_json_with_comments_and_commas_too_many_is_read() -> None:
     text = '{// mine\n"a": "http://x // no comment", /* b */ "b": [1, 2,], "c": ",}",\n}'
     assert json_object(text) == {"a": "http://x // no comment", "b": [1, 2], "c": ",}"}
-    with pytest.raises(ValueError, match="no object"):
+    with pytest.raises(ValueError, match="not a JSON object"):
         json_object("[1]")
 
 

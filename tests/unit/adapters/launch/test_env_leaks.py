@@ -9,7 +9,7 @@ import pytest
 
 from wiretape.adapters.doctor.program_checks import program_checks
 from wiretape.adapters.launch.env_leaks import env_leaks
-from wiretape.cli.run.settings_lines import say_env_leaks
+from wiretape.cli.programs import say_env_leaks
 
 SUDO = "sudo drops wiretape's variables (sudo -E keeps them): all its requests go to the real host"
 

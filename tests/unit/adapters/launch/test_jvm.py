@@ -130,5 +130,5 @@ def test_options_go_behind_the_users_own_and_where_no_jvm_is_seen_only_if_they_a
     argv: list[str], own: str | None, options: str | None, tmp_path: Path
 ) -> None:
     environ = {} if own is None else {"JAVA_TOOL_OPTIONS": own}
-    prepared = prepare(argv, discover_config(argv, environ, tmp_path), 8124, led=LED)
+    prepared = prepare(argv, discover_config(argv, environ, tmp_path), 8124, LED)
     assert prepared.variables.get("JAVA_TOOL_OPTIONS") == options

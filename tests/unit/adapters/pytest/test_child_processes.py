@@ -31,7 +31,7 @@ def test_a_notice_of_the_recorder_survives_a_closed_stderr(monkeypatch: pytest.M
             pass
 
     _need_mitmproxy()  # imports it, without the warnings of its dependencies
-    monkeypatch.setattr("wiretape.adapters.mitm.recording.Recording", Proxy)
+    monkeypatch.setattr("wiretape.app.recording_server.RecordingServer", Proxy)
     with recording_children(cast(Record, None), []):
         shown = io.StringIO()
         monkeypatch.setattr(sys, "stderr", shown)

@@ -70,7 +70,7 @@ def test_a_command_is_told_what_would_be_set_and_why(capsys: pytest.CaptureFixtu
     assert "a Python program" in out
     assert "NODE_USE_ENV_PROXY=1" in out
     assert "ANTHROPIC_BASE_URL=http://127.0.0.1:PORT/api.anthropic.com" in out
-    assert "# the provider's default, led through wiretape" in out
+    assert "# the provider's default, routed through wiretape" in out
     assert "  WIRETAPE_TOOLS=record+http://127.0.0.1:PORT/tool:local/\n" in out
     _, _, variables = out.partition("would be run with")
     assert "  OPENAI_BASE_URL=" not in variables

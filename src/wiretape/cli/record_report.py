@@ -1,4 +1,4 @@
-"""What `wiretape record` tells a person on stderr: a line per call, what went wrong, a summary, and help."""
+"""Prints a recording on stderr: a line for each call, problems, a summary, and help if no call was seen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from textwrap import wrap
@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from wiretape.adapters.output import output, typed
+from wiretape.app.signals import held_signals
+from wiretape.cli.programs import print_exports, say_env_leaks, say_settings
+from wiretape.errors import EXIT_INCOMPLETE
 from wiretape.model.wording import plural
 from wiretape.views.call_line import call_line
 from wiretape.views.printable import one_line
+from wiretape.views.replay.summary import tier_mark
+from wiretape.views.replay.update import update_view
 from wiretape.views.terminal import make_console
 from wiretape.wire.base import Memo
 from wiretape.wire.mcp.tool_exchange import is_tool_exchange
@@ -25,26 +30,32 @@ from wiretape.wire.registry import decode, default_registry
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from wiretape.adapters.launch.preparing import PreparedProgram
+    from wiretape.app.record import RecordResult
+    from wiretape.app.update import UpdateResult
+    from wiretape.matching.values import Answer
     from wiretape.model.call import ModelCall
     from wiretape.model.http import Exchange, WsMessage
     from wiretape.tape.recording.recorder import RecorderSummary
     from wiretape.wire.base import SocketFollower
 
 _PREFIX = "wiretape "
+_KEPT_OLD = 1  # exit code: --force, but nothing was recorded, so the old tape is still there
 _MOST_TURNS = 5  # shown at the end
-_MOST_LOST = 5
+_MOST_UNROUTED = 5
 _MOST_TYPED = 56  # characters of a command that stands within 80 columns, after the words that explain it
 _LOOK_AT = 8  # messages of a connection that are looked at for signs of a format
 _MEMO_CALLS = 200  # a memo keeps what it has seen alive: start a new one from time to time
 
 
 class LiveReport:
-    """Printed while the program runs (from the recorder's threads), and once at the end."""
+    """Prints while the program runs, also from the recorder's threads, and once at the end."""
 
-    def __init__(self, tape: Path, argv: Sequence[str], counted: bool = True) -> None:
+    def __init__(self, tape: Path, argv: Sequence[str], counted: bool = True, verbose: bool = False) -> None:
         self._tape = tape
-        self._argv = argv  # of the program; empty: there is none
-        self._counted = counted  # whether the summary has the table of `wiretape stats`
+        self._argv = argv  # empty: wiretape runs no program
+        self._counted = counted  # print the table of `wiretape stats` at the end
+        self._verbose = verbose  # print what is set for the program
         self._console = make_console(stderr=True)
         self._registry = default_registry()
         self._memo = Memo()
@@ -121,23 +132,29 @@ class LiveReport:
         if not seen:
             self.say(f"warning: {one_line(text)}", "yellow")
 
-    def listening(self, port: int) -> None:
-        self.say(f"recording to {self._tape} on 127.0.0.1:{port} until Ctrl-C. In the shell of your agent:")
+    def prepared(self, program: PreparedProgram) -> None:
+        """Print leaks and, if asked for, the program's settings."""
+        say_env_leaks(self._argv, "unrecorded")
+        if self._verbose:
+            say_settings(program)
 
-    def summary(
-        self,
-        summary: RecorderSummary,
-        unrouted: Iterable[str],
-        opened: Iterable[str],
-        code: int,
-        *,
-        kept: bool = False,
-    ) -> None:
-        """`kept`: nothing came to replace the old tape with."""
+    def listening(self, port: int, variables: Mapping[str, str]) -> None:
+        """Print the lines for another shell."""
+        self.say(f"recording to {self._tape} on 127.0.0.1:{port} until Ctrl-C. In the shell of your agent:")
+        print_exports(variables)
+
+    def kept(self, answer: Answer, call: ModelCall) -> None:
+        """Print a call that an update answered from the tape."""
+        mark = f"{tier_mark(answer)}  kept"
+        self.say_line(call_line(call, self.width, beside=len(mark) + len(_PREFIX)).append(mark, "dim"))
+
+    def summary(self, result: RecordResult) -> None:
+        """Print how the recording ended, and the next command."""
+        summary = result.summary
         self._tape = summary.path
         others = self._harmless_statistics() if self._counted and summary.exchanges else 0
         exchanges = plural(summary.exchanges, "exchange")
-        if kept:
+        if result.kept_old:
             self.say(f"nothing was recorded: {self._tape} was not replaced, and is as it was", "bold yellow")
         elif summary.exchanges or (self._tape.exists() and not summary.incomplete):
             self.say(f"{exchanges} on {self._tape}" + (f", {others} of them no model calls" if others else ""))
@@ -149,15 +166,14 @@ class LiveReport:
         if summary.incomplete and not summary.exchanges:
             return
         bypassed = sorted(summary.bypassed)
-        lost = sorted(unrouted)
-        for request in lost[:_MOST_LOST]:
+        for request in result.unrouted[:_MOST_UNROUTED]:
             self.say(f"answered 404: {request} names no host; --upstream URL says where such requests go", "yellow")
-        if lost[_MOST_LOST:]:
-            self.say(f"answered 404, too: {plural(len(lost) - _MOST_LOST, 'other path')}", "yellow")
+        if more := len(result.unrouted[_MOST_UNROUTED:]):
+            self.say(f"answered 404, too: {plural(more, 'other path')}", "yellow")
         if self.calls == 0:
-            self._no_calls(bypassed, summary.exchanges - self._tools, code)
+            self._no_calls(bypassed, summary.exchanges - self._tools, result.code)
             return
-        if by_proxy := sorted(self._hosts & set(opened)):
+        if by_proxy := sorted(self._hosts & set(result.through_tls)):
             self.say(
                 f"{', '.join(by_proxy)} was reached in TLS, through HTTPS_PROXY: wiretape replay opens it, too, "
                 "wherever mitmproxy is installed"
@@ -261,6 +277,23 @@ class LiveReport:
         with self._lock:
             for line in _wrapped(said, self._width(), "  ") if wraps else [said]:
                 self._console.print(line, style=style, soft_wrap=True)
+
+
+def print_recording(result: RecordResult, report: LiveReport) -> int:
+    """Print how a recording ended. Return the exit code."""
+    with held_signals():
+        report.summary(result)
+    return result.code or (EXIT_INCOMPLETE if result.summary.incomplete else _KEPT_OLD if result.kept_old else 0)
+
+
+def print_update(result: UpdateResult, report: LiveReport) -> int:
+    """Print how an update ended. Return the exit code."""
+    with held_signals():
+        report.troubles_again(result.summary)
+        make_console(stderr=True).print(update_view(result.updated))
+        if result.updated.written:
+            report.closing()
+    return result.exit_code
 
 
 class _Pace:

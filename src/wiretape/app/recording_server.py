@@ -1,4 +1,4 @@
-"""One recording: a recorder, the proxy in front of it, and the variables that lead a program there."""
+"""The recording proxy in front of a recorder, and the variables that route a program through it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from wiretape.adapters.settings import load_settings
 from wiretape.tape.output_redactor import OutputRedactor
 
 
-class Recording:
-    """Listens from `start` to `stop`; the recorder belongs to the caller, who closes it after `stop`."""
+class RecordingServer:
+    """Listens from `start` to `stop`. The caller owns the recorder and closes it after `stop`."""
 
     def __init__(
         self,
@@ -75,12 +75,13 @@ class Recording:
         return self._proxy.port
 
     def start(self) -> int:
+        """Listen, and return the port."""
         return self._proxy.start()
 
     def stop(self) -> None:
         self._proxy.stop()
 
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> RecordingServer:
         self.start()
         return self
 
@@ -90,7 +91,7 @@ class Recording:
         self.stop()
 
     def variables(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-        """What a program's environment gets: proxies, base URLs, certificates. `environ`: what it has before."""
+        """Return the variables to add to a program's environment: proxies, base URLs, certificates."""
         environ = self._environ if environ is None else environ
         base_urls = base_url_variables(environ, self.port)
         return {

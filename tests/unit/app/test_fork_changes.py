@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from wiretape.cli.run.fork_changes import _assigned, _list
+from wiretape.app.fork_changes import _assigned, _list
 from wiretape.errors import UsageError
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe\x00", b"no", b"[" * 200_000], ids=["no text", "no JSON", "deep"])
 def test_an_answer_that_cannot_be_read_is_said_by_its_file(data: bytes) -> None:
-    with pytest.raises(UsageError, match=r"^answer\.json is no JSON"):
+    with pytest.raises(UsageError, match=r"^answer\.json is not JSON"):
         _list(data, "answer.json")
 
 

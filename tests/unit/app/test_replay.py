@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.cli.run.replay import Options, _is_sealed
+from wiretape.app.replay import ReplayRunOptions, is_sealed
 from wiretape.errors import UsageError
 
 
@@ -22,16 +22,16 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_the_option_goes_over_the_setting(setting: str, option: bool | None, sealed: bool, project: Path) -> None:
     project.write_text(f"[tool.wiretape]\nsealed = {setting}\n" if setting else "")
-    assert _is_sealed(Options((), sealed=option), ["cmd"]) is sealed
+    assert is_sealed(ReplayRunOptions((), sealed=option), ["cmd"]) is sealed
 
 
 def test_without_a_program_the_option_is_an_error(project: Path) -> None:
     with pytest.raises(UsageError, match="--sealed needs a program to seal: wiretape replay TAPE --sealed -- CMD"):
-        _is_sealed(Options((), sealed=True), [])
+        is_sealed(ReplayRunOptions((), sealed=True), [])
 
 
 def test_and_the_setting_says_that_nothing_is_sealed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project.write_text("[tool.wiretape]\nsealed = true\n")
-    assert not _is_sealed(Options(()), [])
-    said = "wiretape: `sealed` in the settings holds for programs, and here is none: nothing is sealed\n"
+    assert not is_sealed(ReplayRunOptions(()), [])
+    said = "wiretape: `sealed` in the settings applies to programs; without CMD nothing is sealed\n"
     assert capsys.readouterr().err == said

@@ -8,8 +8,8 @@ import time
 import pytest
 from tests.support.replaying import chat, exchange, live, session, user
 
-from wiretape.cli.run import live_lines
-from wiretape.cli.run.live_lines import LiveLines
+from wiretape.cli import replay_report
+from wiretape.cli.replay_report import LiveLines
 from wiretape.matching.values import Answer
 from wiretape.model.call import ModelCall
 
@@ -23,7 +23,7 @@ def numbers(printed: str) -> list[int]:
 def test_between_the_calls_of_an_agent_each_line_is_printed_at_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_lines, "_APART", 0)
+    monkeypatch.setattr(replay_report, "_APART", 0)
     replay = session(*TAPE)
     with LiveLines(replay) as lines:
         for number in (1, 2, 3):
@@ -35,7 +35,7 @@ def test_between_the_calls_of_an_agent_each_line_is_printed_at_once(
 def test_under_load_lines_follow_in_order_and_none_is_lost(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_lines, "_APART", 60)
+    monkeypatch.setattr(replay_report, "_APART", 60)
     replay = session(*TAPE)
     with LiveLines(replay) as lines:
         for number in range(1, 41):
@@ -44,7 +44,7 @@ def test_under_load_lines_follow_in_order_and_none_is_lost(
 
 
 def test_lines_catch_up_when_nobody_asks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_lines, "_APART", 60)
+    monkeypatch.setattr(replay_report, "_APART", 60)
     replay, printed, until = session(*TAPE), "", time.monotonic() + 30
     with LiveLines(replay) as lines:
         for number in range(1, 11):
@@ -56,7 +56,7 @@ def test_lines_catch_up_when_nobody_asks(capsys: pytest.CaptureFixture[str], mon
 
 
 def test_no_thread_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_lines, "_APART", 60)
+    monkeypatch.setattr(replay_report, "_APART", 60)
     replay = session(*TAPE)
     with LiveLines(replay) as lines:
         lines.show(replay.answer(live(chat(user("1")))))
@@ -78,7 +78,7 @@ def test_what_is_neither_call_nor_miss_is_told_only_when_asked(
 def test_a_line_that_cannot_be_made_is_said_and_the_others_are_printed(
     apart: float, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_lines, "_APART", apart)
+    monkeypatch.setattr(replay_report, "_APART", apart)
     replay = session(*TAPE)
     call_of = replay.call_of
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-import wiretape.adapters.settings  # noqa: F401  pydantic does not import where a test changes sys.version_info
+import wiretape.app.record  # noqa: F401  pydantic does not import where a test changes sys.version_info
+from wiretape.app.record import RecordResult
 from wiretape.cli.main import main
-from wiretape.cli.run.record_report import LiveReport, _checklist, _clues, _keys, _Pace, _wrapped
+from wiretape.cli.record_report import LiveReport, _checklist, _clues, _keys, _Pace, _wrapped
 from wiretape.tape.recording.recorder import RecorderSummary
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, made_exchange
 
@@ -87,7 +88,7 @@ def test_the_summary_has_the_figures_that_stats_shows_for_the_tape(
 ) -> None:
     pytest.importorskip("genai_prices", reason="needs the extra prices")
     monkeypatch.setenv("COLUMNS", "100")
-    tape = Path(__file__).parents[4] / "captures" / "introduction.tape"
+    tape = Path(__file__).parents[3] / "captures" / "introduction.tape"
     report = LiveReport(tape, ["agent"])
     said = spoken(report, 100, terminal=False)
     report.closing()
@@ -120,7 +121,7 @@ def test_the_calls_of_wrapped_tools_are_not_taken_for_models_of_an_unknown_forma
     report = LiveReport(tmp_path / "t.tape", ["agent"])
     said = spoken(report, 100, terminal=False)
     report.exchange(made_exchange("weather", {"city": "Bern"}, ToolAnswer("7", 7)))
-    report.summary(RecorderSummary(1, (), (), incomplete=False, path=tmp_path / "t.tape"), [], [], 0)
+    report.summary(RecordResult(0, RecorderSummary(1, (), (), incomplete=False, path=tmp_path / "t.tape"), [], []))
     assert "NO MODEL CALL WAS SEEN" in said.getvalue()
     assert "in no wire format that wiretape knows" not in said.getvalue()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wiretape.cli.main import main
-from wiretape.cli.run.settings_lines import say_env_leaks
+from wiretape.cli.programs import say_env_leaks
 
 SAID = (
     "ignores proxy variables (22.21 reads them) (use a newer Node, or a client that reads a base URL): "

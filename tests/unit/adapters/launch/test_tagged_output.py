@@ -1,4 +1,4 @@
-"""What a program prints, marked with the call that was answered last."""
+"""Tags in front of the lines that a program prints."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretape.adapters.launch.child import run_child
-from wiretape.adapters.launch.tagging import CallTags, TaggedLines, TaggingDoor
+from wiretape.adapters.launch.child import TaggedLines, run_child
 from wiretape.cli.main import main
 
 CAPTURES = Path(__file__).parents[4] / "captures"
@@ -47,51 +46,6 @@ def test_nothing_is_lost_however_it_is_cut(chunks: list[bytes]) -> None:
     if b"\0" not in data:
         assert came == whole.feed(data)
     assert came.replace(b"[7] ", b"") == data.replace(b"[7] ", b"")
-
-
-class _Recorder:
-    def __init__(self) -> None:
-        self.told: list[tuple[object, ...]] = []
-
-    def begin(self, method: str, url: str, http: str | None, headers: object) -> int:
-        self.told.append(("begin", url))
-        return len([one for one in self.told if one[0] == "begin"])
-
-    def request_data(self, x: int, data: bytes) -> None:
-        self.told.append(("data", x, data))
-
-    def request_end(self, x: int) -> None:
-        self.told.append(("end", x))
-
-    def response(self, x: int, status: int, headers: object) -> None:
-        self.told.append(("response", x))
-
-    def bypassed(self, host: str) -> None:
-        self.told.append(("bypassed", host))
-
-
-def test_a_door_counts_model_calls_alone_and_passes_everything_on() -> None:
-    tags, recorder = CallTags(), _Recorder()
-    door = TaggingDoor(recorder, tags)  # type: ignore[arg-type]
-    page = door.begin("GET", "https://api.openai.com/v1/models", "1.1", [])
-    door.request_end(page)
-    first = door.begin("POST", "https://api.openai.com/v1/responses", "1.1", [("content-type", "application/json")])
-    door.request_data(first, b'{"model": "m", "input": "hel')
-    door.request_data(first, b'lo"}')
-    door.request_end(first)
-    second = door.begin("POST", "https://api.openai.com/v1/chat/completions", "1.1", [])
-    door.request_end(second)
-    assert tags() is None
-    door.response(second, 200, [])
-    assert tags() == 2
-    door.response(first, 200, [])
-    assert tags() == 1
-    door.response(page, 200, [])
-    assert tags() == 1
-    tags.answered_more(2)
-    assert tags() == 4
-    door.bypassed("pypi.org")
-    assert recorder.told[-1] == ("bypassed", "pypi.org")
 
 
 def test_both_streams_are_tagged_and_stay_apart(capfd: pytest.CaptureFixture[str]) -> None:
