@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import time
@@ -9,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -205,7 +205,7 @@ def need_mitmproxy() -> None:
             f"recording needs Python 3.12 or later, and this is {here} (everything else works here)\n"
             "  install it for a newer Python, in wiretape's own folder: uv tool install --python 3.13 '.[proxy]'"
         )
-    if find_spec("mitmproxy") is None:
+    if importlib.util.find_spec("mitmproxy") is None:
         raise UsageError(
             "recording needs mitmproxy, which is not installed\n  in wiretape's own folder: pip install '.[proxy]'"
         )

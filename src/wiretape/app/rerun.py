@@ -65,7 +65,7 @@ def check_base_url(base_url: str | None) -> None:
 def rerun(
     name: str, tape: Tape, options: RerunOptions, on_outcome: Callable[[CallOutcome], None]
 ) -> tuple[RerunReport, bool]:
-    """Rerun a tape. Return the report, and whether the new tape, if any, is complete. `on_outcome`: for live requests."""
+    """Rerun a tape. Return the report, and whether the new tape is complete. `on_outcome`: for live requests."""
     settings = load_settings(Path.cwd())
     hook = tool_hook(options.tool_file) if options.goes_live else None
     made = Rerun(tape.exchanges, live=options.goes_live, mask=settings.mask, tools=hook)
