@@ -117,14 +117,14 @@ def replay(
         if run is not None:
             code = run(program.argv, environ)
         elif argv:
-            start = server.seal.start if server.seal is not None else subprocess.Popen
+            start = server.sealed_network.start if server.sealed_network is not None else subprocess.Popen
             code = run_child(program.argv, environ, tag=tags, start=start)
         else:
             with stop_signal() as stop:
                 observer.listening(server, program.variables)
                 stop.wait()
             code = 0
-    report = session.report().model_copy(update={"straight": server.straight})
+    report = session.report().model_copy(update={"straight": server.intercepted})
     return ReplayResult(report, code, code or exit_code_of(report, argv), sealed)
 
 

@@ -144,5 +144,5 @@ class _Progress:
 
     def listening(self, server: ReplayServer, variables: Mapping[str, str]) -> None:
         print_exports(variables)
-        proxy = f", as a proxy on http://127.0.0.1:{server.gate_port}," if self._proxy else ""
+        proxy = f", as a proxy on http://127.0.0.1:{server.proxy_port}," if self._proxy else ""
         say(f"replaying on http://127.0.0.1:{server.port}{proxy} until Ctrl-C")
