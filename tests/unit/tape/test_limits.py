@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from wiretape.adapters.http1.ws_frames import FrameReader
+from wiretape.adapters.http1.websocket_frames import FrameReader
 from wiretape.adapters.importers.import_source import Refused
 from wiretape.adapters.importers.importing import import_data
 from wiretape.cli.main import main

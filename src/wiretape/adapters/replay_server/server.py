@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol
 
 from wiretape.adapters.http1.sending import ClientGone, PlaybackSender, whole_response
 from wiretape.adapters.http1.server import HttpConnection, HttpRequest
-from wiretape.adapters.http1.websocket_talk import handshake_bytes
-from wiretape.adapters.replay_server.websockets import PlayedSocket
+from wiretape.adapters.http1.websocket_replay import handshake_response
+from wiretape.adapters.replay_server.websockets import WebSocketConnection
 from wiretape.adapters.routing.admission import Admission
 from wiretape.adapters.routing.hosts import is_loopback
 from wiretape.adapters.routing.route_links import Route
@@ -167,8 +167,8 @@ class ReplayHandler:
                     await interpose(replace(request, body=body), play.outcome)
 
         resetting = self._resetting(connection)
-        playing = PlayedSocket(connection.transport, play, self._pace, report, hold, self._lock, resetting)
-        await playing.play(handshake_bytes(play, request.headers), bytes(connection.early))
+        playing = WebSocketConnection(connection.transport, play, self._pace, report, hold, self._lock, resetting)
+        await playing.run(handshake_response(play, request.headers), bytes(connection.early))
         report()  # of a server that spoke first, to a client that sent nothing
 
     def _report(self, outcome: Outcome) -> None:

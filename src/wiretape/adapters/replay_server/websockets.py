@@ -1,4 +1,4 @@
-"""Plays a recorded WebSocket on a connection of the replay server, which is taken over from HTTP for it."""
+"""Plays a recorded WebSocket on a connection of the replay server, from the handshake on."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from wiretape.adapters.http1.sending import BEFORE_RESET_MS
 from wiretape.adapters.http1.server import reset
-from wiretape.adapters.http1.websocket_talk import End, SocketTalk
+from wiretape.adapters.http1.websocket_replay import ConnectionEnd, WebSocketReplay
 from wiretape.matching.sockets.playing import SocketPlay
 
-_CLOSE_PATIENCE_S = 5.0  # for the client's answer to a close
+_CLOSE_TIMEOUT_S: Final = 5.0  # for the client's answer to a close
 Hold: TypeAlias = Callable[[str | bytes], Coroutine[Any, Any, object]]
 
 
-class PlayedSocket(asyncio.Protocol):
-    """One connection, from its handshake on. What the client sends is heard as it comes, during pauses, too.
+class WebSocketConnection(asyncio.Protocol):
+    """One connection. Messages of the client are read as they arrive, during pauses, too.
 
-    `on_message` is told of each message that was heard. `hold` is waited for before what is due for it is sent.
-    `on_reset` resets what stands between client and server.
+    `on_message` is called for each message after it was matched. `hold` is awaited before its answer is sent.
+    `on_reset` is called before the connection is reset.
     """
 
     def __init__(
@@ -35,108 +35,111 @@ class PlayedSocket(asyncio.Protocol):
         on_reset: Callable[[], None] | None = None,
     ) -> None:
         self._transport = transport
-        self._before = transport.get_protocol()
+        self._http = transport.get_protocol()
         self._on_reset = on_reset
         self._on_message = on_message
         self._hold = hold
-        self._waiting: deque[str | bytes] = deque()  # messages that were heard, and not held yet
-        self._talk = SocketTalk(play, self._heard, lock, pace)
-        self._news = asyncio.Event()
-        self._room = asyncio.Event()
-        self._room.set()
+        self._to_hold: deque[str | bytes] = deque()
+        self._replay = WebSocketReplay(play, self._note_message, lock, pace)
+        self._received = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._writable.set()
         self._gone = asyncio.Event()
 
-    async def play(self, handshake: bytes, early: bytes = b"") -> None:
-        """Until one side closes. `early`: what the client sent behind its handshake, without waiting for the answer."""
+    async def run(self, handshake: bytes, early: bytes = b"") -> None:
+        """Play until one side closes. `early`: bytes that the client sent behind its handshake, before the response."""
         if self._transport.is_closing():
             return
         self._transport.set_protocol(self)
         self._transport.write(handshake)
         try:
-            self.data_received(bytes(early))
-            await self._talk_on()
+            self.data_received(early)
+            await self._play()
         finally:
             self._transport.close()
         await self._gone.wait()
 
-    async def _talk_on(self) -> None:
-        while not self._ended:
-            self._news.clear()
-            await self._say()
-            end = None if self._news.is_set() else self._talk.ends()
+    async def _play(self) -> None:
+        while not self._is_over:
+            self._received.clear()
+            await self._send_due()
+            end = None if self._received.is_set() else self._replay.end()
             if end is not None:
                 await self._end(end)
                 return
-            await self._news.wait()
+            await self._received.wait()
 
     @property
-    def _ended(self) -> bool:
-        return self._talk.over or self._gone.is_set() or self._transport.is_closing()
+    def _is_over(self) -> bool:
+        return self._replay.over or self._gone.is_set() or self._transport.is_closing()
 
-    async def _say(self) -> None:
-        while self._waiting and self._hold is not None:
-            await self._unless_gone(asyncio.ensure_future(self._hold(self._waiting.popleft())))
-        for due in self._talk.due():
+    async def _send_due(self) -> None:
+        while self._to_hold and self._hold is not None:
+            await self._unless_gone(asyncio.ensure_future(self._hold(self._to_hold.popleft())))
+        for due in self._replay.due():
             if due.pause > 0:
-                await self._unless_gone(asyncio.ensure_future(asyncio.sleep(due.pause / 1000)))
-            if self._ended:
+                await self._pause(due.pause)
+            if self._is_over:
                 return
             self._transport.write(due.data)
-            await self._room.wait()
+            await self._writable.wait()
 
-    async def _end(self, end: End) -> None:
+    async def _end(self, end: ConnectionEnd) -> None:
         if end.silent:
             await self._gone.wait()
         elif end.reset:
-            await self._unless_gone(asyncio.ensure_future(asyncio.sleep(BEFORE_RESET_MS / 1000)))
+            await self._pause(BEFORE_RESET_MS)
             if self._on_reset is not None:
                 self._on_reset()
             reset(self._transport)
         elif end.data:
             self._transport.write(end.data)
-            await self._answer_to_close()
+            await self._wait_for_close()
 
-    async def _answer_to_close(self) -> None:
-        waiting = asyncio.ensure_future(asyncio.sleep(_CLOSE_PATIENCE_S))
-        while not (self._ended or waiting.done()):
-            self._news.clear()
-            news = asyncio.ensure_future(self._news.wait())
-            await asyncio.wait({waiting, news}, return_when=asyncio.FIRST_COMPLETED)
-            news.cancel()
-        waiting.cancel()
+    async def _wait_for_close(self) -> None:
+        deadline = asyncio.ensure_future(asyncio.sleep(_CLOSE_TIMEOUT_S))
+        while not (self._is_over or deadline.done()):
+            self._received.clear()
+            received = asyncio.ensure_future(self._received.wait())
+            await asyncio.wait({deadline, received}, return_when=asyncio.FIRST_COMPLETED)
+            received.cancel()
+        deadline.cancel()
 
-    async def _unless_gone(self, waited: asyncio.Future[Any]) -> None:
-        """Wait, but no longer than the client does."""
+    async def _pause(self, milliseconds: float) -> None:
+        await self._unless_gone(asyncio.ensure_future(asyncio.sleep(milliseconds / 1000)))
+
+    async def _unless_gone(self, waiting: asyncio.Future[Any]) -> None:
+        """Wait, but no longer than until the client disconnects."""
         gone = asyncio.ensure_future(self._gone.wait())
         try:
-            await asyncio.wait({waited, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if waited.done():
-                waited.result()
+            await asyncio.wait({waiting, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                waiting.result()
         finally:
-            waited.cancel()
+            waiting.cancel()
             gone.cancel()
 
-    def _heard(self, message: str | bytes) -> None:
+    def _note_message(self, message: str | bytes) -> None:
         if self._hold is not None:
-            self._waiting.append(message)
+            self._to_hold.append(message)
         self._on_message()
 
-    # what the transport calls
+    # the transport's callbacks
 
     def data_received(self, data: bytes) -> None:
-        answer = self._talk.heard(data)
+        answer = self._replay.receive(data)
         if answer and not self._transport.is_closing():
             self._transport.write(answer)
-        self._news.set()
+        self._received.set()
 
     def pause_writing(self) -> None:
-        self._room.clear()
+        self._writable.clear()
 
     def resume_writing(self) -> None:
-        self._room.set()
+        self._writable.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
-        self._news.set()
-        self._room.set()
-        self._before.connection_lost(exc)
+        self._received.set()
+        self._writable.set()
+        self._http.connection_lost(exc)

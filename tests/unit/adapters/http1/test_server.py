@@ -15,7 +15,7 @@ from tests.support.talking import PATH, app_for, asked, head, served, talk
 from wiretape.adapters.http1 import server
 from wiretape.adapters.http1.sending import PlaybackSender
 from wiretape.adapters.http1.server import HttpConnection
-from wiretape.adapters.http1.ws_frames import TEXT
+from wiretape.adapters.http1.websocket_frames import TEXT
 from wiretape.adapters.replay_server.server import ReplayHandler
 from wiretape.matching.playback import Playback
 from wiretape.matching.values import Answer, LiveRequest, Outcome

@@ -18,7 +18,7 @@ from wiretape.adapters.http1.sending import LINGER_SECONDS, response_parts
 from wiretape.adapters.inprocess.active_context import ActiveContext, route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
 from wiretape.adapters.inprocess.patches.sockets import WATCH
-from wiretape.adapters.inprocess.sockets.socket_server import connected
+from wiretape.adapters.inprocess.sockets.socket_server import connect_to_server
 from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
 from wiretape.errors import MissInterrupt
 from wiretape.matching.playback import Playback
@@ -98,7 +98,7 @@ def _create_connection(original: Callable[..., Any]) -> Callable[..., Any]:
         if replaying is None:
             return await original(connector, req, *args, **kwargs)
         if req.headers.get("Upgrade", "").lower() == "websocket":
-            sock = connected(replaying, _url(req))
+            sock = connect_to_server(replaying, _url(req))
             return (await asyncio.get_running_loop().create_connection(connector._factory, sock=sock))[1]
         protocol = connector._factory()
         protocol.connection_made(_MemoryTransport(protocol, replaying, _url(req)))

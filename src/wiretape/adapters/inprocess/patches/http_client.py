@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from wiretape.adapters.inprocess.active_context import RequestRoute, route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
-from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, is_led, real
+from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, is_claimed, untapped
 from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
 from wiretape.model.http import bracketed
 
@@ -63,7 +63,7 @@ class _Nowhere:
 
 def _connect(original: Callable[[Any], None]) -> Callable[[Any], None]:
     def connect(conn: Any) -> None:
-        route = None if is_led(conn) else _route(_url(conn, ""), count=False)
+        route = None if is_claimed(conn) else _route(_url(conn, ""), count=False)
         if route is None or route.replaying is None:
             original(conn)
         else:
@@ -76,7 +76,7 @@ def _putrequest(original: Callable[..., None]) -> Callable[..., None]:
     def putrequest(conn: Any, method: str, url: str, *args: Any, **kwargs: Any) -> None:
         original(conn, method, url, *args, **kwargs)
         conn.__dict__.pop(_SOCKETS, None)
-        if is_led(conn):
+        if is_claimed(conn):
             return
         full = _url(conn, url)
         route = _route(full)
@@ -115,7 +115,7 @@ def _send(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
 
 def _lead(conn: Any, sockets: _RequestSockets) -> None:
     """The socket that this request goes to."""
-    sock = real(conn.sock)
+    sock = untapped(conn.sock)
     if sockets.memory is not None and sock is not sockets.memory:
         if sock is not None:
             sock.close()  # it may lead to a real server
@@ -126,7 +126,7 @@ def _lead(conn: Any, sockets: _RequestSockets) -> None:
         return
     if sock is None and conn.auto_open:
         conn.connect()
-        sock = real(conn.sock)
+        sock = untapped(conn.sock)
     if sock is not None:
         conn.sock = TappedSocket(sock, sockets.tap)
 

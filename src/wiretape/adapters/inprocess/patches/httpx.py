@@ -14,12 +14,17 @@ from types import ModuleType
 from typing import Any
 
 from wiretape.adapters.http1.sending import LINGER_SECONDS
-from wiretape.adapters.http1.websocket_talk import handshake
+from wiretape.adapters.http1.websocket_replay import handshake_headers
 from wiretape.adapters.inprocess.active_context import ActiveContext, RequestRoute, route_for
 from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder
 from wiretape.adapters.inprocess.patches.patching import Patch
-from wiretape.adapters.inprocess.sockets.httpx_sockets import AsyncPlayed, AsyncTapped, Played, Tapped
-from wiretape.adapters.inprocess.sockets.socket_server import played
+from wiretape.adapters.inprocess.sockets.network_streams import (
+    AsyncPlayedStream,
+    AsyncTappedStream,
+    PlayedStream,
+    TappedStream,
+)
+from wiretape.adapters.inprocess.sockets.socket_server import connect_to_play
 from wiretape.adapters.inprocess.sockets.taps import WebSocketTap
 from wiretape.matching.playback import Playback
 from wiretape.matching.sockets.playing import SocketPlay
@@ -60,7 +65,7 @@ class _Kit:
                 if shown is None:
                     return live(route.replaying, request)
                 if isinstance(shown, SocketPlay):
-                    return self._socket(route.replaying, shown, request, Played)
+                    return self._socket(route.replaying, shown, request, PlayedStream)
                 played = self._played(shown, self._module)
                 played.begin()
                 return self._response(shown, played)
@@ -77,7 +82,7 @@ class _Kit:
                 except BaseException as error:
                     taken.failed(error)
                     raise
-                return self._teed_response(response, taken, Tapped)
+                return self._teed_response(response, taken, TappedStream)
 
             return tapped(route.begin_exchange(*_head(request)), request, forward)
 
@@ -97,7 +102,7 @@ class _Kit:
                 if shown is None:
                     return await live(route.replaying, request)
                 if isinstance(shown, SocketPlay):
-                    return self._socket(route.replaying, shown, request, AsyncPlayed)
+                    return self._socket(route.replaying, shown, request, AsyncPlayedStream)
                 played = self._played(shown, self._module)
                 await played.abegin()
                 return self._response(shown, played)
@@ -115,7 +120,7 @@ class _Kit:
                 except BaseException as error:
                     taken.failed(error)
                     raise
-                return self._teed_response(response, taken, AsyncTapped)
+                return self._teed_response(response, taken, AsyncTappedStream)
 
             return await tapped(route.begin_exchange(*_head(request)), request, forward)
 
@@ -138,8 +143,8 @@ class _Kit:
     def _socket(self, context: ActiveContext, play: SocketPlay, request: Any, stream: Callable[..., Any]) -> Any:
         """The answer to a WebSocket's handshake: what follows goes through a stream of its own."""
         core = import_module("httpcore" + self._module.__name__.removeprefix("httpx"))
-        network = stream(played(context, play), (core.ReadError, core.WriteError, core.ReadTimeout))
-        headers = handshake(play, Headers(request.headers.multi_items()))
+        network = stream(connect_to_play(context, play), (core.ReadError, core.WriteError, core.ReadTimeout))
+        headers = handshake_headers(play, Headers(request.headers.multi_items()))
         extensions = {"http_version": b"HTTP/1.1", "network_stream": network}
         return self._module.Response(101, headers=headers, extensions=extensions, stream=self._played(_EMPTY, None))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from wiretape.adapters.inprocess.active_context import route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
-from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, led, real
+from wiretape.adapters.inprocess.sockets.http1_sockets import MemorySocket, TappedSocket, claimed, untapped
 from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
 from wiretape.model.http import bracketed
 
@@ -40,7 +40,7 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         route = route_for(pool.host, _port(pool))
         send = functools.partial(original, pool, conn, method, url, body, headers, *args, **kwargs)
-        with led(conn):
+        with claimed(conn):
             if route is None:
                 return send()
             full = url if "://" in url else f"{pool.scheme}://{_netloc(pool)}{url}"
@@ -82,12 +82,12 @@ def _netloc(pool: Any) -> str:
 def _tap(conn: Any, tap: ExchangeTap) -> None:
     """Put a tap on a connection: now, or as soon as it is connected."""
     if conn.sock is not None:
-        conn.sock = TappedSocket(real(conn.sock), tap)
+        conn.sock = TappedSocket(untapped(conn.sock), tap)
         return
     connect = conn.connect
 
     def connected() -> None:
         connect()
-        conn.sock = TappedSocket(real(conn.sock), tap)
+        conn.sock = TappedSocket(untapped(conn.sock), tap)
 
     conn.connect = connected

@@ -15,7 +15,7 @@ from typing import Any
 
 from wiretape.adapters.inprocess.active_context import ActiveContext, route_for
 from wiretape.adapters.inprocess.patches.patching import Patch
-from wiretape.adapters.inprocess.sockets.socket_server import connected
+from wiretape.adapters.inprocess.sockets.socket_server import connect_to_server
 from wiretape.adapters.inprocess.sockets.taps import ExchangeTap
 from wiretape.model.http import bracketed
 
@@ -127,7 +127,7 @@ def _open_async(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
             return await original(connecter)
         factory = getattr(connecter, "factory", None) or connecter.protocol_factory
         loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(lambda: factory(uri), sock=connected(context, _url(uri)))
+        _, connection = await loop.create_connection(lambda: factory(uri), sock=connect_to_server(context, _url(uri)))
         return connection
 
     return open_connection
@@ -137,7 +137,9 @@ def _open_socket(original: Callable[..., Any]) -> Callable[..., Any]:
     def open_socket(connecter: Any, *args: Any, **kwargs: Any) -> Any:
         context = _replaying(_uri(connecter))
         connecter.__dict__[_TAP] = context is not None
-        return original(connecter, *args, **kwargs) if context is None else connected(context, _url(_uri(connecter)))
+        if context is None:
+            return original(connecter, *args, **kwargs)
+        return connect_to_server(context, _url(_uri(connecter)))
 
     return open_socket
 
@@ -156,7 +158,7 @@ def _open_trio(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if context is None:
             return await original(connecter)
         trio = import_module("trio")
-        return trio.SocketStream(trio.socket.from_stdlib_socket(connected(context, _url(connecter.ws_uri))))
+        return trio.SocketStream(trio.socket.from_stdlib_socket(connect_to_server(context, _url(connecter.ws_uri))))
 
     return open_tcp_stream
 
@@ -198,7 +200,7 @@ class _OldConnect:
         if context is None:
             return cls.original(uri, **named)
         tls = {"ssl": _NoTls()} if parsed.secure else {}
-        sock = _Pair(fileno=connected(context, _url(parsed)).detach())
+        sock = _Pair(fileno=connect_to_server(context, _url(parsed)).detach())
         return cls.original(uri, **{**named, **tls, "sock": sock})
 
 

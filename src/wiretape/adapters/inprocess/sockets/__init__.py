@@ -1,3 +1,3 @@
 """Recorded and in-memory sockets below the patches."""
 
-__all__ = ["http1_sockets", "httpx_sockets", "socket_server", "taps"]
+__all__ = ["http1_sockets", "network_streams", "socket_server", "taps"]

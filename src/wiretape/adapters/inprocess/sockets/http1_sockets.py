@@ -1,6 +1,6 @@
-"""Sockets for the doors of libraries that parse HTTP/1.1 themselves and block: tapped, or only in memory.
+"""Sockets for libraries that parse HTTP/1.1 themselves and block: real ones with a tap, or ones in memory.
 
-A recorded connection is a real socket whose bytes are told on their way; a replayed one is made of the recorded answer.
+A recorded connection is a real socket with a tap; a replayed one is made of the recorded answer.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from wiretape.matching.playback import Playback
 from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Ended, Headers
 
-_LED: Final = "_wiretape_led"
+_CLAIMED: Final = "_wiretape_claimed"
 
 
 @contextmanager
-def led(conn: Any) -> Iterator[None]:
-    """While a door of its own leads what this connection sends, that for `http.client` below it stands aside."""
-    conn.__dict__[_LED] = True
+def claimed(conn: Any) -> Iterator[None]:
+    """Let a library's own patch handle a connection: the patch of `http.client` below it ignores the connection."""
+    conn.__dict__[_CLAIMED] = True
     try:
         yield
     finally:
-        conn.__dict__.pop(_LED, None)
+        conn.__dict__.pop(_CLAIMED, None)
 
 
-def is_led(conn: Any) -> bool:
-    return _LED in conn.__dict__
+def is_claimed(conn: Any) -> bool:
+    return _CLAIMED in conn.__dict__
 
 
-def real(sock: Any) -> Any:
-    """A socket without the tap of an earlier exchange."""
+def untapped(sock: Any) -> Any:
+    """Return a socket without the tap of an earlier exchange."""
     return sock.real if isinstance(sock, TappedSocket) else sock
 
 
 class TappedSocket:
-    """A socket whose bytes are told on their way. Everything else is the real one's."""
+    """A socket that passes its bytes to a tap. Everything else is done by the real one."""
 
     def __init__(self, real: Any, tap: ExchangeTap) -> None:
         self.real = real
@@ -90,7 +90,7 @@ class _TappedFile(io.RawIOBase):
 
 
 class MemorySocket:
-    """Takes a request, and gives what the tape answers. `unreachable`: what the library raises where nobody listens."""
+    """Reads a request and returns its recorded answer. `unreachable` makes the library's error for no connection."""
 
     def __init__(self, replaying: ActiveContext, url: str, unreachable: Callable[[str], Exception]) -> None:
         self._replaying = replaying
@@ -104,7 +104,7 @@ class MemorySocket:
         try:
             self._reader.feed(bytes(data))
         except HttpParserError as error:
-            raise self._unreachable(f"wiretape could not read this as a request of HTTP/1.1: {error}") from None
+            raise self._unreachable(f"wiretape could not read this as an HTTP/1.1 request: {error}") from None
         if self._reader.complete and self._shown is None:
             self._answer()
 
@@ -132,7 +132,7 @@ class MemorySocket:
 
 
 class _PlayedFile(io.RawIOBase):
-    """A recorded answer, read as from a socket: each read gives no more than has come by then."""
+    """A recorded answer, read as from a socket: each read returns no more than has arrived by then."""
 
     def __init__(self, shown: Playback) -> None:
         self._shown = shown

@@ -1,6 +1,6 @@
-"""The other end of a replayed WebSocket: a thread that plays it over a pair of connected sockets in this process.
+"""The other end of a replayed WebSocket in this process: a thread that plays it over a pair of connected sockets.
 
-Libraries poll their sockets, so that these must be real ones. No network is involved.
+Libraries poll their sockets, so these must be real ones. No network is involved.
 """
 
 from __future__ import annotations
@@ -9,35 +9,37 @@ import contextlib
 import socket
 import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Final
 
 from wiretape.adapters.http1.messages import RequestReader
 from wiretape.adapters.http1.sending import response_parts
-from wiretape.adapters.http1.websocket_talk import SocketTalk, handshake_bytes
+from wiretape.adapters.http1.websocket_replay import WebSocketReplay, handshake_response
 from wiretape.adapters.inprocess.active_context import ActiveContext
 from wiretape.matching.playback import Playback
 from wiretape.matching.sockets.playing import SocketPlay
 from wiretape.matching.values import LiveRequest
 from wiretape.model.http import Headers
 
-_CHUNK = 65536
+_CHUNK: Final = 65536
+_CLOSE_TIMEOUT_S: Final = 5  # for the client's answer to a close
 
 
-def connected(context: ActiveContext, url: str) -> socket.socket:
-    """The client's end of a connection to a server that answers the handshake for this URL, and plays on."""
-    return _started(lambda sock: _serve(context, url, sock))
+def connect_to_server(context: ActiveContext, url: str) -> socket.socket:
+    """Return the client's end of a connection to a server that answers the handshake for this URL and plays on."""
+    return _start(lambda sock: _serve(context, url, sock))
 
 
-def played(context: ActiveContext, play: SocketPlay) -> socket.socket:
-    """The client's end of a connection whose handshake is over."""
-    return _started(lambda sock: _play(context, play, sock, b""))
+def connect_to_play(context: ActiveContext, play: SocketPlay) -> socket.socket:
+    """Return the client's end of a connection whose handshake is done."""
+    return _start(lambda sock: _play(context, play, sock, b""))
 
 
-def _started(serve: Any) -> socket.socket:
+def _start(serve: Callable[[socket.socket], None]) -> socket.socket:
     ours, theirs = socket.socketpair()
 
     def run() -> None:
-        with ours, contextlib.suppress(OSError):  # the program may go away
+        with ours, contextlib.suppress(OSError):  # the program may disconnect
             serve(ours)
 
     threading.Thread(target=run, name="wiretape-socket", daemon=True).start()
@@ -47,12 +49,12 @@ def _started(serve: Any) -> socket.socket:
 def _serve(context: ActiveContext, url: str, sock: socket.socket) -> None:
     body: list[bytes] = []
     reader = RequestReader(body.append)
-    left = b""
+    early = b""
     while not reader.complete:
         data = sock.recv(_CHUNK)
         if not data:
             return
-        left = reader.feed(data)
+        early = reader.feed(data)
     headers = Headers(reader.headers)
     opened = context.open_socket(LiveRequest(reader.method, url, headers, b"".join(body)))
     if isinstance(opened, Playback):
@@ -60,48 +62,48 @@ def _serve(context: ActiveContext, url: str, sock: socket.socket) -> None:
             time.sleep(pause / 1000)
             sock.sendall(data)
         return
-    sock.sendall(handshake_bytes(opened, headers))
-    _play(context, opened, sock, left)
+    sock.sendall(handshake_response(opened, headers))
+    _play(context, opened, sock, early)
 
 
 def _play(context: ActiveContext, play: SocketPlay, sock: socket.socket, data: bytes) -> None:
-    talk = SocketTalk(play, lock=context.lock, pace=context.pace)
-    while not talk.over:
-        sock.sendall(talk.heard(data))
-        for one in talk.due():
-            if one.pause > 0:
-                _pause(talk, sock, one.pause / 1000)
-            sock.sendall(one.data)
-        end = talk.ends()
-        if end is not None:  # whatever it is: a silent server's client would wait for ever, where it has no time limit
-            _end(talk, end.data, sock)
+    replay = WebSocketReplay(play, lock=context.lock, pace=context.pace)
+    while not replay.over:
+        sock.sendall(replay.receive(data))
+        for due in replay.due():
+            if due.pause > 0:
+                _pause(replay, sock, due.pause / 1000)
+            sock.sendall(due.data)
+        end = replay.end()
+        if end is not None:  # even of a silent server: a client without a timeout would wait for ever
+            _end(replay, end.data, sock)
             return
-        data = b"" if talk.over else sock.recv(_CHUNK)
+        data = b"" if replay.over else sock.recv(_CHUNK)
         if not data:
             return
 
 
-def _pause(talk: SocketTalk, sock: socket.socket, seconds: float) -> None:
-    """Wait, and hear meanwhile: a client that gets no pong gives up. It ends at once when the client goes."""
+def _pause(replay: WebSocketReplay, sock: socket.socket, seconds: float) -> None:
+    """Wait and answer pings meanwhile. BrokenPipeError: the client has disconnected."""
     until = time.monotonic() + seconds
     try:
         while (left := until - time.monotonic()) > 0:
             sock.settimeout(left)
             data = sock.recv(_CHUNK)
-            sock.sendall(talk.heard(data))
-            if not data or talk.over:
+            sock.sendall(replay.receive(data))
+            if not data or replay.over:
                 raise BrokenPipeError
     except TimeoutError:
-        pass  # it was as long as it should be
+        pass  # the pause is over
     finally:
         sock.settimeout(None)
 
 
-def _end(talk: SocketTalk, end: bytes, sock: socket.socket) -> None:
+def _end(replay: WebSocketReplay, end: bytes, sock: socket.socket) -> None:
     sock.sendall(end)
-    sock.settimeout(5)
-    while end and not talk.over:  # the client answers a close with its own
+    sock.settimeout(_CLOSE_TIMEOUT_S)
+    while end and not replay.over:  # the client answers a close with its own
         data = sock.recv(_CHUNK)
         if not data:
             return
-        talk.heard(data)
+        replay.receive(data)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from wiretape.adapters.http1.messages import Pairs, RequestReader, ResponseReader
-from wiretape.adapters.http1.ws_frames import FrameReader
+from wiretape.adapters.http1.websocket_frames import FrameReader
 from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder
 from wiretape.model.http import Ended, Sender
 

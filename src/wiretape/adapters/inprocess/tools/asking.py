@@ -14,7 +14,7 @@ from typing import Final
 
 import orjson
 
-from wiretape.adapters.inprocess.sockets.http1_sockets import led
+from wiretape.adapters.inprocess.sockets.http1_sockets import claimed
 from wiretape.adapters.routing.tool_route import ANSWERED, DONE, JSON, RUN, VARIABLE, tool_path
 from wiretape.errors import MissError
 from wiretape.model.jsonvalue import Json
@@ -109,7 +109,7 @@ class Outside:
 
     def _sent(self, connection: HTTPConnection, method: str, path: str, data: bytes) -> tuple[int, bytes]:
         try:
-            with led(connection):  # it is no call of the program's
+            with claimed(connection):  # it is no call of the program's
                 connection.request(method, path, data, _HEADERS)
             response: HTTPResponse = connection.getresponse()
             body = response.read()

@@ -1,6 +1,6 @@
-"""WebSockets of httpx2: the network stream that an answer to a handshake hands over, tapped or played.
+"""WebSockets of httpx2: the network streams of their connections, with a tap or played from a tape.
 
-The streams have the methods of httpcore's; both kinds of client find theirs.
+They have the methods of httpcore's streams, for synchronous and asynchronous clients.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from wiretape.adapters.inprocess.sockets.taps import WebSocketTap
 
 
-class Tapped:
-    """A network stream whose bytes are told on their way, for a synchronous client."""
+class TappedStream:
+    """A network stream that passes its bytes to a tap, for synchronous clients."""
 
     def __init__(self, real: Any, tap: WebSocketTap) -> None:
         self._real = real
@@ -44,7 +44,7 @@ class Tapped:
             self._tap.eof()
 
 
-class AsyncTapped(Tapped):
+class AsyncTappedStream(TappedStream):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         data: bytes = await self._real.read(max_bytes, timeout)
         self._received(data)
@@ -55,8 +55,8 @@ class AsyncTapped(Tapped):
         await self._real.aclose()
 
 
-class Played:
-    """A socket as a network stream. `errors` are httpcore's: of reading, of writing, of a time-out."""
+class PlayedStream:
+    """A socket as a network stream. `errors`: httpcore's classes for failed reads, failed writes and timeouts."""
 
     def __init__(self, sock: socket.socket, errors: tuple[Any, Any, Any]) -> None:
         self._sock = sock
@@ -70,7 +70,7 @@ class Played:
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
-            self._sock.shutdown(socket.SHUT_RDWR)  # a reader in another thread gets its end
+            self._sock.shutdown(socket.SHUT_RDWR)  # a reader in another thread returns
         self._sock.close()
 
     def get_extra_info(self, info: str) -> Any:
@@ -86,8 +86,8 @@ class Played:
             raise error(str(broken)) from broken
 
 
-class AsyncPlayed(Played):
-    """Waits with anyio, as the library does: on asyncio or trio."""
+class AsyncPlayedStream(PlayedStream):
+    """Waits with anyio, as httpcore does, on asyncio or trio."""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         import anyio

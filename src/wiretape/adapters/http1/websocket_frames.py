@@ -1,4 +1,8 @@
-"""WebSocket frames as bytes (RFC 6455, permessage-deflate): read from either side, written for a server. No I/O."""
+"""WebSocket frames as bytes (RFC 6455, permessage-deflate): read from both sides, written for a server. No I/O.
+
+wsproto does the same. It takes 33 ms to import and three times as long for short messages, does not limit what a
+compressed message expands to, and refuses close codes that a tape can have.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +26,8 @@ _TAIL: Final = b"\x00\x00\xff\xff"
 
 
 @dataclass(frozen=True, slots=True)
-class WsEvent:
-    """A whole message, or a control frame. `code` is a close frame's."""
+class WebSocketEvent:
+    """A whole message, or a control frame. `code`: of a close frame."""
 
     kind: Literal["message", "close", "ping", "pong"]
     data: str | bytes
@@ -31,9 +35,9 @@ class WsEvent:
 
 
 class FrameReader:
-    """Reads what one side sends. `deflated`: permessage-deflate was agreed on.
+    """Reads the frames of one side. `deflated`: permessage-deflate was negotiated.
 
-    ValueError: it does not keep to the protocol.
+    ValueError: a frame breaks the protocol.
     """
 
     def __init__(self, deflated: bool = False) -> None:
@@ -41,25 +45,25 @@ class FrameReader:
         self._parts: list[bytes] = []
         self._opcode = 0
         self._compressed = False
-        # A window that goes on serves a sender that begins anew for each message, too.
+        # A context that is kept also decodes a sender that resets its own for each message.
         self._inflater = zlib.decompressobj(-15) if deflated else None
 
-    def feed(self, data: bytes) -> list[WsEvent]:
+    def feed(self, data: bytes) -> list[WebSocketEvent]:
         self._buffer += data
         return list(self._events())
 
-    def _events(self) -> Iterator[WsEvent]:
+    def _events(self) -> Iterator[WebSocketEvent]:
         while (frame := self._frame()) is not None:
             first, payload = frame
             opcode = first & 0x0F
             if opcode == CLOSE:
                 code = int.from_bytes(payload[:2], "big") if len(payload) >= 2 else NO_STATUS
-                yield WsEvent("close", payload[2:].decode("utf-8", "replace"), code)
+                yield WebSocketEvent("close", payload[2:].decode("utf-8", "replace"), code)
             elif opcode in (PING, PONG):
-                yield WsEvent("ping" if opcode == PING else "pong", payload)
+                yield WebSocketEvent("ping" if opcode == PING else "pong", payload)
             else:
                 if opcode not in (0, TEXT, BINARY) or bool(opcode) is bool(self._opcode):
-                    raise ValueError(f"a frame of kind {opcode} where none may be")
+                    raise ValueError(f"unexpected frame with opcode {opcode}")
                 if opcode:
                     self._opcode, self._parts, self._compressed = opcode, [], bool(first & 0x40)
                 self._parts.append(payload)
@@ -67,7 +71,7 @@ class FrameReader:
                     yield self._message()
 
     def _frame(self) -> tuple[int, bytes] | None:
-        """The next whole frame: its first byte and its payload, unmasked."""
+        """Return the first byte and the unmasked payload of the next frame; None if it is incomplete."""
         buffer = self._buffer
         if len(buffer) < 2:
             return None
@@ -78,7 +82,7 @@ class FrameReader:
                 return None
             length, at = int.from_bytes(buffer[2 : 2 + size], "big"), 2 + size
             if length >> 63:
-                raise ValueError("a frame that is longer than frames may be")
+                raise ValueError("the length of a frame exceeds 63 bits")
         masked = bool(buffer[1] & 0x80)
         start = at + (4 if masked else 0)
         if len(buffer) < start + length:
@@ -90,28 +94,28 @@ class FrameReader:
         del buffer[: start + length]
         return first, payload
 
-    def _message(self) -> WsEvent:
+    def _message(self) -> WebSocketEvent:
         data = b"".join(self._parts)
         self._parts = []
         if self._compressed:
             if self._inflater is None:
-                raise ValueError("a compressed message where no compression was agreed on")
+                raise ValueError("a compressed message, but compression was not negotiated")
             limit = most_decoded(len(data))
             data = self._inflater.decompress(data + _TAIL, limit)
             if self._inflater.unconsumed_tail:
-                raise ValueError(f"a compressed message that decodes to more than {limit:,} bytes")
+                raise ValueError(f"a compressed message decodes to more than {limit:,} bytes")
         opcode, self._opcode = self._opcode, 0
-        return WsEvent("message", data.decode("utf-8", "replace") if opcode == TEXT else data)
+        return WebSocketEvent("message", data.decode("utf-8", "replace") if opcode == TEXT else data)
 
 
 def _unmasked(payload: bytes, mask: bytes) -> bytes:
-    """Masking is its own inverse; as one large number it is done by C."""
+    """Undo the masking, which is its own inverse. One XOR of two large integers is faster than a loop."""
     key = (mask * (len(payload) // 4 + 1))[: len(payload)]
     return (int.from_bytes(payload, "big") ^ int.from_bytes(key, "big")).to_bytes(len(payload), "big")
 
 
 def frame(opcode: int, payload: bytes) -> bytes:
-    """A server's frame: whole, unmasked."""
+    """Write an unmasked frame."""
     length = len(payload)
     if length < 126:
         head = bytes([0x80 | opcode, length])
@@ -122,18 +126,19 @@ def frame(opcode: int, payload: bytes) -> bytes:
     return head + payload
 
 
-def message(data: str | bytes) -> bytes:
+def message_frame(data: str | bytes) -> bytes:
+    """Write a message as one frame."""
     return frame(TEXT, data.encode("utf-8", "replace")) if isinstance(data, str) else frame(BINARY, data)
 
 
-def closing(code: int, reason: str) -> bytes:
-    """A close frame; a reason longer than it may be is cut."""
+def close_frame(code: int, reason: str) -> bytes:
+    """Write a close frame; a reason that is too long for it is cut."""
     if code == NO_STATUS:
         return frame(CLOSE, b"")
     text = reason.encode("utf-8")[:123].decode("utf-8", "ignore").encode("utf-8")
     return frame(CLOSE, code.to_bytes(2, "big") + text)
 
 
-def accept(key: str) -> str:
-    """What a server answers to a handshake's key."""
+def accept_key(key: str) -> str:
+    """Return the `sec-websocket-accept` for the `sec-websocket-key` of a handshake."""
     return base64.b64encode(hashlib.sha1(key.encode() + _GUID).digest()).decode()
