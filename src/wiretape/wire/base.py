@@ -13,9 +13,9 @@ from enum import IntEnum
 from itertools import takewhile
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from wiretape.model.call import CallRequest, Message, ModelCall
+from wiretape.model.call import CallRequest, ModelCall
 from wiretape.model.http import Exchange, Headers, Request, WsMessage
-from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.model.jsonvalue import Json
 
 T = TypeVar("T")
 _MOST_LISTS = 256  # remembered histories: as many agents may alternate
@@ -149,15 +149,3 @@ class SocketFormat(Protocol):
     def follow(self) -> SocketFollower:
         """Return a follower for a new connection of this format."""
         ...
-
-
-def members(value: JsonObject, *known: str) -> tuple[tuple[str, Json], ...]:
-    """Return the members that are not null and not in `known`, for `Message.extra`."""
-    return tuple((k, v) for k, v in value.items() if k not in known and v is not None)
-
-
-def text_message(role: str, text: str, path: str = ".content") -> Message:
-    """Return a message of one text block."""
-    from wiretape.model.call import Text
-
-    return Message(role, (Text(text),), (path,))

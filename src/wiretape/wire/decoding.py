@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Media, Message, ModelCall, Unknown
+from wiretape.model.call import CallKind, CallRequest, CallResponse, Media, Message, ModelCall, Text, ToolSpec, Unknown
 from wiretape.model.http import Body, Ended, Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
@@ -22,18 +22,30 @@ _LINKING = frozenset(
 )
 
 
-class StreamAssembler(Protocol):
-    """Joins the events of one stream: `value` is the answer in the shape of an unstreamed one."""
+class StreamAssembler:
+    """Base of the classes that join a stream's events: `value` is the answer in the shape of an unstreamed one."""
 
-    first_ms: int | None  # the time of the first content
-    error: Json | None  # the error event, if the stream has one
-    unknown_events: list[Json]  # events that the format does not define
+    __slots__ = ("error", "finished", "first_ms", "unknown_events")
 
-    def add(self, event: Event) -> None: ...
+    def __init__(self) -> None:
+        self.error: Json = None  # the error event
+        self.finished = False
+        self.first_ms: int | None = None  # the time of the first content
+        self.unknown_events: list[Json] = []  # events that the format does not define
 
-    def value(self) -> Json: ...
+    def add(self, event: Event) -> None:
+        raise NotImplementedError
+
+    def value(self) -> Json:
+        raise NotImplementedError
+
+    def note_content(self, ms: int | None) -> None:
+        """Note the time of an event with content."""
+        if self.first_ms is None:
+            self.first_ms = ms
 
 
+ToolSpecs: TypeAlias = tuple[ToolSpec, ...]
 A = TypeVar("A", bound=StreamAssembler)
 
 
@@ -138,9 +150,82 @@ def unreadable_request(body: Body | None) -> CallRequest:
     )
 
 
+def text_message(role: str, text: str) -> Message:
+    """Return a message of one text, which is the whole value."""
+    return Message(role, (Text(text),), ("",))
+
+
+def image_message(image: Json) -> Message:
+    """Return a message of one image, which is the whole value."""
+    return Message("user", (Media("image", image if isinstance(image, dict) else {"image": image}),), ("",))
+
+
 def unknown_message(kind: str, raw: object, role: str = "assistant") -> Message:
     """Return a message of one unknown block."""
     return Message(role, (Unknown(kind, raw),), ("",))
+
+
+class RequestParts:
+    """Collects a request's messages, and the members of the body (segments) that hold them."""
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._segments: list[tuple[int, str]] = []
+        self._scalars: set[str] = set()
+
+    def add(self, name: str, messages: Iterable[Message]) -> None:
+        """Add the messages of the list at `name`."""
+        self._segments.append((len(self._messages), name))
+        self._messages += messages
+
+    def add_scalar(self, name: str, message: Message) -> None:
+        """Add the message that is the value at `name`."""
+        self._scalars.add(name)
+        self.add(name, (message,))
+
+    def add_value(self, name: str, value: Json, make: Callable[[Any], Message], memo: Memo, kind: str) -> None:
+        """Add the value at `name`, which is a list of messages or one message."""
+        if isinstance(value, list):
+            self.add(name, memo.each(kind, value, make))
+        else:
+            self.add_scalar(name, make(value))
+
+    def request(
+        self,
+        model: str | None,
+        settings: JsonObject,
+        *,
+        tools: ToolSpecs = (),
+        stream: bool = False,
+        previous_response_id: str | None = None,
+    ) -> CallRequest:
+        """Return the decoded request."""
+        return CallRequest(
+            model=model,
+            messages=tuple(self._messages),
+            tools=tools,
+            settings=settings,
+            stream=stream,
+            segments=tuple(self._segments),
+            scalars=frozenset(self._scalars),
+            previous_response_id=previous_response_id,
+        )
+
+
+def listed_messages(body: JsonObject, make: Callable[[Any], Message], memo: Memo, kind: str) -> tuple[Message, ...]:
+    """Decode the list `messages` of a body; another value becomes one unknown message."""
+    raw = body.get("messages")
+    if isinstance(raw, list):
+        return memo.each(kind, raw, make)
+    return () if raw is None else (unknown_message("messages", raw, "unknown"),)
+
+
+def tools_of(
+    body: JsonObject, make: Callable[[Any], tuple[ToolSpec, ...]], memo: Memo, kind: str
+) -> tuple[ToolSpec, ...]:
+    """Decode the list `tools` of a body."""
+    tools = body.get("tools")
+    return memo.of(kind, tools, make) if isinstance(tools, list) else ()
 
 
 def settings_of(body: JsonObject, carried: frozenset[str]) -> JsonObject:

@@ -19,6 +19,7 @@ from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.bedrock.usage import header_usage
 from wiretape.wire.decoding import (
     HttpFormat,
+    RequestParts,
     response_claim,
     settings_of,
     side_answer,
@@ -76,27 +77,18 @@ class SideCalls(HttpFormat):
 
 def side_request(body: JsonObject, kind: str) -> CallRequest:
     """Return the input, one message for each text."""
-    messages: list[Message] = []
-    segments: list[tuple[int, str]] = []
-    scalars: set[str] = set()
+    parts = RequestParts()
+    carried = {"model"}
     for name in _PLAIN[kind]:
         value = body.get(name)
         if is_empty(value):
             continue
-        segments.append((len(messages), name))
+        carried.add(name)
         if isinstance(value, list) and not all(isinstance(entry, int) for entry in value):
-            messages += [_input_message(entry, kind) for entry in value]
-        else:  # a list of complete numbers is one tokenized text
-            scalars.add(name)
-            messages.append(_input_message(value, kind))
-    carried = frozenset({"model", *(name for _, name in segments)})
-    return CallRequest(
-        model=string(body.get("model")),
-        messages=tuple(messages),
-        settings=settings_of(body, carried),
-        segments=tuple(segments),
-        scalars=frozenset(scalars),
-    )
+            parts.add(name, [_input_message(entry, kind) for entry in value])
+        else:  # a list of whole numbers is one tokenized text
+            parts.add_scalar(name, _input_message(value, kind))
+    return parts.request(string(body.get("model")), settings_of(body, frozenset(carried)))
 
 
 def _input_message(value: Json, kind: str) -> Message:

@@ -10,19 +10,22 @@ from wiretape.model.call import CallKind, CallRequest, CallResponse, Control, Me
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
-from wiretape.wire.anthropic.blocks import add_block, add_blocks, request_message, system_block, tool_specs
+from wiretape.wire.anthropic.blocks import add_blocks, request_message, system_block, tool_specs
 from wiretape.wire.anthropic.stream import AnthropicAssembler
 from wiretape.wire.anthropic.usage import anthropic_finish, anthropic_usage
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.content import MessageBuilder
 from wiretape.wire.decoding import (
     HttpFormat,
+    RequestParts,
     assemble,
     count_response,
     json_error,
+    listed_messages,
     read_response,
     settings_of,
     stream_response,
+    tools_of,
     unknown_message,
 )
 from wiretape.wire.failures import call_error, has_error
@@ -92,42 +95,18 @@ def _path_claim(body: Json, path: str, headers: Headers) -> Claim:
 
 
 def messages_request(body: JsonObject, memo: Memo) -> CallRequest:
-    messages: list[Message] = []
-    segments: list[tuple[int, str]] = []
-    scalars: frozenset[str] = frozenset()
+    parts = RequestParts()
     system = body.get("system")
-    if isinstance(system, list):
-        segments.append((0, "system"))
-        messages += [
-            memo.of("anthropic.system", b, system_block) if isinstance(b, dict) else system_block(b) for b in system
-        ]
-    elif not is_empty(system):
-        segments.append((0, "system"))
-        scalars = frozenset({"system"})
-        messages.append(_system(system))
-    raw = body.get("messages")
-    segments.append((len(messages), "messages"))
-    if isinstance(raw, list):
-        messages += memo.each("anthropic.messages", raw, request_message)
-    elif raw is not None:
-        messages.append(unknown_message("messages", raw, "unknown"))
-    tools, thread = body.get("tools"), obj(body.get("thread"))
-    return CallRequest(
-        model=string(body.get("model")),
-        messages=tuple(messages),
-        tools=memo.of("anthropic.tools", tools, tool_specs) if isinstance(tools, list) else (),
-        settings=settings_of(body, _CARRIED),
+    if isinstance(system, list) or not is_empty(system):
+        parts.add_value("system", system, system_block, memo, "anthropic.system")
+    parts.add("messages", listed_messages(body, request_message, memo, "anthropic.messages"))
+    return parts.request(
+        string(body.get("model")),
+        settings_of(body, _CARRIED),
+        tools=tools_of(body, tool_specs, memo, "anthropic.tools"),
         stream=body.get("stream") is True,
-        segments=tuple(segments),
-        scalars=scalars,
-        previous_response_id=string(thread.get("previous_message_id")),
+        previous_response_id=string(obj(body.get("thread")).get("previous_message_id")),
     )
-
-
-def _system(value: Json) -> Message:
-    into = MessageBuilder()
-    add_block(into, value, "")
-    return into.build("system")
 
 
 def decode_message(response: Response, value: Json, truncated: bool = False) -> CallResponse:

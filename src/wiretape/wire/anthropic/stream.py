@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.model.jsonvalue import JsonObject
+from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import NOT_JSON, is_empty, items, load, merge, number, obj, string
 from wiretape.wire.payload import Event
@@ -39,31 +40,18 @@ class BlockPieces:
         return block
 
 
-class AnthropicAssembler:
+class AnthropicAssembler(StreamAssembler):
     """Joins the events of one stream; `value` is the message so far."""
 
-    __slots__ = (
-        "_abandoned",
-        "_blocks",
-        "_by_index",
-        "_message",
-        "_usage",
-        "error",
-        "finished",
-        "first_ms",
-        "unknown_events",
-    )
+    __slots__ = ("_abandoned", "_blocks", "_by_index", "_message", "_usage")
 
     def __init__(self) -> None:
+        super().__init__()
         self._message: JsonObject = {}
         self._usage: JsonObject | None = None
         self._blocks: list[BlockPieces] = []
         self._by_index: dict[int, BlockPieces] = {}
         self._abandoned: list[JsonObject] = []
-        self.error: Json = None
-        self.finished = False
-        self.first_ms: int | None = None
-        self.unknown_events: list[Json] = []
 
     def add(self, event: Event) -> None:
         value = event.value
@@ -110,9 +98,8 @@ class AnthropicAssembler:
         pieces = BlockPieces(block)
         self._blocks.append(pieces)
         self._by_index[self._index(value)] = pieces
-        has_content = block.get("type") not in _BEARING_STARTS or bool(string(block.get("text")))
-        if has_content and self.first_ms is None:
-            self.first_ms = ms
+        if block.get("type") not in _BEARING_STARTS or string(block.get("text")):
+            self.note_content(ms)
 
     @staticmethod
     def _index(value: JsonObject) -> int:
@@ -149,8 +136,7 @@ class AnthropicAssembler:
             block["signature"] = delta.get("signature")
         elif kind == "compaction_delta":
             block.update({k: v for k, v in delta.items() if k != "type" and v is not None})
-            if self.first_ms is None:
-                self.first_ms = ms
+            self.note_content(ms)
         elif not is_empty(delta):
             block["deltas"] = [*items(block.get("deltas")), delta]
 

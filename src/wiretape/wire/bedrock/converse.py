@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, ToolCall
+from wiretape.model.call import CallKind, CallRequest, CallResponse, ToolCall
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
@@ -21,12 +21,14 @@ from wiretape.wire.bedrock.usage import converse_finish, converse_usage
 from wiretape.wire.content import MessageBuilder
 from wiretape.wire.decoding import (
     HttpFormat,
+    RequestParts,
     assemble,
     count_response,
     json_error,
     read_response,
     settings_of,
     stream_response,
+    tools_of,
     unknown_message,
 )
 from wiretape.wire.failures import call_error, has_error
@@ -111,35 +113,23 @@ def bedrock_error(status: int, message: str) -> tuple[Headers, bytes]:
 
 def converse_request(body: JsonObject, memo: Memo, prefix: str = "") -> CallRequest:
     """Decode a request. `prefix` is its place in the body, such as `input.converse.`."""
-    messages: list[Message] = []
-    segments: list[tuple[int, str]] = []
-    scalars: set[str] = set()
-    for name, kind, make in (
-        ("system", "bedrock.system", system_part),
-        ("messages", "bedrock.message", request_message),
-    ):
-        value = body.get(name)
-        if value is None or (name == "system" and is_empty(value)):
-            continue
-        segments.append((len(messages), prefix + name))
-        if isinstance(value, list):
-            messages += [memo.of(kind, m, make) if isinstance(m, dict) else make(m) for m in value]
-        else:
-            scalars.add(prefix + name)
-            messages.append(make(value) if name == "system" else unknown_message(name, value, "unknown"))
+    parts = RequestParts()
+    if not is_empty(system := body.get("system")):
+        parts.add_value(f"{prefix}system", system, system_part, memo, "bedrock.system")
+    messages = body.get("messages")
+    if isinstance(messages, list):
+        parts.add(f"{prefix}messages", memo.each("bedrock.message", messages, request_message))
+    elif messages is not None:
+        parts.add_scalar(f"{prefix}messages", unknown_message("messages", messages, "unknown"))
     config = obj(body.get("toolConfig"))
-    tools = config.get("tools")
     settings = settings_of(body, _CARRIED)
     if rest := {k: v for k, v in config.items() if k != "tools" and v is not None}:
         settings = {**settings, "toolConfig": rest}
-    return CallRequest(
-        model=string(body.get("model")) or string(body.get("modelId")),
-        messages=tuple(messages),
-        tools=memo.of("bedrock.tools", tools, tool_specs) if isinstance(tools, list) else (),
-        settings=settings,
+    return parts.request(
+        string(body.get("model")) or string(body.get("modelId")),
+        settings,
+        tools=tools_of(config, tool_specs, memo, "bedrock.tools"),
         stream=body.get("stream") is True,
-        segments=tuple(segments),
-        scalars=frozenset(scalars),
     )
 
 

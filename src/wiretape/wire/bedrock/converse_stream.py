@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.bedrock.event_stream import AwsEvents, error_value
+from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.lenient import NotJson, is_empty, items, load, merge, number, obj, string
 from wiretape.wire.payload import Event
 
@@ -69,21 +70,18 @@ class PartPieces:
         return {key: value}
 
 
-class ConverseAssembler:
+class ConverseAssembler(StreamAssembler):
     """Joins the events of one stream, each `{name: value}`; `value` is the answer so far."""
 
-    __slots__ = ("_by_index", "_parts", "_rest", "_role", "_stop", "error", "finished", "first_ms", "unknown_events")
+    __slots__ = ("_by_index", "_parts", "_rest", "_role", "_stop")
 
     def __init__(self) -> None:
+        super().__init__()
         self._role = "assistant"
         self._parts: list[PartPieces] = []
         self._by_index: dict[int, PartPieces] = {}
         self._stop: JsonObject = {}
         self._rest: JsonObject = {}
-        self.error: Json = None
-        self.finished = False
-        self.first_ms: int | None = None
-        self.unknown_events: list[Json] = []
 
     def add(self, event: Event) -> None:
         if not isinstance(event.value, dict):
@@ -135,8 +133,7 @@ class ConverseAssembler:
         self._note_content(ms)
 
     def _note_content(self, ms: int | None) -> None:
-        if self.first_ms is None:
-            self.first_ms = ms
+        self.note_content(ms)
 
     def _delta(self, part: PartPieces, delta: Json, ms: int | None) -> None:
         if not isinstance(delta, dict):

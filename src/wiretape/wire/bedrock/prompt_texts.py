@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from wiretape.model.call import CallRequest, Media, Message, Text, Usage
+from wiretape.model.call import CallRequest, Message, Usage
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.bedrock.usage import METRICS
 from wiretape.wire.content import MessageBuilder
-from wiretape.wire.decoding import settings_of, unknown_message
+from wiretape.wire.decoding import RequestParts, image_message, settings_of, text_message, unknown_message
 from wiretape.wire.lenient import first, items, number, obj, string
 
 PROMPTS = ("prompt", "inputText", "message")
@@ -118,38 +118,22 @@ class TextAssembler:
 
 def prompt_request(body: JsonObject) -> CallRequest:
     """Decode a prompt, with Cohere's conversation before it."""
-    messages: list[Message] = []
-    segments: list[tuple[int, str]] = []
-    scalars: set[str] = set()
-    carried: set[str] = {"model"}
-    history = body.get("chat_history")
+    parts = RequestParts()
+    carried = {"model"}
     for name in ("preamble", "chat_history", *PROMPTS, "images"):
         value = body.get(name)
         if not value:
             continue
         carried.add(name)
-        segments.append((len(messages), name))
-        if name == "chat_history" and isinstance(history, list):
-            messages += [_history_message(entry) for entry in history]
+        if name == "chat_history" and isinstance(value, list):
+            parts.add(name, [_history_message(entry) for entry in value])
         elif name == "images" and isinstance(value, list):
-            messages += [Message("user", (Media("image", {"image": image}),), ("",)) for image in value]
+            parts.add(name, [image_message(image) for image in value])
+        elif isinstance(value, str):
+            parts.add_scalar(name, text_message("system" if name == "preamble" else "user", value))
         else:
-            scalars.add(name)
-            messages.append(_prompt_message(value, name))
-    return CallRequest(
-        model=string(body.get("model")),
-        messages=tuple(messages),
-        settings=settings_of(body, frozenset(carried)),
-        segments=tuple(segments),
-        scalars=frozenset(scalars),
-    )
-
-
-def _prompt_message(value: Json, name: str) -> Message:
-    role = "system" if name == "preamble" else "user"
-    if not isinstance(value, str):
-        return unknown_message(name, value, "user")
-    return Message(role, (Text(value),), ("",))
+            parts.add_scalar(name, unknown_message(name, value, "user"))
+    return parts.request(string(body.get("model")), settings_of(body, frozenset(carried)))
 
 
 def _history_message(raw: Json) -> Message:

@@ -25,10 +25,12 @@ from wiretape.wire.decoding import (
     HttpFormat,
     assemble,
     json_error,
+    listed_messages,
     read_response,
     response_claim,
     settings_of,
     stream_response,
+    tools_of,
     unknown_message,
 )
 from wiretape.wire.failures import call_error, has_error
@@ -77,16 +79,10 @@ def _has_path(request: Request) -> bool:
 
 
 def _chat_request(body: JsonObject, memo: Memo) -> CallRequest:
-    raw = body.get("messages")
-    if isinstance(raw, list):
-        messages = memo.each("cohere.chat", raw, _request_message)
-    else:
-        messages = () if raw is None else (unknown_message("messages", raw, "unknown"),)
-    tools = body.get("tools")
     return CallRequest(
         model=string(body.get("model")),
-        messages=messages,
-        tools=memo.of("openai.chat.tools", tools, chat_tools) if isinstance(tools, list) else (),
+        messages=listed_messages(body, _request_message, memo, "cohere.chat"),
+        tools=tools_of(body, chat_tools, memo, "openai.chat.tools"),
         settings=settings_of(body, _CARRIED),
         stream=body.get("stream") is True,
         segments=((0, "messages"),),

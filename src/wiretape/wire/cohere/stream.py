@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import items, number, obj, string
 from wiretape.wire.payload import Event
@@ -11,20 +12,17 @@ _ENDS = ("content-end", "tool-call-end", "citation-end")
 _GROWING = ("text", "thinking")
 
 
-class CohereAssembler:
+class CohereAssembler(StreamAssembler):
     """Joins the events of one stream; `value` is the answer so far. Parts and tool calls have separate indexes."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._start: JsonObject = {}
         self._end: JsonObject = {}
         self._plan: list[str] = []
         self._parts: dict[int, tuple[JsonObject, dict[str, list[str]]]] = {}
         self._calls: dict[int, tuple[JsonObject, list[str]]] = {}
         self._citations: list[Json] = []
-        self.error: Json = None
-        self.finished = False
-        self.first_ms: int | None = None
-        self.unknown_events: list[Json] = []
 
     def add(self, event: Event) -> None:
         value = event.value
@@ -55,8 +53,8 @@ class CohereAssembler:
             self.unknown_events.append(value)
 
     def _note_content(self, content: Json, ms: int | None) -> bool:
-        if content and self.first_ms is None:
-            self.first_ms = ms
+        if content:
+            self.note_content(ms)
         return bool(content)
 
     def _content(self, index: int, raw: Json, ms: int | None) -> None:

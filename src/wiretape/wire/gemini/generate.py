@@ -17,6 +17,7 @@ from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.content import MessageBuilder
 from wiretape.wire.decoding import (
     HttpFormat,
+    RequestParts,
     assemble,
     count_response,
     first_token_time,
@@ -24,6 +25,7 @@ from wiretape.wire.decoding import (
     leftover_events,
     settings_of,
     text_response,
+    tools_of,
     unknown_message,
 )
 from wiretape.wire.failures import Phase, call_error, has_error
@@ -126,38 +128,20 @@ def _inner(body: JsonObject) -> tuple[str, JsonObject]:
 def generate_request(body: JsonObject, memo: Memo) -> CallRequest:
     wrapper, inner = _inner(body)
     prefix = f"{wrapper}." if wrapper else ""
-    messages: list[Message] = []
-    segments: list[tuple[int, str]] = []
-    scalars: set[str] = set()
+    parts = RequestParts()
     key = spelled(inner, "systemInstruction")
-    system = inner.get(key)
-    if not is_empty(system):
-        segments.append((0, prefix + key))
-        scalars.add(prefix + key)
+    if not is_empty(system := inner.get(key)):
         make = system_content
-        messages.append(memo.of("gemini.system", system, make) if isinstance(system, dict) else make(system))
-    contents = inner.get("contents")
-    if contents is not None:
-        segments.append((len(messages), f"{prefix}contents"))
-        if not isinstance(contents, list):
-            scalars.add(f"{prefix}contents")
-        messages += [
-            memo.of("gemini.content", c, request_content) if isinstance(c, dict) else request_content(c)
-            for c in (contents if isinstance(contents, list) else [contents])
-        ]
-    tools = inner.get("tools")
+        message = memo.of("gemini.system", system, make) if isinstance(system, dict) else make(system)
+        parts.add_scalar(prefix + key, message)
+    if (contents := inner.get("contents")) is not None:
+        parts.add_value(f"{prefix}contents", contents, request_content, memo, "gemini.content")
     settings = settings_of(inner, _CARRIED)
     if wrapper:
         outer = settings_of(body, frozenset({"model", wrapper}))
         settings = {**outer, wrapper: settings} if settings else outer
-    return CallRequest(
-        model=_bare_model(string(body.get("model")) or string(inner.get("model"))),
-        messages=tuple(messages),
-        tools=memo.of("gemini.tools", tools, tool_specs) if isinstance(tools, list) else (),
-        settings=settings,
-        segments=tuple(segments),
-        scalars=frozenset(scalars),
-    )
+    model = _bare_model(string(body.get("model")) or string(inner.get("model")))
+    return parts.request(model, settings, tools=tools_of(inner, tool_specs, memo, "gemini.tools"))
 
 
 def _bare_model(name: str | None) -> str | None:

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.failures import has_error
 from wiretape.wire.gemini.payload import camel, get, spelled, unwrapped
 from wiretape.wire.lenient import is_empty, items, merge, number, obj, string
@@ -203,19 +204,16 @@ class CandidatePieces:
         return {**self.members, "content": {**self._other_members, "parts": self.parts}}
 
 
-class GenerateAssembler:
+class GenerateAssembler(StreamAssembler):
     """Joins the objects of one stream; `value` is the answer so far."""
 
-    __slots__ = ("_candidates", "_members", "_usage", "error", "finished", "first_ms", "unknown_events")
+    __slots__ = ("_candidates", "_members", "_usage")
 
     def __init__(self) -> None:
+        super().__init__()
         self._candidates: dict[int, CandidatePieces] = {}
         self._members: JsonObject = {}
         self._usage: JsonObject | None = None
-        self.error: Json = None
-        self.finished = False
-        self.first_ms: int | None = None
-        self.unknown_events: list[Json] = []
 
     def add(self, event: Event) -> None:
         value = event.value
@@ -231,8 +229,8 @@ class GenerateAssembler:
                 has_content |= self._candidate(candidate)
             else:
                 self.unknown_events.append(candidate)
-        if has_content and self.first_ms is None:
-            self.first_ms = event.ms
+        if has_content:
+            self.note_content(event.ms)
         feedback = body.get("promptFeedback") or body.get("prompt_feedback")
         if feedback and not is_empty(get(obj(feedback), "blockReason")):
             self.finished = True

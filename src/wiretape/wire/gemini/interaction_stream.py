@@ -6,6 +6,7 @@ Events of an earlier version (`content.start` and others, with `outputs`) are re
 from __future__ import annotations
 
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.failures import has_error
 from wiretape.wire.gemini.interaction_steps import CONTENT_TYPES
 from wiretape.wire.lenient import NOT_JSON, is_empty, items, load, merge, number, obj, string
@@ -108,19 +109,16 @@ class StepPieces:
         return {**self.step, "arguments": text if parsed is NOT_JSON else parsed}
 
 
-class InteractionAssembler:
+class InteractionAssembler(StreamAssembler):
     """Joins the events of one stream; `value` is the interaction so far."""
 
-    __slots__ = ("_interaction", "_steps", "_usage", "error", "finished", "first_ms", "unknown_events")
+    __slots__ = ("_interaction", "_steps", "_usage")
 
     def __init__(self) -> None:
+        super().__init__()
         self._interaction: JsonObject = {}
         self._steps: dict[int, StepPieces] = {}
         self._usage: JsonObject | None = None
-        self.error: Json = None
-        self.finished = False
-        self.first_ms: int | None = None
-        self.unknown_events: list[Json] = []
 
     def add(self, event: Event) -> None:
         value = event.value
@@ -136,8 +134,8 @@ class InteractionAssembler:
             pieces = self._steps.get(self._index(value))
             if pieces is None:
                 pieces = self._steps[self._index(value)] = StepPieces({"type": "model_output"})
-            if pieces.add(value["delta"]) and self.first_ms is None:
-                self.first_ms = event.ms
+            if pieces.add(value["delta"]):
+                self.note_content(event.ms)
         elif kind in ("step.stop", "content.stop"):
             self._usage = merge(self._usage, value.get("usage"))
         elif kind == "error" or has_error(value):
@@ -158,8 +156,8 @@ class InteractionAssembler:
         step = value.get("step", value.get("content"))
         self._steps[self._index(value)] = StepPieces(obj(step))
         has_content = any(not is_empty(v) for k, v in obj(step).items() if k not in ("type", "signature"))
-        if has_content and self.first_ms is None:
-            self.first_ms = ms
+        if has_content:
+            self.note_content(ms)
 
     @staticmethod
     def _index(value: JsonObject) -> int:

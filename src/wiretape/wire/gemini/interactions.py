@@ -5,18 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, Text, ToolCall
+from wiretape.model.call import CallKind, CallRequest, CallResponse, ToolCall
 from wiretape.model.http import Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.decoding import (
     HttpFormat,
+    RequestParts,
     assemble,
     first_token_time,
     leftover_events,
     settings_of,
+    text_message,
     text_response,
+    tools_of,
     unknown_message,
 )
 from wiretape.wire.failures import Phase, call_error, has_error
@@ -63,35 +66,17 @@ def _path_claim(body: Json, url: str) -> Claim:
 
 
 def interaction_request(body: JsonObject, memo: Memo) -> CallRequest:
-    messages: list[Message] = []
-    segments: list[tuple[int, str]] = []
-    scalars: set[str] = set()
-    system, given = body.get("system_instruction"), body.get("input")
-    if not is_empty(system):
-        segments.append((0, "system_instruction"))
-        scalars.add("system_instruction")
-        messages.append(
-            Message("system", (Text(system),), ("",)) if isinstance(system, str) else system_content(system)
-        )
-    if given is not None:
-        segments.append((len(messages), "input"))
-        if isinstance(given, list):
-            messages += [
-                memo.of("gemini.step", step, input_step) if isinstance(step, dict) else input_step(step)
-                for step in given
-            ]
-        else:
-            scalars.add("input")
-            messages.append(input_step(given))
-    tools = body.get("tools")
-    return CallRequest(
-        model=string(body.get("model")) or string(body.get("agent")),
-        messages=tuple(messages),
-        tools=memo.of("gemini.interactions.tools", tools, tool_specs) if isinstance(tools, list) else (),
-        settings=settings_of(body, _CARRIED),
+    parts = RequestParts()
+    if not is_empty(system := body.get("system_instruction")):
+        message = text_message("system", system) if isinstance(system, str) else system_content(system)
+        parts.add_scalar("system_instruction", message)
+    if (given := body.get("input")) is not None:
+        parts.add_value("input", given, input_step, memo, "gemini.step")
+    return parts.request(
+        string(body.get("model")) or string(body.get("agent")),
+        settings_of(body, _CARRIED),
+        tools=tools_of(body, tool_specs, memo, "gemini.interactions.tools"),
         stream=body.get("stream") is True,
-        segments=tuple(segments),
-        scalars=frozenset(scalars),
         previous_response_id=string(body.get("previous_interaction_id")),
     )
 

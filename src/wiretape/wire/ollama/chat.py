@@ -5,16 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Media, Message, ModelCall, Text
+from wiretape.model.call import CallKind, CallRequest, CallResponse, ModelCall
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.decoding import (
     HttpFormat,
+    RequestParts,
+    image_message,
     json_error,
+    listed_messages,
     response_claim,
     settings_of,
+    text_message,
+    tools_of,
     unknown_message,
 )
 from wiretape.wire.lenient import body_json, items, obj, string
@@ -84,16 +89,10 @@ def _path_claim(body: Json, member: str) -> Claim:
 
 
 def _chat_request(body: JsonObject, memo: Memo) -> CallRequest:
-    raw = body.get("messages")
-    if isinstance(raw, list):
-        messages = memo.each("ollama.chat", raw, request_message)
-    else:
-        messages = () if raw is None else (unknown_message("messages", raw, "unknown"),)
-    tools = body.get("tools")
     return CallRequest(
         model=string(body.get("model")),
-        messages=messages,
-        tools=memo.of("openai.chat.tools", tools, chat_tools) if isinstance(tools, list) else (),
+        messages=listed_messages(body, request_message, memo, "ollama.chat"),
+        tools=tools_of(body, chat_tools, memo, "openai.chat.tools"),
         settings=settings_of(body, _CARRIED),
         stream=body.get("stream") is not False,
         segments=((0, "messages"),),
@@ -101,27 +100,16 @@ def _chat_request(body: JsonObject, memo: Memo) -> CallRequest:
 
 
 def _generate_request(body: JsonObject) -> CallRequest:
-    messages: list[Message] = []
-    segments: list[tuple[int, str]] = []
+    parts = RequestParts()
     for name, role in (("system", "system"), ("prompt", "user")):
-        value = body.get(name)
-        if not value:
-            continue
-        segments.append((len(messages), name))
-        message = Message(role, (Text(value),), ("",)) if isinstance(value, str) else unknown_message(name, value, role)
-        messages.append(message)
-    images = items(body.get("images"))
-    if images:
-        segments.append((len(messages), "images"))
-        messages += [
-            Message("user", (Media("image", i if isinstance(i, dict) else {"image": i}),), ("",)) for i in images
-        ]
-    return CallRequest(
-        model=string(body.get("model")),
-        messages=tuple(messages),
-        settings=settings_of(body, _GENERATE_CARRIED),
+        if value := body.get(name):
+            text = isinstance(value, str)
+            parts.add_scalar(name, text_message(role, value) if text else unknown_message(name, value, role))
+    if images := items(body.get("images")):
+        parts.add("images", [image_message(image) for image in images])
+    return parts.request(
+        string(body.get("model")),
+        settings_of(body, _GENERATE_CARRIED),
         stream=body.get("stream") is not False,
-        segments=tuple(segments),
-        scalars=frozenset({"system", "prompt"}),
         previous_response_id=context_id(body.get("context")),
     )

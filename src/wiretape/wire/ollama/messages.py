@@ -20,7 +20,7 @@ from wiretape.model.call import (
 from wiretape.model.http import Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire.content import MessageBuilder
-from wiretape.wire.decoding import assemble, stream_response, text_response, unknown_message
+from wiretape.wire.decoding import StreamAssembler, assemble, stream_response, text_response, unknown_message
 from wiretape.wire.failures import call_error, has_error
 from wiretape.wire.lenient import dumps, is_empty, items, number, obj, string
 from wiretape.wire.payload import Event, EventPayload, JsonPayload, TextPayload, read_payload
@@ -105,21 +105,15 @@ def loads_only(request: CallRequest, response: CallResponse | None) -> bool:
     return not request.messages and request.model is not None
 
 
-class OllamaAssembler:
+class OllamaAssembler(StreamAssembler):
     """Joins the lines of one stream; `value` is the answer so far."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._members: JsonObject = {}
         self._pieces: dict[str, list[str]] = {}
         self._calls: list[Json] = []
         self._message: JsonObject = {}
-        self.error: Json = None
-        self.first_ms: int | None = None
-        self.unknown_events: list[Json] = []
-
-    @property
-    def finished(self) -> bool:
-        return self._members.get("done") is True
 
     def add(self, event: Event) -> None:
         line = event.value
@@ -129,8 +123,7 @@ class OllamaAssembler:
         message = line.get("message")
         if isinstance(message, dict) and self._is_piece(line, message):  # most lines
             self._pieces.setdefault("message.content", []).append(message["content"])
-            if self.first_ms is None:
-                self.first_ms = event.ms
+            self.note_content(event.ms)
             return
         if has_error(line):
             self.error = line
@@ -146,8 +139,9 @@ class OllamaAssembler:
         self._message.update({k: v for k, v in message.items() if k not in (*_GROWING, "tool_calls")})
         joined_members = ("message", "response", "thinking", "tool_calls")
         self._members.update({k: v for k, v in line.items() if k not in joined_members})
-        if self.first_ms is None and (any(bearing) or calls or string(line.get("image"))):
-            self.first_ms = event.ms
+        self.finished = self._members.get("done") is True
+        if any(bearing) or calls or string(line.get("image")):
+            self.note_content(event.ms)
 
     def _is_piece(self, line: JsonObject, message: JsonObject) -> bool:
         """Return whether a line only continues the text."""

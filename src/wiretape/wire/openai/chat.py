@@ -15,6 +15,7 @@ from wiretape.wire.decoding import (
     HttpFormat,
     assemble,
     json_error,
+    listed_messages,
     read_response,
     settings_of,
     stream_response,
@@ -76,16 +77,11 @@ def openai_error(status: int, message: str, code: str) -> tuple[Headers, bytes]:
 
 
 def chat_request(body: JsonObject, memo: Memo) -> CallRequest:
-    raw = body.get("messages")
-    if isinstance(raw, list):
-        messages = memo.each("openai.chat", raw, request_message)
-    else:
-        messages = () if raw is None else (unknown_message("messages", raw, "unknown"),)
     tools = body.get("tools") or body.get("functions")
     meta = obj(body.get("model_meta"))
     return CallRequest(
         model=_model(body, meta),
-        messages=messages,
+        messages=listed_messages(body, request_message, memo, "openai.chat"),
         tools=memo.of("openai.chat.tools", tools, chat_tools) if isinstance(tools, list) else (),
         settings=settings_of(body, _CARRIED),
         stream=body.get("stream") is True or meta.get("stream") is True,

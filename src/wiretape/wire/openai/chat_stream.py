@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.failures import has_error
 from wiretape.wire.lenient import dumps, is_empty, items, load, merge, number, obj, string
 from wiretape.wire.payload import Event
@@ -220,20 +221,17 @@ def _join_thinking(before: Json, piece: Json) -> Json:
     return joined
 
 
-class ChatAssembler:
+class ChatAssembler(StreamAssembler):
     """Joins the events of one stream; `value` is the completion so far."""
 
-    __slots__ = ("_choices", "_head", "_timings", "_usage", "error", "finished", "first_ms", "unknown_events")
+    __slots__ = ("_choices", "_head", "_timings", "_usage")
 
     def __init__(self) -> None:
+        super().__init__()
         self._head: JsonObject = {}
         self._choices: dict[int, ChoicePieces] = {}
         self._usage: JsonObject | None = None
         self._timings: Json = None
-        self.error: Json = None  # the error event
-        self.finished = False
-        self.first_ms: int | None = None
-        self.unknown_events: list[Json] = []  # events that are not chunks
 
     def add(self, event: Event) -> None:
         chunk = event.value

@@ -15,10 +15,13 @@ from wiretape.wire import recognition
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.decoding import (
     HttpFormat,
+    RequestParts,
+    StreamAssembler,
     assemble,
     read_response,
     settings_of,
     stream_response,
+    text_message,
     unknown_message,
 )
 from wiretape.wire.failures import call_error, has_error
@@ -57,34 +60,19 @@ class OpenAICompletions(HttpFormat):
 
 
 def _request(body: JsonObject) -> CallRequest:
-    messages: list[Message] = []
-    segments: list[tuple[int, str]] = []
-    scalars: set[str] = set()
+    parts = RequestParts()
     for name in _INPUTS:
         value = body.get(name)
         if is_empty(value):
             continue
-        segments.append((len(messages), name))
         if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
-            messages += [Message("user", (Text(entry),), ("",)) for entry in value]
-        else:
-            scalars.add(name)
-            messages.append(_prompt(value))
-    return CallRequest(
-        model=string(body.get("model")),
-        messages=tuple(messages),
-        settings=settings_of(body, frozenset({"model", *_INPUTS})),
-        stream=body.get("stream") is True,
-        segments=tuple(segments),
-        scalars=frozenset(scalars),
-    )
-
-
-def _prompt(value: Json) -> Message:
-    """Return the message of a prompt. A prompt of token ids is kept unchanged."""
-    return (
-        Message("user", (Text(value),), ("",)) if isinstance(value, str) else unknown_message("prompt", value, "user")
-    )
+            parts.add(name, [text_message("user", entry) for entry in value])
+        elif isinstance(value, str):
+            parts.add_scalar(name, text_message("user", value))
+        else:  # a prompt of token ids
+            parts.add_scalar(name, unknown_message("prompt", value, "user"))
+    settings = settings_of(body, frozenset({"model", *_INPUTS}))
+    return parts.request(string(body.get("model")), settings, stream=body.get("stream") is True)
 
 
 def _answer(response: Response, value: Json) -> CallResponse:
@@ -125,21 +113,15 @@ def _stream(response: Response, payload: EventPayload) -> CallResponse:
     return stream_response(decoded, response, payload, assembler, complete=payload.done or assembler.finished)
 
 
-class CompletionAssembler:
+class CompletionAssembler(StreamAssembler):
     """Joins the events of one stream; `value` is the answer so far, choice by choice."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._members: JsonObject = {}
         self._usage: JsonObject | None = None
         self._pieces: dict[int, list[str]] = {}
         self._reasons: dict[int, str] = {}
-        self.error: Json = None
-        self.first_ms: int | None = None
-        self.unknown_events: list[Json] = []
-
-    @property
-    def finished(self) -> bool:
-        return bool(self._reasons)
 
     def add(self, event: Event) -> None:
         body = event.value
@@ -162,11 +144,12 @@ class CompletionAssembler:
         index = number(choice.get("index")) or 0
         text = next((choice[k] for k in ("text", "content", "completion") if isinstance(choice.get(k), str)), "")
         self._pieces.setdefault(index, []).append(text)
-        if text and self.first_ms is None:
-            self.first_ms = ms
+        if text:
+            self.note_content(ms)
         reason = string(choice.get("finish_reason")) or string(choice.get("stop_reason"))
         if reason or choice.get("stop") is True:
             self._reasons[index] = reason or "stop"
+            self.finished = True
 
     def value(self) -> JsonObject:
         choices = [

@@ -8,19 +8,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from wiretape.model.call import CallKind, CallRequest, CallResponse, Message, Text, ToolCall
+from wiretape.model.call import CallKind, CallRequest, CallResponse, ToolCall
 from wiretape.model.http import Exchange, Headers, Request, Response
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.wire import recognition
 from wiretape.wire.base import Claim, Memo, Volatile
 from wiretape.wire.decoding import (
     HttpFormat,
+    RequestParts,
     assemble,
     first_token_time,
     leftover_events,
     read_response,
     settings_of,
     side_answer,
+    text_message,
+    tools_of,
     unknown_message,
 )
 from wiretape.wire.failures import Phase, call_error, has_error
@@ -87,38 +90,19 @@ def call_kind(url: str, request: CallRequest) -> CallKind:
 
 def responses_request(body: JsonObject, memo: Memo) -> CallRequest:
     """Decode a request body, or the JSON of a `response.create` message."""
-    messages: list[Message] = []
-    segments: list[tuple[int, str]] = []
-    scalars: set[str] = set()
-    instructions, items_given = body.get("instructions"), body.get("input")
-    if not is_empty(instructions):
-        messages.append(_instructions(instructions))
-        segments.append((0, "instructions"))
-        scalars.add("instructions")
-    if isinstance(items_given, list):
-        segments.append((len(messages), "input"))
-        messages += memo.each("openai.responses", items_given, input_item)
-    elif items_given is not None:
-        segments.append((len(messages), "input"))
-        scalars.add("input")
-        messages.append(input_item(items_given))
-    tools = body.get("tools")
-    return CallRequest(
-        model=string(body.get("model")),
-        messages=tuple(messages),
-        tools=memo.of("openai.responses.tools", tools, response_tools) if isinstance(tools, list) else (),
-        settings=settings_of(body, _CARRIED),
+    parts = RequestParts()
+    if not is_empty(text := body.get("instructions")):
+        known = text_message("system", text) if isinstance(text, str) else None
+        parts.add_scalar("instructions", known or unknown_message("instructions", text, "system"))
+    if (given := body.get("input")) is not None:
+        parts.add_value("input", given, input_item, memo, "openai.responses")
+    return parts.request(
+        string(body.get("model")),
+        settings_of(body, _CARRIED),
+        tools=tools_of(body, response_tools, memo, "openai.responses.tools"),
         stream=body.get("stream") is True,
-        segments=tuple(segments),
-        scalars=frozenset(scalars),
         previous_response_id=string(body.get("previous_response_id")),
     )
-
-
-def _instructions(value: Json) -> Message:
-    if isinstance(value, str):
-        return Message("system", (Text(value),), ("",))
-    return unknown_message("instructions", value, "system")
 
 
 def decode_response(response: Response, whole: bool) -> CallResponse:

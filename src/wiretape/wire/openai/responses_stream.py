@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wiretape.model.jsonvalue import Json, JsonObject
+from wiretape.wire.decoding import StreamAssembler
 from wiretape.wire.lenient import is_empty, items, number, obj, string
 from wiretape.wire.payload import Event
 
@@ -79,29 +80,17 @@ class ItemPieces:
         return item
 
 
-class ResponseAssembler:
+class ResponseAssembler(StreamAssembler):
     """Joins the events of one response; `value` is the response object so far."""
 
-    __slots__ = (
-        "_index_of",
-        "_items",
-        "_response",
-        "error",
-        "finished",
-        "first_ms",
-        "terminal_error",
-        "unknown_events",
-    )
+    __slots__ = ("_index_of", "_items", "_response", "terminal_error")
 
     def __init__(self) -> None:
+        super().__init__()
         self._response: JsonObject = {}
         self._items: dict[int, ItemPieces] = {}
         self._index_of: dict[str, int] = {}
-        self.error: Json = None
         self.terminal_error = False
-        self.finished = False
-        self.first_ms: int | None = None
-        self.unknown_events: list[Json] = []
 
     def add(self, event: Event) -> None:
         value = event.value
@@ -191,8 +180,7 @@ class ResponseAssembler:
         pieces = self._pieces(value, _DELTAS[what][0])
         if not pieces.closed:
             pieces.replace(what, _part_index(value), text)
-        if self.first_ms is None:
-            self.first_ms = ms
+        self.note_content(ms)
 
     def item_added(self, value: JsonObject, ms: int | None) -> None:
         item = value.get("item")
@@ -201,15 +189,14 @@ class ResponseAssembler:
         pieces = self._announce(value, item)
         if not pieces.closed:
             pieces.item = item
-        if self.first_ms is None and item.get("type") in _CALLS:
-            self.first_ms = ms
+        if item.get("type") in _CALLS:
+            self.note_content(ms)
 
     def item_done(self, value: JsonObject, ms: int | None) -> None:
         item = value.get("item")
         if isinstance(item, dict):
             self._announce(value, item).close(item)
-            if self.first_ms is None:
-                self.first_ms = ms
+            self.note_content(ms)
 
     def _announce(self, value: JsonObject, item: JsonObject) -> ItemPieces:
         index = number(value.get("output_index"))
