@@ -240,4 +240,4 @@ def test_a_tape_that_is_too_old_is_warned_of_or_refused(tape: Path) -> None:
     assert (young.returncode, told in young.stderr) == (0, False)
     odd = wiretape("replay", tape, "--max-age", "soon", *program)
     assert (odd.returncode, odd.stderr.count("\n")) == (2, 1)
-    assert "--max-age: 'soon' is no age" in odd.stderr
+    assert "--max-age: 'soon' is not an age" in odd.stderr

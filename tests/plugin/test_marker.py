@@ -155,4 +155,4 @@ def test_a_fresh_tape_is_not_mentioned(recorded: Project) -> None:
 
 def test_an_age_that_cannot_be_meant_is_named(recorded: Project) -> None:
     recorded.write(ONE.format('max_age="soon"'))
-    recorded.run().stdout.fnmatch_lines(["*max_age: 'soon' is no age: give days (30)*"])
+    recorded.run().stdout.fnmatch_lines(["*max_age: 'soon' is not an age: give days (30)*"])

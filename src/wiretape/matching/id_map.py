@@ -1,8 +1,8 @@
-"""Ids that the live program made anew, and that come back: an agent's UUID in a tool result, a temporary directory.
+"""Translate ids that the live program creates anew: an agent's UUID in a tool result, a temporary directory.
 
-They are learnt when a request is matched although it differs: what stands at the same place of both is the same thing
-under two names. Live requests are then mapped back before they are compared, recorded answers mapped forward before
-they are sent: one to one, and whole words only.
+Ids are learned when a request matches although it differs: words at the same place of both requests are one id. Live
+requests are then translated to recorded ids before they are compared, and recorded answers to live ids before they are
+sent: one to one, and whole words only.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from wiretape.model.jsonwalk import rebuilt, strings
 from wiretape.model.stream_text import Channel, Channels
 from wiretape.model.volatile_text import ID_LIKE, TEMPORARY_PLACES
 
-_SHORTEST: Final = 8  # no id-like word is shorter
-_WORD: Final = re.compile(r"[0-9A-Za-z_-]{8,}")  # what an id-like word is made of, if it is no path
-_RECENT: Final = 8  # lists of a body's member that are remembered
+_SHORTEST: Final = 8  # characters of the shortest id
+_WORD: Final = re.compile(r"[0-9A-Za-z_-]{8,}")  # an id that is not a path
+_RECENT: Final = 8  # translated lists that are remembered for each member of a body
 
 
 @dataclass(slots=True, eq=False)
 class _Mapped:
-    """A list under the live names, and under the recorded ones. `valid`: so many elements are mapped as now."""
+    """A list with live ids (`member`) and with recorded ids (`made`). The first `valid` elements are up to date."""
 
     member: list[Json]
     made: list[Json]
@@ -39,7 +39,7 @@ class _Mapped:
 
 
 class NameMap(dict[str, str]):
-    """What has another name, by its name."""
+    """The ids of one side by those of the other."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class NameMap(dict[str, str]):
         self._paths = self._paths or not _WORD.fullmatch(name)
 
     def named(self, text: str) -> str:
-        """The text with each word that has another name under that name; the same object if there is none."""
+        """The text with its ids replaced; the same object if it has none."""
         if len(text) < _SHORTEST or not self:
             return text
         if self._paths and any(place in text for place in TEMPORARY_PLACES):
@@ -63,19 +63,20 @@ class NameMap(dict[str, str]):
 
 
 class IdMap:
-    """Two names for one thing: the recorded one and the live one."""
+    """Pairs of recorded and live ids."""
 
     def __init__(self, prefixes: CommonPrefixes | None = None) -> None:
         self._prefixes = prefixes or CommonPrefixes()
         self._recorded = NameMap()  # live -> recorded
         self._live = NameMap()  # recorded -> live
-        self._memo: dict[int, tuple[Json, Json]] = {}  # list elements, mapped back before
-        self._fresh: list[tuple[str, int, Json]] = []  # those that the last body added: member, index, element
+        self._memo: dict[int, tuple[Json, Json]] = {}  # translated list elements, by identity
+        self._fresh: list[tuple[str, int, Json]] = []  # elements that the last body added: member, index, element
         self._lists: dict[str, list[_Mapped]] = {}  # by the body's member, oldest first
 
     def learn(self, found: Iterable[Difference]) -> None:
+        """Learn the ids in the differences of a matched request."""
         for difference in found:
-            # JSON inside strings is compared by its members: they may come in another order.
+            # JSON inside strings is compared by its members, which may have another order.
             for leaf in differences(loose(difference.recorded), loose(difference.live)):
                 if isinstance(leaf.recorded, str) and isinstance(leaf.live, str):
                     self._learn(leaf.recorded, leaf.live)
@@ -90,19 +91,19 @@ class IdMap:
             if was[0] not in self._live and now[0] not in self._recorded:
                 self._recorded.add(now[0], was[0])
                 self._live.add(was[0], now[0])
-                # What is made anew stands nowhere but in what this request added.
+                # A new id can only be in the elements that this request added.
                 for key, index, element in self._fresh:
                     if any(now[0] in text for text in strings(element)):
                         self._memo.pop(id(element), None)
                         self._lists[key][-1].valid = min(index, self._lists[key][-1].valid)
 
-    # -- live to recorded --------------------------------------------------------------------------------------------
+    # -- live ids to recorded ids
 
     def back_text(self, text: str) -> str:
         return self._recorded.named(text)
 
     def back(self, value: Json) -> Json:
-        """A live body under the recorded names. What its lists begin with as before is taken over whole."""
+        """A live body with recorded ids. The known prefixes of its lists are not translated again."""
         self._fresh = []
         if not self._recorded:
             return value
@@ -128,7 +129,7 @@ class IdMap:
         return mapped.made
 
     def _nearest(self, key: str, member: list[Json]) -> tuple[_Mapped | None, int]:
-        """The list that was mapped before and begins most like this one, and how many elements they have in common."""
+        """The earlier list with the longest common prefix, and its length."""
         best: _Mapped | None = None
         longest = 0
         for one in reversed(self._lists.get(key, ())):
@@ -139,7 +140,7 @@ class IdMap:
         return best, longest
 
     def _back_element(self, key: str, index: int, element: Json) -> Json:
-        if not isinstance(element, dict):  # small values share their identity with others
+        if not isinstance(element, dict):  # equal small values may be one object
             return _renamed(element, self._recorded)
         found = self._memo.get(id(element))
         if found is None:
@@ -148,7 +149,7 @@ class IdMap:
         return found[1]
 
     def back_exchange(self, exchange: Exchange) -> Exchange:
-        """A live exchange under the recorded names, for a tape on which it stands beside recorded ones."""
+        """A live exchange with recorded ids, for a tape with recorded exchanges."""
         names = self._recorded
         if not names:
             return exchange
@@ -159,10 +160,10 @@ class IdMap:
         messages = tuple(replace(one, body=_renamed_body(one.body, names) or one.body) for one in exchange.messages)
         return replace(exchange, request=request, response=response, messages=messages)
 
-    # -- recorded to live --------------------------------------------------------------------------------------------
+    # -- recorded ids to live ids
 
     def forward(self, exchange: Exchange) -> Exchange:
-        """A recorded answer under the live names; the same object where it mentions none."""
+        """A recorded answer with live ids; the same object if it has none."""
         response = exchange.response
         if not self._live or response is None:
             return exchange
@@ -185,7 +186,7 @@ def _renamed_body(body: Body | None, names: NameMap) -> Body | None:
 
 
 def apart(one: str, other: str) -> tuple[int, int]:
-    """How many characters two texts have in common at their start and end, whole words: what differs lies between."""
+    """The lengths of the common start and end of two texts, in whole words."""
     most = min(len(one), len(other))
     start = _common(lambda length: one[:length] == other[:length], most)
     end = _common(lambda length: one[len(one) - length :] == other[len(other) - length :], most - start)
@@ -197,7 +198,7 @@ def apart(one: str, other: str) -> tuple[int, int]:
 
 
 def _common(alike: Callable[[int], bool], most: int) -> int:
-    """The greatest length for which two ends are alike: by halving, so that the comparing is done by memcmp."""
+    """The greatest length for which `alike` holds, found by bisection: slices compare faster than characters."""
     low, high = 0, most + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -206,12 +207,12 @@ def _common(alike: Callable[[int], bool], most: int) -> int:
 
 
 def _renamed(value: Json, names: NameMap) -> Json:
-    """The JSON value with every string renamed; the very same object where nothing has another name."""
+    """The JSON value with the ids in its strings replaced; the same object if it has none."""
     return rebuilt(value, lambda _, leaf: names.named(leaf) if isinstance(leaf, str) else leaf)
 
 
 def _renamed_stream(frames: Iterable[bytes], names: NameMap) -> list[bytes] | None:
-    """The frames under the live names, or None if no word has one. Words may be split over frames."""
+    """The frames with live ids, or None if they have none. An id may be split over frames."""
     channels = Channels(frames)
     for channel in channels.all():
         for place, (was, now) in enumerate(zip(channel.texts, _named_deltas(channel, names), strict=True)):
@@ -222,14 +223,14 @@ def _renamed_stream(frames: Iterable[bytes], names: NameMap) -> list[bytes] | No
 
 def _named_deltas(channel: Channel, names: NameMap) -> list[str]:
     whole = channel.text
-    # An id that each frame repeats is no text that is split over them.
+    # An id that each frame repeats is not split over them.
     if names.named(whole) is not whole and len(set(channel.texts)) > 1:
         return _spread(channel.texts, names)
     return [names.named(text) for text in channel.texts]
 
 
 def _spread(texts: list[str], names: NameMap) -> list[str]:
-    """The texts, renamed as one: a new name stands where the old one began, and goes on where that went on."""
+    """The texts with the ids in their joined text replaced; each id is split where the old one was."""
     whole = "".join(texts)
     ends = list(accumulate(map(len, texts)))
     pieces: list[list[str]] = [[] for _ in texts]
@@ -253,7 +254,7 @@ def _spread(texts: list[str], names: NameMap) -> list[str]:
 
 
 def _give_name(name: str, start: int, end: int, ends: list[int], pieces: list[list[str]]) -> None:
-    """Cut the new name as the old one was cut; the last piece takes what is left of it."""
+    """Split the new id where the old one was split; the last piece gets the rest."""
     number = bisect_right(ends, start)
     while True:
         stop = min(end, ends[number])

@@ -22,11 +22,11 @@ Kept = TypeVar("Kept", Outcome, Miss, Stray)
 
 @dataclass(slots=True)
 class Drift:
-    """One place that differed, with both values as they were first seen, and the calls that it was new in."""
+    """A path at which requests differed, the first values there, and the calls in which the difference was new."""
 
     tier: Tier
     first: Difference
-    minor: bool  # an id, a spelling, something volatile: what no tier but `exact` looks at
+    minor: bool  # only an id, a spelling or a volatile setting differs; only the tier `exact` compares it
     calls: list[Reference] = field(default_factory=list)
 
     @property
@@ -35,7 +35,7 @@ class Drift:
 
 
 class Drifts:
-    """All drift of a session, in the order of first appearance."""
+    """The drift of a session by path, in the order of first appearance."""
 
     __slots__ = ("_by_place",)
 
@@ -43,7 +43,7 @@ class Drifts:
         self._by_place: dict[tuple[str, bool], Drift] = {}
 
     def add(self, answer: Answer, minor: Sequence[bool]) -> None:
-        """`minor` says of each difference whether it is."""
+        """Add the differences of an answer. `minor`: whether each of them is minor."""
         for difference, small in zip(answer.differences, minor, strict=True):
             place = (difference.where, small)
             drift = self._by_place.get(place)
@@ -56,13 +56,13 @@ class Drifts:
 
 
 class PlayedCalls:
-    """Remembers apart from the session that it shows, and so may be asked on another thread than that; on one."""
+    """Decodes the recorded calls that were played. It shares no state with the session: another thread may use it."""
 
     def __init__(self, registry: Registry, sockets: Sequence[RecordedExchange]) -> None:
         self._registry = registry
         self._memo = Memo(CommonPrefixes().common)
         self._sockets = {one.reference.place: one for one in sockets}
-        self._decoded: dict[int, tuple[Exchange, tuple[ModelCall, ...]]] = {}  # of WebSockets, which hold many calls
+        self._decoded: dict[int, tuple[Exchange, tuple[ModelCall, ...]]] = {}  # of WebSockets, which have many calls
 
     def call_of(self, answer: Answer) -> ModelCall | None:
         """The call that an answer plays; None for other answers."""
@@ -78,7 +78,7 @@ class PlayedCalls:
         if not exchange.messages:
             return self._registry.calls_of(exchange, self._memo)
         known = self._decoded.get(id(exchange))
-        if known is None:  # it is kept: so no other exchange gets its id
+        if known is None:  # the exchange is kept, so that no other one gets its id
             known = self._decoded[id(exchange)] = exchange, self._registry.calls_of(exchange, self._memo)
         return known[1]
 

@@ -1,4 +1,4 @@
-"""Live requests, made ready to be compared: decoded, parsed at the cost of what is new, under the recorded names."""
+"""Prepare live requests for comparison: decode and parse them, and translate their ids."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from wiretape.tape.format.json_layout import NotCarried
 from wiretape.tape.format.sharing import BodyParser
 from wiretape.wire.registry import Registry
 
-_SHARED: Final = 2048  # bytes from which on it is worth looking for what a body has in common with earlier ones
+_SHARED: Final = 2048  # bytes; larger bodies are parsed from the end of their common prefix with an earlier body
 _MOST_ELEMENTS: Final = 4096
 
 
 def plain_bytes(data: bytes, encoding: str) -> bytes:
-    """A live body without its content-encoding; as it came, where nobody can undo that."""
+    """A live body without its content-encoding; unchanged if it cannot be decoded."""
     decoder = decoder_for(encoding) if encoding else None
     if decoder is None:
         return data
@@ -43,7 +43,7 @@ class LiveReader:
         self._echoes = echoes
         self._prefixes = prefixes
         self._parser = BodyParser()
-        self._elements: dict[bytes, Json] = {}  # of small bodies, by the digest of their bytes
+        self._elements: dict[bytes, Json] = {}  # list elements of small bodies, by the digest of their bytes
 
     def probe(self, request: LiveRequest) -> Probe:
         data = plain_bytes(request.body, request.headers.get("content-encoding", ""))
@@ -69,7 +69,7 @@ class LiveReader:
             return data or None
 
     def _shared(self, value: Json) -> Json:
-        """A small body, the elements of its lists being the same objects as in others: what is alike is told once."""
+        """A small body in which list elements equal to earlier ones are the same objects."""
         if not isinstance(value, dict):
             return value
         for key, member in value.items():
@@ -81,7 +81,7 @@ class LiveReader:
         if len(self._elements) >= _MOST_ELEMENTS:
             self._elements.clear()
         try:
-            text = orjson.dumps(element)  # may take several times its length in memory: it is not kept
-        except TypeError:  # nested too deeply to be spelled
+            text = orjson.dumps(element)  # not kept: it may take several times its length in memory
+        except TypeError:  # nested too deeply
             return element
         return self._elements.setdefault(blake2b(text, digest_size=16).digest(), element)

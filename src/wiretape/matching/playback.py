@@ -1,4 +1,4 @@
-"""How an outcome is sent: status, headers, the pieces of the body with their pauses, and how it ends."""
+"""Turn an outcome into what is sent: status, headers, body chunks with their pauses, and the ending."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wiretape.model.http import BytesBody, Ended, Exchange, Headers, StreamBody,
 from wiretape.tape.format.codings import kept_encoded
 from wiretape.tape.redaction import PLACEHOLDER
 
-# Headers of one connection, and those that described bytes which are sent in another way now.
+# Headers of the recorded connection, and headers that described the recorded encoding.
 _NOT_SENT: Final = frozenset(
     {
         "connection",
@@ -36,7 +36,7 @@ _NOT_SENT: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Bytes to send as one chunk, after a pause of so many milliseconds."""
+    """Bytes to send as one chunk, after a pause in milliseconds."""
 
     pause: float
     data: bytes
@@ -44,12 +44,11 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Playback:
-    """What a door sends. `status` is None where nothing was ever answered: the connection is closed.
+    """What a server or patch sends. `status` None: there was no response, and the connection is closed.
 
-    `pieces` are sent each for itself where `streamed`; else they are one body with a content-length. `cut`: after them
-    the connection is closed without a proper end, by a TCP reset where `reset` says so. `linger`: the client is given
-    time to hang up itself before that. `ended` is how the recorded exchange ended: doors in process raise what their
-    library raises there.
+    `pieces`: separate chunks if `streamed`, else one body with a content-length. `cut`: the connection is then closed
+    without a proper end; by a TCP reset if `reset`. `linger`: the client gets time to close first. `ended`: the end of
+    the recorded exchange; in-process patches raise the exception of their library for it.
     """
 
     status: int | None
@@ -64,7 +63,7 @@ class Playback:
 
 
 def playback(outcome: Outcome, pace: float = 0) -> Playback:
-    """What to send. `pace`: 0 at once, 1 as recorded, 2 twice as slow."""
+    """The playback of an outcome. `pace`: 0 without pauses, 1 as recorded, 2 twice as slow."""
     match outcome:
         case Answer(exchange=exchange, faults=faults):
             return (
@@ -80,13 +79,13 @@ def playback(outcome: Outcome, pace: float = 0) -> Playback:
 
 
 def refused(status: int, message: str, kind: str = "permission_error", code: str = "wiretape_refused") -> Playback:
-    """An error of wiretape's own, in the shape that most SDKs show."""
+    """An error response of wiretape, in the shape that most SDKs print."""
     body = orjson.dumps({"error": {"message": message, "type": kind, "code": code}})
     return _whole(status, [("content-type", "application/json"), ("x-should-retry", "false")], body)
 
 
 def timed_out(shown: Playback) -> Playback:
-    """An endless stall as a door inside the client plays it: the client's time is up, without the waiting."""
+    """An endless stall in process: the client's timeout, without waiting for it."""
     pieces = [piece for piece in shown.pieces if piece.data]
     if shown.pause >= FOREVER_MS:
         return Playback(None, (), (), cut=True, ended=Ended.TIMEOUT)
@@ -94,7 +93,7 @@ def timed_out(shown: Playback) -> Playback:
 
 
 def lost_body(exchange: Exchange) -> int:
-    """How many bytes of a recorded answer are missing although it ended well; such an answer is never played."""
+    """The length of a body that a complete recorded answer has lost; else 0. Such an answer is never played."""
     response = exchange.response
     if response is None or response.body is not None or exchange.ended is not Ended.COMPLETE:
         return 0
@@ -122,7 +121,7 @@ def _recorded(exchange: Exchange, pace: float) -> Playback:
     headers, encoding = _headers(response.headers)
     body = response.body
     if encoding and isinstance(body, BytesBody) and kept_encoded(encoding, body.data):
-        headers = (*headers, ("content-encoding", encoding))  # it was recorded as it came
+        headers = (*headers, ("content-encoding", encoding))  # the recorder could not decode it
     if isinstance(body, StreamBody):
         pieces = list(_pieces(body, pace))
         return Playback(response.status, headers, pieces, pause, streamed=True, cut=cut, linger=linger, ended=ended)
@@ -141,9 +140,9 @@ def _may_have_body(method: str, status: int) -> bool:
     return method != "HEAD" and status >= 200 and status not in (204, 304)
 
 
-@lru_cache(256)  # a tape's answers have much the same headers
+@lru_cache(256)  # many answers have the same headers
 def _headers(headers: Headers) -> tuple[tuple[tuple[str, str], ...], str]:
-    """Those that are sent again, and how the body was encoded. A link with a placeholder still leads to its answer."""
+    """The headers to send, and the content-encoding. Links with a placeholder stay: they match their requests."""
     kept = tuple(
         (name, value)
         for name, value in headers.pairs()

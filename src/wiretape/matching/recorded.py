@@ -1,4 +1,4 @@
-"""Recorded exchanges, made ready to be compared: addresses and bodies taken apart, model calls numbered."""
+"""Recorded exchanges, prepared for comparison: split addresses, parsed bodies, call numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from wiretape.tape.redaction import PLACEHOLDER, matches
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SocketCall:
-    """A call of a WebSocket. `messages`: places in the exchange, from 0; `request`: with what the provider holds."""
+    """A call of a WebSocket. `messages`: their indexes. `request`: with the history that the provider stores."""
 
     number: int
     messages: tuple[int, ...]
@@ -51,27 +51,27 @@ class SocketCall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedExchange:
-    """A recorded exchange that can answer. `calls` are a WebSocket's, by start."""
+    """A recorded exchange that can answer. `calls`: the calls of a WebSocket, in the order of their starts."""
 
     order: int
     tape: int
     reference: Reference
     exchange: Exchange
-    probe: Probe  # its format is recognised from the request alone, as a live one's is
+    probe: Probe  # its format is recognized from the request, like that of a live one
     calls: tuple[SocketCall, ...] = ()
-    begins: Mapping[int, SocketCall] = field(init=False)  # calls by the message that begins each
+    begins: Mapping[int, SocketCall] = field(init=False)  # calls by the index of their first message
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "begins", {call.messages[0]: call for call in self.calls})
 
     def call_of(self, message: int) -> SocketCall | None:
-        """The call that a WebSocket's message is a part of; where it is of none, the last that began before it."""
+        """The call of a WebSocket's message; for a message between calls, the last call before it."""
         own = self.begins.get(message) or next((call for call in self.calls if message in call.messages), None)
         before = (call for call in self.calls if call.messages[0] < message)
         return own or max(before, key=lambda call: call.messages[0], default=None)
 
     def reference_at(self, message: int) -> Reference:
-        """The name of that call, or of the connection where it has none."""
+        """The reference of that call; of the connection if there is none."""
         call = self.call_of(message)
         return self.reference if call is None else self.reference_of(call)
 
@@ -82,7 +82,7 @@ class RecordedExchange:
 def recorded_exchanges(
     tapes: Sequence[Tape], registry: Registry
 ) -> tuple[list[RecordedExchange], list[RecordedExchange]]:
-    """The exchanges of all tapes in order, and apart from them the WebSocket connections."""
+    """The HTTP exchanges of all tapes in order, and the WebSocket connections."""
     recorded: list[RecordedExchange] = []
     sockets: list[RecordedExchange] = []
     for position, tape in enumerate(tapes):
@@ -118,7 +118,7 @@ def recorded_exchanges(
 
 
 def _as_heard(exchange: Exchange, registry: Registry) -> Exchange:
-    """A stream whose client hung up when it had heard all ends well when it is played: others wait for its end."""
+    """The exchange, complete if its client closed a stream after the last event: other clients wait for the end."""
     response = exchange.response
     if exchange.ended is not Ended.CLIENT_CLOSED or response is None or not isinstance(response.body, StreamBody):
         return exchange
@@ -128,14 +128,14 @@ def _as_heard(exchange: Exchange, registry: Registry) -> Exchange:
 
 
 def _socket_format(exchange: Exchange, registry: Registry) -> WireFormat | None:
-    """What a WebSocket's messages are compared as: the format of the same name, which speaks HTTP."""
+    """The HTTP wire format of the same name as a WebSocket's format."""
     spoken = registry.socket_format(exchange)
     return next((one for one in registry.formats if spoken is not None and one.name == spoken.name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class _SocketCalls:
-    """Of a tape with WebSockets: the number of each exchange's first call, and the calls of each socket."""
+    """The calls of a tape with WebSockets: the first call number by exchange, and the calls of each WebSocket."""
 
     numbers: dict[int, int] = field(default_factory=dict)
     of: dict[int, tuple[SocketCall, ...]] = field(default_factory=dict)
@@ -144,7 +144,7 @@ class _SocketCalls:
 def _socket_calls(tape: Tape, registry: Registry) -> _SocketCalls:
     if not any(exchange.messages for exchange in tape.exchanges):
         return _SocketCalls()
-    calls = decode(tape.exchanges, registry)  # one connection may hold many
+    calls = decode(tape.exchanges, registry)  # one connection may have many
     of: dict[int, list[SocketCall]] = {}
     for call in calls:
         if call.frames:
@@ -156,13 +156,13 @@ def _socket_calls(tape: Tape, registry: Registry) -> _SocketCalls:
 
 
 def _call_numbers(tape: Tape, registry: Registry) -> dict[int, int]:
-    """The number of the call that each exchange is."""
+    """The call number by exchange number."""
     known = (exchange.number for exchange in tape.exchanges if registry.recognise(exchange) is not None)
     return {exchange: number for number, exchange in enumerate(known, 1)}
 
 
 def body_value(body: Body | None) -> Json:
-    """A request's body as a JSON value where it is one, else as bytes; None for an empty one."""
+    """A request's body: a JSON value, or bytes that are not JSON; None if it is empty."""
     match body:
         case JsonBody(value=value):
             return value
@@ -176,7 +176,7 @@ def body_value(body: Body | None) -> Json:
 
 
 def plain(value: Json, content_type: str = "") -> Json:
-    """A body value as JSON, so that it can be compared: a form by its parts, other bytes as text."""
+    """A body value as JSON for comparison: a form by its parts, other bytes as text."""
     if not isinstance(value, bytes):
         return value
     return parts_of(value, content_type) or {"bytes": value.decode("utf-8", "surrogateescape")}
@@ -184,14 +184,14 @@ def plain(value: Json, content_type: str = "") -> Json:
 
 @dataclass(eq=False)
 class ReplaySource:
-    """Exchanges of all tapes, by their order, and apart from them the WebSocket connections, by theirs."""
+    """The recorded exchanges of all tapes, and what the parts of a session share to compare requests with them."""
 
     tapes: Sequence[Tape]
     registry: Registry
     masker: Masker
     exchanges: Sequence[RecordedExchange] = field(init=False)
     sockets: Sequence[RecordedExchange] = field(init=False)
-    played: bytearray = field(init=False)  # which exchanges were given as an answer
+    played: bytearray = field(init=False)  # one byte for each exchange: whether it was played
     prefixes: CommonPrefixes = field(default_factory=CommonPrefixes)
     memo: Memo = field(init=False)
 
@@ -238,10 +238,10 @@ class ReplaySource:
 
     @cached_property
     def groups(self) -> Mapping[Hashable, Sequence[int]]:
-        """The orders of exchanges that are alike, for what looks for the nearest one.
+        """Orders of similar exchanges, in which the nearest one is searched.
 
-        Model calls by the name of their format, and by name and the last part of their path. Other exchanges by
-        method and path, and by method, path and host.
+        Model calls are grouped by format, and by format and last path segment; other exchanges by method and path, and
+        by method, path and host.
         """
         made: dict[Hashable, list[int]] = defaultdict(list)
         for one in self.exchanges:
@@ -255,13 +255,13 @@ class ReplaySource:
         return dict(made)
 
 
-_FOLLOWS_WITHIN = 100  # exchanges
+_FOLLOWS_WITHIN = 100  # exchanges after the link
 
 
 def restored(exchange: Exchange, recorded: Sequence[RecordedExchange], order: int) -> Exchange:
-    """The answer that was recorded at `order`, with links spelled as the recording's later requests spell them.
+    """The exchange at `order` with the query values that redaction removed from links in its response headers.
 
-    A client that follows such a link then sends the recorded request.
+    A later recorded request has them. A client that follows such a link then sends the recorded request.
     """
     response = exchange.response
     if response is None or not _has_placeholder(response.headers):
@@ -271,7 +271,7 @@ def restored(exchange: Exchange, recorded: Sequence[RecordedExchange], order: in
         target = joined(exchange.request.url, reference) if PLACEHOLDER.search(reference) else None
         if target is None:
             return reference
-        wanted = target.partition("#")[0]  # which no request has
+        wanted = target.partition("#")[0]  # a request has no fragment
         found = next((url for url in _later_urls(recorded, order) if matches(wanted, url)), None)
         if found is None:
             return reference

@@ -24,11 +24,11 @@ from wiretape.tape.recording.header_cache import clean_text
 
 T = TypeVar("T")
 
-_NOTE = re.compile(r" \([^()]*\)$")  # behind a path: "messages[3] (moved)"
+_NOTE = re.compile(r" \([^()]*\)$")  # after a path: "messages[3] (moved)"
 
 
 def shown_differences(apart: Iterable[Difference], live: Json, output: OutputRedactor) -> tuple[Difference, ...]:
-    """The differences without the secrets of the live request. `live`: its body, in which they stand."""
+    """The differences without the secrets of the live request. `live`: its body."""
     found = tuple(apart)
     for one in found:
         output.number_after(spelled(one.recorded))
@@ -51,7 +51,7 @@ def without_secrets(outcome: T, output: OutputRedactor) -> T:
 def _shown(one: Difference, live: Json, output: OutputRedactor) -> Difference:
     value = one.live if isinstance(one.live, Absent) else _redacted(one, live, output)
     if isinstance(value, str):
-        value = clean_text(value)  # of a body that is not text, so that it can be written to a report
+        value = clean_text(value)  # a body that is not text must fit into a report
     return Difference(output.text(one.where), one.recorded, _with_placeholders(one.recorded, value))
 
 

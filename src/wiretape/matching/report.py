@@ -1,4 +1,4 @@
-"""What a replay session did, as a value: for the summary, for `--report FILE`, for tests."""
+"""The report of a replay session: for the summary, for `--report FILE`, for tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Model(BaseModel):
 
 
 class ReportedExchange(_Model):
-    """A recorded exchange. `call` is its number among the model calls, if it is one."""
+    """A recorded exchange. `call`: its call number, if it is a model call."""
 
     tape: str
     exchange: int
@@ -38,9 +38,9 @@ class PlayedAnswer(_Model):
 
 
 class ReportedDrift(_Model):
-    """A place in which live requests differed from recorded ones, with the values of the first that did.
+    """A path at which live requests differed from recorded ones, with the first values there.
 
-    `minor`: only an id, a spelling or something volatile differs. The excerpts are cut down to where the values differ.
+    `minor`: only an id, a spelling or a volatile setting differs. The excerpts show both values around the difference.
     """
 
     tier: str
@@ -60,7 +60,7 @@ class ReportedDifference(_Model):
 
 
 class ReportedMiss(_Model):
-    """`mend`: the command that `message` ends in. `times`: clients try a refused connection again."""
+    """A miss. `mend`: the command at the end of `message`. `times`: how often a client retried a refused connection."""
 
     request: int
     what: str
@@ -79,19 +79,19 @@ class ReportedStray(_Model):
 
 
 class ReportedFault(_Model):
-    """A fault that an attempt at `answer` got. Where it `broke`, the recorded answer was left for the next attempt."""
+    """A fault that was injected into an attempt. `broke`: the recorded answer was left for the next attempt."""
 
     request: int
-    fault: str  # as it was asked for, such as "429@3"
+    fault: str  # as given, such as "429@3"
     answer: ReportedExchange
     broke: bool
 
 
 class ReplayReport(_Model):
-    """`left_over`: recorded answers that nobody asked for; `sockets`: recorded WebSockets that nobody opened.
+    """What a session played, and what differed. `left_over`: unplayed answers; `sockets`: unopened WebSockets.
 
-    `injected`: the faults that were asked for and came; `not_injected`: those that no attempt came up for.
-    `straight`: connections that a sealed program opened past its variables and that were led here, by `host:port`.
+    `injected`: faults that were injected; `not_injected`: faults without an attempt.
+    `straight`: connections of a sealed program that ignored the proxy variables and were intercepted, by `host:port`.
     """
 
     tapes: str
@@ -177,7 +177,7 @@ def _drifted(drift: Drift) -> ReportedDrift:
 
 
 def _misses(misses: Iterable[Miss]) -> tuple[ReportedMiss, ...]:
-    """All of them, but one for each host that no connection was opened to."""
+    """All misses; those of connections that could not be opened once for each host."""
     kept: list[Miss] = []
     times = Counter[str]()
     for miss in misses:

@@ -1,6 +1,6 @@
-"""How old may a tape be? Providers change what their models answer; a tape goes on answering as on its day.
+"""The age limit of tapes: providers change their models, and a tape keeps the old answers.
 
-The clock is passed in, and a tape's day is its header's `started`.
+A tape's age counts from `started` in its header. The clock is passed in.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _SPELLED: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([hdw]?)")
 
 
 def parse_max_age(given: object) -> timedelta:
-    """`30`, `"30d"`, `"12h"`, `"2w"`. Raises ValueError saying what it must be."""
+    """Parse `30`, `"30d"`, `"12h"` or `"2w"`. Raises ValueError with the allowed forms."""
     spelled = _SPELLED.fullmatch(str(given).strip().lower())
     if isinstance(given, bool) or spelled is None or not float(spelled[1]):
-        raise ValueError(f'{given!r} is no age: give days (30), or "30d", "12h", "2w"')
+        raise ValueError(f'{given!r} is not an age: give days (30), or "30d", "12h", "2w"')
     try:
         return timedelta(days=float(spelled[1]) * _DAYS[spelled[2] or "d"])
     except OverflowError:
@@ -37,13 +37,13 @@ def parse_max_age(given: object) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class AgeLimit:
-    """The oldest that a tape may be, None: as old as it likes; and whether an older one is an error."""
+    """The maximum age of a tape (None: no limit), and whether an older tape is an error."""
 
     limit: timedelta | None = None
     fails: bool = False
 
     def check(self, tapes: Iterable[Tape], now: datetime, mend: str = "") -> list[str]:
-        """What to say of tapes that are older. Raises TapeTooOld for the first where that was asked for."""
+        """A warning for each tape that is too old. Raises TapeTooOld for the first one if `fails`."""
         said = []
         for tape in tapes:
             age = now - tape.header.started
@@ -58,7 +58,7 @@ class AgeLimit:
 
 
 def age_limit(max_age: MaxAge | None, action: str | None) -> AgeLimit:
-    """What was asked for. Raises UsageError."""
+    """The limit of these settings. Raises UsageError."""
     if action not in (None, "warn", "fail"):
         raise UsageError(f'max_age_action is {action!r}: use "warn" or "fail"')
     try:

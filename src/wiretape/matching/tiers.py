@@ -1,4 +1,4 @@
-"""What live requests are looked up in: an index for each tier, made of the recording when it is first needed."""
+"""The indexes of the recorded requests, one for each tier. Each is built when it is first needed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TierIndexes:
     _shapes: NormalizedMessages = field(default_factory=NormalizedMessages)
 
     def __iter__(self) -> Iterator[tuple[Tier, Index]]:
-        """The indexes that are allowed, strictest first; each is built when it is first asked for."""
+        """The tiers up to `loosest` with their indexes, strictest first."""
         yield Tier.EXACT, self.exact
         if self.loosest >= Tier.NORMALIZED:
             yield Tier.NORMALIZED, self.normalized
@@ -38,7 +38,7 @@ class TierIndexes:
 
     @property
     def loosest_index(self) -> CallIndex:
-        """What a miss is compared by."""
+        """The index in which the nearest call of a miss is searched."""
         return self.masked if self.loosest >= Tier.MASKED else self.normalized
 
     @cached_property
@@ -81,14 +81,14 @@ class TierIndexes:
 
     @cached_property
     def runs(self) -> list[Run]:
-        """What each tape's calls are to one another. Made when it is first needed: for a miss, or for names."""
+        """The run of each tape."""
         return [build_run(decode(tape.exchanges, self.recording.registry)) for tape in self.recording.tapes]
 
     def label(self, recorded: RecordedExchange) -> str:
-        """Which call of which thread a recorded one is."""
+        """The call and thread of a recorded exchange in words; empty if unknown."""
         try:
             return self._labels[recorded.tape].get(recorded.exchange.number, "")
-        except Exception:  # a label is a courtesy: telling threads apart must never hide the miss itself
+        except Exception:  # a label is optional: an error here must not hide the miss
             return ""
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Answers the tools of a replayed program from its tapes: what a function returned, or what the models were told."""
+"""Answer the tool calls of a replayed program from its tapes."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from wiretape.model.wording import clip
 from wiretape.tape.output_redactor import OutputRedactor
 from wiretape.wire.mcp.tool_exchange import ToolAnswer, answered, called, is_tool_exchange, made_exchange
 
-_SHOWN = 3  # differences written out; the rest are counted
+_SHOWN = 3  # differences that a miss shows; the rest are counted
 
 
 @dataclass(frozen=True, slots=True)
 class ToolPlayback:
-    """What a tool came to, and how that was found. `own`: the tool's own exchange, where it has one."""
+    """The recorded result of a tool call, and its match. `own`: the tool's own exchange, if it has one."""
 
     answer: ToolAnswer
     shown: Answer
@@ -40,7 +40,7 @@ class ToolPlayback:
 
 
 class ToolReplay:
-    """The tools of some tapes. What was recorded in a tool's own process goes before what models were told of it."""
+    """The tools of some tapes. A tool's own exchanges go before the results in model requests."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class ToolReplay:
         self._book = ToolResults([*own, *wire, *served], source.masker, options.tier)
 
     def call(self, number: int, name: str, arguments: Json) -> ToolPlayback | Miss:
-        """What the tool came to; a miss where the tapes do not say."""
+        """The recorded result of a tool call, or a miss."""
         arguments = self._ids.back(arguments)
         found = self._book.take(name, arguments, self._repeat)
         apart = shown_differences(found.differences, arguments, self._output)
@@ -98,7 +98,7 @@ class ToolReplay:
         return ToolPlayback(answer, shown, own)
 
     def _reference(self, result: RecordedToolResult) -> Reference:
-        """The tool's own exchange, or the model call that asked for it."""
+        """The tool's own exchange, or the model call that requested it."""
         known = self._recorded.get((result.tape, result.exchange))
         tape = known.reference.tape if known is not None else self._names
         return Reference(tape, result.exchange, result.call, f"tool {result.name}")

@@ -1,4 +1,4 @@
-"""What goes into a replay session and what comes out: live requests; answers, misses and strays."""
+"""The values of a replay session: options, live requests, and their outcomes (answer, fault, miss, stray)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ReplayOptions:
 
 @dataclass(frozen=True, slots=True)
 class LiveRequest:
-    """A request as it came in. `url` may lack its host: then any recorded host will do."""
+    """A request of the program. Without a host in `url`, any recorded host matches."""
 
     method: str
     url: str
@@ -40,7 +40,7 @@ class LiveRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A recorded exchange, named for a person: `call 3` of a tape, or `x7` where it is no model call."""
+    """The name of a recorded exchange: `call 3` of a tape, or `x7` if it is not a model call."""
 
     tape: str
     exchange: int
@@ -49,7 +49,7 @@ class Reference:
 
     @property
     def place(self) -> tuple[str, int]:
-        """The exchange alone: a WebSocket's may hold many calls."""
+        """Tape and exchange, without the call: a WebSocket may have many calls."""
         return self.tape, self.exchange
 
     def __str__(self) -> str:
@@ -60,8 +60,8 @@ class Reference:
 class Answer:
     """The recorded exchange that answers a live request.
 
-    `differences` are those that no earlier answer of the session told of: none at tier exact, and none where only the
-    history differs, as it did before. `faults`: those that delay it.
+    `differences`: those that no earlier answer of the session had. A difference in the history is listed only once.
+    `faults`: those that delay it.
     """
 
     number: int  # of the live request, from 1
@@ -75,7 +75,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """A fault in the place of a recorded answer, which is left for the next attempt. `exchange`: what it is made of."""
+    """A fault instead of a recorded answer, which the next attempt gets. `exchange`: the answer that it changes."""
 
     number: int
     reference: Reference
@@ -85,7 +85,7 @@ class Injected:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """No recorded call answers. `message` is what a person should read; `headers` and `body` say it to an SDK."""
+    """No recorded call answers. `message` is for people; `headers` and `body` are the error response for an SDK."""
 
     number: int
     what: str
@@ -96,12 +96,12 @@ class Miss:
     status: int = 400
     headers: Headers = field(default_factory=Headers)
     body: bytes = b""
-    mend: str = ""  # the command at the end of `message`, if it is one to copy
+    mend: str = ""  # the command at the end of `message`, if it can be copied
 
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """Neither a model call nor recorded: telemetry, a probe. Answered 404, listed, never a failure."""
+    """A request that is neither a model call nor recorded, such as telemetry. It gets 404, which is not a failure."""
 
     number: int
     what: str

@@ -110,9 +110,9 @@ def test_max_age_is_a_number_of_days_or_a_spelled_age(value: str, read: object, 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('max_age = "soon"', "max_age: 'soon' is no age"),
-        ("max_age = true", "max_age: True is no age"),
-        ("max_age = [30]", r"max_age: \[30\] is no age"),
+        ('max_age = "soon"', "max_age: 'soon' is not an age"),
+        ("max_age = true", "max_age: True is not an age"),
+        ("max_age = [30]", r"max_age: \[30\] is not an age"),
         ('sealed = "yes"', "sealed must be true or false"),
         ('max_age_action = "shout"', "max_age_action must be 'warn' or 'fail'"),
     ],

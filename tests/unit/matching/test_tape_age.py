@@ -25,7 +25,7 @@ def test_ages_in_days_hours_and_weeks(given: object, days: float) -> None:
 
 @pytest.mark.parametrize("given", ["", "soon", "30m", "-3", "d", 0, "0d", True, None, [30]])
 def test_what_is_no_age_says_what_it_must_be(given: object) -> None:
-    with pytest.raises(ValueError, match=r'is no age: give days \(30\), or "30d", "12h", "2w"'):
+    with pytest.raises(ValueError, match=r'is not an age: give days \(30\), or "30d", "12h", "2w"'):
         parse_max_age(given)
 
 
@@ -44,7 +44,7 @@ def test_where_asked_it_fails() -> None:
 
 
 def test_what_cannot_be_meant_is_named() -> None:
-    with pytest.raises(UsageError, match="max_age: 'soon' is no age"):
+    with pytest.raises(UsageError, match="max_age: 'soon' is not an age"):
         age_limit("soon", None)
     with pytest.raises(UsageError, match="max_age_action is 'shout'"):
         age_limit(30, "shout")

@@ -1,3 +1,3 @@
-"""Matches requests whose asynchronous messages stand at another position."""
+"""Matches requests whose asynchronous messages have other positions."""
 
 __all__ = ["alignment", "detect", "history", "match"]

@@ -1,6 +1,6 @@
-"""What differs between two requests of which messages stand elsewhere: block beside block, and what moved.
+"""Differences of two requests whose asynchronous messages have other positions: block by block, then what moved.
 
-A message that moved is told once for each way in which it stands elsewhere, with both places.
+A moved message is reported once for each pair of positions.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ NOT_YET = "not yet"
 
 @dataclass(slots=True)
 class Alignment:
-    """Compares live requests with the recorded ones that they were found alike to, each pair of blocks once."""
+    """Compares live requests with their recorded matches, each pair of blocks once."""
 
     differences: Differences
     memo: Memo
     _compared: dict[int, tuple[list[HistoryPart], list[HistoryPart]]] = field(
         default_factory=dict
-    )  # by thread: the latest
+    )  # by thread: the blocks compared last
     _told: set[tuple[int, int, int, str]] = field(default_factory=set)
 
     def apart(self, found: AsyncMatch, probe: Probe) -> tuple[list[Difference], list[Difference]]:
-        """What differs, and what moved."""
+        """The differences of the blocks, and those of the positions."""
         live = probe.call(self.memo)
         assert live is not None
         recorded, thread = found.call, found.thread
@@ -82,7 +82,7 @@ class Alignment:
         yield from self._fewer_or_more(thread, recorded, live)
 
     def _fewer_or_more(self, thread: AsyncThread, recorded: Side, live: Side) -> Iterator[Difference]:
-        """Answers that one of the runs had between messages that came of themselves, and the other had not."""
+        """Answers to asynchronous messages that only one of the runs has."""
         ours = {(stood.kind, stood.nth): stood for stood in recorded.course.passing}
         theirs = {(stood.kind, stood.nth): stood for stood in live.course.passing}
         for key, stood in ours.items():
@@ -102,7 +102,7 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A request, its body, and its course: where its pieces stand and what they are on the wire."""
+    """A request with its body and history: the paths and wire values of its parts."""
 
     value: Json
     request: CallRequest
@@ -125,7 +125,7 @@ class Side:
 
 
 def members_of_messages(request: CallRequest) -> frozenset[str]:
-    """The members of a body that hold its messages."""
+    """The members of a body that have its messages."""
     return frozenset(name.partition(".")[0].partition("[")[0] for _, name in request.segments)
 
 

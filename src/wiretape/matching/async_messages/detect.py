@@ -1,9 +1,9 @@
-"""Which messages of a recording came of themselves: what another agent reported, notifications of a harness.
+"""Find the asynchronous messages of a recording: reports of subagents, notifications of a harness.
 
-Such a message stands in a history where its time happened to be: in another run it stands elsewhere, or comes at
-another call. A message is one only if the recording shows so: it came after the thread had begun, between an answer,
-the results of its tools, and the next answer; and it is in a harness's own tags, names an id that a tool of the
-thread gave, holds what another agent said, or comes from a role of its own. What a person or a program asked is none.
+In another run such a message may have another position in the history, or arrive at another call. A message counts as
+asynchronous only if it arrived after the thread's first call, between an answer and the next one, and if it is in a
+harness's tags, names an id that a tool of the thread returned, quotes another agent, or has a role of its own. Messages
+of a user or a program are never asynchronous.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from wiretape.runs.dataflow import carried
 from wiretape.runs.words import answer_text, is_result_as_text, words
 from wiretape.wire.base import Memo
 
-_SAYING: Final = 8  # what an agent says must be so long to be recognised in a message to another
+_SAYING: Final = 8  # characters of the shortest text of an agent that is recognized in a message
 _SPOKEN: Final = ("user", "system", "assistant", "tool")
 
 
 @dataclass(slots=True, eq=False)
 class DetectedThread:
-    """A thread of the recording, and what came of itself in it.
+    """A recorded thread with asynchronous messages.
 
-    `inserted[n]`: the pieces that call n added so, each with its message's index. `passing`: what answers said that
-    asked for no tool: a message that comes of itself may follow one, so in another run they may be fewer, or more.
+    `inserted[n]`: the asynchronous parts that call n added, each with its message's index. `passing`: the answers
+    without tool calls. An asynchronous message may follow them, so another run may have fewer or more of them.
     """
 
     calls: list[RecordedExchange]
@@ -42,13 +42,13 @@ class DetectedThread:
 def detect_threads(
     run: Run, by_exchange: dict[int, RecordedExchange], pieces: HistoryParts, memo: Memo
 ) -> Iterator[DetectedThread]:
-    """The threads of a tape in which something came of itself."""
+    """The threads of a tape with asynchronous messages."""
     steps = {step.call.number: step for step in run.steps}
     said = _sayings(run)
     for thread in run.threads:
         here = [steps[number] for number in thread.calls if steps[number].call.exchange in by_exchange]
         if len(here) < 2:
-            continue  # nothing came after it had begun
+            continue  # only its first call
         told = DetectedThread([by_exchange[step.call.exchange] for step in here], [])
         others = [text for number, texts in said.items() if number != thread.number for text in texts]
         reader = _Reader(told, others, pieces)
@@ -62,7 +62,7 @@ def detect_threads(
 
 
 def _sayings(run: Run) -> dict[int, list[str]]:
-    """By thread: what its agent answered, and what it gave to tools."""
+    """By thread: its agent's answers, and the texts that it passed to tools."""
     said: dict[int, list[str]] = {}
     for step in run.steps:
         response = step.call.response
@@ -83,7 +83,7 @@ class _Reader:
         self._told = told
         self._others = others
         self._pieces = pieces
-        self._ids: set[str] = set()  # that tools of this thread were given, or gave
+        self._ids: set[str] = set()  # in the arguments and results of the thread's tools
 
     def read(self, step: Step, request: CallRequest) -> None:
         told, messages = self._told, request.messages
@@ -100,7 +100,7 @@ class _Reader:
         self._note_answer(step)
 
     def _came(self, message: Message) -> Iterator[HistoryPart]:
-        """The pieces of a message that came of themselves."""
+        """The asynchronous parts of a message."""
         if message.role in ("assistant", "tool") or is_result_as_text(message):
             return
         pieces = [piece for piece in self._pieces.of(message) if not piece.tool]
@@ -134,6 +134,6 @@ class _Reader:
 
 
 def asks_for_nothing(answer: Sequence[Message]) -> bool:
-    """Whether an answer is words alone, so that giving it again would do nothing."""
+    """Whether an answer is only text, so that repeating it has no effect."""
     blocks = [block for message in answer for block in message.blocks]
     return any(isinstance(block, Text) for block in blocks) and not any(isinstance(b, ToolCall) for b in blocks)

@@ -1,7 +1,7 @@
-"""A conversation without what came of itself: what must stand in the same order in both runs.
+"""Histories without their asynchronous messages: the parts whose order must be the same in both runs.
 
-Within one recorded thread, each block of a request is kept, or it is one that came of itself (and is counted, not
-placed), or a passing answer. What is kept leads from node to node, as in a trie: equal histories end at one node.
+Each part of a request is kept, or it is asynchronous (and only counted), or it belongs to a passing answer. The kept
+parts form a trie: equal histories end at one node.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from wiretape.runs.words import taken_apart
 class HistoryPart:
     """One block of a message, or a part of its text.
 
-    `template` and `ids` are as those of a `Shape`; `path` is where it stands in its item.
+    `template` and `ids` are as in a `NormalizedMessage`; `path` is its path in its item.
     """
 
     role: str
     template: Json
     ids: tuple[str, ...]
     path: str
-    text: str | None  # what it says, if it is text
-    tool: bool  # a tool call, or a tool's result
-    part: bool = False  # the text is not all that stands at the path
+    text: str | None  # None if it is not text
+    tool: bool  # a tool call or a tool result
+    part: bool = False  # the text is only a part of the value at the path
 
 
 class HistoryParts:
-    """Remembers what messages are taken apart into, by identity."""
+    """Splits messages into parts, and caches the parts by identity."""
 
     __slots__ = ("_known",)
 
@@ -72,7 +72,7 @@ def _pieces(message: Message) -> Iterator[HistoryPart]:
 
 
 def _parts(message: Message, block: Block) -> tuple[Block, ...]:
-    """A block, or several texts where a harness put something into it; what a model says stays whole."""
+    """The block, or several texts if a harness inserted some into it. A model's text is not split."""
     if not isinstance(block, Text) or message.role == "assistant":
         return (block,)
     parts = taken_apart(block.text)
@@ -80,7 +80,7 @@ def _parts(message: Message, block: Block) -> tuple[Block, ...]:
 
 
 def _extras(message: Message) -> dict[int, list[tuple[str, Json]]]:
-    """The members that no block carries, by the block they belong to; those of the whole item go with its first."""
+    """The members that no block has, by the block that they belong to; those of the whole item by its first block."""
     found: dict[int, list[tuple[str, Json]]] = {}
     for key, value in message.extra:
         inside = "." + key.rpartition(".")[0] if "." in key else None
@@ -90,7 +90,7 @@ def _extras(message: Message) -> dict[int, list[tuple[str, Json]]]:
 
 
 def at_path(value: Json, path: str) -> Json:
-    """What stands at a path such as `messages[3].content[0].text`; None where nothing does."""
+    """The value at a path such as `messages[3].content[0].text`; None if there is none."""
     for name in path.replace("[", ".[").split("."):
         if not name:
             continue
@@ -119,30 +119,30 @@ Number = Callable[[Json, bool], int]
 
 @dataclass(frozen=True, slots=True)
 class AsyncMessage:
-    """A piece that was not kept: its class, which of that class it is in the history, and where it stood."""
+    """A part that is not kept: its class, its ordinal in that class, and its position."""
 
     kind: int
     nth: int
     piece: HistoryPart
     message: int
-    after: int  # pieces kept before it
-    joined: bool  # something stands before it in its message
+    after: int  # the number of kept parts before it
+    joined: bool  # it is not the first part of its message
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThreadHistory:
-    """A request's history, followed. The lists with `*_to` say how far the others reach before message i."""
+    """A request's history. A list `x_to` has, for each message i, the length of the list `x` before it."""
 
     messages: Sequence[Message]
     nodes: list[int]  # before message i
     kept: list[HistoryPart]
-    kept_in: list[int]  # the message of each
+    kept_in: list[int]  # the message index of each
     kept_to: list[int]
     came: list[AsyncMessage]
     came_to: list[int]
-    passing: list[AsyncMessage]  # answers that may be fewer or more in another run
+    passing: list[AsyncMessage]  # parts of answers that another run may have fewer or more of
     passing_to: list[int]
-    names: dict[str, int]  # ids, by first appearance
+    names: dict[str, int]  # ids, numbered by first appearance
     names_to: list[int]
 
     @property
@@ -151,7 +151,7 @@ class ThreadHistory:
 
     @property
     def depth(self) -> int:
-        """How many messages were recorded in this order, those that came of themselves included."""
+        """The number of messages before the divergence, asynchronous ones included."""
         return next((n for n, node in enumerate(self.nodes) if node == NOWHERE), len(self.nodes)) - 1
 
     @property
@@ -161,7 +161,7 @@ class ThreadHistory:
 
 @dataclass(slots=True, eq=False)
 class _Steps:
-    """A course while it is being walked."""
+    """A history while it is being followed."""
 
     node: int
     kept: list[HistoryPart]
@@ -173,10 +173,10 @@ class _Steps:
 
 
 class ThreadHistories:
-    """The courses of one recorded thread, and how far live ones go along them."""
+    """The histories of one recorded thread: recorded ones are added with `grow`, live ones looked up with `follow`."""
 
     def __init__(self, pieces: HistoryParts, opening: int, movable: Counter[int], passing: frozenset[int]) -> None:
-        """`opening`: so many messages began the thread; `movable`: how often each class may stand anywhere."""
+        """`opening`: the number of messages in the first call; `movable`: the asynchronous parts of each class."""
         self._pieces = pieces
         self._opening = opening
         self._movable = movable
@@ -234,7 +234,7 @@ class ThreadHistories:
             steps.node = self._next.get(key, NOWHERE) if steps.node != NOWHERE else NOWHERE
 
     def _aside(self, steps: _Steps, piece: HistoryPart, kind: int) -> list[AsyncMessage] | None:
-        """Where a piece is counted that is not kept."""
+        """The list for a part that is not kept."""
         if piece.tool:
             return None
         if piece.role == "assistant":
@@ -252,7 +252,7 @@ class ThreadHistories:
 
 
 def _begun(messages: Sequence[Message], base: ThreadHistory | None, common: int) -> ThreadHistory:
-    """A course that goes as far as another one does before message `common`."""
+    """A history with the first `common` messages of another one."""
     if base is None:
         return ThreadHistory(messages, [0], [], [], [0], [], [0], [], [0], {}, [0])
     kept, came, passing = base.kept_to[common], base.came_to[common], base.passing_to[common]

@@ -1,10 +1,10 @@
-"""Requests that are alike but for messages which came of themselves, and stand elsewhere or came at another call.
+"""Match requests that differ only in the position of asynchronous messages (subagent reports, notifications).
 
-What an agent reports to its parent stands in the parent's history where its time happened to be. Such a request is
-answered as the recorded one of the same thread whose history is equal without these messages. Of several (calls that
-only answered them), the last that had heard no more than the live one has: where the live run heard two reports at
-once, the call that had answered the first alone is left over. Where it hears one alone that the recording had together
-with others, and the recorded answer asked for nothing, the same answer is given again.
+A live request matches the recorded call of the same thread whose history without these messages is equal. If several
+calls match (they only answered such messages), the last one that had no more messages than the live request is chosen.
+So if the live run receives two reports at once, the call that answered only the first one is left over. If the live run
+receives reports one by one that the recording had at once, and the recorded answer has no tool calls, the answer is
+repeated.
 """
 
 from __future__ import annotations
@@ -24,33 +24,35 @@ from wiretape.wire.base import Memo
 
 @dataclass(slots=True, eq=False)
 class ThreadCall:
-    """A recorded call in its thread. `had`: what had come of itself, and how often."""
+    """A recorded call in its thread. `had`: its asynchronous messages, by class."""
 
     recorded: RecordedExchange
     request: CallRequest
     course: ThreadHistory
     head: object
     had: Counter[int]
-    silent: bool  # its answer asks for nothing: giving it again would do nothing
+    silent: bool  # its answer is only text: repeating it has no effect
 
 
 @dataclass(slots=True, eq=False)
 class AsyncThread:
-    """A recorded thread in which something came of itself."""
+    """A recorded thread with asynchronous messages."""
 
     courses: ThreadHistories
     opening: int
     calls: list[ThreadCall] = field(default_factory=list)
-    at: dict[int, list[ThreadCall]] = field(default_factory=dict)  # by the node where they end
+    at: dict[int, list[ThreadCall]] = field(default_factory=dict)  # by the node at which they end
     stood: dict[tuple[int, int], tuple[ThreadCall, AsyncMessage]] = field(
         default_factory=dict
-    )  # where each first stood
-    heard: dict[int, Counter[int]] = field(default_factory=dict)  # order of a played call -> what the live one had
+    )  # the first position of each
+    heard: dict[int, Counter[int]] = field(
+        default_factory=dict
+    )  # by order of a played call: the messages of the live one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AsyncMatch:
-    """What answers: a recorded call not played yet; one `again`; or none, because `call` was played for it before."""
+    """The matching recorded call. `again`: it was played, and may be repeated. `already`: it was played."""
 
     thread: AsyncThread
     call: ThreadCall
@@ -60,7 +62,7 @@ class AsyncMatch:
 
 
 class AsyncIndex:
-    """The threads of the recording in which something came of itself. Built when nothing stricter answers."""
+    """The recorded threads with asynchronous messages, by their first messages."""
 
     def __init__(
         self,
@@ -71,7 +73,7 @@ class AsyncIndex:
         played: bytearray,
         silent: Container[int],
     ) -> None:
-        """`silent`: the calls, by order, whose answers ask for nothing."""
+        """`silent`: orders of the calls whose answers are only text."""
         self._index = index
         self._pieces = pieces
         self._memo = memo
@@ -90,7 +92,7 @@ class AsyncIndex:
         thread = AsyncThread(ThreadHistories(self._pieces, opening, movable, passing), opening)
         for recorded, request in zip(told.calls, told.requests, strict=True):
             if request.previous_response_id is not None:
-                return  # the provider holds the history: where messages stand in it cannot be seen
+                return  # the provider stores the history, so positions are unknown
             course = thread.courses.grow(request.messages, learn)
             head = self._index.head(recorded.probe, learn)
             call = ThreadCall(recorded, request, course, head, course.counts, recorded.order in silent)
@@ -107,13 +109,13 @@ class AsyncIndex:
         return tuple([find(piece.template) for message in messages for piece in self._pieces.of(message)])
 
     def threads(self, request: CallRequest) -> Iterator[AsyncThread]:
-        """Those that began as this request does."""
+        """The threads with the same first messages."""
         for opening, by_kinds in self._by_opening.items():
             if len(request.messages) >= opening:
                 yield from by_kinds.get(self._kinds(request.messages[:opening]), ())
 
     def find(self, probe: Probe) -> AsyncMatch | None:
-        """What answers a live request, of the first thread that has an answer; else what was played for it before."""
+        """The match of a live request in the first thread that has an unplayed one; else a played one."""
         request = probe.call(self._memo)
         if request is None or request.previous_response_id is not None:
             return None
@@ -131,7 +133,7 @@ class AsyncIndex:
         return already
 
     def _choose(self, thread: AsyncThread, course: ThreadHistory, alike: Sequence[ThreadCall]) -> AsyncMatch | None:
-        """`alike`: the thread's calls with this history, in their order. What was passed over is not gone back to."""
+        """Choose among `alike`, the thread's calls with this history, in order, after the last played one."""
         counts = course.counts
         last = max((n for n, call in enumerate(alike) if self._played[call.recorded.order]), default=-1)
         before = alike[last] if last >= 0 else None
@@ -150,7 +152,7 @@ class AsyncIndex:
         return AsyncMatch(thread, before, course, already=True)
 
     def nearest(self, probe: Probe) -> AsyncMatch | None:
-        """The recorded call that a live request without an answer is most like, what moved left aside."""
+        """The call nearest to a missed request, without regard to positions of asynchronous messages."""
         request = probe.call(self._memo)
         if request is None or request.previous_response_id is not None:
             return None
@@ -167,5 +169,5 @@ class AsyncIndex:
         return best[1] if best is not None else None
 
     def note(self, found: AsyncMatch) -> None:
-        """The call was given to the live request."""
+        """Note that the call was played for the live request."""
         found.thread.heard[found.call.recorded.order] = found.course.counts

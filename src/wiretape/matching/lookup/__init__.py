@@ -1,3 +1,3 @@
-"""Looks recorded requests up by key, and chooses among equal ones."""
+"""Looks up recorded requests by key, and chooses among equal ones."""
 
 __all__ = ["index", "position", "templates", "tie_break", "trie"]

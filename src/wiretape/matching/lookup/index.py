@@ -1,4 +1,4 @@
-"""The recorded requests of one tier by key. A key is built alike for a recorded and a live request (a `Probe`)."""
+"""The recorded requests of one tier by key. Recorded and live requests (`Probe`) get their keys in the same way."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from wiretape.model.http import Request
 from wiretape.model.jsonvalue import Json
 from wiretape.wire.base import Memo, WireFormat
 
-_MOST_EQUAL: Final = 32  # of equal calls that wait: more are not told apart
+_MOST_EQUAL: Final = 32  # unplayed equal calls that a tie-break compares
 
 
 class AnswerPool:
-    """Recorded calls by key. `played` is shared by the shelves of all tiers."""
+    """Recorded calls by key, given in recorded order: same host first. `played` is shared by all tiers."""
 
     __slots__ = ("_by_key", "_played")
 
@@ -35,7 +35,7 @@ class AnswerPool:
         self._by_key.setdefault(key, {}).setdefault(host, deque()).append(number)
 
     def peek(self, key: Hashable, host: str, strict: bool = False) -> int | None:
-        """The recorded call that would answer now. `strict`: of this host only."""
+        """The recorded call that answers next. `strict`: of this host only."""
         rows = self._by_key.get(key)
         if rows is None:
             return None
@@ -51,7 +51,7 @@ class AnswerPool:
         return len(rows) > 1 or any(len(row) > 1 for row in rows.values())
 
     def waiting(self, key: Hashable, host: str) -> list[int]:
-        """All that could answer as well as what `peek` gave, earliest first: those of the same host, if any are."""
+        """All unplayed calls of the key, earliest first: those of the same host if there are any."""
         rows = self._by_key.get(key, {})
         own = self._unplayed(rows.get(host))
         return own or sorted(number for row in rows.values() for number in self._unplayed(row))
@@ -62,7 +62,7 @@ class AnswerPool:
         return [number for number in islice(row, _MOST_EQUAL) if not self._played[number]]
 
     def last_played(self, key: Hashable, host: str, strict: bool = False) -> int | None:
-        """The last of those that would have answered, all being played."""
+        """The last call of the key, if all are played."""
         rows = self._by_key.get(key)
         if rows is None:
             return None
@@ -72,7 +72,7 @@ class AnswerPool:
         return max((row[-1] for row in rows.values() if row), default=None)
 
     def _first(self, row: deque[int] | None) -> int | None:
-        # What another tier's pool gave away is dropped when it comes to the front; the last one stays, for repeats.
+        # Calls that another tier's pool gave are dropped when they reach the front; the last one stays, for repeats.
         while row:
             if not self._played[row[0]]:
                 return row[0]
@@ -84,12 +84,12 @@ class AnswerPool:
 
 @dataclass(slots=True, eq=False)
 class Probe:
-    """A request in all the shapes that tiers compare; the decoded one is made when it is first asked for."""
+    """A request in all forms that the tiers compare. It is decoded when the first tier needs that."""
 
     address: Address
     value: Json  # the body as JSON; see `recorded.plain`
     format: WireFormat | None
-    request: Request  # the body as it was parsed, for the format to decode
+    request: Request  # with the parsed body, for the wire format
     decoded: CallRequest | None = None
 
     def call(self, memo: Memo) -> CallRequest | None:
@@ -99,13 +99,13 @@ class Probe:
 
     @property
     def strict(self) -> bool:
-        """Only a recording of the same host answers what is no model call, where the host is known."""
+        """Whether only the same host answers: the request is not a model call, and its host is known."""
         return self.format is None and bool(self.address.host)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LookupKey:
-    """Where a request stands in a tier: its key, and how far its conversation was followed."""
+    """A request's key in a tier, and the path of its conversation in the trie."""
 
     key: Hashable
     way: TriePath | None = None
@@ -120,12 +120,12 @@ class Index(Protocol):
 
 
 def messages_in_common(one: Sequence[object], other: Sequence[object]) -> int:
-    """Messages are equal to themselves alone."""
+    """The length of the common prefix of two message lists, compared by identity."""
     return common_run(one, other) if one is not other else len(one)
 
 
 class ExactIndex:
-    """Method, path, query and body, equal as JSON values."""
+    """The tier `exact`: method, path, query and body are equal as JSON values."""
 
     def __init__(self, played: bytearray, prefixes: CommonPrefixes) -> None:
         self.pool = AnswerPool(played)
@@ -166,14 +166,14 @@ class ExactIndex:
 
 
 class CallIndex:
-    """Decoded and loosened, masked where the level masks; what is no model call by its loosened body."""
+    """The tiers `normalized` and `masked`: calls by their templates, other requests by their normalized body."""
 
     def __init__(self, played: bytearray, level: TemplateTable, shapes: NormalizedMessages, memo: Memo) -> None:
         self.pool = AnswerPool(played)
         self.trie = Trie(messages_in_common)
-        self._ends: dict[int, list[int]] = {}  # node -> the calls whose conversation ends there
+        self._ends: dict[int, list[int]] = {}  # by node: the calls whose conversation ends there
         self._lengths: dict[int, int] = {}
-        self._nearest: dict[int, list[int]] = {}  # node -> what `nearest` found
+        self._nearest: dict[int, list[int]] = {}  # by node: the result of `nearest`
         self._toolsets: dict[int, tuple[tuple[ToolSpec, ...], tuple[int, ...]]] = {}
         self.level = level
         self._shapes = shapes
@@ -193,11 +193,11 @@ class CallIndex:
             self._lengths[order] = len(place.way.items)
 
     def length(self, order: int) -> int:
-        """How many messages a recorded call's request has."""
+        """The number of messages in a recorded request."""
         return self._lengths.get(order, 0)
 
     def nearest(self, way: TriePath) -> list[int]:
-        """Recorded calls that begin as this conversation does for as long as any: the next best to an answer."""
+        """The recorded calls with the longest common prefix."""
         if way.root == NOWHERE:
             return []
         if way.end != NOWHERE and way.end in self._ends:
@@ -225,7 +225,7 @@ class CallIndex:
         return classify
 
     def _tools(self, tools: tuple[ToolSpec, ...], number: Callable[[Json, bool], int]) -> tuple[int, ...]:
-        """The classes of the tools, looked up once for each object: a loop sends the same at every call."""
+        """The classes of the tools, by identity: a loop sends the same tools with every call."""
         if not tools:
             return ()
         known = self._toolsets.get(id(tools))
@@ -250,7 +250,7 @@ class CallIndex:
         return LookupKey((self.head(probe, number), way.end), way)
 
     def head(self, probe: Probe, number: Callable[[Json, bool], int]) -> Hashable:
-        """All that a model call's request says beside its conversation."""
+        """The key of everything in a model call's request except its conversation."""
         where, call = probe.address, probe.call(self._memo)
         assert call is not None
         assert probe.format is not None

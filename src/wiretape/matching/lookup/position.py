@@ -1,8 +1,8 @@
-"""Tier `position`: the next answer of the same thread, whatever the request says.
+"""The tier `position`: the next answer of the same thread, whatever the request contains.
 
-Which thread a live request belongs to rests on evidence: what it says of the answer before, messages that it shares
-with the thread's last live request, or, for a thread's first call, what it shares with the recorded one. Where two
-threads have as much of it, none is taken: another agent's answer is never given.
+The thread of a live request is inferred: from the previous answer that it names, from messages that it shares with the
+thread's last live request, or, for a thread's first call, from traits that it shares with the recorded call. If two
+threads fit equally, neither is used, so that no agent gets another agent's answer.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from wiretape.model.run import Run
 from wiretape.wire.base import Memo
 
 _INSTRUCTING: Final = ("system", "developer")
-ENOUGH: Final = 3  # traits, of six: fewer, and it is somebody of whom nothing was recorded
+ENOUGH: Final = 3  # of six traits; with fewer in common, the agent was not recorded
 
 
 @dataclass(slots=True, eq=False)
 class _Thread:
-    """A recorded thread: its calls in order, the recorded call that started it, and the live request answered last."""
+    """A recorded thread: its calls in order, the call that started it, and its latest live request."""
 
     calls: list[RecordedExchange]
     started_by: RecordedExchange | None = None
-    at: int = -1  # which of its calls was played last
+    at: int = -1  # the index of the call that was played last
     live: CallRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PositionMatch:
-    """The recorded call whose turn it is, or why there is none."""
+    """The next recorded call, or why there is none."""
 
     recorded: RecordedExchange | None = None
     already: RecordedExchange | None = None
@@ -44,7 +44,7 @@ class PositionMatch:
 
 @dataclass(slots=True)
 class ThreadPositions:
-    """Where each thread of a session is. Told of every answer, it works only when it is asked."""
+    """The position of each thread of a session. Answers are noted at once, and evaluated when `find` needs them."""
 
     recorded: Sequence[RecordedExchange]
     played: bytearray
@@ -54,12 +54,12 @@ class ThreadPositions:
     runs: Callable[[], Sequence[Run]]
     _given: list[tuple[RecordedExchange, CallRequest]] = field(default_factory=list)
     _threads: list[_Thread] = field(default_factory=list)
-    _places: dict[int, tuple[_Thread, int]] = field(default_factory=dict)  # order of a recorded call -> where it stands
-    _traits: dict[int, list[Json]] = field(default_factory=dict)  # of recorded calls that were asked about
-    _answers: dict[str, RecordedExchange] = field(default_factory=dict)  # id of a recorded answer -> its call
+    _places: dict[int, tuple[_Thread, int]] = field(default_factory=dict)  # by order of a recorded call
+    _traits: dict[int, list[Json]] = field(default_factory=dict)  # by order of a recorded call
+    _answers: dict[str, RecordedExchange] = field(default_factory=dict)  # by id of a recorded answer
 
     def note(self, recorded: RecordedExchange, probe: Probe) -> None:
-        """A recorded call was played for a live request."""
+        """Note that a recorded call was played for a live request."""
         call = probe.call(self.memo)
         if call is not None:
             self._given.append((recorded, call))
@@ -78,17 +78,17 @@ class ThreadPositions:
         new = [one for one in threads if one.at < 0 and self._may_start(one) and self._has_tools_of(one, call)]
         return self._first(new, call)
 
-    # -- threads that have begun
+    # -- threads with played calls
 
     def _going_on(self, threads: Sequence[_Thread], call: CallRequest) -> _Thread | None:
-        """The thread whose last live request this one shares most with, its first words included."""
+        """The thread whose last live request has most messages in common with this one, the first one included."""
         shared = [(self._shared(one.live, call), one) for one in threads if one.live is not None]
         most = max((count for count, _ in shared), default=0)
         best = [one for count, one in shared if count == most]
         return best[0] if most and len(best) == 1 else None
 
     def _shared(self, before: CallRequest, call: CallRequest) -> int:
-        """How many messages stand where they stood, if the conversation began with the same words; else 0."""
+        """The number of equal messages at the same index; 0 if the first user messages differ."""
         pairs = list(zip(self._keys(before.messages), self._keys(call.messages), strict=False))
         opening = next((n for n, message in enumerate(before.messages) if message.role not in _INSTRUCTING), None)
         if opening is None or opening >= len(pairs) or pairs[opening][0] != pairs[opening][1]:
@@ -96,7 +96,7 @@ class ThreadPositions:
         return sum(1 for one, other in pairs if one == other)
 
     def _after(self, answer: str, call: CallRequest) -> PositionMatch:
-        """What follows the answer that the request names."""
+        """The call after the answer that the request names."""
         before = self._answers.get(answer)
         if before is None or before.order not in self._places:
             return PositionMatch()
@@ -110,7 +110,7 @@ class ThreadPositions:
         if self.played[following.order]:
             return PositionMatch(already=following)
         if thread.live is not None and self._same(thread.live, call) and not self._is_retry(last, following):
-            return PositionMatch(already=last)  # the same request again: its place is taken
+            return PositionMatch(already=last)  # the same request again
         return PositionMatch(following)
 
     def _is_retry(self, last: RecordedExchange, following: RecordedExchange) -> bool:
@@ -123,13 +123,13 @@ class ThreadPositions:
     def _keys(self, messages: Sequence[Message]) -> list[Json]:
         return [self.shapes.message(message).template for message in messages]
 
-    # -- threads that have not
+    # -- threads without played calls
 
     def _may_start(self, thread: _Thread) -> bool:
         return thread.started_by is None or bool(self.played[thread.started_by.order])
 
     def _has_tools_of(self, thread: _Thread, call: CallRequest) -> bool:
-        """Whether both have no tools, or have one in common: a title is not asked for with an agent's tools."""
+        """Whether both have no tools, or share one. The request for a title has no tools, say."""
         recorded = thread.calls[0].probe.call(self.memo)
         there = {tool.name for tool in recorded.tools} if recorded is not None else set()
         here = {tool.name for tool in call.tools}
@@ -147,7 +147,7 @@ class ThreadPositions:
         if not best:
             return PositionMatch()
         names = ", ".join(str(recorded.reference) for recorded in best[:3])
-        return PositionMatch(note=f"by position it may be any of several threads' first: {names} are as much like it")
+        return PositionMatch(note=f"by position it may be the first call of several threads: {names} fit equally well")
 
     def _likeness(self, recorded: RecordedExchange, live: Sequence[Json]) -> int:
         call = recorded.probe.call(self.memo)
@@ -183,7 +183,7 @@ class ThreadPositions:
 
 
 def traits(call: CallRequest, mask: Callable[[Json], Json]) -> list[Json]:
-    """What tells one agent from another, as far as it is not of this run alone."""
+    """The traits that tell agents apart and stay the same between runs."""
     instructions = [_text(message) for message in call.messages if message.role in _INSTRUCTING]
     asked = next((_text(message) for message in call.messages if message.role not in _INSTRUCTING), None)
     return [
@@ -212,7 +212,7 @@ def _same_kind(recorded: RecordedExchange, probe: Probe) -> bool:
 
 
 def _threads(run: Run, by_call: Mapping[int, RecordedExchange]) -> Iterator[_Thread]:
-    """The threads of a tape; a call beside them (a title, say) is one of its own."""
+    """The threads of a tape. Each side call counts as a thread."""
     aside = {step.call.number for step in run.side_calls}
     for thread in run.threads:
         calls = [by_call[number] for number in thread.calls if number in by_call and number not in aside]

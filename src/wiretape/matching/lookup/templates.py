@@ -1,7 +1,7 @@
-"""The two looser levels of comparison: requests decoded and loosened, and the same with what changes masked.
+"""Template tables of the tiers `normalized` and `masked`.
 
-A level numbers templates (see `normalize`). The masked level rests on the normalized one: what is alike there is alike
-here, so only what differs is ever masked, and each distinct piece once.
+A table numbers templates (see `compare.normalize`). The masked table uses the normalized one: templates that are equal
+there are equal here. So only templates that differ are masked, and each of them once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wiretape.model.jsonvalue import Json
 
 
 class NormalizedMessages:
-    """Remembers the shapes of messages and tools by identity: decoding gives the same objects for unchanged parts."""
+    """Caches normalized messages and tools by identity: unchanged parts are decoded to the same objects."""
 
     __slots__ = ("_messages", "_tools", "_toolsets")
 
@@ -31,7 +31,7 @@ class NormalizedMessages:
         return known[1]
 
     def tools(self, tools: tuple[ToolSpec, ...]) -> list[Json]:
-        """The templates of all tools: the same list for the same tools."""
+        """The templates of the tools: the same list for the same tuple."""
         known = self._toolsets.get(id(tools))
         if known is None:
             known = self._toolsets[id(tools)] = (tools, [self.tool(tool) for tool in tools])
@@ -45,7 +45,7 @@ class NormalizedMessages:
 
 
 class TemplateTable:
-    """Numbers templates. With `mask` and `finer`, templates are alike that are alike when masked."""
+    """Gives equal templates the same number. With `mask` and `finer`, they are compared masked."""
 
     __slots__ = ("_classes", "_coarse", "_finer", "_mask", "_seen")
 
@@ -53,8 +53,8 @@ class TemplateTable:
         self._classes = EqualityClasses()
         self._mask = mask
         self._finer = finer
-        self._coarse: dict[int, int] = {}  # class of the finer level -> class here
-        self._seen: dict[int, tuple[Json, int]] = {}  # live templates that the finer level does not know
+        self._coarse: dict[int, int] = {}  # class in the finer table -> class here
+        self._seen: dict[int, tuple[Json, int]] = {}  # live templates that are not in the finer table
 
     def learn(self, template: Json, keep: bool = True) -> int:
         if self._finer is None or self._mask is None:

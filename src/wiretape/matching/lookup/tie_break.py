@@ -1,8 +1,8 @@
-"""Which of several equal recorded calls answers: the one of the thread that the live request goes on with.
+"""Choose among equal recorded calls: the call of the thread that the live request continues.
 
-What says so, best first: the answer that a request names as the one before it, the client's own ids in its headers
-(whose live value is known from the answer that it got before), the ids of the tool calls that it brings results for.
-A speaker that got no answer yet takes a thread that no other speaker has. Without evidence, the earliest goes first.
+Evidence, best first: the previous answer that the request names; the client's ids in the headers, which an earlier
+request had, too; the ids of the tool calls whose results it has. A caller without an earlier answer gets a thread that
+no other caller has. Without evidence, the earliest call is chosen.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from wiretape.wire.base import Memo
 from wiretape.wire.decoding import linking_headers
 
 Caller: TypeAlias = tuple[str | None, str | None]
-ThreadKey: TypeAlias = tuple[int, int]  # tape, and the thread's number on it
+ThreadKey: TypeAlias = tuple[int, int]  # tape, number of the thread
 
 
 def caller_of(headers: Headers) -> Caller | None:
-    """Who makes a call, as the client's headers say; None where they say nothing."""
+    """The caller that the client's headers name; None if they name none."""
     linking = linking_headers(headers)
     if not linking:
         return None
@@ -35,27 +35,27 @@ def caller_of(headers: Headers) -> Caller | None:
 
 @dataclass(eq=False)
 class TieBreak:
-    """Remembers who got which recorded call. The threads of the recording are asked for only where they count."""
+    """Remembers the last recorded call of each caller. `runs` is called only if threads matter."""
 
     recorded: Sequence[RecordedExchange]
     memo: Memo
     runs: Callable[[], Sequence[Run]]
-    _last: dict[Caller, int] = field(default_factory=dict)  # what each live speaker got last
+    _last: dict[Caller, int] = field(default_factory=dict)  # the order of each caller's last call
 
     def note(self, recorded: RecordedExchange, probe: Probe) -> None:
-        """A recorded call was given to a live request."""
+        """Note that a recorded call was played for a live request."""
         who = caller_of(probe.request.headers) if probe.format is not None else None
         if who is not None:
             self._last[who] = recorded.order
 
     def choose(self, equal: Sequence[int], probe: Probe) -> int:
-        """One of several recorded calls that are equal to the live request, earliest first."""
+        """Choose among recorded calls that equal the live request, given earliest first."""
         call = probe.call(self.memo)
         if call is None:
             return equal[0]
         who = caller_of(probe.request.headers)
         if who is not None and len({caller_of(self.recorded[n].exchange.request.headers) for n in equal}) == 1:
-            return equal[0]  # one agent's own: a retry, or the same question again
+            return equal[0]  # all of one agent: a retry or a repeated question
         before = self._before(call, who)
         if before is None and who is None:
             return equal[0]
@@ -67,7 +67,7 @@ class TieBreak:
         return next((n for n in equal if self._threads.get(n) not in taken), equal[0])
 
     def _before(self, call: CallRequest, who: Caller | None) -> int | None:
-        """The recorded call whose answer the request goes on from."""
+        """The recorded call whose answer the request continues."""
         if call.previous_response_id is not None:
             return self._responses.get(call.previous_response_id)
         if who is not None and who in self._last:
@@ -93,7 +93,7 @@ class TieBreak:
 
     @cached_property
     def _responses(self) -> dict[str, int]:
-        """By the id of its answer."""
+        """Orders of recorded calls by the id of their answer."""
         return {
             step.call.response.id: self._orders[tape, step.call.exchange]
             for tape, run in enumerate(self.runs())
@@ -105,7 +105,7 @@ class TieBreak:
 
     @cached_property
     def _tools(self) -> dict[str, int]:
-        """By the id of a tool call that only its answer asked for."""
+        """Orders of recorded calls by the id of a tool call that only their answer has."""
         found: dict[str, int] = {}
         twice: set[str] = set()
         for tape, run in enumerate(self.runs()):

@@ -1,7 +1,6 @@
-"""Numbers every beginning of every recorded conversation, so that following a live one costs its new part only.
+"""A trie of the recorded conversations: following a live conversation costs only its new part.
 
-A conversation is a row of steps. A node stands for one beginning; from a node, a step leads to the next. A live
-conversation is followed as far as it was recorded: where that ends, it diverges.
+Each node is a prefix of recorded conversations. A live conversation is followed until it diverges from all of them.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ from typing import Final, TypeAlias
 from wiretape.compare.common_prefix import common_run, common_start
 
 NOWHERE: Final = -1
-_RECENT: Final = 8  # conversations whose way is remembered: as many agents may take turns
+_RECENT: Final = 8  # remembered paths: so many agents may take turns
 
-# What an item is in a trie: its class, and the ids that it mentions, in order.
+# The class of an item, and the ids that it mentions, in order.
 Classify: TypeAlias = Callable[[object], tuple[Hashable, Sequence[str]]]
-# How many leading items two conversations have in common, as the same objects.
+# The length of the common prefix of two conversations, compared by identity.
 Common: TypeAlias = Callable[[Sequence[object], Sequence[object]], int]
 
 
 @dataclass(slots=True, eq=False)
 class TriePath:
-    """How far a conversation could be followed. `nodes[i]` is the node before item i; NOWHERE is last where it ends."""
+    """The path of a conversation. `nodes[i]` is the node before item i; NOWHERE is last if it diverges."""
 
     root: int
     items: Sequence[object]
     nodes: list[int]
-    names: dict[str, int]  # ids seen so far, by first appearance
-    seen: list[int]  # how many of them before item i
+    names: dict[str, int]  # ids, numbered by first appearance
+    seen: list[int]  # the number of ids before item i
 
     @property
     def end(self) -> int:
@@ -40,17 +39,17 @@ class TriePath:
 
     @property
     def depth(self) -> int:
-        """How many items were recorded in this order."""
+        """The number of items before the divergence."""
         return len(self.nodes) - 1 - (self.nodes[-1] == NOWHERE)
 
     @property
     def last(self) -> int:
-        """The last node that was reached."""
+        """The last node before the divergence."""
         return self.nodes[self.depth]
 
 
 class Trie:
-    """Recorded conversations are grown into it, live ones are followed."""
+    """Recorded conversations are added with `grow`; live ones are looked up with `follow`."""
 
     __slots__ = ("_children", "_common", "_next", "_owners", "_recent")
 
@@ -58,14 +57,14 @@ class Trie:
         self._common = common
         self._next: dict[tuple[int, Hashable], int] = {}
         self._children: dict[int, list[int]] | None = None
-        self._owners: list[int] = []  # the first recorded call that a node belongs to
+        self._owners: list[int] = []  # by node: its first recorded call
         self._recent: deque[TriePath] = deque(maxlen=_RECENT)
 
     def owner(self, node: int) -> int:
         return self._owners[node]
 
     def children(self, node: int) -> list[int]:
-        """How recorded conversations go on from a node. Asked for misses only, after all was grown."""
+        """The child nodes of a node. Only misses need them, when all conversations are added."""
         if self._children is None:
             self._children = {}
             for (before, _), after in self._next.items():
@@ -73,7 +72,7 @@ class Trie:
         return self._children.get(node, [])
 
     def grow(self, name: Hashable, items: Sequence[object], classify: Classify, owner: int) -> TriePath:
-        """Learn a recorded conversation; `name` sets apart those that are never alike (another format, say)."""
+        """Add a recorded conversation. Conversations with another `name` (a wire format, say) have another root."""
 
         def step(node: int, key: Hashable) -> int:
             found = self._next.get((node, key))
@@ -85,14 +84,14 @@ class Trie:
         return self._walk(step(NOWHERE, name), items, classify, step)
 
     def follow(self, name: Hashable, items: Sequence[object], classify: Classify) -> TriePath:
-        """How far a live conversation goes along the recorded ones."""
+        """The path of a live conversation."""
         return self._walk(self._step(NOWHERE, name), items, classify, self._step)
 
     def _step(self, node: int, key: Hashable) -> int:
         return self._next.get((node, key), NOWHERE)
 
     def forget_recent(self) -> None:
-        """Recorded ways are not live ones: called once all is grown."""
+        """Forget the paths of recorded conversations, when all are added."""
         self._recent.clear()
 
     def _walk(
@@ -117,7 +116,7 @@ class Trie:
         return way
 
     def _rejoin(self, way: TriePath, base: TriePath) -> None:
-        """Take over what follows an item that another conversation has in another wording: a prompt with a clock."""
+        """Reuse the path after an item that another conversation has with another text: a prompt with a clock, say."""
         at = len(way.nodes) - 1
         if at >= min(len(way.items), len(base.nodes) - 1) or way.items[at] is not base.items[at]:
             return
@@ -130,9 +129,9 @@ class Trie:
         way.seen.extend(base.seen[at + 1 : until + 1])
 
     def _nearest(self, root: int, items: Sequence[object]) -> tuple[TriePath | None, int]:
-        """The remembered way with most items in common at its start: the same objects are not looked at again.
+        """The remembered path with the longest common prefix, so that its items are not classified again.
 
-        Where none has any, the latest that has as many.
+        If none has a common prefix, the latest of the same length.
         """
         best: TriePath | None = None
         longest, most = 0, len(items)
@@ -150,17 +149,17 @@ class Trie:
 
 
 def _run(one: Sequence[object], other: Sequence[object], start: int) -> int:
-    if isinstance(one, tuple) and isinstance(other, tuple):  # of messages, which are equal to themselves alone
+    if isinstance(one, tuple) and isinstance(other, tuple):  # messages are compared by identity
         return common_run(one, other, start)
     return common_start(one[start:], other[start:])
 
 
 def _begun(root: int, items: Sequence[object], base: TriePath | None, common: int) -> TriePath:
-    """A way that goes along another one for so many items."""
+    """A path with the first items of another one."""
     if base is None or not common:
         return TriePath(root, items, [root], {}, [0])
     known = min(common, len(base.nodes) - 1)
     nodes, seen = base.nodes[: known + 1], base.seen[: known + 1]
-    # What was followed to its end is gone on with, not copied: it is not remembered any more.
+    # A path that is continued from its end is reused instead of copied, and is no longer remembered.
     names = base.names if common == len(base.items) else dict(islice(base.names.items(), seen[-1]))
     return TriePath(root, items, nodes, names, seen)

@@ -1,4 +1,4 @@
-"""Why a live request gets no recorded answer: what it is nearest to, and what a person can do about it."""
+"""Explain why a live request gets no recorded answer: the nearest call, and how to fix the miss."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from wiretape.wire.recognition import is_media_inference
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MissExplainer:
-    """Makes the misses and strays of a session. `mending`: what to do about one."""
+    """Makes the misses and strays of a session."""
 
     recording: ReplaySource
     tiers: TierIndexes
@@ -32,10 +32,12 @@ class MissExplainer:
     names: str
     mending: Callable[[MissReason], MissFix]
     output: OutputRedactor
-    redirects: dict[tuple[str, str], str] = field(default_factory=dict)  # expected next, by host and path: why
+    redirects: dict[tuple[str, str], str] = field(
+        default_factory=dict
+    )  # the notes of expected requests, by host and path
 
     def note_redirect(self, recorded: RecordedExchange) -> None:
-        """An answer was given: if it redirects its client, a request for the target is expected."""
+        """Note that a recorded answer redirects its client, so that a request to the target is expected."""
         response = recorded.exchange.response
         target = redirect_target(recorded.exchange.request.url, response) if response is not None else None
         if target is not None:
@@ -45,13 +47,13 @@ class MissExplainer:
             )
 
     def followed(self, probe: Probe) -> str | None:
-        """Which redirect this request follows, if any. It is followed once."""
+        """The note of the redirect that the request follows, once; None if it follows none."""
         return self.redirects.pop((probe.address.host, probe.address.path), None)
 
     def outcome(
         self, number: int, probe: Probe, already: RecordedExchange | None = None, note: str = ""
     ) -> Miss | Stray:
-        """`already`: the recorded call that would answer, had it not been played. `note`: why it cannot be."""
+        """The miss or stray. `already`: the call that matches, but was played. `note`: why none can be played."""
         redirected = self.followed(probe)
         if redirected is not None:
             return self._made(number, probe, "not playable", None, redirected)
@@ -71,7 +73,7 @@ class MissExplainer:
         nearest: Nearest | None,
         note: str,
     ) -> Miss:
-        """A message of a WebSocket that is being played."""
+        """The miss of a WebSocket message."""
         return self._made(number, replace(recorded.probe, value=live), reason, nearest, note)
 
     def _made(self, number: int, probe: Probe, reason: MissReason, nearest: Nearest | None, note: str) -> Miss:
@@ -80,13 +82,13 @@ class MissExplainer:
         return miss(number, probe, reason, nearest, self.names, label, note, self.mending(reason))
 
     def _shown(self, nearest: Nearest | None, probe: Probe) -> Nearest | None:
-        """The same, redacted."""
+        """The nearest call with redacted differences."""
         if nearest is None:
             return None
         return replace(nearest, differences=shown_differences(nearest.differences, probe.value, self.output))
 
     def _without_format(self, number: int, probe: Probe, already: RecordedExchange | None, note: str) -> Miss | Stray:
-        """What no format reads is a stray, unless a model was asked; either says what it is nearest to."""
+        """A stray, with the nearest exchange in its note; a miss if the request went to a model."""
         nearest = nearest_at_address(probe, self.recording) if already is None else None
         if is_media_inference(probe.request):
             reason: MissReason = "diverged" if nearest is not None else "never recorded"
@@ -121,12 +123,12 @@ class MissExplainer:
         return self._made(number, probe, reason, nearest, note)
 
     def _socket_at(self, probe: Probe) -> str:
-        """Why the handshake of a WebSocket that was recorded is not answered; empty where none was recorded."""
+        """Why a recorded WebSocket's handshake is not answered; empty if no WebSocket was recorded here."""
         if probe.address.method != "GET" or "upgrade" not in probe.request.headers:
             return ""
         number = self.sockets.number_at(probe.address.path)
         if not number or self.sockets.at(probe.address.host, probe.address.path):
-            why = "and this is no WebSocket's handshake"
+            why = "and this request is not a WebSocket handshake"
             return f"x{number} was recorded as a WebSocket, {why}" if number else ""
         return f"x{number} was recorded as a WebSocket, and was already played"
 

@@ -1,4 +1,4 @@
-"""What a miss says: which recorded call came nearest, where the live request leaves it, and what to do about it."""
+"""The text of a miss: the nearest recorded call, both values where it differs, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from wiretape.matching.values import Miss, MissReason
 from wiretape.model.http import Headers
 from wiretape.model.run import Run
 
-_SHOWN = 3  # differences written out; the rest are counted
+_SHOWN = 3  # differences that a miss shows; the rest are counted
 
 
 @dataclass(frozen=True, slots=True)
 class MissFix:
-    """What to do about a miss: a line of its message, and the command that the line ends in, if it is one to copy."""
+    """The last lines of a miss, and the command in them, if it can be copied."""
 
     line: str
     command: str = ""
@@ -37,7 +37,7 @@ def miss(
     note: str,
     mend: MissFix,
 ) -> Miss:
-    """The whole answer to a request that nothing answers, in the provider's own error shape."""
+    """The miss of a request, with an error response in the provider's shape."""
     what = probe.address.what
     named = label(nearest.recorded) if nearest is not None and reason != "never recorded" else ""
     lines = [f"no call on {tapes} answers {what}{f' ({named})' if named else ''}"]
@@ -59,7 +59,7 @@ def miss(
 
 
 def provider_error(probe: Probe, status: int, message: str, code: str) -> tuple[Headers, bytes]:
-    """An error in the shape of who was asked."""
+    """An error response in the provider's shape."""
     if probe.format is not None:
         return probe.format.error(status, message, code)
     body = orjson.dumps({"error": {"message": message, "type": "invalid_request_error", "code": code}})
@@ -67,10 +67,10 @@ def provider_error(probe: Probe, status: int, message: str, code: str) -> tuple[
 
 
 def fault(number: int, what: str, error: Exception) -> Miss:
-    """wiretape itself failed on a request."""
+    """The miss of a request on which wiretape itself failed."""
     message = (
         f"wiretape failed on {what}: {type(error).__name__}: {error}\n"
-        "  this is a fault of wiretape, not of the program: please report it, with the tape if you can share it"
+        "  this is a bug in wiretape, not in the program: please report it, with the tape if you can share it"
     )
     body = orjson.dumps({"error": {"message": message, "type": "invalid_request_error", "code": "wiretape_fault"}})
     headers = Headers([("content-type", "application/json"), ("x-should-retry", "false")])
@@ -78,7 +78,7 @@ def fault(number: int, what: str, error: Exception) -> Miss:
 
 
 def thread_labels(run: Run) -> dict[int, str]:
-    """Exchange number -> `call 3 of thread "calendar"`."""
+    """Labels such as `call 3 of thread "calendar"`, by exchange number."""
     names = {agent.number: agent.name for agent in run.agents}
     exchanges = {step.call.number: step.call.exchange for step in run.steps}
     return {
@@ -114,7 +114,7 @@ def _story(reason: MissReason, nearest: Nearest | None, note: str) -> list[str]:
 
 
 def miss_fix(reason: MissReason, tapes: Sequence[str], program: str) -> MissFix:
-    """The command of wiretape's own that mends a miss."""
+    """The `wiretape` command that fixes a miss."""
     if reason == "already played":
         why, command = "to give recorded answers again", f"wiretape replay {shlex.join(tapes)} --repeat"
     else:

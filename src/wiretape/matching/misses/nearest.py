@@ -1,7 +1,4 @@
-"""What a request without an answer is most like, when messages that stand elsewhere are left aside.
-
-A miss names what changed; that a report came earlier than recorded is no reason for it.
-"""
+"""Find the recorded call that is nearest to a missed request, and the differences that caused the miss."""
 
 from __future__ import annotations
 
@@ -24,27 +21,27 @@ from wiretape.runs.words import words
 from wiretape.wire.base import Memo
 from wiretape.wire.tool_lists import TOOLS, tools_by_name, without_tools
 
-_RANKED = 500  # candidates of which the likeliest are looked for
-_LOOKED_AT = 50  # candidates whose difference is taken in full
-_COMPARED = 1000  # messages, of all candidates together, after which no further candidate is compared
+_RANKED = 500  # candidates that are ranked
+_LOOKED_AT = 50  # candidates whose differences are computed
+_COMPARED = 1000  # messages of all compared candidates, after which the search ends
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The recorded call that a missed request is most like, and what sets them apart."""
+    """The recorded call that is nearest to a missed request, and their differences."""
 
     recorded: RecordedExchange
     differences: tuple[Difference, ...]
-    alike: bool  # they begin with the same message, or share one further on: only a part of it changed
+    alike: bool  # they share a message: the request is a changed version of the recorded one
 
 
 def nearest_call(probe: Probe, place: LookupKey, index: CallIndex, recording: ReplaySource) -> Nearest | None:
-    """None where no call of this format was recorded at all. Calls of the same path go first."""
+    """The nearest call of the same wire format, preferably of the same path; None if there is none."""
     if place.way is None or probe.format is None:
         return None
     recorded, played = recording.exchanges, recording.played
     name = probe.format.name
-    # Where not even the first message was recorded: agents that share their prompt are told apart by what follows.
+    # If not even the first message was recorded, all calls of the path are candidates.
     alike = index.nearest(place.way) if place.way.depth else recording.groups.get((name, probe.address.tail))
     orders = _candidates(alike or recording.groups.get(name, ()), played)
     if not orders:
@@ -60,7 +57,7 @@ def nearest_call(probe: Probe, place: LookupKey, index: CallIndex, recording: Re
         apart = tuple(significant(recorded[order], probe, recording.masker))
         found.append((bool(played[order]), len(apart), order, apart))
         compared += length + index.length(order)
-        # Where they begin alike, the first in rank is what the live call stands for.
+        # With a common prefix, the first in rank is the nearest.
         if place.way.depth or compared > _COMPARED:
             break
     *_, order, apart = min(found, key=lambda item: item[:3])
@@ -68,7 +65,7 @@ def nearest_call(probe: Probe, place: LookupKey, index: CallIndex, recording: Re
 
 
 def nearest_at_address(probe: Probe, recording: ReplaySource) -> Nearest | None:
-    """The recorded request to the same address that one of no known format is most like; None where there is none."""
+    """The nearest recorded request to the same address, for a request of no known format; None if there is none."""
     where, played = probe.address, recording.played
     found = []
     for order in _candidates(recording.groups.get((where.method, where.path, where.host), ()), played)[:_LOOKED_AT]:
@@ -96,13 +93,13 @@ def _within(where: str, place: str) -> bool:
 
 
 def _candidates(orders: Sequence[int], played: bytearray) -> list[int]:
-    """Those that were not played, or all if all were. Of very many, the first: a miss must not cost a whole tape."""
+    """The unplayed candidates, or all if all are played; only the first of very many, to limit the cost of a miss."""
     waiting = compress(orders, map(not_, map(played.__getitem__, orders)))
     return list(islice(waiting, _RANKED)) or list(orders[:_RANKED])
 
 
 def significant(recorded: RecordedExchange, probe: Probe, masker: Masker) -> list[Difference]:
-    """The differences that made it a miss, what was asked for first; all of them if none stands out."""
+    """The differences that caused a miss, the address first; all differences if only minor ones exist."""
     assert probe.format is not None
     asked = list(_asked(recorded.probe, probe))
     every = list(differences_of_bodies(recorded.probe, probe))
@@ -112,7 +109,7 @@ def significant(recorded: RecordedExchange, probe: Probe, masker: Masker) -> lis
 
 
 def _asked(recorded: Probe, live: Probe) -> Iterator[Difference]:
-    """Differences of method, path and query. What stands before a path's last part is a gateway's business."""
+    """Differences of method, path and query. A gateway may change the prefix of the path, so it does not count."""
     one, other = recorded.address, live.address
     if one.method != other.method:
         yield Difference("method", one.method, other.method)
@@ -126,7 +123,7 @@ def _model(probe: Probe) -> str | None:
 
 
 def is_minor(apart: Difference, probe: Probe) -> bool:
-    """Whether only spelling, an id or something volatile differs: what tier normalized does not look at."""
+    """Whether the tier `normalized` ignores the difference: a spelling, an id or a volatile setting."""
     return not _counted(apart, probe) or _equal(loose(apart.recorded), loose(apart.live))
 
 
@@ -135,7 +132,7 @@ def _counted(apart: Difference, probe: Probe) -> bool:
 
 
 def is_masked(apart: Difference, masker: Masker) -> bool:
-    """Whether only what changes from run to run differs: what tier masked does not look at."""
+    """Whether the tier `masked` ignores the difference: volatile text."""
     one, other = apart.recorded, apart.live
     if one is ABSENT or other is ABSENT:
         return one is other
@@ -147,12 +144,12 @@ def is_masked(apart: Difference, masker: Masker) -> bool:
 def _equal(recorded: Json, live: Json) -> bool:
     try:
         return bool(recorded == live)
-    except RecursionError:  # Python before 3.12 counts comparisons of nested values, too
+    except RecursionError:  # Python before 3.12 limits comparisons of nested values, too
         return same(recorded, live)
 
 
 def differences_of_bodies(recorded: Probe, live: Probe) -> Iterator[Difference]:
-    """The differences of two bodies. Tools that came, went or changed their places are told once, after the rest."""
+    """The differences of two bodies. Tools are compared by name; new, missing and moved tools come last."""
     one = tools_by_name(recorded.value, recorded.decoded)
     other = tools_by_name(live.value, live.decoded)
     if list(one) == list(other) or not one or not other:
@@ -185,7 +182,10 @@ def _tools(recorded: dict[str, Json], live: dict[str, Json]) -> Iterator[Differe
 
 
 def nearest_moved(moved: AsyncIndex, probe: Probe, depth: int, memo: Memo, masker: Masker) -> Nearest | None:
-    """None unless the request goes further along a recorded one so than with all its messages (`depth`)."""
+    """The nearest call without regard to the positions of asynchronous messages.
+
+    None unless the common prefix is then longer than `depth`, the one with all messages.
+    """
     found = moved.nearest(probe)
     live = probe.call(memo)
     if found is None or live is None or found.course.depth <= depth:
@@ -200,7 +200,7 @@ def nearest_moved(moved: AsyncIndex, probe: Probe, depth: int, memo: Memo, maske
 
 
 def _divergence(recorded: Side, live: Side) -> Iterator[Difference]:
-    """Where a live course leaves a recorded one, and all that differs from there on."""
+    """The differences from the place on where a live history diverges from a recorded one."""
     both = min(len(recorded.course.kept), len(live.course.kept))
     changed = _changed_notification(recorded, live)
     if changed is not None:
@@ -218,7 +218,7 @@ def _divergence(recorded: Side, live: Side) -> Iterator[Difference]:
 
 
 def _changed_notification(recorded: Side, live: Side) -> tuple[AsyncMessage, int] | None:
-    """What came of itself in the recording and stands, with other words, where the live course leaves it."""
+    """The recorded asynchronous message that the live history has with another text where it diverges."""
     course = live.course
     if course.depth == len(course.messages):
         return None
@@ -233,5 +233,5 @@ def _changed_notification(recorded: Side, live: Side) -> tuple[AsyncMessage, int
 
 
 def _in_common(one: str, other: str) -> int:
-    """How many leading characters."""
+    """The length of the common prefix."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -137,7 +137,7 @@ class MessagePositions:
         if len(best) > 1:
             names = ", ".join(str(one.recorded.reference_at(one.place)) for _, one in best[:3])
             raise AmbiguousPosition(
-                f"by position it may be any of several connections' first: {names} are as much like it"
+                f"by position it may be the first call of several connections: {names} fit equally well"
             )
         return best[0][0] if best else None
 

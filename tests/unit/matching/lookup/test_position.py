@@ -150,7 +150,7 @@ def test_where_two_threads_are_as_much_alike_none_is_taken() -> None:
     outcome = replay.answer(live(chat(system("You are Cid."), user("Cid, go"))))
     assert isinstance(outcome, Miss)
     assert outcome.reason == "not playable"
-    assert "it may be any of several threads' first: call 1, call 2 are as much like it" in outcome.message
+    assert "it may be the first call of several threads: call 1, call 2 fit equally well" in outcome.message
     assert len(replay.report().left_over) == 4
 
 

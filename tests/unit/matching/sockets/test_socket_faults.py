@@ -524,7 +524,7 @@ def test_by_position_no_answer_is_given_where_two_connections_have_the_same_righ
     play = opened(made)
     ask(play, "c")
     assert isinstance(play.miss, Miss)
-    assert "any of several connections' first: call 1, call 2 are as much like it" in play.miss.message
+    assert "the first call of several connections: call 1, call 2 fit equally well" in play.miss.message
 
 
 def test_by_position_what_is_no_call_follows_too_but_no_other_kind_of_message() -> None:
