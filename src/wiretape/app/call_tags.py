@@ -11,7 +11,7 @@ from wiretape.model.http import BytesBody, Headers, Request
 from wiretape.wire.registry import Registry, default_registry
 
 if TYPE_CHECKING:
-    from wiretape.adapters.mitm.addon import RecordingDoor
+    from wiretape.adapters.mitm.addon import RecorderInterface
 
 _MOST_READ = 4 * 1024 * 1024  # bytes of a request body: enough to recognize its wire format
 
@@ -48,7 +48,7 @@ class CallTags:
 class TaggingRecorder:
     """Passes everything to a recorder, and notes model calls and their answers in `CallTags`."""
 
-    def __init__(self, recorder: RecordingDoor, tags: CallTags, registry: Registry | None = None) -> None:
+    def __init__(self, recorder: RecorderInterface, tags: CallTags, registry: Registry | None = None) -> None:
         self._recorder = recorder
         self._tags = tags
         self._registry = registry or default_registry()

@@ -30,7 +30,7 @@ from wiretape.tape.recording.recorder import Recorder, RecorderSummary
 from wiretape.tape.storage import journal_path
 
 if TYPE_CHECKING:
-    from wiretape.adapters.mitm.addon import RecordingAddon, RecordingDoor
+    from wiretape.adapters.mitm.addon import RecorderInterface, RecordingAddon
     from wiretape.model.http import Exchange, WsMessage
     from wiretape.tape.redaction import Redactor
 
@@ -144,7 +144,7 @@ def run_recorder(
     try:
         config = discover_config(argv, os.environ, Path.cwd())
         server = RecordingServer(
-            recorder if tags is None else cast("RecordingDoor", TaggingRecorder(recorder, tags)),
+            recorder if tags is None else cast("RecorderInterface", TaggingRecorder(recorder, tags)),
             os.environ,
             observer.trouble,
             hosts=[*options.hosts, *load_settings(Path.cwd()).hosts, *config.hosts],

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from wiretape.adapters.launch.child import proxy_variables
 from wiretape.adapters.launch.trust import state_directory, trust_variables, upstream_bundle
-from wiretape.adapters.mitm.addon import RecordingAddon, RecordingDoor
+from wiretape.adapters.mitm.addon import RecorderInterface, RecordingAddon
 from wiretape.adapters.mitm.proxy import ProxySettings, RecordingProxy, ensure_ca
 from wiretape.adapters.routing.admission import Admission
 from wiretape.adapters.routing.hosts import Hosts
@@ -32,7 +32,7 @@ class RecordingServer:
 
     def __init__(
         self,
-        recorder: RecordingDoor,
+        recorder: RecorderInterface,
         environ: Mapping[str, str],
         on_trouble: Callable[[str], None],
         *,

@@ -17,8 +17,8 @@ from mitmproxy import connection, http, tls
 
 from wiretape.adapters.mitm._compat import chunks
 from wiretape.adapters.mitm._compat.chunks import CHUNK, LARGE
-from wiretape.adapters.mitm.layer_choice import Gate
-from wiretape.adapters.mitm.tool_reports import ToolReports
+from wiretape.adapters.mitm.layer_choice import LayerChoice
+from wiretape.adapters.mitm.tool_port import ToolReports
 from wiretape.adapters.routing.admission import Admission
 from wiretape.adapters.routing.hosts import Hosts, is_loopback
 from wiretape.adapters.routing.route_links import Route
@@ -39,7 +39,7 @@ _SLICE = 64 * 1024  # bytes of a body that the worker records at a time: large b
 _ROUTE = "wiretape.route"  # flow.metadata: how a request came here, if by a base-URL route
 
 
-class RecordingDoor(Protocol):
+class RecorderInterface(Protocol):
     """What the addon needs of a recorder."""
 
     def begin(self, method: str, url: str, http: str | None, headers: Iterable[tuple[str, str]]) -> int: ...
@@ -58,7 +58,7 @@ class RecordingAddon:
 
     def __init__(
         self,
-        recorder: RecordingDoor,
+        recorder: RecorderInterface,
         hosts: Hosts,
         on_trouble: Callable[[str], None],
         *,
@@ -69,7 +69,7 @@ class RecordingAddon:
         admission: Admission | None = None,
     ) -> None:
         self.own_port: int | None = None
-        self.gate = Gate(hosts, self._bypassed, via)
+        self.layer_choice = LayerChoice(hosts, self._bypassed, via)
         self.open: set[int] = set()  # exchanges that have not ended
         self.unrouted: set[str] = set()  # requests to our own port that lead nowhere
         self.distrusted: set[str] = set()  # hosts for which a client refused our certificate
@@ -140,7 +140,7 @@ class RecordingAddon:
         request = flow.request
         if self._via is not None:
             self._via.direct(flow)
-        if not (flow.metadata.get(_ROUTE) or self.gate.is_recorded(request.host, request.port)):
+        if not (flow.metadata.get(_ROUTE) or self.layer_choice.is_recorded(request.host, request.port)):
             request.stream = True
             return False
         drop_what_cannot_be_kept(request)
@@ -172,7 +172,7 @@ class RecordingAddon:
         if self.own_port is None:
             return True
         authority = request.host_header or f"127.0.0.1:{self.own_port}"
-        if self.gate.speaks_as_to_a_server(flow.client_conn):
+        if self.layer_choice.speaks_as_to_a_server(flow.client_conn):
             origins = [("origin", value) for value in request.headers.get_all("origin")]
             refusal = self._admission.refusal(Headers([("host", authority), *origins]))
             if refusal is not None:

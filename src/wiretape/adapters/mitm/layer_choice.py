@@ -17,7 +17,7 @@ from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
 _ENOUGH = 16  # bytes that tell the method and how its target begins
 
 
-class Gate:
+class LayerChoice:
     """`on_bypass` hears once of each host that is let through unrecorded."""
 
     def __init__(self, hosts: Hosts, on_bypass: Callable[[str], None], via: UpstreamProxy | None = None) -> None:

@@ -7,7 +7,7 @@ import sys
 
 from wiretape.adapters.mitm.addon import RecordingAddon
 from wiretape.adapters.mitm.ca import ensure_ca
-from wiretape.adapters.mitm.runner import MitmThread, ProxySettings, free_port
+from wiretape.adapters.mitm.mitm_thread import MitmThread, ProxySettings, free_port
 from wiretape.adapters.mitm.tool_port import ToolPort
 
 __all__ = ["ProxySettings", "RecordingProxy", "ensure_ca", "free_port"]
@@ -20,7 +20,7 @@ class RecordingProxy(MitmThread):
     """The proxy, from `start` to `stop`. The addon's methods all run on its thread."""
 
     def __init__(self, addon: RecordingAddon, settings: ProxySettings) -> None:
-        super().__init__(settings, [addon.gate], [addon], addon.trouble)
+        super().__init__(settings, [addon.layer_choice], [addon], addon.trouble)
         self._addon = addon
         self._tools: ToolPort | None = None
 

@@ -14,7 +14,7 @@ from mitmproxy import http, tls
 from mitmproxy.proxy import server_hooks
 
 from wiretape.adapters.mitm.addon import drop_what_cannot_be_kept
-from wiretape.adapters.mitm.runner import MitmThread, ProxySettings
+from wiretape.adapters.mitm.mitm_thread import MitmThread, ProxySettings
 from wiretape.model.http import bracketed
 
 _DRAIN_S = 2.0

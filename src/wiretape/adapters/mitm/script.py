@@ -97,7 +97,7 @@ def _join(addon: RecordingAddon) -> None:
     """Not while mitmproxy goes through its addons. The gate goes first: whether TLS is opened must be decided before
     mitmproxy's own addon decides it."""
     ctx.master.addons.add(addon)
-    ctx.master.addons.chain.insert(0, addon.gate)
+    ctx.master.addons.chain.insert(0, addon.layer_choice)
 
 
 def _trouble(text: str) -> None:

@@ -3,12 +3,72 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 from wiretape.adapters.http1.messages import response
 from wiretape.adapters.http1.server import HttpConnection, HttpRequest, listen, serve
-from wiretape.adapters.mitm.tool_reports import ToolReports
 from wiretape.adapters.routing.hosts import is_loopback
-from wiretape.adapters.routing.tool_route import JSON, Reply, is_tool_path, refused
+from wiretape.adapters.routing.tool_route import ANSWERED, DONE, JSON, RUN, Reply, asked_for, is_tool_path, refused
+from wiretape.model.http import Ended
+from wiretape.model.jsonvalue import Json
+from wiretape.wire.mcp.tool_exchange import HEADERS, tool_url
+
+FromTape: TypeAlias = "Callable[[str, Json], Json | None]"
+"""Returns the MCP result of a tool call from a tape; None if the tool is to run."""
+
+_DIGITS: Final = 18  # of an exchange number
+
+
+class ToolReports:
+    """Records each call of a wrapped tool as an exchange, from its request to its result, see `tool_route`.
+
+    `safely` calls the recorder: it reports errors and returns None for them. `from_tape` is called first; `on_call` is
+    called with the exchange number of each call that runs.
+    """
+
+    def __init__(self, recorder: Any, safely: Callable[..., Any]) -> None:
+        self._recorder = recorder
+        self._safely = safely
+        self.from_tape: FromTape = lambda name, arguments: None
+        self.on_call: Callable[[int], None] = lambda exchange: None
+        self._running: set[int] = set()
+
+    def handle(self, method: str, target: str, content_type: str, body: bytes) -> Reply:
+        if method == "POST":
+            return self._call(target, content_type, body)
+        exchange = _exchange_in(target)
+        if exchange not in self._running or method not in ("PUT", "DELETE"):
+            return refused(404, f"wiretape: {method} {target}: no running tool call has this number")
+        self._running.discard(exchange)
+        if method == "PUT":
+            self._safely(self._recorder.response, exchange, 200, HEADERS)
+            self._safely(self._recorder.response_data, exchange, body)
+        self._safely(self._recorder.end, exchange, Ended.COMPLETE if method == "PUT" else Ended.CLIENT_CLOSED)
+        return Reply(DONE)
+
+    def _call(self, target: str, content_type: str, body: bytes) -> Reply:
+        asked = asked_for(target, content_type, body)
+        if isinstance(asked, Reply):
+            return asked
+        name, arguments = asked
+        known = self._safely(self.from_tape, name, arguments)
+        if known is not None:
+            return Reply(ANSWERED, known)
+        exchange = self._safely(self._recorder.begin, "POST", tool_url(name), None, HEADERS)
+        if exchange is None:
+            return refused(503, "wiretape: the recording has ended")
+        self._safely(self._recorder.request_data, exchange, body)
+        self._safely(self._recorder.request_end, exchange)
+        self._running.add(exchange)
+        self.on_call(exchange)
+        return Reply(RUN, {"exchange": exchange})
+
+
+def _exchange_in(target: str) -> int:
+    """Return the number of the exchange that a report names; 0 if it names none."""
+    number = target.partition("?exchange=")[2]
+    return int(number) if number.isdecimal() and len(number) <= _DIGITS else 0
 
 
 class ToolPort:

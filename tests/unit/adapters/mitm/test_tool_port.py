@@ -10,8 +10,7 @@ import pytest
 from tests.support.replaying import session
 from tests.support.talking import talk
 
-from wiretape.adapters.mitm.tool_port import ToolPort
-from wiretape.adapters.mitm.tool_reports import ToolReports
+from wiretape.adapters.mitm.tool_port import ToolPort, ToolReports
 from wiretape.adapters.replay_server.server import ReplayHandler
 from wiretape.adapters.routing.tool_route import Reply, is_own, tool_path, tool_variables
 from wiretape.model.http import Ended

@@ -19,9 +19,9 @@ from wiretape.adapters.http1 import sending
 from wiretape.adapters.live.asking import body_of
 from wiretape.adapters.live.decision_queue import ClientLeft, DecisionQueue
 from wiretape.adapters.live.exchanges import LiveExchanges, later, patience
+from wiretape.adapters.mitm._compat import held_answers
+from wiretape.adapters.mitm._compat.held_answers import HEAD_SENT, HELD, WAITS, has_left
 from wiretape.adapters.mitm.addon import RecordingAddon, pairs_of
-from wiretape.adapters.mitm.live import keep_alive
-from wiretape.adapters.mitm.live.keep_alive import HEAD_SENT, HELD, WAITS, has_left
 from wiretape.adapters.mitm.live.pending_sockets import HeldSockets
 from wiretape.debug.live.pending_calls import Action, Continue, Decision, Delay, Drop, Inject, Release, Rewrite
 from wiretape.errors import UsageError
@@ -46,7 +46,7 @@ class HoldingAddon(RecordingAddon):
     def __init__(self, *values: Any, queue: DecisionQueue, output: OutputRedactor | None = None, **named: Any) -> None:
         """`output`: redacts what the debugger shows."""
         super().__init__(*values, **named)
-        keep_alive.install()
+        held_answers.install()
         self._queue = queue
         self._output = output or OutputRedactor()
         self._exchanges = LiveExchanges(self._output)

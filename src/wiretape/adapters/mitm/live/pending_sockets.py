@@ -14,8 +14,8 @@ from mitmproxy import http
 
 from wiretape.adapters.live.decision_queue import ClientLeft, DecisionQueue
 from wiretape.adapters.live.exchanges import LiveExchanges, patience
+from wiretape.adapters.mitm._compat.held_answers import has_left
 from wiretape.adapters.mitm.addon import pairs_of
-from wiretape.adapters.mitm.live.keep_alive import has_left
 from wiretape.debug.live.pending_calls import Action, Delay
 from wiretape.matching.values import LiveRequest
 from wiretape.model.call import ModelCall

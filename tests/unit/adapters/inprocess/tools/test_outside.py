@@ -16,8 +16,7 @@ import pytest
 from tests.support.taping import Taping
 
 import wiretape
-from wiretape.adapters.mitm.tool_port import ToolPort
-from wiretape.adapters.mitm.tool_reports import ToolReports
+from wiretape.adapters.mitm.tool_port import ToolPort, ToolReports
 from wiretape.adapters.replay_runner import ReplayServer
 from wiretape.adapters.routing.tool_route import PATH, VARIABLE
 from wiretape.adapters.update.session import UpdateSession

@@ -19,7 +19,7 @@ from mitmproxy.proxy.layers.http import HttpLayer, HTTPMode
 from mitmproxy.test import taddons
 
 from wiretape.adapters.http1.sending import COMMENT
-from wiretape.adapters.mitm.live import keep_alive
+from wiretape.adapters.mitm._compat import held_answers
 
 ANSWER = b"data: 1\n\n"
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9\r\n\r\n"
@@ -29,7 +29,7 @@ class Held:
     """A client's connection through the proxy, whose answer waits: `waits` says for how many asks more."""
 
     def __init__(self, alpn: bytes) -> None:
-        keep_alive.install()
+        held_answers.install()
         self.client = Client(peername=("127.0.0.1", 1), sockname=("127.0.0.1", 2), timestamp_start=time.time())
         self.client.state = ConnectionState.OPEN
         self.client.alpn = alpn
@@ -61,12 +61,12 @@ class Held:
             return []
         if hook.name == "responseheaders":
             self.flow = hook.flow
-            self.flow.metadata[keep_alive.HELD] = True
+            self.flow.metadata[held_answers.HELD] = True
         return [events.HookCompleted(hook)] if hook.blocking else []
 
     def decide(self, waits: bool) -> None:
         """What the addon says once it is asked whether the answer waits."""
-        self.flow.metadata[keep_alive.WAITS] = waits
+        self.flow.metadata[held_answers.WAITS] = waits
         self.happens(events.HookCompleted(self.asked.pop()))
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("mitmproxy", reason="the recorder needs mitmproxy (Python 3.
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of what mitmproxy imports
-    from wiretape.adapters.mitm.runner import _Faults
+    from wiretape.adapters.mitm.mitm_thread import _Faults
 
 
 @pytest.mark.parametrize(("logged", "told"), [("it broke\nhere", ["the proxy says: it broke"]), ("", []), (" \n", [])])
