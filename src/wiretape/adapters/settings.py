@@ -123,11 +123,21 @@ def load_settings(start: Path) -> Settings:
     return Settings()
 
 
-def redactor_of(settings: Settings, patterns: Sequence[str] = (), tool_arguments: bool = False) -> Redactor:
-    """The redactor that a project wants; `patterns` and `tool_arguments` come from the command line."""
-    from wiretape.tape.redaction import Redactor
+def redactor_of(
+    settings: Settings, patterns: Sequence[str] = (), tool_arguments: bool = False, continues: Path | None = None
+) -> Redactor:
+    """Return the redactor that a project's settings ask for. Every tape is written with one of these.
 
-    return Redactor([*settings.redact, *patterns], tool_arguments or settings.redact_tool_arguments)
+    `patterns` and `tool_arguments` come from the command line. `continues`: a tape whose placeholders keep their
+    meaning on the tape that is written; it need not exist.
+    """
+    from wiretape.tape.redaction import Redactor
+    from wiretape.tape.storage import read_text
+
+    redactor = Redactor([*settings.redact, *patterns], tool_arguments or settings.redact_tool_arguments)
+    if continues is not None and continues.exists():
+        redactor.resume(read_text(continues).decode("utf-8", "replace"))
+    return redactor
 
 
 def _settings_of(path: Path) -> Settings:

@@ -93,7 +93,7 @@ def fork_live(
         options.target,
         out,
         _note(source, call, what),
-        redact=settings.redact,
+        settings=settings,
         on_outcome=on_outcome,
         on_trouble=say,
     )
@@ -131,7 +131,7 @@ def fork_with_program(
         )
     if not fork.entries:
         raise UsageError(f"a fork at call {call} shares nothing with its tape: wiretape record -- {typed(argv)}")
-    write_fork(source.tape, fork, out, _note(source, call, what), load_settings(Path.cwd()).redact)
+    write_fork(source.tape, fork, out, _note(source, call, what), load_settings(Path.cwd()))
     return update(RecordOptions(out, force=True, update=out), argv, observer, on_kept=on_kept, partial=partial)
 
 

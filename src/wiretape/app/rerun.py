@@ -13,7 +13,7 @@ from wiretape.adapters.output import say
 from wiretape.adapters.rerun.live_model import LiveModel, Target, parent_of, play_live, play_tape
 from wiretape.adapters.rerun.tool_files import ToolFile
 from wiretape.adapters.routing.routes import base_url_problem, without_user
-from wiretape.adapters.settings import load_settings
+from wiretape.adapters.settings import Settings, load_settings
 from wiretape.errors import TapeUnwritable, UsageError
 from wiretape.model.call import ToolCall, ToolResult
 from wiretape.rerun.report import RerunReport, build_rerun_report
@@ -71,7 +71,7 @@ def rerun(
     made = Rerun(tape.exchanges, live=options.goes_live, mask=settings.mask, tools=hook)
     complete, where = True, None
     if options.goes_live:
-        complete = _rerun_live(made, options, name, tuple(settings.redact), on_outcome)
+        complete = _rerun_live(made, options, name, settings, on_outcome)
         where = described_target(options.target)
     else:
         play_tape(made)
@@ -98,11 +98,11 @@ def tool_hook(path: str | None) -> ToolHook | None:
 
 
 def _rerun_live(
-    made: Rerun, options: RerunOptions, tape: str, redact: tuple[str, ...], on_outcome: Callable[[CallOutcome], None]
+    made: Rerun, options: RerunOptions, tape: str, settings: Settings, on_outcome: Callable[[CallOutcome], None]
 ) -> bool:
     path = options.output
     parent = parent_of(Path(tape), path) if path is not None and tape != "-" else None
-    with _replacing(path) as rows, LiveModel(options.target, os.environ, path, parent, redact, say) as model:
+    with _replacing(path) as rows, LiveModel(options.target, os.environ, path, parent, settings, say) as model:
 
         def show(row: CallOutcome) -> None:
             rows.append(row)

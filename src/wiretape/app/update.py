@@ -25,7 +25,7 @@ from wiretape.tape.editing.splice import write_spliced
 from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.tape.recording.recorder import RecorderSummary
 from wiretape.tape.redaction import Redactor
-from wiretape.tape.storage import TapeFile, journal_path, read_text
+from wiretape.tape.storage import TapeFile, journal_path
 from wiretape.views.call_line import ending
 from wiretape.views.replay.update import Updated
 
@@ -92,9 +92,7 @@ def _read_old_tape(options: RecordOptions, partial: bool) -> Tape:
 
 def _make_update(options: RecordOptions, tape: Tape, staged: StagedRecording) -> _Update:
     settings = load_settings(Path.cwd())
-    redactor = redactor_of(settings)
-    if tape.path is not None and tape.path.exists():
-        redactor.resume(read_text(tape.path).decode("utf-8", "replace"))  # its placeholders keep their meaning
+    redactor = redactor_of(settings, tool_arguments=options.redact_tool_arguments, continues=tape.path)
     match = ReplayOptions(
         Tier[options.tier.upper()], mask=tuple(settings.mask), names=(str(options.update),), output=output()
     )

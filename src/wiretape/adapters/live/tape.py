@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from wiretape.adapters.inprocess.exchange_recorder import ExchangeRecorder, SafeRecorder
 from wiretape.adapters.rerun.fork_tape import free_name
+from wiretape.adapters.settings import Settings, redactor_of
 from wiretape.errors import TapeError, UsageError
 from wiretape.matching.values import LiveRequest
 from wiretape.tape.recording.recorder import Recorder
-from wiretape.tape.redaction import Redactor
-from wiretape.tape.storage import read_text
 
 
 class LiveTape:
@@ -23,12 +22,14 @@ class LiveTape:
     `incomplete`: whether it lacks something; known when it is closed.
     """
 
-    def __init__(self, played: Path, redact: Sequence[str] = (), on_trouble: Callable[[str], None] = print) -> None:
+    def __init__(
+        self, played: Path, settings: Settings | None = None, on_trouble: Callable[[str], None] = print
+    ) -> None:
         self.path = free_name(played, "live")
         self.kept = 0
         self.incomplete = False
         self._played = played
-        self._redact = tuple(redact)
+        self._settings = settings or Settings()
         self._on_trouble = on_trouble
         self._recorder: Recorder | None = None
         self._safe_recorder: SafeRecorder | None = None
@@ -48,16 +49,13 @@ class LiveTape:
             self.incomplete = self._recorder.close().incomplete
 
     def _open(self) -> Recorder:
-        redactor = Redactor(self._redact)
-        if self._played.exists():
-            redactor.resume(read_text(self._played).decode("utf-8", "replace"))  # its placeholders keep their meaning
         shown = os.path.relpath(self._played, self.path.parent)
         try:
             self._recorder = Recorder(
                 self.path,
                 clock=time.monotonic,
                 started=datetime.now(UTC),
-                redactor=redactor,
+                redactor=redactor_of(self._settings, continues=self._played),
                 note=f"asked live in the debugger, while {Path(shown).as_posix()} was played",
                 on_trouble=self._on_trouble,
             )

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from wiretape.adapters.rerun.live_model import LiveModel, Target, parent_of
+from wiretape.adapters.settings import Settings, redactor_of
 from wiretape.errors import TapeUnwritable
 from wiretape.model.http import Exchange
 from wiretape.rerun.fork.fork import Fork
@@ -17,8 +18,6 @@ from wiretape.tape.client_versions import versions_of
 from wiretape.tape.editing.edit import moved
 from wiretape.tape.editing.splice import Entry, Fresh, Kept, write_spliced
 from wiretape.tape.reading.reader import Tape, read_tape
-from wiretape.tape.redaction import Redactor
-from wiretape.tape.storage import read_text
 
 
 def run_fork(
@@ -29,7 +28,7 @@ def run_fork(
     note: str,
     *,
     environ: Mapping[str, str] = os.environ,
-    redact: Sequence[str] = (),
+    settings: Settings | None = None,
     on_outcome: Callable[[CallOutcome], None] = lambda outcome: None,
     on_trouble: Callable[[str], None] = lambda text: None,
 ) -> bool:
@@ -42,13 +41,13 @@ def run_fork(
         spool = Path(directory) / "live.tape"
         finished = False
         try:
-            with LiveModel(target, environ, spool, redact=tuple(redact), on_trouble=on_trouble) as model:
+            with LiveModel(target, environ, spool, settings=settings, on_trouble=on_trouble) as model:
                 play(fork, model, on_outcome)
             finished = True
         finally:
             live = read_tape(spool)
             if finished or any(exchange.response is not None for exchange in live.exchanges):
-                write_fork(tape, fork, out, note, redact, live)
+                write_fork(tape, fork, out, note, settings or Settings(), live)
     return not model.incomplete
 
 
@@ -62,7 +61,7 @@ def play(fork: Fork, model: LiveModel, on_outcome: Callable[[CallOutcome], None]
             on_outcome(fork.answered(*model.answer(planned, fork.rerun.recorded_call(planned))))
 
 
-def write_fork(tape: Tape, fork: Fork, out: Path, note: str, redact: Sequence[str], live: Tape | None = None) -> None:
+def write_fork(tape: Tape, fork: Fork, out: Path, note: str, settings: Settings, live: Tape | None = None) -> None:
     """Write the kept exchanges, the changed ones, and the live ones, if the fork has run."""
     own = [Kept(one) if isinstance(one, int) else Fresh(one) for one in fork.entries]
     changed = [entry.exchange for entry in own if isinstance(entry, Fresh)]
@@ -70,9 +69,7 @@ def write_fork(tape: Tape, fork: Fork, out: Path, note: str, redact: Sequence[st
     if changed and len(changed) == len(own):  # no kept exchange fixes the start of the live part
         new = _after(new, changed[-1])
     entries: list[Entry] = [*own, *map(Fresh, new)]
-    redactor = Redactor(redact)
-    if tape.path is not None and tape.path.exists():
-        redactor.resume(read_text(tape.path).decode("utf-8", "replace"))  # its placeholders keep their meaning
+    redactor = redactor_of(settings, continues=tape.path)
     named = {"parent": parent_of(tape.path, out), "note": note}
     parent = replace(tape, header=tape.header.model_copy(update=named))
     times = tape if own or live is None else live

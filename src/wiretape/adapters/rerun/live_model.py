@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from wiretape.adapters.rerun.endpoints import Endpoint, endpoint_of, region_of, signature
+from wiretape.adapters.settings import Settings, redactor_of
 from wiretape.errors import UsageError
 from wiretape.model.http import BytesBody, Ended, Headers, Request, Response, body_bytes
 from wiretape.rerun.plan import RecordedCall
 from wiretape.rerun.scheduler import Rerun
 from wiretape.rerun.values import CallOutcome, PlannedRequest
 from wiretape.tape.recording.recorder import Recorder
-from wiretape.tape.redaction import Redactor
 
 if TYPE_CHECKING:
     import httpx
@@ -49,7 +49,7 @@ class LiveModel(AbstractContextManager["LiveModel"]):
         environ: Mapping[str, str] = os.environ,
         record: Path | None = None,
         parent: str | None = None,
-        redact: tuple[str, ...] = (),
+        settings: Settings | None = None,
         on_trouble: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._target = target
@@ -61,7 +61,7 @@ class LiveModel(AbstractContextManager["LiveModel"]):
                 record,
                 clock=time.monotonic,
                 started=datetime.now(UTC),
-                redactor=Redactor(redact),
+                redactor=redactor_of(settings or Settings()),
                 parent=parent,
                 on_trouble=on_trouble,
             )

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from wiretape._version import __version__
+from wiretape.adapters.settings import Settings, redactor_of
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, LiveRequest
 from wiretape.model.http import Exchange, body_bytes
 from wiretape.tape.atomic import lock, put_in_place
 from wiretape.tape.editing.edit import merge_tapes
 from wiretape.tape.reading.reader import Tape, read_tape
-from wiretape.tape.redaction import Redactor
 from wiretape.tape.storage import journal_path
 
 # A recording that nobody writes any more, and that its test did not put in place within so many seconds: it was killed.
@@ -52,7 +52,7 @@ class StagedRecording:
         self._remove_fresh()
         journal_path(self.tape).unlink(missing_ok=True)  # what it holds belongs to the tape that was replaced
 
-    def put_in_place_beside_the_rest(self, patterns: Sequence[str]) -> None:
+    def put_in_place_beside_the_rest(self, settings: Settings) -> None:
         """As above, but exchanges of the old tape that this recording has no newer answer for stay on it."""
         if tape_exists(self.tape):
             old, new = read_tape(self.tape), read_tape(self.fresh)
@@ -61,7 +61,7 @@ class StagedRecording:
                 kept = replace(old, exchanges=left)
                 # The recording is not named: the header would tell of a file that is no more.
                 recorder = f"wiretape {__version__}"
-                merge_tapes([kept, replace(new, path=None)], self.fresh, recorder, Redactor(patterns))
+                merge_tapes([kept, replace(new, path=None)], self.fresh, recorder, redactor_of(settings))
         self.put_in_place()
 
     def put_aside(self, directory: Path | None) -> Path | None:

@@ -68,7 +68,7 @@ def debug_replayed(tape: str, asked: LiveOptions) -> int:
     debugger = _debugger(
         f"{Path(asked.argv[0]).name} against {from_here(tape)}", "replay", link(tape, session.tapes[0]).run
     )
-    live_tape = LiveTape(Path(tape), load_settings(Path.cwd()).redact, say)
+    live_tape = LiveTape(Path(tape), load_settings(Path.cwd()), say)
     with DecisionQueue(debugger) as queue, closing(live_tape):
         queue.live.live_tape = str(live_tape.path)
         result = replay(

@@ -43,12 +43,11 @@ def command(base: Path | None, ours: Path | None, theirs: Path | None, name: str
 
 def _merge(base: Path, ours: Path, theirs: Path, name: str) -> None:
     """Write the merged tape to `ours`, or leave `ours` unchanged and exit with 1."""
-    from wiretape.adapters.settings import load_settings
+    from wiretape.adapters.settings import load_settings, redactor_of
     from wiretape.tape.atomic import rewrite
     from wiretape.tape.editing.branches import BranchConflict, merge_branches
-    from wiretape.tape.redaction import Redactor
 
-    redactor = Redactor(load_settings(Path.cwd()).redact)
+    redactor = redactor_of(load_settings(Path.cwd()))
     with TemporaryDirectory(prefix="wiretape-") as directory:
         # The files that git makes have names without a suffix, and none of them has a journal.
         copies = [Path(directory, side, Path(name).name) for side in ("base", "ours", "theirs", "merged")]

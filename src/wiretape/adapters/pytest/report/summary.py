@@ -180,7 +180,7 @@ class Summary:
             from wiretape.adapters.pytest.update.report import settled
             from wiretape.adapters.settings import load_settings
 
-            self._updates = settled(updates, load_settings(self._config.invocation_params.dir).redact)
+            self._updates = settled(updates, load_settings(self._config.invocation_params.dir))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

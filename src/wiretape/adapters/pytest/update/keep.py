@@ -35,7 +35,7 @@ class TapePlacement:
         """The old tape with what no request of the recording answers to any more, where that was dropped."""
         with _turn(self._turns):
             if mode is Mode.ALL or _identity(self._tape) != self._before:
-                made.put_in_place_beside_the_rest(load_settings(Path.cwd()).redact)
+                made.put_in_place_beside_the_rest(load_settings(Path.cwd()))
                 return None
             dropped = self._dropped(made) if mode is Mode.REWRITE else None
             made.put_in_place()
@@ -46,7 +46,7 @@ class TapePlacement:
 
         What was put there: not what another worker has recorded as well, and with what stays of the old tape.
         """
-        patterns = load_settings(Path.cwd()).redact
+        settings = load_settings(Path.cwd())
         drops = alone and mode is Mode.UPDATE
         with _turn(self._turns):
             changed = tape_exists(self._tape) and _identity(self._tape) != self._before
@@ -56,9 +56,9 @@ class TapePlacement:
                 renewal = renewal.behind() if mode is Mode.NEW else renewal.in_place()
             if renewal.old.incomplete and (changed or not drops):
                 # The tape goes on as it is: it says itself what it lacks.
-                made.put_in_place_beside_the_rest(patterns) if changed else made.put_in_place()
+                made.put_in_place_beside_the_rest(settings) if changed else made.put_in_place()
             else:
-                renewal.write(self._tape, patterns)
+                renewal.write(self._tape, settings)
             return renewal
 
     def _dropped(self, made: StagedRecording) -> Tape | None:

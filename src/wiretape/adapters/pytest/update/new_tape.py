@@ -13,6 +13,7 @@ from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
 
+from wiretape.adapters.settings import Settings, redactor_of
 from wiretape.adapters.update.session import UpdateSession
 from wiretape.adapters.update.staging import unanswered
 from wiretape.model.http import Exchange, body_bytes
@@ -21,8 +22,7 @@ from wiretape.tape.editing.edit import moved
 from wiretape.tape.editing.splice import Entry, Fresh, Kept, spliced, write_spliced
 from wiretape.tape.format.documents import Header
 from wiretape.tape.reading.reader import Tape, read_tape
-from wiretape.tape.redaction import Redactor
-from wiretape.tape.storage import journal_path, read_text
+from wiretape.tape.storage import journal_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +89,14 @@ class UpdatedTape:
         fresh = unanswered(self.fresh, replace(now, exchanges=tuple(theirs)))
         return UpdatedTape(now, [*_all(now.exchanges), *map(Fresh, fresh)], self.header)
 
-    def write(self, tape: Path, patterns: Sequence[str]) -> None:
+    def write(self, tape: Path, settings: Settings) -> None:
         """All or nothing."""
-        redactor = Redactor(patterns)
-        if tape.is_file():
-            redactor.resume(read_text(tape).decode("utf-8", "replace"))  # its placeholders keep their meaning
+        redactor = redactor_of(settings, continues=tape)
         write_spliced(self.old, self.header, self.entries, tape, redactor)
         journal_path(tape).unlink(missing_ok=True)  # what it held is on the new tape
 
 
-def without(path: Path, stale: Counter[str], patterns: Sequence[str]) -> int:
+def without(path: Path, stale: Counter[str], settings: Settings) -> int:
     """Drop so many of the exchanges of these digests from a tape, and say how many went. The tape is not left empty."""
     tape, waiting = read_tape(path), Counter(stale)
     stays: list[Exchange] = []
@@ -110,7 +108,7 @@ def without(path: Path, stale: Counter[str], patterns: Sequence[str]) -> int:
             stays.append(one)
     if not stays or len(stays) == len(tape.exchanges):
         return 0
-    UpdatedTape(tape, _all(stays), tape.header).write(path, patterns)
+    UpdatedTape(tape, _all(stays), tape.header).write(path, settings)
     return len(tape.exchanges) - len(stays)
 
 

@@ -21,6 +21,7 @@ from wiretape.model.wording import plural
 if TYPE_CHECKING:
     from wiretape.adapters.pytest.tape_users import Users
     from wiretape.adapters.pytest.update.new_tape import UpdatedTape
+    from wiretape.adapters.settings import Settings
     from wiretape.matching.report import ReplayReport
     from wiretape.matching.values import Miss
 
@@ -71,7 +72,7 @@ def named(report: ReplayReport, misses: Sequence[Miss]) -> list[str]:
     return names + ([plural(report.sockets, "WebSocket")] if report.sockets else [])
 
 
-def settled(tests: Mapping[str, TapeUpdate], patterns: Sequence[str]) -> list[str]:
+def settled(tests: Mapping[str, TapeUpdate], settings: Settings) -> list[str]:
     """Drops what no test of a shared tape asked for, and says what has become of each tape."""
     by_tape: dict[str, dict[str, TapeUpdate]] = {}
     for test, one in tests.items():
@@ -79,7 +80,7 @@ def settled(tests: Mapping[str, TapeUpdate], patterns: Sequence[str]) -> list[st
     lines: list[str] = []
     untouched = 0
     for tape, users in by_tape.items():
-        told = list(_settled(Path(tape), users, patterns))
+        told = list(_settled(Path(tape), users, settings))
         lines += told
         untouched += not told
     if untouched:
@@ -88,7 +89,7 @@ def settled(tests: Mapping[str, TapeUpdate], patterns: Sequence[str]) -> list[st
     return lines
 
 
-def _settled(tape: Path, tests: Mapping[str, TapeUpdate], patterns: Sequence[str]) -> Iterator[str]:
+def _settled(tape: Path, tests: Mapping[str, TapeUpdate], settings: Settings) -> Iterator[str]:
     """Nothing where the tape was not touched."""
     fresh = sum(one["fresh"] for one in tests.values())
     kept = max(one["kept"] for one in tests.values())
@@ -98,7 +99,7 @@ def _settled(tape: Path, tests: Mapping[str, TapeUpdate], patterns: Sequence[str
     if stale:
         stays = _why_not(tests)
         try:
-            gone = 0 if stays else _drop(tape, stale, patterns)
+            gone = 0 if stays else _drop(tape, stale, settings)
         except Exception as error:  # the tape is as the tests have left it
             stays = str(error)
     if not (fresh or gone or stays):
@@ -144,10 +145,10 @@ def _is_shared(tests: Mapping[str, TapeUpdate]) -> bool:
     return any(one["users"] for one in tests.values())
 
 
-def _drop(tape: Path, stale: Counter[str], patterns: Sequence[str]) -> int:
+def _drop(tape: Path, stale: Counter[str], settings: Settings) -> int:
     from wiretape.adapters.pytest.update.new_tape import without
 
-    return without(tape, stale, patterns)
+    return without(tape, stale, settings)
 
 
 def _on(tape: Path) -> int:

@@ -14,6 +14,7 @@ from wiretape.adapters.pytest.options import Mode
 from wiretape.adapters.pytest.update.keep import TapePlacement
 from wiretape.adapters.pytest.update.new_tape import UpdatedTape, digest
 from wiretape.adapters.pytest.update.report import TapeUpdate, settled
+from wiretape.adapters.settings import Settings
 from wiretape.adapters.update.session import UpdateSession
 from wiretape.adapters.update.staging import StagedRecording
 from wiretape.matching.session import ReplaySession
@@ -123,7 +124,7 @@ def test_what_no_test_of_a_shared_tape_asked_for_is_dropped_at_the_end(tape: Pat
     first = ran(read_tape(tape), "one")
     second = ran(read_tape(tape), "twice")
     keep(second, tape, Mode.UPDATE)
-    lines = settled({A: told(first, tape), B: told(second, tape)}, ())
+    lines = settled({A: told(first, tape), B: told(second, tape)}, Settings())
     assert asked(read_tape(tape).exchanges) == ["one", "twice"]
     assert lines == ["updated shared.tape: 1 exchange asked live, 1 kept, 2 dropped"]
 
@@ -133,7 +134,7 @@ def test_what_a_later_test_saw_of_an_earlier_one_is_not_taken_for_old(tape: Path
     keep(first, tape, Mode.UPDATE)
     second = ran(read_tape(tape), "one", "two", "three")
     assert asked(second.left) == ["news"]
-    assert settled({A: told(first, tape), B: told(second, tape)}, ()) == [
+    assert settled({A: told(first, tape), B: told(second, tape)}, Settings()) == [
         "updated shared.tape: 1 exchange asked live, 3 kept, 0 dropped"
     ]
     assert len(read_tape(tape).exchanges) == 4
@@ -152,7 +153,7 @@ def test_what_a_later_test_saw_of_an_earlier_one_is_not_taken_for_old(tape: Path
 )
 def test_nothing_is_dropped_that_others_may_ask_for(tape: Path, users: Sequence[str], partial: str, why: str) -> None:
     one = told(ran(read_tape(tape), "one"), tape, users, partial)
-    assert settled({A: one}, ()) == [
+    assert settled({A: one}, Settings()) == [
         "shared.tape: 2 exchanges that these tests did not ask for stay",
         f"  {why}",
     ]
@@ -162,7 +163,7 @@ def test_nothing_is_dropped_that_others_may_ask_for(tape: Path, users: Sequence[
 def test_what_is_the_same_of_several_tests_is_told_once(tape: Path) -> None:
     tests = {name: {**told(ran(read_tape(tape), "hi"), tape), "why": ["it differs"]} for name in (A, B)}
     keep(ran(read_tape(tape), "hi", "ho"), tape, Mode.UPDATE)
-    assert settled(tests, ()) == [  # type: ignore[arg-type]
+    assert settled(tests, Settings()) == [  # type: ignore[arg-type]
         "updated shared.tape: 2 exchanges asked live, 0 kept, 3 dropped",
         "  it differs (2 times)",
     ]
@@ -172,21 +173,21 @@ def test_of_equal_calls_as_many_stay_as_one_test_asked_for(tape: Path) -> None:
     twice = made("one", "one", "one")
     write_tape(tape, HEADER, twice)
     first, second = ran(read_tape(tape), "one", "one"), ran(read_tape(tape), "one")
-    assert settled({A: told(first, tape), B: told(second, tape)}, ()) == [
+    assert settled({A: told(first, tape), B: told(second, tape)}, Settings()) == [
         "updated shared.tape: 0 exchanges asked live, 2 kept, 1 dropped"
     ]
     assert asked(read_tape(tape).exchanges) == ["one", "one"]
 
 
 def test_a_shared_tape_is_not_emptied_by_tests_that_ask_for_nothing(tape: Path) -> None:
-    settled({A: told(ran(read_tape(tape)), tape), B: told(ran(read_tape(tape)), tape)}, ())
+    settled({A: told(ran(read_tape(tape)), tape), B: told(ran(read_tape(tape)), tape)}, Settings())
     assert len(read_tape(tape).exchanges) == 3
 
 
 def test_a_shared_tape_that_is_gone_by_the_end_of_the_run_is_told(tape: Path) -> None:
     one, two = told(ran(read_tape(tape), "one", "news"), tape), told(ran(read_tape(tape), "two"), tape)
     tape.unlink()
-    lines = settled({A: one, B: two}, ())
+    lines = settled({A: one, B: two}, Settings())
     assert lines[0] == "updated shared.tape: 1 exchange asked live, 0 kept, 0 dropped"
     assert lines[1] == "shared.tape: 1 exchange that these tests did not ask for stays"
     assert lines[2].endswith("shared.tape: no such file")
