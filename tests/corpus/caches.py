@@ -1,11 +1,11 @@
-"""Runs recorded traffic through the cache diagnosis, and holds what was predicted against what providers reported.
+"""Compares the cache diagnosis of recorded traffic with the cache hits that providers reported.
 
-    python -m tests.corpus.caches              the table, held against cache_figures.json
+    python -m tests.corpus.caches              the table, compared with cache_figures.json
     python -m tests.corpus.caches --json       the same as JSON
-    python -m tests.corpus.caches --write      take what comes out as the figures from now on
+    python -m tests.corpus.caches --write      write the results as the new figures
 
-Only recordings of two or more exchanges say anything. Counted are the calls that go on from an earlier one and whose
-answers say what was cached. The archives stand beside the repository; where they are absent there is nothing to do.
+It counts the calls that continue an earlier call and whose answers report cached tokens, in recordings of two or more
+exchanges. The archives are next to the repository; without them it does nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     archives = sorted(CORPORA.glob("*.tar.xz"))
     if not archives:
-        print(f"no recorded traffic at {CORPORA}: nothing is proved", file=sys.stderr)
+        print(f"no recorded traffic at {CORPORA}: nothing to check", file=sys.stderr)
         return 0
     calls = [one for _, found in diagnosed(archives) for one in found]
     rows = table(calls)
@@ -61,12 +61,12 @@ def main(arguments: list[str] | None = None) -> int:
         print(json.dumps({"ok": not missed, "rules": figures, "missed": missed}, indent=2))
     else:
         print("\n".join([_line(TITLES), *(_line((rules, *_cells(row))) for rules, row in sorted(rows.items()))]))
-        print("\n".join(f"MISSED {line}" for line in missed) or "as the figures say")
+        print("\n".join(f"MISSED {line}" for line in missed) or "equal to the figures")
     return 1 if missed else 0
 
 
 def diagnosed(archives: list[Path]) -> Iterator[tuple[str, list[CacheCall]]]:
-    """The diagnosis of every recording, file by file."""
+    """Yield the diagnosis of every recording, file by file."""
     with tempfile.TemporaryDirectory() as directory, ProcessPoolExecutor(WORKERS) as pool:
         for archive in archives:
             with tarfile.open(archive) as tar:
@@ -89,7 +89,7 @@ def _diagnose(job: tuple[Path, Path]) -> list[CacheCall]:
 
 
 def table(calls: list[CacheCall]) -> dict[str, Row]:
-    """For each set of rules: how often the reported figure was the predicted one, or another; and the verdicts."""
+    """Return for each set of rules how often the predicted figure was reported, and the verdicts."""
     rows: dict[str, Row] = {}
     for one in calls:
         if one.compared_with is None or one.reported is None:
@@ -107,7 +107,7 @@ def table(calls: list[CacheCall]) -> dict[str, Row]:
 
 
 def misses(kept: dict[str, dict[str, int]], rows: dict[str, Row]) -> Iterator[str]:
-    """Fewer that came as predicted, or more verdicts of a miss, than there were."""
+    """Yield figures with fewer correct predictions, or with more misses, than before."""
     for rules, row in rows.items():
         old = kept.get(rules, {})
         for name in ("calls", "equal", "served"):

@@ -1,12 +1,12 @@
-"""Runs every archive of recorded traffic through import, tape and decoding, and fails where less comes out than before.
+"""Runs every archive of recorded traffic through import, tape and decoding, and fails below the known figures.
 
-    python -m tests.corpus.proof              the table, held against figures.json
+    python -m tests.corpus.proof              the table, compared with figures.json
     python -m tests.corpus.proof --json       the same as JSON
-    python -m tests.corpus.proof --write      take what comes out as the figures from now on
-    python -m tests.corpus.proof vercel       only archives whose names have that in them
+    python -m tests.corpus.proof --write      write the results as the new figures
+    python -m tests.corpus.proof vercel       only archives with this in their names
 
-The archives stand beside the repository; where they are absent there is nothing to do. Whatever is named as unknown,
-refused, or wrong needs a reason in figures.json, written by hand.
+The archives are next to the repository; without them it does nothing. Each exchange that is reported as unknown,
+refused or wrong needs a reason in figures.json, written by hand.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.support.proving import NAMED, NUMBERS, Findings, compare_twins, prove
 
 CORPORA = Path(__file__).parents[2].parent / "shared" / "corpora"
 FIGURES = Path(__file__).with_name("figures.json")
-TWINS = "charmbracelet+fantasy"  # records every case both ways
+TWINS = "charmbracelet+fantasy"  # records every case streamed and unstreamed
 WORKERS = 2
 TITLES = ("archive", "files", "exch.", "recognised", "calls", "other", "unkn.", "err.", "usage equal", "s")
 WIDTHS = (17, 5, 5, 10, 5, 5, 5, 4, 11, 4)
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     archives = [path for path in sorted(CORPORA.glob("*.tar.xz")) if options.part in path.name]
     if not archives:
-        print(f"no recorded traffic at {CORPORA}: nothing is proved", file=sys.stderr)
+        print(f"no recorded traffic at {CORPORA}: nothing to check", file=sys.stderr)
         return 0
     started = time.monotonic()
     found: dict[str, Findings] = {}
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
     else:
         print("\n".join([*table(found), *details(found)]))
-        print("\n".join(f"MISSED {line}" for line in missed) or "as the figures say")
+        print("\n".join(f"MISSED {line}" for line in missed) or "equal to the figures")
         print(f"{seconds:.0f} s")
     return 1 if missed else 0
 
@@ -74,7 +74,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-# -- running -----------------------------------------------------------------------------------------------------
+# -- running -------------------------------------------------------------------------------------------------------
 
 
 def prove_archive(archive: Path, name: str, directory: Path, pool: Executor) -> Findings:
@@ -91,14 +91,14 @@ def prove_archive(archive: Path, name: str, directory: Path, pool: Executor) -> 
 def _prove(job: tuple[Path, str, Path]) -> Findings:
     path, name, directory = job
     started = time.thread_time()
-    # Bodies without their requests are nobody's container: that is said for the whole archive.
+    # Bodies without requests are reported for the whole archive.
     form = "auto" if path.suffix == ".yaml" else "body"
     found = prove(path, name, directory / f"{os.getpid()}.tape", form)
     found.seconds = time.thread_time() - started
     return found
 
 
-# -- judging -----------------------------------------------------------------------------------------------------
+# -- judging -------------------------------------------------------------------------------------------------------
 
 
 def figures_of(found: Findings) -> Figures:
@@ -107,7 +107,7 @@ def figures_of(found: Findings) -> Figures:
 
 
 def misses(figures: Figures, found: dict[str, Findings]) -> Iterator[str]:
-    """What is less than its figure, what is named more often than it was, and what is named without a reason."""
+    """Yield what falls below its figure, is reported more often than before, or is reported without a reason."""
     for archive, one in found.items():
         kept = figures["archives"].get(archive, {})
         for number in NUMBERS:
@@ -125,11 +125,11 @@ def reason(figures: Figures, sort: str, name: str) -> str | None:
     return next((r["because"] for r in figures["reasons"] if r["in"] == sort and fnmatchcase(name, r["like"])), None)
 
 
-# -- telling -----------------------------------------------------------------------------------------------------
+# -- output --------------------------------------------------------------------------------------------------------
 
 
 def table(found: dict[str, Findings]) -> Iterator[str]:
-    """80 columns wide."""
+    """Return the table, 80 columns wide."""
     yield _row(TITLES)
     for name, one in found.items():
         yield _row((name.rpartition("+")[2], *_numbers(one)))

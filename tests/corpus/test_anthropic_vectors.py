@@ -1,4 +1,4 @@
-"""Messages exchanges, one small one for each thing that can happen in them."""
+"""Messages: one small exchange for each case."""
 
 from __future__ import annotations
 
@@ -111,14 +111,14 @@ def test_a_tool_call_without_arguments() -> None:
     assert said(response) == [("call", "toolu_1", "f", "{}")]
 
 
-def test_clones_that_send_the_whole_input_at_the_start() -> None:
+def test_compatible_servers_may_send_the_whole_input_at_the_start() -> None:
     begun = {"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}}
     assert said(check_chunking(MESSAGES, named([start(), *block(0, begun), *end("tool_use")]))) == [
         ("call", "t", "f", '{"a":1}')
     ]
 
 
-def test_broken_arguments_stay_as_they_are() -> None:
+def test_broken_arguments_are_kept_unchanged() -> None:
     response = check_chunking(MESSAGES, named([start(), *tool(0, '{"a": "unfin'), *end("max_tokens")]))
     assert (said(response), response.finish) == ([("call", "toolu_1", "f", '{"a": "unfin')], "length")
 
@@ -131,7 +131,7 @@ def test_the_last_usage_overwrites_and_is_never_added() -> None:
     assert counts(answer(MESSAGES, named([start(), *twice]))) == (115, 100, 5, 9, None)
 
 
-def test_clones_that_tell_the_input_at_the_end_only() -> None:
+def test_compatible_servers_may_report_the_input_at_the_end() -> None:
     begun = {
         "type": "message_start",
         "message": {"id": "m", "content": [], "usage": {"input_tokens": 0, "output_tokens": 0}},
@@ -150,7 +150,7 @@ def test_cache_writes_split_by_lifetime() -> None:
     assert counts(answer(MESSAGES, body)) == (8, None, 7, 2, None)
 
 
-def test_passes_that_the_top_level_leaves_out_are_tokens_of_the_call() -> None:
+def test_passes_outside_the_top_level_are_counted() -> None:
     one = {"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 0}
     usage = {
         **one,
@@ -184,7 +184,7 @@ def test_a_message_spliced_in_after_a_retry_replaces_the_unfinished_one() -> Non
     assert abandoned[0]["content"] == [{"type": "text", "text": "Lost"}]
 
 
-def test_server_tools_answer_themselves() -> None:
+def test_server_tools_need_no_answer() -> None:
     found = {
         "type": "web_search_tool_result",
         "tool_use_id": "srvtoolu_1",
@@ -291,7 +291,7 @@ def test_a_message_delta_with_a_stop_reason_is_the_end_of_the_content() -> None:
     assert not answer(MESSAGES, named([start(), *text(0, "Hi")]), ended=Ended.CLIENT_CLOSED).complete
 
 
-def test_a_cut_stream_keeps_what_came() -> None:
+def test_a_truncated_stream_keeps_the_received_part() -> None:
     response = answer(MESSAGES, named([start(), *text(0, "Hi"), *tool(1, '{"a"')[:-1]]), ended=Ended.CLIENT_CLOSED)
     assert said(response) == [("text", "Hi"), ("call", "toolu_1", "f", '{"a"')]
     assert (response.complete, response.finish, counts(response)) == (False, None, (115, 100, 5, 1, None))
@@ -302,7 +302,7 @@ def test_padded_data_lines_and_events_without_names() -> None:
     assert said(check_chunking(MESSAGES, padded)) == [("text", "Hi")]
 
 
-def test_first_token_is_no_ping_and_no_empty_delta() -> None:
+def test_pings_and_empty_deltas_are_not_the_first_token() -> None:
     events = [start(), {"type": "ping"}, *text(0, "", "Hi")]
     assert answer(MESSAGES, stream(named(events), [0, 1, 2, 3, 50, 60])).first_token_at == 150
     assert answer(MESSAGES, stream(named([start(), *tool(0, "")]), [0, 9, 20, 30])).first_token_at == 109
@@ -390,7 +390,7 @@ def test_a_request() -> None:
 
 
 def with_content(messages: list[Any]) -> list[Any]:
-    """The same messages, an absent result content spelled out so that its path can be followed."""
+    """Return the messages with absent result contents added, so that their paths can be followed."""
     filled = [dict(m) for m in messages]
     filled[2]["content"] = [{"content": "", **b} for b in filled[2]["content"]]
     return filled
@@ -403,7 +403,7 @@ def test_system_as_a_string() -> None:
     assert check_paths(call, request) == 2
 
 
-def test_a_token_count_is_no_inference() -> None:
+def test_a_token_count_is_not_an_inference() -> None:
     request = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
     url = MESSAGES + "/count_tokens?beta=true"
     assert decode(exchange(url, None, request=request)).kind == "token_count"
@@ -411,16 +411,16 @@ def test_a_token_count_is_no_inference() -> None:
     assert (response.usage, said(response)) == (None, [("media", "token_count")])
 
 
-def test_no_output_tokens_warm_the_cache() -> None:
+def test_a_request_without_output_is_a_prewarm() -> None:
     assert decode(exchange(MESSAGES, None, request={**REQUEST, "max_tokens": 0})).kind == "prewarm"
 
 
-def test_a_thread_goes_on_from_an_earlier_message() -> None:
+def test_a_thread_continues_an_earlier_message() -> None:
     request = {**REQUEST, "thread": {"type": "continue", "previous_message_id": "msg_0"}}
     assert decode(exchange(MESSAGES, None, request=request)).request.previous_response_id == "msg_0"
 
 
-def test_on_vertex_the_model_is_in_the_path() -> None:
+def test_vertex_names_the_model_in_the_path() -> None:
     url = "https://x-aiplatform.example.com/v1/projects/p/locations/l/publishers/anthropic/models/claude-x:streamRawPredict"
     request = {
         "anthropic_version": "vertex-2023-10-16",

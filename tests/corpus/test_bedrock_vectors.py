@@ -1,4 +1,4 @@
-"""Bedrock exchanges, Converse and Invoke, one small one for each thing that can happen in them."""
+"""Bedrock's Converse and Invoke: one small exchange for each case."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_usage_comes_after_the_stop_and_is_unknown_without_it() -> None:
     assert (response.complete, response.usage, response.finish) == (True, None, "tool_calls")
 
 
-def test_a_stream_that_was_cut_keeps_what_came() -> None:
+def test_a_truncated_stream_keeps_the_received_part() -> None:
     response = streamed(CONVERSE_STREAM, CONVERSE_FRAMES[:11], ended=Ended.UPSTREAM_CLOSED)
     assert said(response)[:2] == WHOLE[:2]
     assert said(response)[2] == ("call", "t1", "f", '{"城市":')
@@ -212,7 +212,7 @@ def test_a_request() -> None:
     assert (request.path(1), request.path(4)) == ("system[1]", "messages[2]")
 
 
-def test_paths_lead_to_the_texts() -> None:
+def test_paths_point_to_the_texts() -> None:
     assert check_paths(decode(exchange(CONVERSE, None, request=REQUEST)), REQUEST) == 9
     counted = {"input": {"converse": REQUEST}}
     url = CONVERSE.replace("converse", "count-tokens")
@@ -224,7 +224,7 @@ def test_paths_lead_to_the_texts() -> None:
     )
 
 
-def test_a_token_count_is_no_usage() -> None:
+def test_a_token_count_is_not_usage() -> None:
     url = INVOKE.replace("invoke", "count-tokens")
     body = base64.b64encode(json.dumps(ASKED[INVOKE]).encode()).decode()
     request = {"input": {"invokeModel": {"body": body}}}
@@ -238,7 +238,7 @@ def test_a_token_count_is_no_usage() -> None:
     assert at_path(request, call.request.path(0) + call.request.messages[0].block_paths[0]) == body
 
 
-# -- streams that fail, and bytes that are not right -------------------------------------------------------------
+# -- failing and corrupt streams -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -262,14 +262,14 @@ def test_an_exception_in_the_middle_of_a_stream(name: str, status: int, retryabl
         assert ("text", "你好" if url == CONVERSE_STREAM else "你好 🙂") in said(response)
 
 
-def test_the_models_own_status_is_told() -> None:
+def test_the_original_status_is_used() -> None:
     failed = exception("modelStreamErrorException", {"message": "x", "originalStatusCode": 529, "originalMessage": "y"})
     error = streamed(INVOKE_STREAM, [failed]).error
     assert error is not None
     assert (error.type, error.status, error.retryable) == ("modelStreamErrorException", 529, True)
 
 
-def test_an_unmodelled_error_in_a_stream() -> None:
+def test_an_error_message_in_a_stream() -> None:
     failed = message(b"", message_type="error", error_code="InternalFailure", error_message="Broken.")
     for url in (CONVERSE_STREAM, INVOKE_STREAM):
         error = streamed(url, [failed]).error
@@ -290,7 +290,7 @@ def test_an_error_before_the_stream() -> None:
 
 
 @pytest.mark.parametrize(("url", "frames"), [(CONVERSE_STREAM, CONVERSE_FRAMES), (INVOKE_STREAM, INVOKE_FRAMES)])
-def test_a_stream_stored_as_text_is_named_and_kept(url: str, frames: list[bytes]) -> None:
+def test_a_stream_stored_as_text_is_reported_and_kept(url: str, frames: list[bytes]) -> None:
     destroyed = b"".join(frames).decode("utf-8", "replace")
     response = answer(url, destroyed, request=ASKED[url], headers=AWS)
     [block] = response.messages[-1].blocks
@@ -301,7 +301,7 @@ def test_a_stream_stored_as_text_is_named_and_kept(url: str, frames: list[bytes]
     assert (response.complete, response.messages[-1].role) == (False, "system")
 
 
-def test_one_changed_message_costs_itself_only() -> None:
+def test_one_altered_message_loses_only_itself() -> None:
     frames = list(CONVERSE_FRAMES)
     frames[5] = frames[5].replace("你".encode(), "他".encode())
     response = streamed(CONVERSE_STREAM, frames)
@@ -316,13 +316,13 @@ def test_events_of_unknown_types_are_kept_whole() -> None:
     assert said(response)[:3] == WHOLE
 
 
-def test_json_in_place_of_a_stream() -> None:
+def test_json_instead_of_a_stream() -> None:
     body = {"output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}}, "stopReason": "end_turn"}
     response = answer(CONVERSE_STREAM, body, request=ASKED[CONVERSE], headers=AWS)
     assert (said(response), response.streamed) == ([("text", "Hi")], False)
 
 
-# -- Invoke: every vendor its own language --------------------------------------------------------------------------
+# -- Invoke: one format per vendor ---------------------------------------------------------------------------------
 
 
 def test_anthropic_events_inside_chunks() -> None:
@@ -331,7 +331,7 @@ def test_anthropic_events_inside_chunks() -> None:
     assert (response.finish, counts(response), response.complete) == ("stop", (3, None, None, 2, None), True)
 
 
-def test_metrics_fill_in_what_the_events_lack() -> None:
+def test_metrics_add_missing_usage() -> None:
     start: dict[str, Any] = {"type": "message_start", "message": {"role": "assistant", "content": []}}
     last: dict[str, Any] = {
         "type": "message_stop",
@@ -400,7 +400,7 @@ ANSWERS: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("request_body", "body", "finish", "path"), ANSWERS)
-def test_what_other_vendors_say(request_body: dict[str, Any], body: dict[str, Any], finish: str, path: str) -> None:
+def test_answers_of_other_vendors(request_body: dict[str, Any], body: dict[str, Any], finish: str, path: str) -> None:
     call = decode(exchange(INVOKE, TextBody(json.dumps(body)), request=request_body, headers=TOKENS))
     response = call.response
     assert response is not None
@@ -452,7 +452,7 @@ STREAMED: list[tuple[list[dict[str, Any]], str]] = [
 
 
 @pytest.mark.parametrize(("events", "finish"), STREAMED)
-def test_what_other_vendors_stream(events: list[dict[str, Any]], finish: str) -> None:
+def test_streams_of_other_vendors(events: list[dict[str, Any]], finish: str) -> None:
     last = {**events[-1], METRICS: {"inputTokenCount": 5, "outputTokenCount": 10}}
     frames = [chunk(e) for e in (*events[:-1], last)]
     response = check_chunking(INVOKE_STREAM, frames, request={"prompt": "go"})
@@ -489,7 +489,7 @@ def test_command_r_calls_tools_and_has_a_history() -> None:
         ),
     ],
 )
-def test_embeddings_are_calls_of_their_own_kind(model: str, request_body: Any, body: Any) -> None:
+def test_embeddings_have_their_own_kind(model: str, request_body: Any, body: Any) -> None:
     url = f"https://bedrock.example.com/model/{model}/invoke"
     call = decode(exchange(url, TextBody(json.dumps(body)), request=request_body, headers=TOKENS[:1]))
     assert (call.kind, blocks(call.request.messages)) == ("embedding", [("text", "go")])
@@ -498,7 +498,7 @@ def test_embeddings_are_calls_of_their_own_kind(model: str, request_body: Any, b
     assert (said(call.response), counts(call.response)) == ([("media", "embedding")], (5, None, None, None, None))
 
 
-def test_images_and_what_is_not_known_are_kept() -> None:
+def test_images_and_unknown_answers_are_kept() -> None:
     pictures = answer(INVOKE, {"images": ["AA==", "BB=="]}, request={"taskType": "TEXT_IMAGE", "p": {}})
     assert said(pictures) == [("media", "image"), ("media", "image")]
     assert said(answer(INVOKE, {"brand": "new"}, request={"x": 1})) == [("unknown", "response")]

@@ -1,4 +1,4 @@
-"""The proof of the cache diagnosis judges: fewer that come as predicted, or more that are accused, and it fails."""
+"""The proof of the cache diagnosis fails with fewer correct predictions or more reported misses."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def calls(cached: int | None) -> list[CacheCall]:
     return diagnose(build_run([asked(1, history(1)), asked(2, history(2), cached=cached)])).calls
 
 
-def test_predicted_is_held_against_reported() -> None:
+def test_predicted_cache_hits_are_compared_with_reported_ones() -> None:
     served = tokens(history(1)) // 128 * 128
     assert table(calls(served))["openai"] == Counter(calls=1, served=1, equal=1, predicted=served, reported=served)
     assert table(calls(served + 128))["openai"]["more"] == 1
     assert table(calls(0))["openai"] == Counter(calls=1, routed_elsewhere=1, less=1, predicted=served)
 
 
-def test_what_is_not_told_proves_nothing() -> None:
+def test_unreported_counts_prove_nothing() -> None:
     assert table(calls(None)) == {}
 
 
-def test_less_than_the_figures_is_a_miss() -> None:
+def test_fewer_than_the_figures_fails() -> None:
     kept = {"openai": {"calls": 1, "equal": 1, "served": 1}}
     assert list(misses(kept, {"openai": Counter(calls=1, equal=1, served=1)})) == []
     found = list(misses(kept, {"openai": Counter(calls=1, less=1, broken=1)}))

@@ -1,4 +1,4 @@
-"""What the analysis says of the tapes that come with wiretape."""
+"""The analysis of the tapes in captures/."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def test_why_the_subagents_took_four_calls() -> None:
     ]
 
 
-def test_the_clock_that_breaks_the_cache_is_named() -> None:
+def test_the_clock_that_breaks_the_cache_is_reported() -> None:
     found = report("weather-one-tool")
     assert [turn.calls for turn in found.turns] == [1, 2]
     assert [(finding.kind, finding.call) for finding in found.findings] == [("prefix_break", 2)]
     assert "messages[0].content, character 19: a clock: '15时05分30秒' became '15时23分47秒'" in found.findings[0].text
 
 
-def test_a_well_kept_thinking_history_has_no_findings() -> None:
+def test_a_correct_thinking_history_has_no_findings() -> None:
     found = report("clock-thinking")
     assert found.findings == []
     first = found.turns[0].steps[0].usage

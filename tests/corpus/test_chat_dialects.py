@@ -1,4 +1,4 @@
-"""Chat Completions as its many servers speak it: one small exchange for each oddity, whole, byte by byte, cut short."""
+"""Chat Completions and its dialects: one small exchange for each case, whole, byte by byte, truncated."""
 
 from __future__ import annotations
 
@@ -446,7 +446,7 @@ def test_deepseek_labels_its_error_as_octets() -> None:
     assert response.error.message == "Insufficient Balance"
 
 
-# Answers that are no stream
+# Answers without a stream
 
 
 def completion(message: dict[str, Any], finish: Any = "stop", **more: Any) -> dict[str, Any]:
@@ -454,14 +454,14 @@ def completion(message: dict[str, Any], finish: Any = "stop", **more: Any) -> di
     return {"id": "c", "object": "chat.completion", "model": "m-1", "choices": [choice], "usage": PLAIN, **more}
 
 
-def test_openrouter_sends_blanks_before_its_json() -> None:
+def test_blanks_before_json_are_skipped() -> None:
     import json
 
     response = answer(CHAT, "\n         \n\n         \n" + json.dumps(completion({"content": "Hi"})))
     assert (said(response), counts(response)) == ([("text", "Hi")], (10, None, None, 4, None))
 
 
-def test_a_plain_request_answered_by_events_and_the_reverse() -> None:
+def test_the_response_decides_whether_it_is_a_stream() -> None:
     plain = {"model": "m", "messages": [{"role": "user", "content": "go"}]}
     assert answer(CHAT, [chunk({"content": "Hi"}, "stop"), DONE], request=plain).streamed
     assert said(answer(CHAT, completion({"content": "Hi"}))) == [("text", "Hi")]
@@ -469,7 +469,7 @@ def test_a_plain_request_answered_by_events_and_the_reverse() -> None:
     assert said(answer(CHAT, [chunk({"content": "Hi"}, "stop"), DONE], headers=mislabelled)) == [("text", "Hi")]
 
 
-def test_snowflake_spells_every_absent_member() -> None:
+def test_snowflakes_zero_values_are_absent() -> None:
     call = {
         "custom": {"input": "", "name": ""},
         "function": {"arguments": '{"a":1}', "name": "f"},
@@ -572,7 +572,7 @@ def test_azure_names_the_model_in_the_path() -> None:
     assert decode(exchange(url, None, request={**request, "model": "named"})).request.model == "named"
 
 
-def test_events_of_no_format_are_kept_beside_the_answer() -> None:
+def test_unknown_events_are_kept() -> None:
     response = check_chunking(
         CHAT, [chunk({"content": "a"}), frame({"type": "vendor_news", "x": 1}), chunk({}, "stop")]
     )
@@ -591,7 +591,7 @@ def test_vllm_stop_reason_is_not_the_finish_reason() -> None:
 # DeepSeek's thinking mode
 
 
-def test_deepseek_history_keeps_its_reasoning_even_an_empty_one() -> None:
+def test_deepseeks_empty_reasoning_is_kept_in_the_history() -> None:
     call = {"index": 0, "id": "call_00_a", "type": "function", "function": {"name": "now", "arguments": "{}"}}
     request = {
         "model": "deepseek-v4-pro",
@@ -632,7 +632,7 @@ def test_deepseek_clock_tool_usage() -> None:
 # Time to first token
 
 
-def test_first_token_is_the_first_event_that_bears_content() -> None:
+def test_first_token_is_the_first_event_with_content() -> None:
     frames = [
         b": ping\n\n",
         chunk({"role": "assistant", "content": ""}),
@@ -651,10 +651,10 @@ def test_a_tool_call_is_content_too() -> None:
     assert response.first_token_at == 107
 
 
-# Cut streams
+# Truncated streams
 
 
-def test_a_cut_stream_keeps_what_came() -> None:
+def test_a_truncated_stream_keeps_the_received_part() -> None:
     frames = [
         chunk({"content": "Hel"}),
         chunk({"content": "lo"}),
@@ -666,12 +666,12 @@ def test_a_cut_stream_keeps_what_came() -> None:
     assert (response.complete, response.finish, response.usage) == (False, None, None)
 
 
-def test_a_call_cut_before_its_arguments_has_none() -> None:
+def test_a_call_truncated_before_its_arguments_has_none() -> None:
     response = answer(CHAT, [calls(piece(0, "", "f", "c1"))], ended=Ended.UPSTREAM_CLOSED)
     assert response.messages[0].blocks == (ToolCall("c1", "f", ""),)
 
 
-def test_an_answer_never_came() -> None:
+def test_a_call_without_a_response() -> None:
     from dataclasses import replace
 
     one = replace(exchange(CHAT, None), response=None, ended=Ended.UPSTREAM_UNREACHABLE)
@@ -686,6 +686,6 @@ def test_an_html_error_page() -> None:
     assert (response.error.message, response.error.retryable) == ("<html>502 Bad Gateway</html>", True)
 
 
-def test_json_cut_short_is_kept_as_text() -> None:
+def test_truncated_json_is_kept_as_text() -> None:
     response = answer(CHAT, '{"id":"c","choices":[{"mess', ended=Ended.UPSTREAM_CLOSED)
     assert (said(response), response.complete) == ([("unknown", "text")], False)

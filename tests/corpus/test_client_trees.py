@@ -1,4 +1,4 @@
-"""Real clients' runs, reduced to their structure: turns, agents, what passes between them, side calls."""
+"""Runs of real clients, reduced to their structure: turns, agents, messages between agents, side calls."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_childs_own_id_says_which_of_two_parallel_tool_calls_started_it() -> N
     assert {index: "CHILD-B" in tasks[call] for call, index in started.items()} == {0: False, 1: True}
 
 
-def test_messages_between_agents_lead_to_the_calls_that_hear_them() -> None:
+def test_messages_between_agents_link_to_the_calls_that_receive_them() -> None:
     heard = [(link.kind, link.from_call, link.tool, link.to_call) for link in run_of("dsh-sub").links]
     assert heard == [
         ("started", 1, "subagent", 4),
@@ -51,7 +51,7 @@ def test_messages_between_agents_lead_to_the_calls_that_hear_them() -> None:
     ]
 
 
-def test_encrypted_messages_between_agents_are_known_by_who_wrote_them() -> None:
+def test_encrypted_messages_between_agents_are_linked_by_author() -> None:
     heard = [(link.kind, link.from_call, link.to_call) for link in run_of("codex-sub").links if link.kind != "listed"]
     assert heard == [
         ("started", 1, 3),
@@ -62,12 +62,12 @@ def test_encrypted_messages_between_agents_are_known_by_who_wrote_them() -> None
     ]
 
 
-def test_a_router_of_a_subagent_is_a_side_call_beside_it() -> None:
+def test_a_subagents_router_is_a_side_call() -> None:
     run = run_of("gemini-sub")
     assert [(step.call.number, step.cause.call, step.agent) for step in run.side_calls] == [(1, 2, 0), (3, 4, 1)]
 
 
-def test_one_question_to_several_agents_is_one_turn_and_their_answers_flow_together() -> None:
+def test_one_question_to_several_agents_is_one_turn() -> None:
     run = run_of("py-langgraph-sub")
     assert [len(turn.steps) for turn in run.turns] == [5]
     assert run.turns[0].answer == "Hello."

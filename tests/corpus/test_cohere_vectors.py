@@ -1,4 +1,4 @@
-"""Cohere exchanges, one small one for each thing that can happen in them."""
+"""Cohere: one small exchange for each case."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_whole_stream() -> None:
     assert (response.complete, response.streamed) == (True, True)
 
 
-def test_streams_without_sse_names_are_alike() -> None:
+def test_streams_without_sse_names_decode_equally() -> None:
     frames = [frame.partition(b"\n")[2] for frame in named(COHERE_EVENTS)]
     assert said(chat([*frames, DONE])) == WHOLE
 
@@ -65,7 +65,7 @@ def test_the_stream_and_the_plain_answer_are_the_same() -> None:
     assert (said(response), response.finish, counts(response)) == (WHOLE, "tool_calls", (1549, 1504, None, 95, None))
 
 
-def test_a_stream_that_was_cut_keeps_what_came() -> None:
+def test_a_truncated_stream_keeps_the_received_part() -> None:
     response = chat(named(COHERE_EVENTS[:12]), ended=Ended.UPSTREAM_CLOSED)
     assert said(response) == [*WHOLE[:3], ("call", "f_1", "f", '{"城市":')]
     assert (response.complete, response.finish, response.usage) == (False, None, None)
@@ -148,7 +148,7 @@ def test_events_of_unknown_types_are_kept_whole() -> None:
     assert response.messages[-1].blocks == (Unknown("event", strange),)
 
 
-def test_the_answer_alone_tells_the_format() -> None:
+def test_the_response_alone_shows_the_format() -> None:
     for body in (COHERE_FRAMES, named(COHERE_EVENTS)):
         found = decode(exchange("http://127.0.0.1:1/proxy", stream(body), request={"x": 1}))
         assert found.format == "cohere.chat"

@@ -1,4 +1,4 @@
-"""Recorded loops that speak Gemini: nearly all are one thread, and what tools said finds the call that asked."""
+"""Recorded loops in Gemini's format: nearly all are one thread, and results find their tool calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wiretape.runs.run import build_run
 from wiretape.wire.registry import decode
 
 ARCHIVES = ["charmbracelet+fantasy", "pydantic+pydantic-ai", "simonw+llm-gemini"]
-OWN_CALL = "test_cross_provider_capability_replay"  # here the client adds a call of its own to the history
+OWN_CALL = "test_cross_provider_capability_replay"  # here the client adds a call to the history
 
 
 def loops(archive: str) -> list[tuple[str, list[Exchange]]]:
@@ -29,7 +29,7 @@ def loops(archive: str) -> list[tuple[str, list[Exchange]]]:
 
 
 def lost_results(run: Run) -> int:
-    """Results that requests add and that no tool call got. (A first call may carry a history of other providers.)"""
+    """Return added results without a tool call. (A first call may have a history from other providers.)"""
     given = sum(use.result is not None for use in run.tool_uses if use.call.kind != "server")
     carried = 0
     for step in run.steps:
@@ -39,7 +39,7 @@ def lost_results(run: Run) -> int:
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_recorded_loops_hang_together(archive: str) -> None:
+def test_recorded_loops_are_single_threads(archive: str) -> None:
     torn, lost = [], []
     found = loops(archive)
     for path, exchanges in found:
@@ -55,7 +55,7 @@ def test_recorded_loops_hang_together(archive: str) -> None:
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_recorded_loops_are_replayed_to_who_asks_the_same_again(archive: str) -> None:
+def test_recorded_loops_replay_to_the_same_requests(archive: str) -> None:
     for path, exchanges in loops(archive):
         replay = ReplaySession([HandMade(tuple(exchanges))])  # type: ignore[list-item]
         for one in exchanges:

@@ -1,4 +1,4 @@
-"""generateContent exchanges, one small one for each thing that can happen in them."""
+"""generateContent: one small exchange for each case."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sse(*chunks: Any) -> list[bytes]:
 
 
 def listed(*chunks: Any, end: bytes = b"\n]\n") -> list[bytes]:
-    """As Google spells it: pretty-printed, separators on lines of their own."""
+    """Return a list as Google sends it: pretty-printed, with separators on their own lines."""
     spelled = [json.dumps(c, indent=2, ensure_ascii=False).encode() for c in chunks]
     return [(b",\r\n" if n else b"[") + s + b"\n" for n, s in enumerate(spelled)] + [end]
 
@@ -112,7 +112,7 @@ def test_the_first_token_is_the_first_content() -> None:
     assert answer(LIST, stream(listed(*chunks), [10, 20, 30, 40, 50])).first_token_at == 130
 
 
-def test_texts_grow_together_unless_one_is_signed() -> None:
+def test_texts_are_joined_unless_one_is_signed() -> None:
     parts = [text("a"), text("b", thoughtSignature="c2ln"), text("c"), text("d"), text("", thoughtSignature="ZW5k")]
     response = check_chunking(GEMINI, sse(*(chunk(p) for p in parts), chunk(finish="STOP")))
     assert said(response) == [
@@ -173,7 +173,7 @@ def test_calls_in_pieces_one_after_the_other_and_one_without_arguments() -> None
     ]
 
 
-def test_a_piece_that_fits_nowhere_is_kept() -> None:
+def test_a_piece_without_a_place_is_kept() -> None:
     parts = [PIECES[0], piece("$.a", stringValue="x"), piece("$.a.b", stringValue="y"), {"functionCall": {}}]
     response = check_chunking(GEMINI, sse(*(chunk(p) for p in parts), chunk(finish="STOP")))
     assert said(response)[0] == ("call", None, "f", '{"a":"x"}')
@@ -217,7 +217,7 @@ def test_all_tokens_spent_on_thinking() -> None:
     assert (response.finish, response.messages, counts(response)) == ("length", (), (15, None, None, 2, 2))
 
 
-def test_what_server_tools_put_into_the_prompt_is_input() -> None:
+def test_tokens_added_by_server_tools_are_input() -> None:
     usage = {**USAGE, "toolUsePromptTokenCount": 1000, "totalTokenCount": 1150}
     assert counts(answer(PLAIN, chunk(text("Hi"), finish="STOP", usage=usage))) == (1100, None, None, 50, 30)
 
@@ -264,7 +264,7 @@ def test_more_candidates() -> None:
         ]
 
 
-def test_what_the_provider_runs_itself_needs_no_answer() -> None:
+def test_hosted_tools_need_no_answer() -> None:
     parts = [
         {"executableCode": {"language": "PYTHON", "code": "print(1)", "id": "c1"}, "thoughtSignature": "c2ln"},
         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1\n", "id": "c1"}},
@@ -296,7 +296,7 @@ def test_a_new_kind_of_part_is_kept_whole() -> None:
     assert said(answer(PLAIN, chunk(part, finish="STOP"))) == [("unknown", "holoGram"), ("reasoning", "", "c2ln")]
 
 
-# -- errors and cuts --------------------------------------------------------------------------------------------------
+# -- errors and truncation -----------------------------------------------------------------------------------------
 
 QUOTA = {
     "error": {
@@ -334,13 +334,13 @@ def test_an_error_in_the_middle_of_a_stream() -> None:
         assert not response.complete
 
 
-def test_a_cut_stream_keeps_what_came() -> None:
+def test_a_truncated_stream_keeps_the_received_part() -> None:
     frames = sse(chunk(text("Hel")), chunk(text("lo")))
     response = answer(GEMINI, stream(frames), ended=Ended.UPSTREAM_CLOSED)
     assert (said(response), response.complete, response.finish) == ([("text", "Hello")], False, None)
 
 
-def test_a_list_without_its_end_was_cut() -> None:
+def test_a_list_without_its_end_is_truncated() -> None:
     whole = listed(chunk(text("Hel")), chunk(text("lo"), finish="STOP"))
     assert answer(LIST, whole).complete
     assert not answer(LIST, whole[:-1]).complete
@@ -362,7 +362,7 @@ def test_braces_and_brackets_inside_texts_do_not_split_a_list() -> None:
 
 
 @pytest.mark.parametrize("elements", ["[[{}]]", "[1, 0, {}]", '["", ""]', "[null]", "[[]]", "[2147483648]"])
-def test_a_list_of_what_is_no_object_is_kept_however_it_comes(elements: str) -> None:
+def test_a_list_of_other_values_is_kept(elements: str) -> None:
     response = check_chunking(LIST, [elements.encode()])
     assert said(response)[-len(json.loads(elements)) :] == [("unknown", "event")] * len(json.loads(elements))
 
@@ -447,7 +447,7 @@ def test_contents_in_odd_shapes(contents: Any, path: str) -> None:
     assert decoded.path(0) + message.block_paths[0] == path
 
 
-def test_media_are_known_by_their_type() -> None:
+def test_media_kinds_follow_their_type() -> None:
     parts: list[dict[str, Any]] = [
         {"fileData": {"fileUri": "https://x/a.mp4", "mimeType": "video/mp4"}, "videoMetadata": {"fps": 1}},
         {"inlineData": {"mimeType": "application/pdf", "data": ""}},
@@ -477,7 +477,7 @@ def test_the_path_names_the_model(url: str, model: str, streams: bool) -> None:
 
 
 @pytest.mark.parametrize("path", ["countTokens", "computeTokens"])
-def test_a_token_count_is_no_inference(path: str) -> None:
+def test_a_token_count_is_not_an_inference(path: str) -> None:
     inner = {"contents": [{"parts": [text("Hi")]}]}
     for asked in (inner, {"generateContentRequest": {"model": "models/gemini-9", **inner}}):
         call = decode(exchange(f"{HOST}/models/gemini-9:{path}", JsonBody({"totalTokens": 31}), request=asked))
@@ -512,7 +512,7 @@ def test_code_assist_wraps_both_ways() -> None:
     assert (said(plain), plain.id, plain.finish) == ([("text", "Hi")], "r1", "stop")
 
 
-def test_recognised_by_the_body_and_by_the_answer() -> None:
+def test_recognized_by_body_or_response() -> None:
     url = "https://gateway.example.com/x"
     body = {"contents": [{"parts": [text("Hi")]}]}
     for asked in (body, {"model": "m", "request": body}):
@@ -521,7 +521,7 @@ def test_recognised_by_the_body_and_by_the_answer() -> None:
         assert decode(exchange(url, told, request={"q": 1})).format == "gemini.generate"
 
 
-def test_text_that_is_no_json() -> None:
+def test_text_that_is_not_json() -> None:
     response = answer(PLAIN, TextBody("<html>Bad gateway</html>"), status=502)
     assert response.error is not None
     assert (response.error.status, response.error.retryable) == (502, True)

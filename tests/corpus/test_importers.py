@@ -1,6 +1,6 @@
-"""Every archive of recorded traffic through the importers: what goes in comes out, or is named.
+"""Every archive of recorded traffic through the importers: each exchange is imported or reported.
 
-The archives stand beside the repository where they are there at all; the tests are skipped where they are not.
+The archives are next to the repository; without them the tests are skipped.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def taken(archive: str) -> list[Taken]:
 
 
 def entries_in(data: bytes) -> int:
-    """How many exchanges a cassette has, counted without parsing it: by the margin at which its entries begin."""
+    """Count the exchanges of a cassette without parsing it, by the indentation of its entries."""
     margin = re.search(rb"(?m)^interactions:\n( *)- ", data)
     if margin is None:
         return 0
@@ -62,7 +62,7 @@ def entries_in(data: bytes) -> int:
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_every_exchange_is_taken_or_named(archive: str) -> None:
+def test_every_exchange_is_imported_or_reported(archive: str) -> None:
     came: Counter[str] = Counter()
     for one in outcomes(archive):
         came[one.file] += not (isinstance(one, Refused) and one.entry is None)
@@ -81,8 +81,8 @@ def test_every_exchange_is_taken_or_named(archive: str) -> None:
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_bodies_are_those_of_the_cassettes(archive: str) -> None:
-    """Compared with a plain reading of the files that knows nothing of importers."""
+def test_bodies_equal_those_of_the_cassettes(archive: str) -> None:
+    """Compared with a plain reading of the files, without importers."""
     mine: dict[str, list[Exchange]] = {}
     for one in taken(archive):
         if not one.exchange.messages:
@@ -105,13 +105,13 @@ def same(ours: Body | None, theirs: Body | None) -> bool:
     if isinstance(theirs, JsonBody):  # a value in the cassette
         return isinstance(ours, JsonBody) and bool(ours.value == theirs.value)
     if isinstance(ours, JsonBody) and not ours.exact:
-        # The plain reading passes over bodies that are mappings.
+        # The plain reading skips bodies that are mappings.
         return theirs is None or bool(ours.value == json.loads(body_bytes(theirs)))
     return body_bytes(ours) == body_bytes(theirs)
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_the_tape_of_an_archive_has_what_was_taken(archive: str, tmp_path: Path) -> None:
+def test_the_tape_of_an_archive_has_every_imported_exchange(archive: str, tmp_path: Path) -> None:
     found = taken(archive)
     placed = place(found, NOW)
     write_imported(tmp_path / "all.tape", found, NOW, Redactor(), None)
@@ -151,7 +151,7 @@ def test_streams_come_as_frames() -> None:
     assert all(isinstance(body, StreamBody) and body.binary and len(body.frames) > 0 for body in binary)
 
 
-def test_bare_bodies_are_all_taken() -> None:
+def test_bare_bodies_are_imported() -> None:
     kinds: Counter[str] = Counter()
     for suffix in (".json", ".chunks.txt", ".sse"):
         for path, data in corpora.files("vercel+ai", suffix):

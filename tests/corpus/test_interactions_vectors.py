@@ -1,4 +1,4 @@
-"""Interactions, one small one for each thing that can happen in them."""
+"""Interactions: one small exchange for each case."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_stream_and_the_plain_answer_are_the_same() -> None:
     assert [m.block_paths for m in plain.messages] == [m.block_paths for m in streamed.messages]
 
 
-def test_what_the_provider_runs_itself() -> None:
+def test_hosted_tools() -> None:
     search = step(0, {"type": "google_search_call", "id": "s1"}, {"type": "google_search_call", "arguments": {"q": 1}})
     found = step(
         1,
@@ -154,7 +154,7 @@ def test_finish(status: str, expected: str | None) -> None:
     assert answer(URL, {"id": "v1_a", "status": status, "steps": []}, request=ASKED).finish == expected
 
 
-def test_errors_in_every_place() -> None:
+def test_errors_before_in_and_after_a_stream() -> None:
     plain = answer(URL, {"error": {"code": "invalid_request", "message": "No."}}, request=ASKED, status=400)
     middle = answer(URL, [created(), event("error", error={"code": "overloaded", "message": "No."})], request=ASKED)
     end = answer(URL, [created(), *completed("failed", errors=[{"code": "x", "message": "No."}])], request=ASKED)
@@ -164,7 +164,7 @@ def test_errors_in_every_place() -> None:
     assert (middle.complete, end.complete, end.finish) == (False, True, "error")
 
 
-def test_a_cut_stream_keeps_what_came() -> None:
+def test_a_truncated_stream_keeps_the_received_part() -> None:
     frames = [created(), *OUTPUT[:2]]
     response = answer(URL, stream(frames), request=ASKED, ended=Ended.UPSTREAM_CLOSED)
     assert (said(response), response.complete, response.finish) == ([("text", "Hel")], False, None)
@@ -174,7 +174,7 @@ def test_the_first_token_is_the_first_content() -> None:
     frames = [created(), *THOUGHT[:1], *THOUGHT[3:], *OUTPUT, *completed()]
     times = [10 * n for n in range(1, len(frames) + 1)]
     response = answer(URL, stream(frames, times), request=ASKED)
-    assert response.first_token_at == 100 + 60  # the sixth event: neither a signature nor the start of a step
+    assert response.first_token_at == 100 + 60  # the sixth event: after a signature and the start of a step
 
 
 def request(body: Any) -> CallRequest:
@@ -231,7 +231,7 @@ def test_turns_of_an_earlier_version() -> None:
     assert (blocks(decoded.messages), decoded.messages[0].role) == ([("text", "Hi")], "assistant")
 
 
-def test_recognised_by_the_body_and_by_the_answer_but_not_by_the_path_alone() -> None:
+def test_recognized_by_body_or_response_but_not_by_the_path_alone() -> None:
     url = "https://gateway.example.com/x"
     assert decode(exchange(url, None, request={**ASKED, "system_instruction": "x"})).format == "gemini.interactions"
     told = {"id": "v1_a", "status": "completed", "steps": [{"type": "model_output"}]}
@@ -245,7 +245,7 @@ def fetched(body: Any, number: int, query: str = "") -> Exchange:
     return exchange(f"{URL}/v1_a{query}", body, method="GET", request={}, number=number, at=number * 1000)
 
 
-def test_one_that_goes_on_in_the_background_is_one_call() -> None:
+def test_a_background_interaction_is_one_call() -> None:
     running = JsonBody({"id": "v1_a", "status": "in_progress", "steps": []})
     steps = [{"type": "model_output", "content": [{"type": "text", "text": "Done"}]}]
     done = JsonBody({"id": "v1_a", "status": "completed", "steps": steps, "usage": USAGE})
@@ -256,7 +256,7 @@ def test_one_that_goes_on_in_the_background_is_one_call() -> None:
     assert counts(call.response) == (151, 7, None, 1222, 249)
 
 
-def test_a_cut_stream_taken_up_again_is_whole() -> None:
+def test_a_resumed_stream_is_complete() -> None:
     asked = exchange(URL, stream([created(), *THOUGHT]), request=ASKED, ended=Ended.UPSTREAM_CLOSED)
     rest = stream([*OUTPUT, *completed()])
     (call,) = decode_all([asked, fetched(rest, 2, "?stream=true&last_event_id=e4")], REGISTRY)

@@ -1,4 +1,4 @@
-"""Ollama exchanges, chat and generate, one small one for each thing that can happen in them."""
+"""Ollama's chat and generate: one small exchange for each case."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_stream_and_the_plain_answer_are_the_same() -> None:
     assert counts(response) == (26, None, None, 9, None)
 
 
-def test_a_request_streams_unless_it_says_no() -> None:
+def test_a_request_streams_by_default() -> None:
     body = {"model": "m", "messages": []}
     for given, expected in (({}, True), ({"stream": True}, True), ({"stream": False}, False)):
         assert decode(exchange(OLLAMA, None, request={**body, **given})).request.stream is expected
@@ -86,14 +86,14 @@ def test_newer_servers_give_ids() -> None:
     assert said(chat(body)) == [("call", "call_1", "weather", '{"城市":"成都","n":1}')]
 
 
-def test_counts_that_are_left_out_are_unknown() -> None:
+def test_omitted_counts_are_unknown() -> None:
     body = {"model": "m", "created_at": "t", "message": {"role": "assistant", "content": "x"}, "done": True}
     assert chat(body).usage is None
     assert counts(chat({**body, "eval_count": 3})) == (None, None, None, 3, None)
     assert chat(body).finish is None
 
 
-def test_a_stream_that_was_cut_keeps_what_came() -> None:
+def test_a_truncated_stream_keeps_the_received_part() -> None:
     for n, expected in ((1, WHOLE[:0]), (3, [WHOLE[0], ("text", "你")]), (5, WHOLE)):
         response = chat(stream(OLLAMA_LINES[:n]), ended=Ended.UPSTREAM_CLOSED)
         assert said(response) == (expected or [("reasoning", "想 ")])
@@ -106,7 +106,7 @@ def test_the_first_token_is_the_first_content() -> None:
 
 
 @pytest.mark.parametrize("reason", ["load", "unload"])
-def test_loading_a_model_is_no_generation(reason: str) -> None:
+def test_loading_a_model_is_not_a_generation(reason: str) -> None:
     body = {"model": "m", "created_at": "t", "done": True, "done_reason": reason}
     for url, idle in ((OLLAMA, {"message": {"role": "assistant", "content": ""}}), (GENERATE, {"response": ""})):
         asked = {"model": "m", "messages": []} if url == OLLAMA else {"model": "m"}
@@ -132,7 +132,7 @@ def test_errors_before_and_in_a_stream() -> None:
     assert said(response) == WHOLE[:2]
 
 
-def test_lines_that_are_none_are_kept() -> None:
+def test_unreadable_lines_are_kept() -> None:
     frames = [*OLLAMA_LINES[:2], b"proxy says hello\n", *lines({"brand": "new"}), *OLLAMA_LINES[2:]]
     response = chat(frames)
     assert said(response)[:3] == WHOLE
@@ -142,7 +142,7 @@ def test_lines_that_are_none_are_kept() -> None:
     )
 
 
-def test_the_answer_alone_tells_the_format() -> None:
+def test_the_response_alone_shows_the_format() -> None:
     found = decode(exchange("http://127.0.0.1:1/proxy", stream(OLLAMA_LINES), request={"x": 1}))
     assert found.format == "ollama.chat"
     assert decode(exchange(OLLAMA, stream(OLLAMA_LINES), request={"x": 1})).format == "ollama.chat"
@@ -164,7 +164,7 @@ def test_generate() -> None:
     assert (call.request.path(2), call.request.settings) == ("images[0]", {"raw": True})
 
 
-def test_generate_goes_on_from_the_context_of_an_answer() -> None:
+def test_generate_continues_from_an_answers_context() -> None:
     first = decode(exchange(GENERATE, stream(GENERATE_LINES), request=ASKED[GENERATE]))
     asked = {**ASKED[GENERATE], "context": [1, 2, 3]}
     then = decode(exchange(GENERATE, stream(GENERATE_LINES), request=asked))
@@ -176,7 +176,7 @@ def test_generate_goes_on_from_the_context_of_an_answer() -> None:
     assert other.request.previous_response_id != first.response.id
 
 
-def test_generate_makes_pictures() -> None:
+def test_generate_returns_images() -> None:
     progress = [{"model": "m", "created_at": "t", "completed": n, "total": 2, "done": False} for n in (1, 2)]
     frames = lines(*progress, {"model": "m", "created_at": "t", "image": "AA==", "done": True, "done_reason": "stop"})
     response = check_chunking(GENERATE, frames, request=ASKED[GENERATE])

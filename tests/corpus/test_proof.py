@@ -1,4 +1,4 @@
-"""The proof on recorded traffic judges: less than a figure, more that is named, or no reason given, and it fails."""
+"""The proof on recorded traffic fails below a figure, above the reported problems, or without a reason."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def findings(calls: int = 3, **unknown: int) -> Findings:
         (findings(other=1), ["a: unknown other: 1, was 0"]),
     ],
 )
-def test_what_falls_or_grows_is_missed(found: Findings, missed: list[str]) -> None:
+def test_changed_figures_fail(found: Findings, missed: list[str]) -> None:
     assert list(misses(FIGURES_MADE, {"a": found})) == missed
 
 
-def test_what_is_named_needs_a_reason() -> None:
+def test_reported_problems_need_a_reason() -> None:
     without = {**FIGURES_MADE, "reasons": []}
     said = ["a: unknown new_thing: figures.json gives no reason for it"]
     assert list(misses(without, {"a": findings(new_thing=2)})) == said
 
 
-def test_every_figure_that_is_kept_has_its_reason_and_every_reason_its_figure() -> None:
+def test_figures_and_reasons_match() -> None:
     figures = json.loads(FIGURES.read_text())
     named = [(sort, name) for kept in figures["archives"].values() for sort in NAMED for name in kept.get(sort, {})]
     assert [one for one in named if reason(figures, *one) is None] == []

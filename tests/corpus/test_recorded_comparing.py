@@ -1,6 +1,6 @@
-"""A recording is the same as itself and no worse than itself, whatever format it is in; one that is changed is not.
+"""A recording equals itself in every format; a changed one differs.
 
-The archives stand beside the repository where they are there at all; the tests are skipped where they are not.
+The archives are next to the repository; without them the tests are skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ARCHIVES = ["pydantic+logfire", "simonw+llm-openrouter"]
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_a_recording_is_the_same_as_itself(archive: str) -> None:
+def test_a_recording_equals_itself(archive: str) -> None:
     price = pricing()
     for path, exchanges in cassettes(archive):
         one, other = build_run(decode(exchanges)), build_run(decode(exchanges))

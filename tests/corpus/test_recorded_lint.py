@@ -1,6 +1,6 @@
-"""Lint on recorded traffic of other projects: every alarm was looked at, and none of them is false.
+"""Lint on recorded traffic of other projects: every finding was checked, and none is false.
 
-The archives stand beside the repository where they are there at all; the tests are skipped where they are not.
+The archives are next to the repository; without them the tests are skipped.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ ARCHIVES = {
     "simonw+llm-openrouter": "",
     "pydantic+pydantic-ai": "test_tool_search",
 }
-# In these recordings models really do what is told of: they make up a tool or an argument, and servers break off.
+# In these recordings models do invent tools and arguments, and servers break off.
 TRUE = {
-    ("test_tool_search_eval[anthropic].yaml", "WT004"),  # asks with `ticker`, the schema says `symbol`
+    ("test_tool_search_eval[anthropic].yaml", "WT004"),  # the call has `ticker`, the schema `symbol`
 }
 
 
 def findings(archive: str, part: str) -> Iterator[tuple[str, LintFinding]]:
-    rules = [rule for rule in named("WT") if rule.id not in ("WT010", "WT014")]  # short limits and kept headers abound
+    rules = [rule for rule in named("WT") if rule.id not in ("WT010", "WT014")]  # common here
     for path, exchanges in cassettes(archive, part):
         calls = decode(exchanges)
         for finding in lint(Subject(build_run(calls)), rules) if calls else ():
@@ -38,12 +38,12 @@ def findings(archive: str, part: str) -> Iterator[tuple[str, LintFinding]]:
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_no_alarm_is_false(archive: str) -> None:
+def test_there_are_no_false_findings(archive: str) -> None:
     errors = {(name, one.rule) for name, one in findings(archive, ARCHIVES[archive]) if one.severity == "error"}
     assert errors - TRUE == set()
 
 
-def test_what_models_made_up_is_found() -> None:
+def test_invented_tools_and_arguments_are_found() -> None:
     part = "test_multimodal_tool_return_matrix[direct-uploaded_file-video-google_vertex]"
     found = {(one.rule, one.call, one.path): one.values for _, one in findings("pydantic+pydantic-ai", part)}
     assert found["WT005", 1, "answer.tool_calls[0]"] == {"asked": "list_files", "offered": "get_file"}

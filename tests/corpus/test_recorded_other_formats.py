@@ -1,6 +1,6 @@
-"""Real recorded traffic of Bedrock, Cohere, Vertex and side calls: recognised, decoded, counted as the bodies count.
+"""Recorded traffic of Bedrock, Cohere, Vertex and side calls is recognized, decoded and counted correctly.
 
-The archives stand beside the repository where they are there at all; the tests are skipped where they are not.
+The archives are next to the repository; without them the tests are skipped.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FORMATS = {
     r"(?<!/chat)/completions$": "openai.completions",
 }
 WANTED = re.compile(rb"converse|/invoke|count-tokens|awPredict|/v2/chat|mbed|tokenize|v1/completions")
-UNREADABLE_REQUEST = "test_bedrock_model_other_parameters"  # its recorder stored no JSON
+UNREADABLE_REQUEST = "test_bedrock_model_other_parameters"  # its recorder stored invalid JSON
 
 
 @cache
@@ -73,7 +73,7 @@ def traffic(archive: str) -> Iterator[tuple[str, Exchange, ModelCall]]:
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_every_exchange_is_decoded_whole(archive: str) -> None:
+def test_every_exchange_is_decoded_completely(archive: str) -> None:
     for where, one, call in traffic(archive):
         response = call.response
         assert response is not None
@@ -93,7 +93,7 @@ def test_every_exchange_is_decoded_whole(archive: str) -> None:
 
 
 def told(raw: bytes) -> list[dict[str, Any]]:
-    """Every JSON object of a body that tells a usage, found without reading any format."""
+    """Yield every JSON object of a body that reports usage, found without a format."""
     text = raw.decode("utf-8", "replace")
     inner = [base64.b64decode(data).decode() for data in re.findall(r'"bytes":"([A-Za-z0-9+/=]+)"', text)]
     found = []
@@ -105,7 +105,7 @@ def told(raw: bytes) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_usage_is_the_bodys_own(archive: str) -> None:
+def test_usage_equals_that_of_the_body(archive: str) -> None:
     checked = 0
     for where, one, call in traffic(archive):
         assert one.response is not None
@@ -153,7 +153,7 @@ def check(where: str, call: ModelCall, usages: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_paths_lead_to_the_texts(archive: str) -> None:
+def test_paths_point_to_the_texts(archive: str) -> None:
     for where, one, call in traffic(archive):
         body = body_json(one.request.body)
         if isinstance(body, dict) and "invokeModel" not in (body.get("input") or {}):
@@ -185,7 +185,7 @@ def test_recorded_streams_do_not_depend_on_their_chunks(archive: str) -> None:
 
 
 def test_streamed_and_unstreamed_twins_decode_to_the_same_blocks() -> None:
-    """Each case was recorded both ways; the texts differ, the kinds of blocks and the tools that are called do not."""
+    """Each case was recorded both ways. The texts differ; the kinds of blocks and the called tools are equal."""
     shapes: dict[str, dict[bool, list[Any]]] = {}
     for where, _, call in traffic("charmbracelet+fantasy"):
         if call.format != "bedrock.invoke":
@@ -216,7 +216,7 @@ def fixtures(suffix: str) -> Iterator[tuple[str, str, bytes]]:
             yield path, url, data
 
 
-def test_bodies_that_another_tool_keeps_as_fixtures() -> None:
+def test_bodies_from_another_tools_fixtures() -> None:
     checked = 0
     for path, url, data in fixtures(".json"):
         value = json.loads(data)
@@ -230,7 +230,7 @@ def test_bodies_that_another_tool_keeps_as_fixtures() -> None:
     assert checked >= 15
 
 
-def test_streams_that_another_tool_keeps_as_fixtures() -> None:
+def test_streams_from_another_tools_fixtures() -> None:
     checked = 0
     for path, url, data in fixtures(".chunks.txt"):
         lines = [line for line in data.splitlines() if line.strip()]

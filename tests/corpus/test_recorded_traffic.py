@@ -1,6 +1,6 @@
-"""Real recorded traffic of other projects: every exchange of these formats is recognised, decoded, and counted right.
+"""Recorded traffic of other projects is recognized, decoded and counted correctly.
 
-The archives stand beside the repository where they are there at all; the tests are skipped where they are not.
+The archives are next to the repository; without them the tests are skipped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FORMATS = {
     r"/messages(/count_tokens)?$": "anthropic.messages",
     r":(generateContent|streamGenerateContent|countTokens)$": "gemini.generate",
 }
-# What those servers say that is no block, and rightly kept whole.
+# Events of these servers that are not blocks, and are kept whole.
 KNOWN_UNKNOWN = {
     "additional_tools",
     "compaction",
@@ -48,7 +48,7 @@ KNOWN_UNKNOWN = {
     "tool_addition",
     "tool_removal",
 }
-ECHO = "pathname="  # an echo service stands in for the model in one recording
+ECHO = "pathname="  # one recording uses an echo service as its model
 
 
 def expected_format(exchange: Exchange) -> str | None:
@@ -74,7 +74,7 @@ def traffic(archive: str) -> Iterator[tuple[str, Exchange, ModelCall]]:
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_every_exchange_is_decoded_whole(archive: str) -> None:
+def test_every_exchange_is_decoded_completely(archive: str) -> None:
     for where, exchange, call in traffic(archive):
         response = call.response
         assert response is not None
@@ -84,7 +84,7 @@ def test_every_exchange_is_decoded_whole(archive: str) -> None:
             "response"
         }
         assert not unknown or echoed, f"{where}: {unknown}"
-        if exchange.request.body is not None:  # some recordings left it out
+        if exchange.request.body is not None:  # some recordings omit it
             assert call.request.messages or call.request.previous_response_id, where
             assert call.request.model or "/deployments/" in call.url, where
         if response.error is None and call.kind == "inference" and not echoed:
@@ -94,7 +94,7 @@ def test_every_exchange_is_decoded_whole(archive: str) -> None:
 
 
 def told_usage(raw: bytes) -> list[dict[str, Any]]:
-    """Every usage object of a body, found without knowing any format."""
+    """Yield every usage object of a body, found without a format."""
     found: list[dict[str, Any]] = []
 
     def walk(value: Any) -> None:
@@ -174,7 +174,7 @@ def check_openai(where: str, usage: Usage, told: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_usage_is_the_bodys_own(archive: str) -> None:
+def test_usage_equals_that_of_the_body(archive: str) -> None:
     checked = 0
     for where, exchange, call in traffic(archive):
         assert exchange.response is not None
@@ -185,7 +185,7 @@ def test_usage_is_the_bodys_own(archive: str) -> None:
 
 
 @pytest.mark.parametrize("archive", ARCHIVES)
-def test_paths_lead_to_the_texts(archive: str) -> None:
+def test_paths_point_to_the_texts(archive: str) -> None:
     checked = 0
     for where, exchange, call in traffic(archive):
         try:
@@ -215,7 +215,7 @@ def test_recorded_streams_do_not_depend_on_their_chunks(archive: str) -> None:
 
 
 def kinds(response: CallResponse) -> list[str]:
-    """The kinds of blocks; how often the model thought aloud, and how many texts, is its own affair."""
+    """Return the kinds of blocks; the numbers of thoughts and texts may vary."""
     found: list[str] = []
     for message in response.messages:
         for block in message.blocks:
@@ -226,7 +226,7 @@ def kinds(response: CallResponse) -> list[str]:
 
 
 def test_streamed_and_unstreamed_twins_decode_to_the_same_blocks() -> None:
-    """Each case was recorded both ways; models answer anew each time, so the kinds and names of blocks are compared."""
+    """Each case was recorded both ways. Answers vary, so the kinds and names of blocks are compared."""
     by_file: dict[str, list[ModelCall]] = {}
     for where, _, call in traffic("charmbracelet+fantasy"):
         by_file.setdefault(where.rpartition(" x")[0], []).append(call)
@@ -263,7 +263,7 @@ def shapes_agree(one: ModelCall, other: ModelCall) -> bool:
 
 
 def fixtures(part: str) -> list[tuple[str, CallResponse]]:
-    """The streams of the archive of rare shapes: one event's JSON a line."""
+    """The streams of the archive of rare shapes: one event's JSON per line."""
     found = []
     for path, data in files("vercel+ai", ".chunks.txt"):
         if part not in path:
@@ -279,11 +279,11 @@ def fixtures(part: str) -> list[tuple[str, CallResponse]]:
     return found
 
 
-def test_rare_shapes_are_recognised_by_their_events() -> None:
+def test_rare_shapes_are_recognized_by_their_events() -> None:
     found = fixtures("")
     torn = [path for path, response in found if not response.complete]
     assert len(found) > 80
-    assert [t.rpartition("/")[2] for t in torn] == ["parallel-tool-call-wrapper.1.chunks.txt"]  # broken JSON on arrival
+    assert [t.rpartition("/")[2] for t in torn] == ["parallel-tool-call-wrapper.1.chunks.txt"]  # arrived as broken JSON
     for path, response in found:
         assert response.messages or response.error or response.finish == "content_filter", path
 
@@ -320,7 +320,7 @@ def test_rare_streams(part: str, expected: str) -> None:
                 assert block.text
 
 
-def test_interactions_streamed_and_not_have_the_same_shape_and_their_own_totals() -> None:
+def test_streamed_and_unstreamed_interactions_have_the_same_shape() -> None:
     streamed = {path.rpartition("/")[2].partition(".")[0]: answer for path, answer in fixtures("/interactions/")}
     compared = 0
     for path, data in files("vercel+ai", ".json"):

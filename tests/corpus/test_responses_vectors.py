@@ -1,4 +1,4 @@
-"""Responses exchanges, one small one for each thing that can happen in them."""
+"""Responses: one small exchange for each case."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_copilot_changes_the_ids_in_every_event() -> None:
     assert said(check_chunking(RESPONSES, named(rotating))) == SAID
 
 
-def test_keepalive_and_mantle_reasoning_parts_are_no_content() -> None:
+def test_keepalives_and_reasoning_parts_are_not_content() -> None:
     part = {"type": "response.reasoning_part.added", "output_index": 0, "content_index": 0, "part": {"text": ""}}
     events = [
         {"type": "keepalive", "sequence_number": 3},
@@ -162,7 +162,7 @@ def test_deepseek_reasoning_text() -> None:
     assert said(answer(RESPONSES, named(events))) == [("reasoning", "The user wants")]
 
 
-def test_a_cut_stream_falls_back_on_its_deltas() -> None:
+def test_a_truncated_stream_uses_its_deltas() -> None:
     response = answer(RESPONSES, named(FULL[:8]), ended=Ended.UPSTREAM_CLOSED)
     assert said(response) == [("reasoning", "In short", "opaque"), ("text", "Hel")]
     assert (response.complete, response.finish, response.usage) == (False, None, None)
@@ -172,7 +172,7 @@ def test_a_cut_stream_falls_back_on_its_deltas() -> None:
     assert said(answer(RESPONSES, named(FULL[:12])))[-1] == ("call", "call_1", "f", "")
 
 
-def test_deltas_of_items_that_were_never_announced() -> None:
+def test_deltas_of_unannounced_items() -> None:
     events = [
         CREATED,
         delta("output_text", 0, "Hi", content_index=0),
@@ -282,7 +282,7 @@ SERVER_ITEMS: dict[str, tuple[dict[str, Any], list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", SERVER_ITEMS)
-def test_what_the_provider_runs_itself_needs_no_answer(name: str) -> None:
+def test_hosted_tools_need_no_answer(name: str) -> None:
     item, expected = SERVER_ITEMS[name]
     response = check_chunking(RESPONSES, named([CREATED, added(0, item), done(0, item), done(1, MESSAGE), ended()]))
     assert said(response) == [*expected, ("text", "Hello")]
@@ -320,14 +320,14 @@ CLIENT_ITEMS: dict[str, tuple[dict[str, Any], list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", CLIENT_ITEMS)
-def test_what_the_client_runs_finishes_with_tool_calls(name: str) -> None:
+def test_client_tools_finish_with_tool_calls(name: str) -> None:
     item, expected = CLIENT_ITEMS[name]
     response = check_chunking(RESPONSES, named([CREATED, done(0, item), ended()]))
     assert (said(response), response.finish) == (expected, "tool_calls")
 
 
 @pytest.mark.parametrize("index", [-7, 2**40])
-def test_a_place_that_no_list_has_loses_no_text(index: int) -> None:
+def test_impossible_indexes_lose_no_text(index: int) -> None:
     broken = [CREATED, added(0, {**MESSAGE, "content": []}), delta("output_text", 0, "Hi", content_index=index)]
     assert ("text", "Hi") in said(check_chunking(RESPONSES, named(broken)))
     call = {"type": "shell_call", "call_id": "c", "action": {"commands": []}}
@@ -336,7 +336,7 @@ def test_a_place_that_no_list_has_loses_no_text(index: int) -> None:
     assert "ls -l" in str(told)
 
 
-def test_a_shell_call_in_the_providers_container_has_its_output_beside_it() -> None:
+def test_a_hosted_shell_call_has_its_output_in_the_response() -> None:
     call = {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}}
     output = [{"stdout": "a.txt", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
     result = {"type": "shell_call_output", "call_id": "c", "output": output}
@@ -348,7 +348,7 @@ def test_a_shell_call_in_the_providers_container_has_its_output_beside_it() -> N
     assert response.finish == "stop"
 
 
-def test_xai_search_looks_like_custom_tools_but_is_its_own() -> None:
+def test_calls_of_xais_search_are_hosted() -> None:
     search = {"type": "custom_tool_call", "call_id": "xs_call_1", "name": "x_keyword_search", "input": "{}"}
     ours = {**search, "call_id": "c", "name": "sh"}
     tools = [{"type": "x_search"}, {"type": "custom", "name": "sh"}]
@@ -467,7 +467,7 @@ def test_tools_are_flat_and_namespaces_join_their_names() -> None:
     assert (specs[0].description, specs[0].schema) == ("Start", {"type": "object"})
 
 
-def test_token_counts_and_prewarming_are_no_inference() -> None:
+def test_token_counts_and_prewarms_are_not_inferences() -> None:
     counted = decode(exchange(RESPONSES + "/input_tokens", None, request={"model": "m", "input": "x"}))
     assert counted.kind == "token_count"
     response = answer(
@@ -499,8 +499,8 @@ def test_first_token_is_the_first_delta() -> None:
     assert answer(RESPONSES, stream(frames[:3], [1, 2, 3])).first_token_at is None
 
 
-def test_events_may_come_from_elsewhere_than_a_body() -> None:
-    """A WebSocket carries the same JSON, one event to a message."""
+def test_events_may_come_from_a_websocket() -> None:
+    """A WebSocket carries the same JSON, one event per message."""
     payload = EventPayload([Event("", event, n) for n, event in enumerate(FULL)])
     response = from_events(Response(101, Headers(), 0, None), payload)
     assert [b for m in response.messages for b in blocks([m])] == SAID

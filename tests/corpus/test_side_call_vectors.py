@@ -1,4 +1,4 @@
-"""Calls of their own kind: embeddings, rerank, moderation, token counts, decisions, legacy completions."""
+"""Side calls: embeddings, rerank, moderation, token counts, decisions, legacy completions."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_side_calls(path: str, kind: str, request_body: Any, body: Any, texts: l
         assert response.usage.input == tokens
 
 
-def test_what_is_no_text_is_kept() -> None:
+def test_inputs_other_than_text_are_kept() -> None:
     image = {"type": "image_url", "image_url": {"url": "data:…"}}
     call = decode(exchange(f"{HOST}/v1/embeddings", None, request={"model": "m", "input": [image, "one"]}))
     assert blocks(call.request.messages) == [("media", "embedding_input"), ("text", "one")]
@@ -158,7 +158,7 @@ def test_errors() -> None:
     assert (page.error.status, page.error.retryable) == (503, True)
 
 
-def test_side_calls_are_counted_apart_and_never_turns() -> None:
+def test_side_calls_are_counted_separately_and_never_turns() -> None:
     chat = {"model": "m", "messages": [{"role": "user", "content": "one"}]}
     said_hello = {"choices": [{"message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}]}
     cases = [
@@ -186,7 +186,7 @@ def test_legacy_completions() -> None:
     assert [m.extra for m in plain.messages] == [(), (("choice", 1),)]
 
 
-def test_a_completion_that_was_cut() -> None:
+def test_a_truncated_completion() -> None:
     response = answer(COMPLETIONS, COMPLETIONS_FRAMES[:1], request=ASKED[COMPLETIONS], ended=Ended.UPSTREAM_CLOSED)
     assert (said(response), response.complete, response.finish) == ([("text", "你")], False, None)
 
@@ -203,7 +203,7 @@ def test_prompts() -> None:
     assert tokens.request.messages[0].blocks == (Unknown("prompt", [1, 2]),)
 
 
-def test_filling_in_the_middle_answers_like_a_chat() -> None:
+def test_fill_in_the_middle_answers_like_a_chat() -> None:
     url = f"{HOST}/v1/fim/completions"
     body = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}]}
     asked = {"model": "m", "prompt": "a", "suffix": "b"}
@@ -229,6 +229,6 @@ def test_an_error_in_a_stream_of_completions() -> None:
         (JsonBody({"object": "list", "data": []}), None, None),
     ],
 )
-def test_an_answer_shows_its_format_where_the_request_does_not(body: Any, form: str | None, kind: str | None) -> None:
+def test_the_response_shows_the_format_if_the_request_does_not(body: Any, form: str | None, kind: str | None) -> None:
     calls = decode_all([exchange(f"{HOST}/proxy", body, request={"x": 1})])
     assert [(call.format, call.kind) for call in calls] == ([(form, kind)] if form else [])

@@ -1,7 +1,7 @@
-"""Threads in what others recorded: every loop is found, no call stands in two threads, every call counts once.
+"""Threads in recorded traffic: every loop is found, and every call belongs to one thread and counts once.
 
-What belongs together is judged here by the raw requests alone: one that begins with an earlier one's messages and holds
-what was answered to it goes on from it, and so does one that names an earlier response by its id.
+The expected threads come from the raw requests alone: a request continues a call if it starts with the call's messages
+and adds its answer, or if it names the call's response by id.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ARCHIVES = (
 
 
 def history(exchange: Exchange) -> list[Json]:
-    """The raw messages of a request, cache markers aside."""
+    """Return the raw messages of a request, without cache markers."""
     if exchange.request.body is None:
         return []
     try:
@@ -54,7 +54,7 @@ def without_markers(value: Json) -> Json:
 
 
 def is_resent(call: ModelCall, rest: list[Json]) -> bool:
-    """Whether a call's whole answer stands in what a later request adds: its tool calls' ids, or its words."""
+    """Return whether a later request adds a call's whole answer: its tool calls' ids, or its text."""
     raw = orjson.dumps(rest).decode()
     if call.response is None or call.response.status >= 400:
         return False
@@ -67,7 +67,7 @@ def is_resent(call: ModelCall, rest: list[Json]) -> bool:
 
 
 def loops(calls: list[ModelCall], exchanges: list[Exchange]) -> Iterator[tuple[int, list[int]]]:
-    """(call, the calls that it may go on from: those with most of its history)."""
+    """Yield each call with the calls that it may continue: those with most of its history."""
     by_number = {exchange.number: exchange for exchange in exchanges}
     histories = {c.number: history(by_number[c.exchange]) for c in calls if c.kind == "inference"}
     ids = {call.response.id: call.number for call in calls if call.response is not None and call.response.id}
@@ -91,7 +91,7 @@ def loops(calls: list[ModelCall], exchanges: list[Exchange]) -> Iterator[tuple[i
 
 
 def belong_together(run: Run, number: int, before: int) -> bool:
-    """One thread, or a thread that says where it came from: a fork, a summary, another agent."""
+    """Return whether calls are one thread, or linked threads: a fork, a summary, another agent."""
     thread, other = run.steps[number - 1].thread, run.steps[before - 1].thread
     return thread == other or run.threads[thread].from_call is not None
 

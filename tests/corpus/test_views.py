@@ -1,4 +1,4 @@
-"""Recorded traffic of other projects on every screen: nothing crashes, overflows, or reaches the terminal raw."""
+"""Recorded traffic of other projects on every screen: nothing crashes, overflows, or prints control characters."""
 
 from __future__ import annotations
 

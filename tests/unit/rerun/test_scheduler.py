@@ -1,4 +1,4 @@
-"""The scheduler without its program, sans-IO: against the tape itself, with changes, and with other answers."""
+"""The scheduler of reruns: against the tape itself, with changed requests, and with other answers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def response(message: dict[str, Any], status: int = 200) -> Response:
 
 
 def loop(*calls: tuple[list[dict[str, Any]], dict[str, Any]]) -> list[Exchange]:
-    """(messages, answer) of each call, as the exchanges of a tape."""
+    """Return the exchanges of a tape from (messages, answer) of each call."""
     return [
         Exchange(
             number,
@@ -89,13 +89,13 @@ def outcomes(rerun: Rerun) -> list[tuple[int | None, str]]:
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
-def test_every_capture_follows_from_its_own_answers(path: Path) -> None:
+def test_every_capture_follows_from_its_answers(path: Path) -> None:
     rerun = play(Rerun(read_tape(path).exchanges))
     assert not rerun.diverged
     assert {row.outcome for row in rerun.outcomes} <= {"equal", "given"}
 
 
-def test_a_request_is_what_its_format_makes_of_the_call_before_and_the_user_is_the_programs() -> None:
+def test_requests_follow_from_the_call_before_and_user_texts_are_given() -> None:
     rerun = play(Rerun(LOOP))
     assert outcomes(rerun) == [(1, "given"), (2, "equal"), (3, "equal")]
     assert [(one.kind, one.where) for row in rerun.outcomes for one in row.given] == [("message", "messages[5]")]
@@ -109,7 +109,7 @@ def edited(change: Callable[[list[Any]], None], call: int = 2) -> list[Exchange]
     return exchanges
 
 
-def test_an_answer_that_was_changed_on_the_way_back_differs_and_both_values_are_told() -> None:
+def test_a_changed_answer_differs_with_both_values() -> None:
     def other_city(messages: list[Any]) -> None:
         messages[2]["tool_calls"][0]["function"]["arguments"] = '{"city": "Basel"}'
 
@@ -121,12 +121,12 @@ def test_an_answer_that_was_changed_on_the_way_back_differs_and_both_values_are_
     assert (json.loads(apart.recorded)["city"], json.loads(apart.live)["city"]) == ("Basel", "Bern")
 
 
-def test_another_way_on_from_a_call_is_the_programs_own() -> None:
+def test_a_fork_of_the_conversation_is_given() -> None:
     rerun = play(Rerun(edited(lambda messages: messages.pop(3), call=3)))
     assert rerun.outcomes[-1].note == "its program forked the conversation at call 1"
 
 
-def test_reminders_other_prompts_and_settings_are_the_programs_own() -> None:
+def test_reminders_prompts_and_settings_are_given() -> None:
     def remind(messages: list[Any]) -> None:
         messages[0]["content"] = "You tell the weather, and the time."
         messages.append({"role": "user", "content": "<reminder>Be short.</reminder>"})
@@ -148,7 +148,7 @@ def test_results_in_another_order_than_the_calls_are_equal() -> None:
     assert not play(Rerun(loop((FIRST, two), (later, says("7 and 12"))))).diverged
 
 
-def test_a_retried_request_is_the_same_again() -> None:
+def test_a_retried_request_is_equal() -> None:
     exchanges = loop((FIRST, WARM), (FIRST, WARM), (SECOND, says("Seven.")))
     error = Response(
         500, Headers([("content-type", "application/json")]), 0, JsonBody({"error": {"message": "overloaded"}})
@@ -156,7 +156,7 @@ def test_a_retried_request_is_the_same_again() -> None:
     exchanges[0] = replace(exchanges[0], response=error)
     assert outcomes(play(Rerun(exchanges))) == [(1, "given"), (2, "equal"), (3, "equal")]
     live = play(Rerun(exchanges, live=True))
-    assert outcomes(live) == [(2, "given"), (3, "equal")]  # a failed attempt is not made again on purpose
+    assert outcomes(live) == [(2, "given"), (3, "equal")]  # a failed attempt is not repeated
 
 
 # -- other answers ---------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def scripted(*messages: dict[str, Any]) -> Callable[[PlannedRequest], Response]:
     return lambda send: response(waiting.pop(0))
 
 
-def test_the_same_answers_in_other_words_do_not_part() -> None:
+def test_answers_with_other_texts_do_not_diverge() -> None:
     rerun = play(Rerun(LOOP, live=True), scripted(WARM, says("It is seven."), says("No idea.")))
     assert not rerun.diverged
     assert outcomes(rerun) == [(1, "given"), (2, "equal"), (3, "differs")]
@@ -175,7 +175,7 @@ def test_the_same_answers_in_other_words_do_not_part() -> None:
     assert (apart.where, apart.recorded, apart.live) == ("messages[4].content", "Seven degrees.", "It is seven.")
 
 
-def test_tools_are_answered_from_the_tape_by_arguments() -> None:
+def test_tool_results_are_found_by_arguments() -> None:
     sent: list[Any] = []
 
     def answer(send: PlannedRequest) -> Response:
@@ -197,14 +197,14 @@ def as_json(value: dict[str, Any]) -> Response:
 
 
 def posted(url: str, *calls: tuple[dict[str, Any], dict[str, Any]]) -> list[Exchange]:
-    """(body, answer) of each call, as the exchanges of a tape."""
+    """Return the exchanges of a tape from (body, answer) of each call."""
     return [
         Exchange(n, n * 10, Request("POST", url, Headers(), JsonBody(body)), as_json(said), Ended.COMPLETE, n * 10 + 5)
         for n, (body, said) in enumerate(calls, 1)
     ]
 
 
-def test_a_history_that_the_provider_holds_goes_on_from_our_own_answer() -> None:
+def test_a_stored_history_continues_from_the_live_answer() -> None:
     call = {"type": "function_call", "id": "c1", "name": "weather", "arguments": {"city": "Bern"}}
     result = {"type": "function_result", "call_id": "c1", "name": "weather", "result": "7 degrees"}
     seven = {"type": "model_output", "content": [{"type": "text", "text": "Seven."}]}
@@ -227,7 +227,7 @@ def test_a_history_that_the_provider_holds_goes_on_from_our_own_answer() -> None
     assert sent[1] == {"model": "m", "input": [result], "previous_interaction_id": "live1"}
 
 
-def test_a_request_that_names_its_history_is_no_call_beside_the_loop() -> None:
+def test_a_request_that_names_its_history_is_in_the_loop() -> None:
     call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "weather", "arguments": "{}"}
     said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Seven."}]}
     result = {"type": "function_call_output", "call_id": "c1", "output": "7 degrees"}
@@ -242,7 +242,7 @@ def test_a_request_that_names_its_history_is_no_call_beside_the_loop() -> None:
     assert outcomes(play(Rerun(exchanges))) == [(1, "given"), (2, "equal")]
 
 
-def test_a_plain_prompt_is_given_and_says_why() -> None:
+def test_a_plain_prompt_is_given_with_the_reason() -> None:
     url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/meta.llama3/invoke"
     said = {"generation": "Seven.", "stop_reason": "stop"}
     rerun = play(Rerun(posted(url, ({"prompt": "How warm is it?"}, said), ({"prompt": "And in Rome?"}, said))))
@@ -250,7 +250,7 @@ def test_a_plain_prompt_is_given_and_says_why() -> None:
     assert [(row.outcome, row.note) for row in rerun.outcomes] == [("given", note)] * 2
 
 
-def test_an_unknown_tool_call_stops_the_thread_and_says_so() -> None:
+def test_an_unknown_tool_call_stops_the_thread() -> None:
     rerun = play(Rerun(LOOP, live=True), scripted(asks(("weather", {"city": "Oslo"}))))
     assert rerun.diverged
     assert outcomes(rerun) == [(1, "given"), (2, "not reached"), (3, "not reached")]
@@ -259,7 +259,7 @@ def test_an_unknown_tool_call_stops_the_thread_and_says_so() -> None:
     assert (stop.number, stop.why) == (1, 'no recorded result for weather({"city": "Oslo"})')
 
 
-def test_a_hook_answers_what_the_tape_cannot_and_the_next_turn_is_taken_up_again() -> None:
+def test_a_hook_adds_results_and_the_next_turn_continues() -> None:
     def run(call: ToolCall, found: ToolResult | None) -> ToolResult | None:
         return found or ToolResult(call.id, call.name, f"ran {call.arguments}")
 
@@ -273,7 +273,7 @@ def test_a_hook_answers_what_the_tape_cannot_and_the_next_turn_is_taken_up_again
     assert not rerun.stopped
 
 
-def test_a_model_that_answers_at_once_parts_and_the_next_turn_goes_on() -> None:
+def test_a_model_that_calls_no_tools_diverges_until_the_next_turn() -> None:
     sent: list[Any] = []
     answers = scripted(says("I cannot know."), says("Nor that."))
 
@@ -302,8 +302,8 @@ def test_an_error_stops_the_thread() -> None:
     assert rerun.stopped[0].why == "the model answered 401: no key"
 
 
-def test_hooks_change_a_body_and_a_result_on_the_way() -> None:
-    """What a debugger needs for a fork: another prompt, another result."""
+def test_hooks_change_bodies_and_results() -> None:
+    """A fork changes a prompt and a result in this way."""
 
     def cold(call: ToolCall, found: ToolResult | None) -> ToolResult | None:
         return replace(found, text="-3 degrees") if found is not None else None
@@ -338,7 +338,7 @@ def test_a_subagents_task_comes_from_its_parents_arguments() -> None:
     assert rerun.outcomes[1].note == "its task comes from task of call 1"
 
 
-def test_a_live_parents_other_task_reaches_the_subagent_and_its_answer_the_parent() -> None:
+def test_a_live_task_reaches_the_subagent_and_its_answer_the_parent() -> None:
     sent: list[Any] = []
     other = asks(("task", {"prompt": "Is it warm in Bern? Look it up."}))
     answers = scripted(other, says("Nine degrees are measured."), says("Nine."))
@@ -359,8 +359,8 @@ def test_a_subagent_that_was_not_started_is_not_reached() -> None:
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
-def test_a_live_rerun_asks_what_the_program_asked(path: Path) -> None:
-    """Its requests, built from the answers alone, find their answers on the tape as the program's own would."""
+def test_a_live_rerun_sends_the_recorded_requests(path: Path) -> None:
+    """The requests of a live rerun find their answers on the tape, as the program's own requests do."""
     tape = read_tape(path)
     session = ReplaySession([tape])
 

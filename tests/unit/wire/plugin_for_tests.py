@@ -1,4 +1,4 @@
-"""A wire format as a plugin would bring it."""
+"""A wire format as a plug-in registers it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What providers say of their own prompt cache is kept, streamed or whole."""
+"""Cache diagnostics of providers are kept, streamed or whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Providers' errors, whatever their shape."""
+"""Provider errors of any shape."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ SHAPES: list[tuple[int, Any, tuple[str | None, str | None, str]]] = [
 
 
 @pytest.mark.parametrize(("status", "body", "expected"), SHAPES)
-def test_shapes(status: int, body: Any, expected: tuple[str | None, str | None, str]) -> None:
+def test_errors_of_all_shapes_are_read(status: int, body: Any, expected: tuple[str | None, str | None, str]) -> None:
     error = call_error(status, body, Headers())
     assert (error.type, error.code, error.message, error.status) == (*expected, status)
 
 
-def test_openrouter_hides_the_reason_in_json_in_a_string() -> None:
+def test_openrouters_reason_is_read_from_json_in_a_string() -> None:
     raw = '{"error":{"message":"model is overloaded"}}'
     body = {
         "error": {"code": 502, "message": "Provider returned error", "metadata": {"provider_name": "P", "raw": raw}}
@@ -53,13 +53,13 @@ def test_openrouter_hides_the_reason_in_json_in_a_string() -> None:
     assert (error.status, error.message, error.retryable) == (502, "Provider returned error: model is overloaded", True)
 
 
-def test_amazon_puts_the_type_in_a_header() -> None:
+def test_amazons_error_type_is_read_from_a_header() -> None:
     error = call_error(429, {"message": "Too many"}, Headers([("x-amzn-errortype", "ThrottlingException:http://x")]))
     assert (error.type, error.message, error.retryable) == ("ThrottlingException", "Too many", True)
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
-def test_statuses_worth_a_retry(status: int) -> None:
+def test_retryable_statuses(status: int) -> None:
     assert call_error(status, None, Headers()).retryable
 
 
@@ -74,11 +74,11 @@ def test_statuses_worth_a_retry(status: int) -> None:
         (200, "RESOURCE_EXHAUSTED", True),
     ],
 )
-def test_types_worth_a_retry(status: int, kind: str, expected: bool) -> None:
+def test_retryable_types(status: int, kind: str, expected: bool) -> None:
     assert call_error(status, {"error": {"type": kind, "message": "m"}}, Headers()).retryable is expected
 
 
-def test_an_empty_account_is_not_worth_a_retry() -> None:
+def test_insufficient_quota_is_not_retryable() -> None:
     body = {"error": {"type": "insufficient_quota", "code": "insufficient_quota", "message": "m"}}
     assert not call_error(429, body, Headers()).retryable
 
@@ -101,20 +101,20 @@ WAITS: list[tuple[list[tuple[str, str]], str, int | None]] = [
 
 
 @pytest.mark.parametrize(("headers", "message", "expected"), WAITS)
-def test_how_long_to_wait(headers: list[tuple[str, str]], message: str, expected: int | None) -> None:
+def test_the_most_explicit_wait_is_used(headers: list[tuple[str, str]], message: str, expected: int | None) -> None:
     assert call_error(429, {"error": {"message": message or "m"}}, Headers(headers)).retry_after_ms == expected
 
 
-def test_google_tells_the_delay_in_its_details() -> None:
+def test_googles_retry_delay_is_read_from_its_details() -> None:
     body = {"error": {"message": "m", "details": [{"@type": "RetryInfo", "retryDelay": "12s"}]}}
     assert call_error(429, body, Headers()).retry_after_ms == 12_000
 
 
-def test_limits_of_a_call_that_failed_otherwise_are_no_wait() -> None:
+def test_rate_limits_of_other_errors_are_not_a_wait() -> None:
     assert call_error(400, None, Headers([("x-ratelimit-reset-tokens", "6m0s")])).retry_after_ms is None
 
 
-def test_what_is_an_error() -> None:
+def test_a_successful_status_may_carry_an_error() -> None:
     assert has_error({"error": {"message": "m"}})
     assert has_error({"type": "error"})
     assert has_error({"success": False, "errors": [1]})

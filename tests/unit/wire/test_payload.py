@@ -1,4 +1,4 @@
-"""What a body is, decided by its bytes."""
+"""The kind of a body is determined by its bytes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_events_have_the_time_of_the_frame_that_completes_them() -> None:
     assert payload == EventPayload([Event("", 1, 7), Event("", 2, 7), Event("", 3, 9)])
 
 
-def test_done_is_no_event_and_torn_data_is_kept() -> None:
+def test_done_is_not_an_event_and_torn_data_is_kept() -> None:
     payload = read(TextBody('data: {"a":1}\n\ndata: [DONE]\n\ndata: {"torn'))
     assert payload == EventPayload([Event("", {"a": 1}, None)], True, ('{"torn',))
 

@@ -1,4 +1,4 @@
-"""Which format an exchange speaks: path, then body, then answer; never the host."""
+"""Recognition of an exchange's format: by path, then body, then response; never by the host."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_messages_paths(path: str) -> None:
         ("https://api.example.com/track", {"events": [{"messages": 1}]}),
     ],
 )
-def test_what_is_none_of_these_formats(url: str, body: Any) -> None:
+def test_other_requests_are_not_recognized(url: str, body: Any) -> None:
     assert name_of(url, body) is None
 
 
@@ -137,7 +137,7 @@ def test_paths_of_the_other_formats(path: str, body: Any, expected: str) -> None
     assert name_of(f"https://any.example.com{path}", body) == expected
 
 
-def test_types_that_are_no_strings_are_no_signs() -> None:
+def test_types_that_are_not_strings_are_ignored() -> None:
     registry = Registry(built_in())
     for body in ({"model": "m", "input": [{"type": {}}]}, {"messages": [{"role": "user", "content": [{"type": []}]}]}):
         registry.recognise_request(Request("POST", "https://any.example.com/x", Headers(), JsonBody(body)))
@@ -145,7 +145,7 @@ def test_types_that_are_no_strings_are_no_signs() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS", "HEAD"])
-def test_only_a_post_is_a_call(method: str) -> None:
+def test_only_a_post_is_a_model_call(method: str) -> None:
     for path in ("/v1/chat/completions", "/v1/responses", "/v1/messages"):
         assert name_of(f"https://api.example.com{path}", CHAT, method=method) is None
 
@@ -171,16 +171,16 @@ def test_only_a_post_is_a_call(method: str) -> None:
         (INPUT, None),
     ],
 )
-def test_the_body_decides_where_the_path_says_nothing(body: Any, expected: str | None) -> None:
+def test_the_body_decides_if_the_path_is_unknown(body: Any, expected: str | None) -> None:
     assert name_of("https://gateway.example.com/router/v2/llm", body) == expected
 
 
-def test_a_header_is_a_sign_too() -> None:
+def test_a_header_counts_as_well() -> None:
     headers = [("anthropic-version", "2023-06-01")]
     assert name_of("https://gateway.example.com/llm", CHAT, headers) == "anthropic.messages"
 
 
-def test_a_body_stored_as_text_is_read() -> None:
+def test_a_body_stored_as_text_is_recognized() -> None:
     text = TextBody('  {"model":"m","messages":[{"role":"user","content":"\\ud800"}],"seed":NaN}')
     assert name_of("https://gateway.example.com/llm", text) == "openai.chat"
 
@@ -200,17 +200,17 @@ def test_a_body_stored_as_text_is_read() -> None:
         (TextBody("ok"), None),
     ],
 )
-def test_the_answer_decides_where_the_request_says_nothing(answer: Body, expected: str | None) -> None:
+def test_the_response_decides_if_the_request_is_unknown(answer: Body, expected: str | None) -> None:
     one = exchange("https://gateway.example.com/x", answer, request={"prompt": "Hi"})
     found = REGISTRY.recognise(one)
     assert (found.name if found else None) == expected
 
 
-def test_an_exchange_without_an_answer_is_recognised_by_its_request_only() -> None:
+def test_an_exchange_without_a_response_is_recognized_by_its_request() -> None:
     assert REGISTRY.recognise(Exchange(1, 0, Request("POST", "https://x.example.com/x", Headers()))) is None
 
 
-def test_the_host_never_decides() -> None:
+def test_the_host_does_not_decide() -> None:
     for host in ("api.anthropic.com", "api.deepseek.com", "openrouter.ai"):
         assert name_of(f"https://{host}/v1/chat/completions", CHAT) == "openai.chat"
         assert name_of(f"https://{host}/v1/messages", ANTHROPIC) == "anthropic.messages"
@@ -226,7 +226,7 @@ def test_bids() -> None:
     assert chat.claims(Request("POST", "https://x.example.com/", Headers(), JsonBody(CHAT))) is Claim.BODY
 
 
-def test_dialects_are_hints_of_the_host_or_of_the_route() -> None:
+def test_the_host_or_the_route_shows_the_dialect() -> None:
     assert host_dialect("https://api.deepseek.com/chat/completions") == "deepseek"
     assert host_dialect("http://127.0.0.1:8080/openrouter.ai/api/v1/chat/completions") == "openrouter"
     assert host_dialect("http://127.0.0.1:8080/v1/chat/completions") is None

@@ -1,4 +1,4 @@
-"""The registry: numbering, plugins good and broken, and what a memo saves."""
+"""The registry: numbering, working and broken plug-ins, and cached messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wiretape.wire.registry import Registry, built_in, default_registry, load_re
 
 
 class Loud:
-    """A plugin that claims everything and then fails."""
+    """A plug-in that claims everything and then raises."""
 
     name: ClassVar[str] = "loud"
     volatile: ClassVar[Volatile] = Volatile()
@@ -46,7 +46,7 @@ class Shy(Loud):
         raise RuntimeError("no path")
 
 
-def test_calls_are_numbered_by_start_and_others_left_out() -> None:
+def test_calls_are_numbered_by_start_without_other_exchanges() -> None:
     late = exchange(CHAT, None, number=1, at=50)
     early = exchange(MESSAGES, None, number=2, at=10)
     other = exchange("https://x.example.com/telemetry", None, request={"a": 1}, number=3, at=0)
@@ -66,7 +66,7 @@ def test_a_plugin_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
     assert loaded.problems == []
 
 
-def test_broken_plugins_are_named_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_plugins_are_reported_and_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = plug(
         monkeypatch,
         gone="no_such_module_anywhere:Format",
@@ -83,7 +83,7 @@ def test_broken_plugins_are_named_and_left_out(monkeypatch: pytest.MonkeyPatch) 
     assert "claims" in loaded.problems[2]
 
 
-def test_a_plugin_that_fails_costs_its_own_call_only() -> None:
+def test_a_failing_plugin_loses_only_its_own_call() -> None:
     failing = Registry([Loud(), *built_in()])
     (call,) = registry.decode([exchange(CHAT, stream([]))], failing)
     assert call.format == "loud"
@@ -92,13 +92,13 @@ def test_a_plugin_that_fails_costs_its_own_call_only() -> None:
     assert failing.problems == ["wire format loud failed: KeyError: 'oops'"]
 
 
-def test_a_plugin_that_fails_to_bid_does_not_bid() -> None:
+def test_a_plugin_that_raises_does_not_bid() -> None:
     failing = Registry([Shy(), *built_in()])
     assert [c.format for c in registry.decode([exchange(CHAT, None)] * 2, failing)] == ["openai.chat"] * 2
     assert failing.problems == ["wire format shy failed: RuntimeError: no path"]
 
 
-def test_ties_go_to_the_earlier() -> None:
+def test_ties_go_to_the_format_registered_first() -> None:
     class Also(Loud):
         name: ClassVar[str] = "also"
 
@@ -140,7 +140,7 @@ def test_a_message_seen_before_is_not_decoded_again(url: str) -> None:
     assert found[0].tools is found[1].tools
 
 
-def test_headers_that_link_calls_are_kept() -> None:
+def test_linking_headers_are_kept() -> None:
     headers = [
         ("X-Claude-Code-Agent-Id", "a"),
         ("x-session-id", "s"),
@@ -163,7 +163,7 @@ def test_headers_that_link_calls_are_kept() -> None:
 
 
 @pytest.mark.parametrize("url", HISTORY)
-def test_an_error_in_the_providers_own_shape_reads_as_that_error(url: str) -> None:
+def test_errors_in_the_providers_shape_decode_to_that_error(url: str) -> None:
     found = default_registry().recognise_request(
         Request("POST", url, Headers(), JsonBody(exchange(url, None).request.body.value))
     )  # type: ignore[union-attr]

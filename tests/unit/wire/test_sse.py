@@ -55,7 +55,7 @@ def test_a_carriage_return_at_the_end_of_a_chunk_waits_for_its_line_feed() -> No
     assert data_of(decoder.feed(b"\n")) == [("", "a\nb")]
 
 
-def test_an_event_is_given_as_soon_as_its_blank_line_is_there() -> None:
+def test_an_event_is_returned_with_its_blank_line() -> None:
     decoder = SseDecoder()
     assert decoder.feed(b"data: a\n") == []
     assert data_of(decoder.feed(b"\n")) == [("", "a")]

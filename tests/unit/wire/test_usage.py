@@ -1,4 +1,4 @@
-"""Token counts of every provider, normalised."""
+"""Token counts and finish reasons of OpenAI and Anthropic, normalized."""
 
 from __future__ import annotations
 
@@ -85,17 +85,17 @@ def test_openai_like_usage(name: str) -> None:
         assert found.raw is raw
 
 
-def test_what_the_wire_does_not_say_is_unknown() -> None:
+def test_counts_that_are_not_reported_are_none() -> None:
     for nothing in (None, {}, [], "usage", 3, {"cost": 1}):
         assert openai_usage(nothing) is None
         assert anthropic_usage(nothing) is None
 
 
-def test_llama_cpp_tells_what_it_reused_in_its_timings() -> None:
+def test_llama_cpp_reports_cached_tokens_in_its_timings() -> None:
     assert openai_usage(chat(100, 5, 105), {"cache_n": 80, "prompt_n": 20, "predicted_n": 5}) == Usage(100, 80, None, 5)
 
 
-def test_anthropic_counts_the_cache_beside_the_input() -> None:
+def test_anthropics_cached_tokens_are_added_to_the_input() -> None:
     raw = {
         "input_tokens": 3,
         "cache_read_input_tokens": 1000,
@@ -120,7 +120,7 @@ def test_merging_overwrites_by_member_and_skips_nulls() -> None:
 
 
 @pytest.mark.parametrize("count", [10**400, 2**64, -(2**70), 1e308, float("nan"), float("inf"), True, "7", None])
-def test_what_is_no_count_is_absent(count: Any) -> None:
+def test_values_that_are_not_counts_are_absent(count: Any) -> None:
     assert openai_usage({"prompt_tokens": count, "completion_tokens": 2}) == Usage(None, None, None, 2, None)
     assert anthropic_usage({"input_tokens": count, "output_tokens": 2}) == Usage(None, None, None, 2, None)
 
@@ -146,18 +146,18 @@ def test_what_is_no_count_is_absent(count: Any) -> None:
         ("a_new_one", False, None),
     ],
 )
-def test_chat(raw: str | None, has_calls: bool, expected: str | None) -> None:
+def test_finish_reasons_of_chat(raw: str | None, has_calls: bool, expected: str | None) -> None:
     assert chat_finish(raw, has_calls) == expected
 
 
-def test_anthropic() -> None:
+def test_finish_reasons_of_messages() -> None:
     assert anthropic_finish("end_turn", False) == "stop"
     assert anthropic_finish("end_turn", True) == "tool_calls"
     assert anthropic_finish("compaction", False) == "pause"
     assert anthropic_finish(None, False) is None
 
 
-def test_responses() -> None:
+def test_finish_reasons_of_responses() -> None:
     assert responses_finish({"status": "completed"}, True) == ("tool_calls", "completed")
     assert responses_finish({"status": "completed"}, False) == ("stop", "completed")
     assert responses_finish({"status": "in_progress"}, False) == ("pause", "in_progress")

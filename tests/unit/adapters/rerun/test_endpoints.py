@@ -1,4 +1,4 @@
-"""Where a request goes under another base URL, and which variable holds its key."""
+"""URLs under another base URL, and the variable of the API key."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ from wiretape.errors import UsageError
         ("cohere.chat", "https://api.cohere.com/v2/chat", "http://h:1", "http://h:1/v2/chat"),
     ],
 )
-def test_a_format_stands_under_the_base_url_that_its_sdks_take(name: str, url: str, base: str, there: str) -> None:
+def test_endpoints_are_relative_to_the_base_url_of_the_sdks(name: str, url: str, base: str, there: str) -> None:
     assert endpoint_of(name, url).under(base, url) == there
 
 
-def test_a_host_of_its_own_has_a_key_of_its_own() -> None:
+def test_known_hosts_have_their_own_key_variable() -> None:
     chat = endpoint_of("openai.chat", "")
     assert chat.key_variable("api.deepseek.com") == "DEEPSEEK_API_KEY"
     assert chat.key_variable("127.0.0.1") == "OPENAI_API_KEY"
     assert endpoint_of("anthropic.messages", "").key_headers("k") == [("x-api-key", "k")]
 
 
-def test_a_format_without_a_known_place_is_named() -> None:
+def test_an_unknown_endpoint_names_its_format() -> None:
     with pytest.raises(UsageError, match=r"acme\.chat"):
         endpoint_of("acme.chat", "https://acme.example/chat")

@@ -1,4 +1,4 @@
-"""`wiretape rerun --tools FILE.py`: functions by name, and what they give as a model gets it."""
+"""`wiretape rerun --tools FILE.py`: functions by name, and their results as text."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def tools(tmp_path: Path) -> ToolFile:
         ("said", "[1", "the arguments are not a JSON object: [1", True),
     ],
 )
-def test_a_function_answers_its_call(
+def test_a_function_returns_the_result_of_its_call(
     tools: ToolFile, name: str, arguments: str, text: str, failed: bool | None
 ) -> None:
     assert tools(ToolCall("c1", name, arguments)) == ToolResult("c1", name, text, failed)
 
 
 @pytest.mark.parametrize("name", ["missing", "_hidden", "json", "dataclass"])
-def test_what_is_no_function_of_the_file_answers_nothing(tools: ToolFile, name: str) -> None:
+def test_other_names_have_no_result(tools: ToolFile, name: str) -> None:
     assert tools(ToolCall("c1", name, "{}")) is None
 
 
-def test_what_a_file_imports_is_a_tool_where_it_says_so(tmp_path: Path) -> None:
+def test_imported_functions_are_tools_if_all_lists_them(tmp_path: Path) -> None:
     path = tmp_path / "my_tools.py"
     path.write_text("from os.path import basename, dirname\n__all__ = ['basename']\n", encoding="utf-8")
     tools = ToolFile(str(path))
@@ -67,7 +67,7 @@ def test_what_a_file_imports_is_a_tool_where_it_says_so(tmp_path: Path) -> None:
     assert tools(ToolCall("c1", "dirname", '{"p": "/a/b"}')) is None
 
 
-def test_a_file_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+def test_a_broken_file_is_reported_by_name(tmp_path: Path) -> None:
     path = tmp_path / "bad.py"
     path.write_text("import nothing_of_that_name\n", encoding="utf-8")
     with pytest.raises(UsageError, match=r"bad\.py: cannot be loaded: ModuleNotFoundError"):

@@ -1,4 +1,4 @@
-"""An answer with other words in it, in the wire format that it came in."""
+"""Edits of an answer's values in its wire format."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def read(one: Exchange) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_a_text_and_arguments_become_others(name: str) -> None:
+def test_a_text_and_arguments_are_replaced(name: str) -> None:
     before = recorded(name)
     wanted = read(before)
     assert wanted[:2] == [{"text": "I add."}, {"tool": "add", "arguments": {"a": 2}}]
@@ -128,12 +128,12 @@ def test_a_text_and_arguments_become_others(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_nothing_changed_is_the_same_answer(name: str) -> None:
+def test_an_unchanged_answer_is_the_same_object(name: str) -> None:
     before = recorded(name)
     assert edit_answer(before, read(before)) is before
 
 
-def test_of_two_equal_tool_calls_the_second_alone_is_changed() -> None:
+def test_only_the_second_of_two_equal_tool_calls_is_changed() -> None:
     for name in ("chat", "chat, streamed"):
         before = recorded(name)
         wanted = read(before)
@@ -142,7 +142,7 @@ def test_of_two_equal_tool_calls_the_second_alone_is_changed() -> None:
         assert read(edit_answer(before, wanted)) == wanted
 
 
-def test_frames_that_say_nothing_of_it_keep_their_bytes() -> None:
+def test_frames_without_an_edit_keep_their_bytes() -> None:
     before = recorded("chat, streamed")
     wanted = read(before)
     wanted[0]["text"] = "No."
@@ -158,14 +158,14 @@ def test_frames_that_say_nothing_of_it_keep_their_bytes() -> None:
 
 
 @given(st.text(max_size=40), st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5), max_size=3))
-def test_any_text_and_any_arguments_come_back(text: str, arguments: dict[str, Any]) -> None:
+def test_any_text_and_any_arguments_can_be_written(text: str, arguments: dict[str, Any]) -> None:
     for name in ("chat, streamed", "messages, streamed", "responses, streamed"):
         before = recorded(name)
         wanted = read(before)
         wanted[0]["text"], wanted[1]["arguments"] = text, arguments
         try:
             after = edit_answer(before, wanted)
-        except UsageError:  # said, never half done: an empty text has no block, a huge number no JSON here
+        except UsageError:  # refused completely: an empty text has no block, and some numbers are not valid here
             assert not text or any(isinstance(value, int) and abs(value) >= 2**63 for value in arguments.values())
             continue
         assert read(after) == wanted
@@ -180,7 +180,7 @@ def test_any_text_and_any_arguments_come_back(text: str, arguments: dict[str, An
         (lambda wanted: wanted.__setitem__(0, "x"), "must have the members text"),
     ],
 )
-def test_another_shape_is_refused_with_the_way_to_do_it(change: Any, says: str) -> None:
+def test_another_shape_is_refused_with_the_next_step(change: Any, says: str) -> None:
     before = recorded("chat, streamed")
     wanted = read(before)
     change(wanted)
@@ -188,11 +188,11 @@ def test_another_shape_is_refused_with_the_way_to_do_it(change: Any, says: str) 
         edit_answer(before, wanted)
 
 
-def test_what_the_wire_cannot_say_is_refused() -> None:
+def test_edits_that_the_wire_format_cannot_represent_are_refused() -> None:
     body = JsonBody({"choices": [{"message": {"role": "assistant", "content": "<think>Hm.</think>Yes."}}]})
     before = exchange(CHAT, body)
     wanted = [{"reasoning": "Hm."}, {"text": "Yes."}]
-    if read(before) != wanted:  # a dialect that does not take it apart has nothing to refuse
+    if read(before) != wanted:  # a dialect without reasoning in the text
         pytest.skip("no reasoning is read out of this text")
     wanted[1]["text"] = "No."
     with pytest.raises(UsageError, match="edit the body instead"):

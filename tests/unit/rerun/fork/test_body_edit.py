@@ -1,4 +1,4 @@
-"""The body of an answer, changed as a whole: what a list of what it says cannot."""
+"""Edits of an answer's whole body, for changes that a list of values cannot express."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read(one: Exchange) -> list[dict[str, Any]]:
     return answer_values(call.response.messages)
 
 
-def test_a_tool_call_is_added_to_an_answer_and_taken_away() -> None:
+def test_a_tool_call_is_added_and_removed() -> None:
     without, with_call = whole("I add."), whole("I add.", CALL)
     assert read(with_body_text(without, body_text(with_call))) == [
         {"text": "I add."},
@@ -41,7 +41,7 @@ def test_a_tool_call_is_added_to_an_answer_and_taken_away() -> None:
     assert read(with_body_text(with_call, body_text(without))) == [{"text": "I add."}]
 
 
-def test_a_stream_stays_one_and_gets_more_events() -> None:
+def test_a_stream_stays_a_stream_with_more_events() -> None:
     before = streamed()
     text = body_text(before)
     assert text.endswith("data: [DONE]\n\n")
@@ -57,14 +57,14 @@ def test_a_stream_stays_one_and_gets_more_events() -> None:
     assert list(body.ms) == [*was.ms, was.ms[-1]]
 
 
-def test_what_was_not_changed_is_the_same_answer() -> None:
+def test_an_unchanged_body_is_the_same_answer() -> None:
     for before in (whole("I add."), streamed()):
         assert with_body_text(before, body_text(before)) is before
         for ending in ("", "\n", "\n\n\n"):
             assert with_body_text(before, body_text(before).rstrip("\n") + ending) is before
 
 
-def test_an_editor_that_strips_the_last_empty_line_takes_no_event_away() -> None:
+def test_a_stripped_last_line_keeps_the_last_event() -> None:
     before = streamed()
     after = with_body_text(before, body_text(before).replace("Yes.", "No.").rstrip("\n"))
     assert read(after) == [{"text": "No."}]
@@ -81,18 +81,18 @@ def test_an_editor_that_strips_the_last_empty_line_takes_no_event_away() -> None
         (streamed(), "Yes.", "no known framing"),
     ],
 )
-def test_what_is_no_whole_answer_is_refused(before: Exchange, text: str, says: str) -> None:
+def test_bodies_that_are_not_a_complete_answer_are_refused(before: Exchange, text: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         with_body_text(before, text)
 
 
-def test_what_is_no_text_has_no_body_to_write() -> None:
+def test_binary_bodies_cannot_be_edited() -> None:
     for body in (StreamBody([b"\0\1"], [0], binary=True), BytesBody(b"\xff\xfe"), None):
         with pytest.raises(UsageError, match="has no text body"):
             body_text(exchange(CHAT, body))
 
 
-def test_who_asks_too_much_of_the_list_is_led_here() -> None:
+def test_adding_a_value_is_refused_and_suggests_the_body() -> None:
     with pytest.raises(UsageError, match="edit body, or --edit body and --body FILE of a fork"):
         edit_answer(whole("Yes."), [{"text": "Yes."}, {"tool": "add", "arguments": {}}])
     assert json.loads(body_text(whole("Yes.")))["choices"][0]["message"]["content"] == "Yes."

@@ -1,4 +1,4 @@
-"""Forks that begin in the middle of a WebSocket: what is kept of it, and what is asked live."""
+"""Forks from the middle of a WebSocket: kept exchanges and live requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def result(call_id: str, output: str) -> dict[str, Any]:
 
 
 def talk() -> Exchange:
-    """Three calls on one connection: it asks for the place, then for the weather, then answers."""
+    """Three calls on one connection: a tool call for the place, one for the weather, then the answer."""
     said = [
         create(input=[ASKED], instructions="Be brief."),
         *events("r1", THOUGHT, function_call("place", "c1")),
@@ -35,7 +35,7 @@ def talk() -> Exchange:
 
 
 def live_of(fork: Fork) -> list[tuple[str, dict[str, Any]]]:
-    """The requests that are asked live; each is answered with words."""
+    """Return the live requests; each is answered with a text."""
     sent = []
     while (send := fork.next()) is not None:
         response = fork.from_tape(send)
@@ -47,7 +47,7 @@ def live_of(fork: Fork) -> list[tuple[str, dict[str, Any]]]:
     return sent
 
 
-def test_the_calls_of_a_websocket_as_exchanges_have_their_whole_histories() -> None:
+def test_calls_of_a_websocket_as_exchanges_have_their_whole_history() -> None:
     made = sockets_as_http([talk()], default_registry())
     calls = decode(made.exchanges)
     assert [[message.role for message in call.request.messages] for call in calls] == [
@@ -65,8 +65,8 @@ def test_the_calls_of_a_websocket_as_exchanges_have_their_whole_histories() -> N
     assert [call.response and call.response.finish for call in calls] == ["tool_calls", "tool_calls", "stop"]
 
 
-def test_a_call_that_names_none_before_it_has_its_own_history_alone() -> None:
-    """The call before broke off before its answer had a name."""
+def test_a_call_without_a_predecessor_has_only_its_own_history() -> None:
+    """The previous call ended before its answer had an id."""
     failed = ("server", {"type": "error", "status": 500, "error": {"type": "server_error", "message": "no"}})
     said = [create(input=[ASKED]), failed, create(input=[ASKED]), *events("r2", message("Rain."))]
     made = sockets_as_http([socket(said)], default_registry())
@@ -84,7 +84,7 @@ CALL, RESULT = "function_call", "function_call_output"
         (Unchanged(1), 0, ["message"], None),
     ],
 )
-def test_what_is_asked_live_brings_the_history_that_the_provider_held(
+def test_live_requests_send_the_stored_history(
     change: ForkChange, kept: int, expected: list[str], told: str | None
 ) -> None:
     fork = Fork([talk()], change)
@@ -98,7 +98,7 @@ def test_what_is_asked_live_brings_the_history_that_the_provider_held(
     assert len(fork.entries) == fork.kept == kept
 
 
-def test_another_answer_in_the_middle_is_what_the_next_request_brings() -> None:
+def test_the_next_request_has_the_edited_answer() -> None:
     said = [{"tool": "place", "arguments": {"of": "me"}}]
     fork = Fork([talk()], EditedAnswer(1, tuple(said), "Bergen"))
     (_, body), *_ = live_of(fork)
@@ -110,7 +110,7 @@ def test_another_answer_in_the_middle_is_what_the_next_request_brings() -> None:
     assert fork.splits_socket
 
 
-def test_a_connection_that_ended_before_stays_as_it_was() -> None:
+def test_an_earlier_connection_stays_unchanged() -> None:
     again = socket(
         [create(input=[{"role": "user", "content": "Thanks!"}]), *events("r9", message("Bye."))], number=2, at=5000
     )

@@ -1,4 +1,4 @@
-"""How a history grows, format by format: what is handed back, how results are spelled, where the model is named."""
+"""Next requests of each format: the answer and the results as the client sends them, and the model's place."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def grown(name: str, answer: dict[str, Any], *results: ToolResult, **more: Any) 
     return BY_NAME[name].builder.next_body(more.pop("body", BY_NAME[name].body), TurnDelta(answer, results, **more))
 
 
-def test_formats_without_a_way_to_grow_say_so() -> None:
+def test_other_formats_have_no_builder() -> None:
     without = {form.name for form in built_in() if builder_for(form) is None}
     assert {"ollama.generate", "openai.completions"} <= without
     assert not without & {one.name for one in FORMATS}
 
 
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.label)
-def test_nothing_that_was_given_is_changed_and_what_stays_is_shared(one: Format) -> None:
+def test_arguments_are_not_modified_and_unchanged_parts_are_shared(one: Format) -> None:
     before = repr(one.body)
     since = TurnDelta(one.answer("Let me see.", [CALL]), [ToolResult("call_1", "weather", "7")])
     body = one.builder.next_body(one.body, since)
@@ -41,7 +41,7 @@ def test_nothing_that_was_given_is_changed_and_what_stays_is_shared(one: Format)
 
 
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.label)
-def test_the_model_is_named_where_the_format_names_it(one: Format) -> None:
+def test_the_model_can_be_replaced(one: Format) -> None:
     url, body = one.builder.with_model(one.url, one.body, "other-1")
     request = one.request(body)
     assert (
@@ -65,7 +65,7 @@ def chat_answer(**message: Any) -> dict[str, Any]:
 TOOL_CALLS = [{"index": 0, "id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}]
 
 
-def test_chat_hands_back_the_answer_and_answers_each_call_by_its_id() -> None:
+def test_chat_sends_the_answer_and_a_result_for_each_call() -> None:
     body = grown("openai.chat", chat_answer(content=None, tool_calls=TOOL_CALLS), ToolResult("call_1", None, "7"))
     assert body["messages"][1:] == [
         {
@@ -77,7 +77,7 @@ def test_chat_hands_back_the_answer_and_answers_each_call_by_its_id() -> None:
     ]
 
 
-def test_chat_hands_thoughts_back_unless_the_client_does_not() -> None:
+def test_chat_sends_reasoning_as_the_client_does() -> None:
     answer = chat_answer(content="", reasoning_content="Hm.", tool_calls=TOOL_CALLS)
     assert grown("openai.chat", answer)["messages"][1]["reasoning_content"] == "Hm."
     history = BY_NAME["openai.chat"].body["messages"]
@@ -85,7 +85,7 @@ def test_chat_hands_thoughts_back_unless_the_client_does_not() -> None:
     assert "reasoning_content" not in grown("openai.chat", answer, style_sample=silent)["messages"][1]
 
 
-def test_chat_gives_thoughts_the_name_that_the_client_gives_them() -> None:
+def test_chat_names_reasoning_as_the_client_does() -> None:
     history = BY_NAME["openai.chat"].body["messages"]
     like = {"messages": [*history, {"role": "assistant", "content": "", "reasoning_content": "Hm."}]}
     answer = chat_answer(content="", reasoning="Hm.")
@@ -96,7 +96,7 @@ def test_chat_gives_thoughts_the_name_that_the_client_gives_them() -> None:
     )
 
 
-def test_chat_results_have_a_name_only_where_the_dialect_has_no_ids() -> None:
+def test_chat_results_have_a_name_in_dialects_without_ids() -> None:
     history = BY_NAME["openai.chat"].body["messages"]
     said = {"role": "assistant", "content": None, "tool_calls": TOOL_CALLS}
     like = {"messages": [*history, said, {"role": "tool", "name": "weather", "content": "7"}]}
@@ -105,13 +105,13 @@ def test_chat_results_have_a_name_only_where_the_dialect_has_no_ids() -> None:
     assert body["messages"][2] == {"role": "tool", "name": "weather", "content": "7"}
 
 
-def test_chat_knows_the_legacy_function_call() -> None:
+def test_chat_supports_the_legacy_function_call() -> None:
     answer = chat_answer(content=None, function_call={"name": "weather", "arguments": "{}"})
     body = grown("openai.chat", answer, ToolResult(None, None, "7"))
     assert body["messages"][2] == {"role": "function", "name": "weather", "content": "7"}
 
 
-def test_chat_answers_are_put_together_from_a_stream() -> None:
+def test_chat_answers_are_joined_from_a_stream() -> None:
     frames = [
         b'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Se"}}]}\n\n',
         b'data: {"choices":[{"index":0,"delta":{"content":"ven."},"finish_reason":"stop"}]}\n\n',
@@ -128,7 +128,7 @@ def test_chat_answers_are_put_together_from_a_stream() -> None:
 # -- Responses -------------------------------------------------------------------------------------------------------
 
 
-def test_responses_resends_its_items_where_nobody_holds_them() -> None:
+def test_responses_sends_its_items_if_they_are_not_stored() -> None:
     output = [
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA", "status": None},
         {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}", "status": "completed"},
@@ -143,13 +143,13 @@ def test_responses_resends_its_items_where_nobody_holds_them() -> None:
     assert "previous_response_id" not in body
 
 
-def test_responses_sends_only_what_is_new_where_the_provider_holds_the_history() -> None:
+def test_responses_sends_only_new_items_if_the_history_is_stored() -> None:
     like = {"previous_response_id": "resp_0", "input": []}
     answer = {"id": "resp_1", "output": [{"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}]}
     body = grown("openai.responses", answer, ToolResult("c1", None, "7"), style_sample=like)
     assert body["previous_response_id"] == "resp_1"
     assert body["input"] == [{"type": "function_call_output", "call_id": "c1", "output": "7"}]
-    again = grown("openai.responses", {"id": "resp_2", "output": []}, user="Thanks.", body=body)  # by its own habit
+    again = grown("openai.responses", {"id": "resp_2", "output": []}, user="Thanks.", body=body)  # its own style
     assert (again["previous_response_id"], again["input"]) == ("resp_2", [{"role": "user", "content": "Thanks."}])
 
 
@@ -192,7 +192,7 @@ def test_responses_has_a_result_for_each_kind_of_call(
 # -- Messages --------------------------------------------------------------------------------------------------------
 
 
-def test_messages_hand_back_thoughts_with_their_signatures_and_results_lead_the_next_turn() -> None:
+def test_messages_send_signed_reasoning_and_results_first() -> None:
     content = [
         {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"},
         {"type": "redacted_thinking", "data": "EmwK"},
@@ -214,7 +214,7 @@ def test_messages_hand_back_thoughts_with_their_signatures_and_results_lead_the_
     }
 
 
-def test_messages_hand_back_what_the_provider_ran_and_a_pause_alone() -> None:
+def test_messages_send_hosted_tools_and_a_pause_alone() -> None:
     content = [
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
         {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"type": "web_search_result"}]},
@@ -230,7 +230,7 @@ def gemini_answer(*parts: dict[str, Any]) -> dict[str, Any]:
     return {"candidates": [{"content": {"role": "model", "parts": list(parts)}}]}
 
 
-def test_gemini_keeps_a_signature_with_its_part_and_answers_with_an_object() -> None:
+def test_gemini_keeps_signatures_and_sends_results_as_objects() -> None:
     call = {"functionCall": {"name": "weather", "args": {}}, "thoughtSignature": "CiQB"}
     body = grown(
         "gemini.generate", gemini_answer({"text": "Hm.", "thought": True}, call), ToolResult(None, "weather", "7")
@@ -241,7 +241,7 @@ def test_gemini_keeps_a_signature_with_its_part_and_answers_with_an_object() -> 
     ]
 
 
-def test_gemini_spells_results_as_its_client_does() -> None:
+def test_gemini_spells_results_like_its_client() -> None:
     history = BY_NAME["gemini.generate"].body["contents"]
     given = {"functionResponse": {"id": "1", "name": "weather", "response": {"result": "7"}}}
     like = {"contents": [*history, {"role": "model", "parts": [{}]}, {"role": "function", "parts": [given]}]}
@@ -253,7 +253,7 @@ def test_gemini_spells_results_as_its_client_does() -> None:
     assert as_object["contents"][2]["parts"][0]["functionResponse"]["response"] == {"degrees": 7}
 
 
-def test_gemini_grows_inside_its_wrapper() -> None:
+def test_gemini_appends_inside_its_wrapper() -> None:
     wrapped = {"model": "m", "project": "p", "request": BY_NAME["gemini.generate"].body}
     body = grown("gemini.generate", gemini_answer({"text": "Seven."}), user="Thanks.", body=wrapped)
     assert body["project"] == "p"
@@ -263,7 +263,7 @@ def test_gemini_grows_inside_its_wrapper() -> None:
 # -- Converse, Ollama, Cohere ----------------------------------------------------------------------------------------
 
 
-def test_converse_says_whether_a_tool_failed_and_drops_no_signature() -> None:
+def test_converse_states_failed_tools_and_keeps_signatures() -> None:
     thought = {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "EqQB"}}}
     call = {"toolUse": {"toolUseId": "t1", "name": "weather", "input": {}}}
     answer = {"output": {"message": {"role": "assistant", "content": [thought, call]}}}
@@ -274,7 +274,7 @@ def test_converse_says_whether_a_tool_failed_and_drops_no_signature() -> None:
     ]
 
 
-def test_ollama_keeps_arguments_as_objects_and_names_the_tool() -> None:
+def test_ollama_sends_arguments_as_objects_and_tool_names() -> None:
     message = {
         "role": "assistant",
         "content": "",
@@ -285,7 +285,7 @@ def test_ollama_keeps_arguments_as_objects_and_names_the_tool() -> None:
     assert body["messages"][1:] == [message, {"role": "tool", "content": "7", "tool_name": "f"}]
 
 
-def test_cohere_hands_back_the_plan_and_spells_results_as_documents_where_its_client_does() -> None:
+def test_cohere_sends_the_plan_and_documents_like_its_client() -> None:
     calls = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
     answer = {"message": {"role": "assistant", "tool_plan": "Look it up.", "tool_calls": calls}}
     body = grown("cohere.chat", answer, ToolResult("c1", None, "7"))
@@ -308,7 +308,7 @@ FUNCTION_CALL = {"type": "function_call", "id": "c1", "name": "weather", "argume
 INTERACTION = {"id": "i1", "status": "requires_action", "steps": [THOUGHT, FUNCTION_CALL]}
 
 
-def test_interactions_hand_back_their_steps_where_nobody_holds_them() -> None:
+def test_interactions_send_their_steps_if_they_are_not_stored() -> None:
     body = grown("gemini.interactions", INTERACTION, ToolResult("c1", None, "7", is_error=True), user="Go on.")
     assert body["input"] == [
         {"type": "user_input", "content": [{"type": "text", "text": "How warm is it?"}]},
@@ -320,7 +320,7 @@ def test_interactions_hand_back_their_steps_where_nobody_holds_them() -> None:
     assert "previous_interaction_id" not in body
 
 
-def test_interactions_send_only_what_is_new_where_the_provider_holds_the_history() -> None:
+def test_interactions_send_only_new_steps_if_the_history_is_stored() -> None:
     like = {"previous_interaction_id": "i0", "input": [{"type": "function_result", "call_id": "x", "result": [{}]}]}
     body = grown("gemini.interactions", INTERACTION, ToolResult("c1", "weather", "7"), style_sample=like)
     assert body["previous_interaction_id"] == "i1"
@@ -328,7 +328,7 @@ def test_interactions_send_only_what_is_new_where_the_provider_holds_the_history
     assert BY_NAME["gemini.interactions"].builder.stored_history(body) == {"previous_interaction_id": "i1"}
 
 
-def test_interactions_spell_results_as_their_client_does_and_leave_thoughts_out_with_it() -> None:
+def test_interactions_follow_their_client_in_results_and_thoughts() -> None:
     question = {"type": "user_input", "content": "How warm is it?"}
     given = {"type": "function_result", "call_id": "c1", "name": "weather", "result": {"degrees": 7}}
     like = {"model": "m", "input": [question, FUNCTION_CALL, given]}
@@ -339,7 +339,7 @@ def test_interactions_spell_results_as_their_client_does_and_leave_thoughts_out_
     assert body["input"] == [question, FUNCTION_CALL, {**given, "result": {"degrees": 8}}]
 
 
-def test_interactions_put_content_without_a_step_into_one() -> None:
+def test_interactions_wrap_content_without_a_step() -> None:
     image = {"type": "image", "uri": "gs://a/b.png"}
     before = {"model": "m", "input": ["What is this?", image]}
     body = grown("gemini.interactions", {"id": "i1", "outputs": [{"type": "text", "text": "A cat."}]}, body=before)
@@ -349,7 +349,7 @@ def test_interactions_put_content_without_a_step_into_one() -> None:
     ]
 
 
-def test_interactions_are_put_together_from_a_stream() -> None:
+def test_interactions_are_joined_from_a_stream() -> None:
     events = [
         {"event_type": "interaction.created", "interaction": {"id": "i1", "status": "in_progress"}},
         {"event_type": "step.start", "index": 0, "step": {"type": "model_output"}},
@@ -402,7 +402,9 @@ def test_interactions_are_put_together_from_a_stream() -> None:
     ],
     ids=["anthropic", "nova", "chat"],
 )
-def test_invoke_grows_as_its_vendor_does(vendor: str, events: list[dict[str, Any]], said: dict[str, Any]) -> None:
+def test_invoke_continues_in_its_vendors_format(
+    vendor: str, events: list[dict[str, Any]], said: dict[str, Any]
+) -> None:
     one = BY_NAME[f"bedrock.invoke {vendor}"]
     frames = [chunk(event) for event in events]
     headers = Headers([("content-type", "application/vnd.amazon.eventstream")])
@@ -410,7 +412,7 @@ def test_invoke_grows_as_its_vendor_does(vendor: str, events: list[dict[str, Any
     assert one.builder.next_body(one.body, TurnDelta(answer))["messages"][1:] == [said]
 
 
-def test_a_plain_prompt_has_no_history_that_could_grow() -> None:
+def test_a_plain_prompt_has_no_history() -> None:
     builder = BY_NAME["bedrock.invoke anthropic"].builder
     body = {"prompt": "[INST] How warm is it? [/INST]", "max_gen_len": 9}
     assert builder.history_path(body) == ()

@@ -1,4 +1,4 @@
-"""Loops that speak Gemini: their calls continue one another, results find their calls, and replays find them again."""
+"""Loops in Gemini's format: calls continue each other, results find their calls, and replays match."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ASKED = user({"text": "What is there?"})
 
 
 def loop(stamp: str = "", signature: str | None = "c2ln", url: str = URL) -> list[Exchange]:
-    """Two calls of one tool at once, then another, then the answer. `stamp`: the client's ids end with it."""
+    """Two parallel calls of one tool, then another call, then the answer. `stamp` ends the client's ids."""
     ids = [f"look-{stamp}-0", f"look-{stamp}-1", f"listen-{stamp}-2"] if stamp else [None] * 3
     first = [call("look", None, signature, at="door"), call("look", at="window")]
     second = [call("listen")]
@@ -89,7 +89,7 @@ def test_a_token_count_is_a_side_call() -> None:
     assert ([step.call.number for step in run.side_calls], len(run.threads)) == ([4], 1)
 
 
-def test_a_history_in_the_other_spelling_is_the_same_history() -> None:
+def test_both_spellings_are_the_same_history() -> None:
     snake = {"function_call": {"name": "look", "args": {"at": "door"}}, "thought_signature": "c2ln"}
     done = {"function_response": {"name": "look", "response": {"output": "closed"}}}
     run = run_of(
@@ -101,7 +101,7 @@ def test_a_history_in_the_other_spelling_is_the_same_history() -> None:
     assert (len(run.threads), run.tool_uses[0].result_call) == (1, 2)
 
 
-def test_ids_that_hold_a_clock_replay_as_normalized() -> None:
+def test_ids_with_a_clock_replay_as_normalized() -> None:
     replay = session(*loop("1754000000000"))
     outcomes = [replay.answer(live(x.request.body.value, url=URL)) for x in loop("1764444444444")]  # type: ignore[union-attr]
     assert [o.tier for o in outcomes if isinstance(o, Answer)] == [Tier.EXACT, Tier.NORMALIZED, Tier.NORMALIZED]
@@ -121,7 +121,7 @@ def test_other_arguments_are_a_miss() -> None:
     assert isinstance(replay.answer(live(asks(*contents), url=URL)), Miss)
 
 
-def test_streamed_counted_and_listed_calls_do_not_answer_one_another() -> None:
+def test_streamed_counted_and_plain_calls_do_not_match_each_other() -> None:
     stream = URL.replace("generateContent", "streamGenerateContent")
     urls = [URL, f"{stream}?alt=sse", stream, URL.replace("generateContent", "countTokens")]
     for recorded in urls:
@@ -130,7 +130,7 @@ def test_streamed_counted_and_listed_calls_do_not_answer_one_another() -> None:
             assert isinstance(replay.answer(live(asks(ASKED), url=asked)), Answer) is (asked == recorded)
 
 
-def test_what_identifies_the_user_of_code_assist_does_not_count() -> None:
+def test_the_user_ids_of_code_assist_are_ignored() -> None:
     def wrapped(mark: str) -> dict[str, Any]:
         inner = {**asks(ASKED), "session_id": f"s-{mark}"}
         return {"model": "gemini-9", "project": f"p-{mark}", "user_prompt_id": f"s-{mark}########0", "request": inner}
@@ -141,7 +141,7 @@ def test_what_identifies_the_user_of_code_assist_does_not_count() -> None:
     assert outcome.tier is Tier.NORMALIZED
 
 
-def test_interactions_that_name_the_one_before() -> None:
+def test_interactions_may_name_the_previous_one() -> None:
     step = {"type": "function_call", "id": "c1", "name": "look", "arguments": {"at": "door"}}
     first = {"id": "v1_a", "object": "interaction", "status": "requires_action", "steps": [step]}
     said = [{"type": "model_output", "content": [{"type": "text", "text": "Closed."}]}]

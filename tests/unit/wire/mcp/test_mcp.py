@@ -1,4 +1,4 @@
-"""MCP on the wire: what it is and is not, and tool calls as their servers got them, in every way they are answered."""
+"""MCP traffic: recognition, and tool calls with every kind of answer."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def test_a_number_is_not_the_string_that_spells_it() -> None:
     assert served(post(call(1), result("1", content=text("rain")))).text is None
 
 
-def test_a_tool_that_failed_and_a_call_that_was_refused() -> None:
+def test_a_failed_tool_and_a_refused_call() -> None:
     failed = served(post(call(), result(1, content=text("no such city"), isError=True)))
     refused = served(post(call(), {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "unknown tool"}}))
     assert [(one.text, one.is_error) for one in (failed, refused)] == [("no such city", True), ("unknown tool", True)]
 
 
-def test_content_that_is_no_text_is_kept() -> None:
+def test_content_other_than_text_is_kept() -> None:
     image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
     one = served(post(call(), result(1, content=[*text("a map"), image])))
     assert (one.text, one.parts) == ("a map", (image,))
@@ -122,7 +122,7 @@ def test_a_session_tells_equal_ids_apart() -> None:
     assert [one.text for one in served_tool_calls([*channels, *asked])] == ["rain", "sun"]
 
 
-def test_a_call_that_is_asked_for_more_is_one_call() -> None:
+def test_a_call_repeated_with_more_input_is_one_call() -> None:
     waiting = result(1, resultType="input_required", inputRequests={"q": {}})
     first = post(call(1), waiting, number=1, at=0)
     again = post(call(2, inputResponses={"q": "yes"}), result(2, content=text("rain")), number=2, at=5000)
@@ -131,13 +131,13 @@ def test_a_call_that_is_asked_for_more_is_one_call() -> None:
     assert served(first).waits
 
 
-def test_a_call_without_an_answer_says_nothing_of_one() -> None:
+def test_a_call_without_an_answer_has_no_end() -> None:
     one = served(Exchange(1, 5, Request("POST", URL, Headers(), JsonBody(call()))))
     assert (one.text, one.is_error, one.ended_at) == (None, None, None)
 
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses", "/v1/chat/completions", "/mcp", "/"])
-def test_json_rpc_is_no_model_call_at_any_path(path: str) -> None:
+def test_json_rpc_is_never_a_model_call(path: str) -> None:
     one = post(call(), result(1, content=text("rain")), url="http://127.0.0.1:8000" + path)
     assert REGISTRY.recognise(one) is None
     assert decode([one], REGISTRY) == []
@@ -147,7 +147,7 @@ def test_json_rpc_is_no_model_call_at_any_path(path: str) -> None:
 @pytest.mark.parametrize(
     "asked",
     [
-        {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {}},  # agents among themselves
+        {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {}},  # another protocol, between agents
         {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {}},
         {"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": []},
         {"method": "tools/call", "params": {}},
@@ -158,7 +158,7 @@ def test_other_protocols_are_not_mcp(asked: dict[str, Any]) -> None:
     assert mcp_words(post(asked)) is None
 
 
-def test_what_an_exchange_is_about_in_words() -> None:
+def test_exchanges_are_described_in_words() -> None:
     session = [("mcp-session-id", "s1")]
     answer_to_server = {"jsonrpc": "2.0", "id": 1, "result": {}}
     open_channel = channel(URL, [frame(rpc("ping", 1)), frame(rpc("ping", 2))], **{"mcp-session-id": "s1"})
@@ -176,7 +176,7 @@ def test_what_an_exchange_is_about_in_words() -> None:
     ]
 
 
-def test_the_stateless_era_is_known_by_its_headers_and_methods() -> None:
+def test_the_stateless_protocol_is_recognized_by_headers_and_methods() -> None:
     headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "weather")]
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
     one = post(call(1, _meta=meta), result(1, content=text("rain"), resultType="complete"), request_headers=headers)

@@ -1,4 +1,4 @@
-"""The Responses API over a WebSocket: which messages make which call, when each is complete, and what is kept."""
+"""The Responses API over a WebSocket: messages of each call, its end, and unknown messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOOL_TURN: list[Said] = [
 ]
 
 
-def test_each_response_of_a_connection_is_a_call_of_its_own() -> None:
+def test_each_response_of_a_connection_is_a_call() -> None:
     first, second = calls_of(socket(TOOL_TURN, headers=[("session-id", "s")]))
     assert (first.number, first.exchange, first.part, second.number, second.part) == (1, 1, 1, 2, 2)
     assert (first.format, first.model, first.kind) == ("openai.responses", "m-1", "inference")
@@ -73,13 +73,13 @@ def test_instructions_are_not_inherited() -> None:
     assert [m.role for m in second.request.messages] == ["user", "assistant", "tool"]
 
 
-def test_a_history_that_is_not_on_the_tape_is_not_made_up() -> None:
+def test_a_history_outside_the_tape_is_not_invented() -> None:
     call = calls_of(socket(TOOL_TURN[5:]))[0]
     assert blocks(call.request.messages) == [("text", "Be brief."), ("result", "c1", None, "rain")]
     assert (call.request.held, call.request.previous_response_id) == (0, "r1")
 
 
-def test_the_paths_of_new_messages_lead_into_their_own_frame() -> None:
+def test_the_paths_of_new_messages_point_into_their_frame() -> None:
     exchange = socket(TOOL_TURN)
     second = calls_of(exchange)[1]
     frame = body_json(exchange.messages[second.frames[0] - 1].body)
@@ -87,7 +87,7 @@ def test_the_paths_of_new_messages_lead_into_their_own_frame() -> None:
     assert at_path(frame, second.request.path(second.request.held) + new.block_paths[0]) == "rain"
 
 
-def test_a_prewarm_is_no_inference_and_what_follows_has_its_input() -> None:
+def test_a_prewarm_is_not_an_inference_and_the_next_call_has_its_input() -> None:
     warm, call = calls_of(
         socket(
             [
@@ -112,7 +112,7 @@ def test_a_call_is_complete_while_the_socket_is_open() -> None:
     assert said(running.response) == [("text", "Sun")]
 
 
-def test_every_call_is_told_at_the_message_that_completes_it() -> None:
+def test_every_call_is_returned_at_its_last_message() -> None:
     exchange = socket(TOOL_TURN)
     found = REGISTRY.socket_format(exchange)
     assert found is not None
@@ -123,7 +123,7 @@ def test_every_call_is_told_at_the_message_that_completes_it() -> None:
     assert follower.rest(bare) == []
 
 
-def test_a_follower_gives_what_was_never_completed_at_the_end() -> None:
+def test_a_follower_returns_incomplete_calls_at_the_end() -> None:
     exchange = socket(TOOL_TURN[:3], ended=Ended.UPSTREAM_CLOSED)
     found = REGISTRY.socket_format(exchange)
     assert found is not None
@@ -141,9 +141,7 @@ def test_a_follower_gives_what_was_never_completed_at_the_end() -> None:
         (None, Ended.RECORDER_STOPPED, Ended.RECORDER_STOPPED),
     ],
 )
-def test_a_close_in_the_middle_of_a_response_keeps_what_came(
-    close: Close | None, ended: Ended, expected: Ended
-) -> None:
+def test_a_close_in_a_response_keeps_the_received_part(close: Close | None, ended: Ended, expected: Ended) -> None:
     said_so_far = [create("Go."), *events("r1", message("Working on it."))[:3]]
     (call,) = calls_of(socket(said_so_far, ended=ended, close=close))
     assert call.response is not None
@@ -151,12 +149,12 @@ def test_a_close_in_the_middle_of_a_response_keeps_what_came(
     assert said(call.response) == [("text", "Wor")]
 
 
-def test_a_request_that_was_never_answered_has_no_response() -> None:
+def test_an_unanswered_request_has_no_response() -> None:
     (call,) = calls_of(socket([create("Go.")], ended=Ended.UPSTREAM_CLOSED))
     assert (call.response, call.ended) == (None, Ended.UPSTREAM_CLOSED)
 
 
-def test_lanes_are_answered_side_by_side_each_in_its_order() -> None:
+def test_lanes_are_answered_in_parallel_each_in_order() -> None:
     one, two = events("a1", message("one"), stream_id="a"), events("b1", message("two"), stream_id="b")
     three = events("a2", message("three"), stream_id="a")
     asked = [create("1", stream_id="a"), create("2", stream_id="b"), create("3", stream_id="a")]
@@ -183,7 +181,7 @@ def error_event(code: str, status: int = 429) -> Said:
     return "server", {"type": "error", "status": status, "error": error}
 
 
-def test_an_error_ends_its_call_and_the_next_goes_on() -> None:
+def test_an_error_ends_only_its_call() -> None:
     failed, fine = calls_of(socket([create("1"), error_event("too_fast"), create("1"), *events("r1", message("one"))]))
     assert failed.response is not None
     assert failed.response.error is not None
@@ -200,7 +198,7 @@ def test_an_error_on_an_idle_connection_belongs_to_no_call() -> None:
     assert [call.response is not None and call.response.error for call in calls_of(exchange)] == [None, None]
 
 
-def test_steering_input_is_what_the_successor_is_asked() -> None:
+def test_steering_input_belongs_to_the_next_response() -> None:
     steered = {"status": "incomplete", "incomplete_details": {"reason": "steered"}}
     steer = {"type": "response.steer", "previous_response_id": "r1", "input": "In French, please."}
     accepted = {"type": "response.steer.accepted", "steer": {"id": "s1", "previous_response_id": "r1"}}
@@ -239,7 +237,7 @@ def test_steering_input_waits_for_the_tool_results() -> None:
     assert [second.request.path(n) for n in (3, 4)] == ["steer[0]", "input[0]"]
 
 
-def test_steering_input_that_failed_is_in_no_request() -> None:
+def test_failed_steering_input_belongs_to_no_request() -> None:
     steer = {"previous_response_id": "r1", "input": "Faster."}
     failed = {"type": "response.steer.failed", "steer": {"id": "s1", **steer}, "error": {"code": "response_not_active"}}
     turn = [*TOOL_TURN[:3], ("client", {"type": "response.steer", **steer}), ("server", failed), *TOOL_TURN[3:]]
@@ -247,7 +245,7 @@ def test_steering_input_that_failed_is_in_no_request() -> None:
     assert blocks(second.request.messages[second.request.held :]) == [("result", "c1", None, "rain")]
 
 
-def test_binary_messages_and_text_that_is_no_json_are_kept_with_the_call() -> None:
+def test_binary_and_unreadable_messages_are_kept_with_the_call() -> None:
     answer = events("r1", message("ok"))
     strange: list[Said] = [("server", b"\x00\xff"), ("server", "half a {"), ("client", {"type": "session.update"})]
     (call,) = calls_of(socket([create("Go."), answer[0], *strange, *answer[1:], ("client", b"late")]))
@@ -262,26 +260,26 @@ def test_binary_messages_and_text_that_is_no_json_are_kept_with_the_call() -> No
     assert call.response.complete
 
 
-def test_what_is_kept_beside_an_answer_is_no_part_of_the_next_history() -> None:
+def test_unreadable_messages_are_not_part_of_the_next_history() -> None:
     turn = [*TOOL_TURN[:2], ("server", b"\x00"), *TOOL_TURN[2:]]
     assert len(calls_of(socket(turn))[1].request.messages) == 4
 
 
-def test_other_sockets_are_no_model_calls() -> None:
+def test_other_sockets_are_not_model_calls() -> None:
     assert calls_of(socket([("client", {"type": "hello"}), ("server", {"type": "welcome"})])) == []
     assert calls_of(socket([create("Go."), *events("r1")], url="https://api.example.com/v1/realtime")) == []
     assert calls_of(socket([])) == []
 
 
 @pytest.mark.parametrize("said_first", ["session.update", "conversation.item.create", "input_audio_buffer.append"])
-def test_realtime_is_another_protocol_wherever_it_is_spoken(said_first: str) -> None:
+def test_realtime_is_another_protocol_at_any_path(said_first: str) -> None:
     spoken: list[Said] = [("client", {"type": said_first}), ("client", {"type": "response.create"}), *events("r1")]
     assert calls_of(socket(spoken, url="https://gateway.example.com/socket")) == []
     greeted: list[Said] = [("server", {"type": "session.created"}), create("Go."), *events("r1")]
     assert calls_of(socket(greeted, url="https://gateway.example.com/socket")) == []
 
 
-def test_a_connection_at_any_path_is_known_by_its_messages() -> None:
+def test_a_connection_is_recognized_by_its_messages() -> None:
     assert len(calls_of(socket(TOOL_TURN, url="https://gateway.example.com/socket"))) == 2
 
 
@@ -322,7 +320,7 @@ def test_an_http_call_that_names_a_response_on_the_tape_has_its_history() -> Non
     assert second.request.held == 2
 
 
-def test_metadata_of_a_call_stands_for_the_headers_of_the_handshake() -> None:
+def test_metadata_of_a_call_overrides_the_handshakes_headers() -> None:
     metadata = {"thread_id": "child", "x-codex-parent-thread-id": "root", "other": "x", "n": 1}
     turn = [create("Go.", client_metadata=metadata), *events("r1", message("ok"))]
     (call,) = calls_of(socket(turn, headers=[("thread-id", "root"), ("session-id", "s")]))

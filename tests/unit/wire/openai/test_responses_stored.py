@@ -1,4 +1,4 @@
-"""A response in the background: one call, however often it is fetched."""
+"""Background responses: one call with any number of fetches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fetch(body: Any, number: int, response_id: str = "resp_1", query: str = "") 
     )
 
 
-def test_the_first_fetch_that_ends_it_is_the_answer() -> None:
+def test_the_first_complete_fetch_is_the_answer() -> None:
     asked = exchange(RESPONSES, running(), request={"model": "m", "input": "go", "background": True})
     fetches = [fetch(running("in_progress"), 2), fetch(JsonBody(DONE), 3), fetch(JsonBody(DONE), 4)]
     (call,) = decode([asked, *fetches], Registry(built_in()))
@@ -39,7 +39,7 @@ def test_the_first_fetch_that_ends_it_is_the_answer() -> None:
     assert (call.exchange, call.ended_at) == (1, 3500)
 
 
-def test_a_cut_stream_taken_up_again() -> None:
+def test_a_truncated_stream_that_is_resumed() -> None:
     started = {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress"}}
     ended = {"type": "response.completed", "response": DONE}
     asked = exchange(RESPONSES, stream(named([started])), ended=Ended.UPSTREAM_CLOSED)
@@ -50,7 +50,7 @@ def test_a_cut_stream_taken_up_again() -> None:
     assert blocks(call.response.messages) == [("text", "Done")]
 
 
-def test_what_was_never_fetched_stays_a_pause() -> None:
+def test_a_response_that_is_never_fetched_stays_paused() -> None:
     asked = exchange(RESPONSES, running())
     (call,) = decode([asked, fetch(JsonBody({**DONE, "id": "resp_2"}), 2, "resp_2")], Registry(built_in()))
     assert call.response is not None

@@ -1,4 +1,4 @@
-"""Recorded loops of other projects: each request is what its format makes of the call before, or its client's doing."""
+"""Recorded loops of other projects: each request follows from the call before it, or is the client's choice."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.support.wire import REGISTRY
 
 from wiretape.rerun.scheduler import Rerun
 
-# Clients that hand back something else than they got, each looked at by hand: thoughts cut or joined anew, a history
-# edited on purpose, an answer made up, tools searched for in the client.
+# Clients that change the answer, each checked by hand: reasoning truncated or joined, an edited history, an invented
+# answer, a tool search in the client.
 KNOWN = {
     "charmbracelet+fantasy": 9,
     "simonw+llm": 0,
@@ -27,7 +27,7 @@ FEWEST = {"pydantic+pydantic-ai": 500, "charmbracelet+fantasy": 100, "simonw+llm
 
 @pytest.mark.slow
 @pytest.mark.parametrize("archive", KNOWN)
-def test_recorded_loops_grow_as_their_formats_say(archive: str) -> None:
+def test_recorded_requests_follow_from_their_formats(archive: str) -> None:
     outcomes: Counter[str] = Counter()
     apart: list[str] = []
     for path, exchanges in cassettes(archive):

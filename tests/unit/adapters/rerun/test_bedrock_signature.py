@@ -1,4 +1,4 @@
-"""Requests to Bedrock are signed: which, with what, and what is said where they cannot be."""
+"""Signatures of requests to Bedrock, and errors without credentials or botocore."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("https://bedrock-runtime.us-east-1.amazonaws.com.evil.example/model/m/converse", None),
     ],
 )
-def test_only_bedrocks_own_endpoints_are_signed_for(url: str, region: str | None) -> None:
+def test_only_bedrock_endpoints_are_signed(url: str, region: str | None) -> None:
     assert region_of(url) == region
 
 
 def expected(date: str, data: bytes, key: str) -> str:
-    """Signature Version 4 as it is documented; the path is encoded twice, as for every service but S3."""
+    """Return a Signature Version 4 as documented; the path is encoded twice, as for every service except S3."""
 
     def mac(secret: bytes, text: str) -> bytes:
         return hmac.new(secret, text.encode(), hashlib.sha256).digest()
@@ -76,7 +76,7 @@ def expected(date: str, data: bytes, key: str) -> str:
 
 
 @pytest.mark.usefixtures("credentials")
-def test_the_signature_is_that_of_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_signature_follows_the_documentation(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("botocore")
     data = b'{"messages":[]}'
     made = dict(signature(URL, [("content-type", "application/json")], data, "us-east-1"))
@@ -87,9 +87,7 @@ def test_the_signature_is_that_of_the_documentation(monkeypatch: pytest.MonkeyPa
     assert with_token["x-amz-security-token"] == "IQoJ"
 
 
-def test_without_credentials_it_says_where_they_are_looked_for(
-    monkeypatch: pytest.MonkeyPatch, credentials: None
-) -> None:
+def test_missing_credentials_are_reported(monkeypatch: pytest.MonkeyPatch, credentials: None) -> None:
     pytest.importorskip("botocore")
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
@@ -99,7 +97,7 @@ def test_without_credentials_it_says_where_they_are_looked_for(
 
 
 @pytest.mark.usefixtures("credentials")
-def test_what_aws_refuses_is_said_and_credentials_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_credentials_are_reported_and_requested_once(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("botocore")
     from botocore.exceptions import ClientError
     from botocore.session import Session
@@ -118,7 +116,7 @@ def test_what_aws_refuses_is_said_and_credentials_are_looked_for_once(monkeypatc
     assert len(looked) == 1
 
 
-def test_without_botocore_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_botocore_is_reported_with_its_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore", None)
     monkeypatch.setitem(sys.modules, "botocore.awsrequest", None)
     with pytest.raises(UsageError, match="pip install botocore\n  or set AWS_BEARER_TOKEN_BEDROCK"):
@@ -131,7 +129,7 @@ def rerun() -> Rerun:
 
 
 @pytest.mark.usefixtures("credentials")
-def test_a_live_rerun_signs_what_it_sends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_live_rerun_signs_its_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("botocore")
     played = rerun()
     send = played.next()
@@ -142,7 +140,7 @@ def test_a_live_rerun_signs_what_it_sends(monkeypatch: pytest.MonkeyPatch) -> No
     assert signed == expected(request.headers.get("x-amz-date", ""), body_bytes(request.body), KEY[1])
 
 
-def test_an_api_key_of_bedrocks_needs_no_signature() -> None:
+def test_a_bedrock_api_key_needs_no_signature() -> None:
     played = rerun()
     send = played.next()
     assert send is not None

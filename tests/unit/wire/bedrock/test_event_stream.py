@@ -1,4 +1,4 @@
-"""AWS event stream messages: every header type, both checksums, and what a body is taken for."""
+"""AWS event stream messages: every header type, both checksums, and recognition of a body."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_headers_longer_than_the_message() -> None:
     assert isinstance(found, Corrupt)
 
 
-def test_each_fault_is_named() -> None:
+def test_corrupt_messages_state_their_problem() -> None:
     frame = event("messageStart", {"role": "assistant"})
     changed = frame[:-8] + bytes([frame[-8] ^ 1]) + frame[-7:]
     for data, said in (
@@ -85,11 +85,11 @@ def test_each_fault_is_named() -> None:
         (None, True, False),
     ],
 )
-def test_what_an_event_stream_is(body: Body | None, labelled: bool, expected: bool) -> None:
+def test_event_streams_are_recognized(body: Body | None, labelled: bool, expected: bool) -> None:
     assert is_event_stream(Response(200, Headers(AWS if labelled else []), 0, body)) is expected
 
 
-def test_messages_keep_their_times_and_rubbish_is_kept_whole() -> None:
+def test_messages_keep_their_times_and_other_bytes_are_kept() -> None:
     frames = [event("a", {"x": 1}), event("b", b"no json"), b"rubbish rubbish"]
     read = read_events(Response(200, Headers(AWS), 0, binary(frames)))
     assert [tuple(e) for e in read.events] == [("event", "a", {"x": 1}, 0), ("event", "b", "no json", 1)]
