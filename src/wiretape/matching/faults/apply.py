@@ -1,7 +1,7 @@
-"""Faults that a person asks for: which attempts get one, and what it makes of an answer's playback.
+"""Injected faults: which attempts get them, and how they change a playback.
 
-Pure values: `--fault` is read (`specs`), aimed at recorded calls once (`FaultPlan`), and turned into other steps
-of a playback (`apply_faults`). Doors only play those. Nothing here is left to chance or to the clock.
+`specs` parses `--fault`, `targets` resolves it to recorded calls (`FaultPlan`), and `apply_faults` changes the playback
+that adapters send. Nothing depends on chance or on the clock.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class AtCall:
 
 @dataclass(frozen=True, slots=True)
 class AtTool:
-    """The calls whose recorded answer asks for this tool."""
+    """The calls whose recorded answer calls this tool."""
 
     name: str
 
@@ -49,12 +49,10 @@ Target: TypeAlias = AtCall | AtTool | AtAgent | Everywhere
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One `--fault`, or one of `faults=[…]`: what happens, to which calls, and to how many attempts of each.
+    """One `--fault`, or one of `faults=[…]`: the effect, the target calls, and the number of attempts of each.
 
-    `spec`: as the person wrote it.
-
-    `handshake`: what is refused is not the call, but the WebSocket that it came over.
-    `written`: what stood around the spec where it was given, `{}` in its place.
+    `spec`: as given. `handshake`: refuse the handshake of the call's WebSocket.
+    `written`: the option or argument around the spec, with `{}` in its place.
     """
 
     spec: str
@@ -66,32 +64,33 @@ class Fault:
 
     @property
     def named(self) -> str:
-        """The fault as a person finds it where it was given: `--fault 429@3`, `faults=["429@3"]`."""
+        """The fault as given: `--fault 429@3`, `faults=["429@3"]`."""
         return self.written.format(self.spec)
 
     @property
     def stalls(self) -> bool:
-        """Whether nothing more comes, for as long as anybody waits."""
+        """Whether the answer never continues."""
         return stalls(self.effect)
 
     @property
     def breaks(self) -> bool:
-        """Whether it stands in the answer's place: the recorded answer is left for the next attempt."""
+        """Whether it replaces the answer, which is then left for the next attempt."""
         return breaks(self.effect)
 
 
 class FaultPlan:
-    """Which faults the next attempt at a recorded call gets: one that breaks, in their order, else those that delay."""
+    """The faults of each recorded call. An attempt gets the next one that breaks the answer, else all that delay it."""
 
     __slots__ = ("_aimed", "_came", "_left")
 
     def __init__(self, aimed: Mapping[Hashable, Sequence[Fault]]) -> None:
-        """`aimed`: the faults of each recorded call, by its order; by its reference if it came over a WebSocket."""
+        """`aimed`: the faults by recorded call: by order for HTTP, by `call_key` for a WebSocket."""
         self._aimed = {order: tuple(faults) for order, faults in aimed.items()}
         self._left = {order: [fault.times for fault in faults] for order, faults in self._aimed.items()}
         self._came: set[Fault] = set()
 
     def next(self, order: Hashable) -> tuple[Fault, ...]:
+        """The faults of the next attempt."""
         faults = self._aimed.get(order, ())
         if not faults:
             return ()
@@ -106,24 +105,24 @@ class FaultPlan:
         return tuple(faults[position] for position in due)
 
     def delayed(self, order: Hashable) -> bool:
-        """Whether a fault delayed this call's answer: a client that gave up waiting may ask for it again."""
+        """Whether a fault delayed this call's answer, so that a client may retry after a timeout."""
         faults, left = self._aimed.get(order, ()), self._left.get(order, [])
         return any(not fault.breaks and n < fault.times for fault, n in zip(faults, left, strict=True))
 
     @property
     def never_came(self) -> list[Fault]:
-        """Faults of which no attempt got any, in the order given."""
+        """The faults that no attempt got, in the order given."""
         every = dict.fromkeys(fault for faults in self._aimed.values() for fault in faults)
         return [fault for fault in every if fault not in self._came]
 
 
 def paced(milliseconds: float, pace: float) -> float:
-    """A pause at a pace; never longer than anybody waits, which no timer would take."""
+    """A pause at a pace, limited to what timers accept."""
     return min(max(0, milliseconds) * pace, FOREVER_MS) if pace > 0 else 0
 
 
 def slowed(pace: float, faults: Sequence[Fault]) -> float:
-    """The pace of an answer. A slow one needs pauses: where none were asked for, the recorded ones are meant."""
+    """The pace of an answer with its slow faults, which multiply the recorded pauses if the pace is 0."""
     for fault in faults:
         if isinstance(fault.effect, Slow):
             pace = (pace or 1) * fault.effect.factor
@@ -140,7 +139,7 @@ def apply_faults(shown: Playback, faults: Sequence[Fault]) -> Playback:
 def _marred(shown: Playback, effect: Effect) -> Playback:
     match effect:
         case ErrorStatus() | Slow():
-            return shown  # an error is an answer of its own, and slowness is in the pace
+            return shown  # an error status replaces the answer, and `slowed` applies slowness
         case Reset(event=None):
             return replace(shown, status=None, headers=(), pieces=(), streamed=False, cut=True, reset=True)
         case Cut(event=event) | Reset(event=event):
@@ -170,14 +169,14 @@ def _stalled(shown: Playback, event: int, ms: float | None) -> Playback:
     if ms is None:
         waits = replace(shown.pieces[0], pause=FOREVER_MS, data=b"") if shown.pieces else None
         return replace(shown, pieces=[*before, *([waits] if waits else [])], cut=True)
-    if not after:  # the end itself is late
+    if not after:  # the end of the answer is late
         after = [replace(before[-1], pause=0.0, data=b"")] if before else []
     late = [replace(piece, pause=piece.pause + (0 if n else ms)) for n, piece in enumerate(after)]
     return replace(shown, pieces=[*before, *late])
 
 
 def _in_pieces(shown: Playback) -> Playback:
-    """A body that is sent whole, as two halves: the first counts as its only event."""
+    """A body that is not streamed, in two halves: the first half counts as its only event."""
     if shown.streamed:
         return shown
     data = b"".join(piece.data for piece in shown.pieces)
@@ -190,7 +189,7 @@ def _in_pieces(shown: Playback) -> Playback:
 
 
 def _place(pieces: Sequence[Chunk], event: int) -> int:
-    """How many pieces there are up to the end of an event."""
+    """The number of chunks up to the end of an event."""
     seen = 0
     for position, piece in enumerate(pieces):
         if seen == event:
@@ -204,5 +203,5 @@ def count_events(pieces: Sequence[Chunk]) -> int:
 
 
 def is_event(frame: bytes) -> bool:
-    """A comment that keeps a connection alive is none."""
+    """Whether a frame is an event, not a keep-alive comment."""
     return bool(frame.strip()) and not frame.startswith(b":")

@@ -1,4 +1,4 @@
-"""Reads `--fault`: `WHAT@TARGET[:OPTION]...`. A wrong one is told with what is allowed."""
+"""Parse `--fault WHAT@TARGET[:OPTION]...`. Errors list the allowed forms."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from wiretape.matching.faults.apply import (
 from wiretape.model.faults import Cut, Effect, ErrorStatus, Reset, Slow, Stall
 
 _ALLOWED: Final = """\
-  429@3            call 3 is first answered with this status, 400 to 599
-                   (:after=2s is when the client is told to ask again;
-                   :handshake refuses the WebSocket that the call came over)
-  cut@2:event=5    the answer of call 2 breaks off after its 5th event
+  429@3            the first attempt at call 3 gets this status, 400 to 599
+                   (:after=2s sets retry-after;
+                   :handshake refuses the call's WebSocket)
+  cut@2:event=5    the answer of call 2 is cut after its 5th event
                    (without event: half way)
-  stall@2:event=5  nothing comes after the 5th event, until the client goes
-                   (without event: not even headers; :for=10s: it goes on then)
+  stall@2:event=5  the answer stalls after its 5th event, for ever
+                   (without event: before its headers; :for=10s: for 10 seconds)
   reset@2:event=5  the connection is reset there (without event: at once)
-  slow@2:x10       the recorded pauses, ten times as long
-  instead of a call's number: * (all), agent=NAME (its calls), tool=NAME (calls
-  that ask for the tool); :times=3 is for three attempts, not the first alone"""
+  slow@2:x10       the recorded pauses, multiplied by ten
+  instead of a call number: * (all calls), agent=NAME (its calls), tool=NAME
+  (calls that request the tool); :times=3 applies to the first three attempts"""
 _OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "cut": frozenset({"event", "times"}),
     "reset": frozenset({"event", "times"}),
@@ -45,16 +45,16 @@ _FACTOR: Final = re.compile(r"x(\d{1,9}(?:\.\d{1,9})?)")
 
 
 class _SpecError(Exception):
-    """What is wrong with a spec."""
+    """A wrong spec; the text says why."""
 
 
 def parse_fault(spec: str, written: str = ON_COMMAND_LINE) -> Fault:
-    """What a person wrote, as a value. `written`: where they did, with `{}` for the spec."""
+    """Parse a spec. `written`: the option or argument around it, with `{}` in its place. Raises UsageError."""
     try:
         what, at, rest = spec.strip().partition("@")
         target, *options = rest.split(":")
         if not at or not target:
-            raise _SpecError("it does not say at which call: WHAT@CALL")
+            raise _SpecError("the call is missing: WHAT@CALL")
         kind = "status" if _NUMBER.fullmatch(what) else what
         given = dict(_option(kind, option) for option in options)
         times = _number(given, "times", 1) or 1
@@ -74,14 +74,14 @@ def _effect(what: str, given: Mapping[str, str]) -> Effect:
             return Stall(_event(given), None if ms is None else min(ms, FOREVER_MS))
         case "slow":
             if "x" not in given:
-                raise _SpecError("it does not say how slow: slow@2:x10")
+                raise _SpecError("the factor is missing: slow@2:x10")
             return Slow(float(given["x"]))
     is_status = _NUMBER.fullmatch(what)
     if is_status and 400 <= int(what) <= 599:
         after = _milliseconds(given, "after")
         return ErrorStatus(int(what), None if after is None else after / 1000)
     if is_status:
-        raise _SpecError(f"{what} is no error: a status from 400 to 599 is")
+        raise _SpecError(f"{what} is not an error status: use 400 to 599")
     raise _SpecError(f"there is no fault {what!r}")
 
 
@@ -94,7 +94,7 @@ def _target(target: str) -> Target:
     kind, equals, name = target.partition("=")
     if equals and name and kind in named:
         return named[kind](name)
-    raise _SpecError(f"{target!r} is no call: a number from 1, *, tool=NAME or agent=NAME is")
+    raise _SpecError(f"{target!r} is not a target: use a call number, *, tool=NAME or agent=NAME")
 
 
 def _option(kind: str, option: str) -> tuple[str, str]:
@@ -121,7 +121,7 @@ def _number(given: Mapping[str, str], name: str, least: int) -> int | None:
     if value is None:
         return None
     if not _NUMBER.fullmatch(value) or int(value) < least:
-        raise _SpecError(f"{name}={value} is no number from {least}")
+        raise _SpecError(f"{name}={value} is not a number from {least}")
     return int(value)
 
 
@@ -131,5 +131,5 @@ def _milliseconds(given: Mapping[str, str], name: str) -> float | None:
         return None
     found = _DURATION.fullmatch(value)
     if found is None:
-        raise _SpecError(f"{name}={value} is no duration: 500ms, 10s or 2m is")
+        raise _SpecError(f"{name}={value} is not a duration: use 500ms, 10s or 2m")
     return float(found[1]) * _UNITS[found[2]]

@@ -1,4 +1,4 @@
-"""Aims faults at recorded calls. One that could never come, because no such call is on the tape, is refused at once."""
+"""Resolve the targets of faults to recorded calls. A fault without a possible target is an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_NAMED = 12
 
 @dataclass(frozen=True, slots=True)
 class _TargetCall:
-    """A recorded call that a fault may mean. `name`: as runs know it; `call`: one that came over a WebSocket."""
+    """A recorded call that a fault may target. `name`: its key in runs. `call`: set for a WebSocket's call."""
 
     key: Hashable
     name: tuple[int, int]
@@ -35,7 +35,7 @@ def resolve_targets(
     tapes: str,
     runs: Callable[[], Sequence[Run]],
 ) -> FaultPlan:
-    """`runs`: one for each tape; asked for only where a fault names a tool or an agent."""
+    """The plan of the faults. `runs`: called only if a fault names a tool or an agent. Raises UsageError."""
     aimed: dict[Hashable, list[Fault]] = {}
     calls = [
         _TargetCall(one.order, (one.tape, one.exchange.number), one.reference, one)
@@ -55,7 +55,7 @@ def resolve_targets(
 
 
 def call_key(recorded: RecordedExchange, call: SocketCall) -> Hashable:
-    """A call of a WebSocket, as the plan knows it."""
+    """The key of a WebSocket's call in a plan."""
     return (recorded.order, call.number)
 
 
@@ -65,7 +65,7 @@ def handshake_key(recorded: RecordedExchange) -> Hashable:
 
 def _socket_aims(recorded: RecordedExchange) -> Iterator[_TargetCall]:
     for call in recorded.calls:
-        name = (recorded.tape, -call.number)  # an exchange's number is no name here: it may hold many calls
+        name = (recorded.tape, -call.number)  # not the exchange's number: it may have many calls
         yield _TargetCall(call_key(recorded, call), name, replace(recorded.reference, call=call.number), recorded, call)
 
 
@@ -81,7 +81,7 @@ def _hit(
             noun = f"call {number}"
         case AtTool(name=name):
             hit, there = _named(name, calls, runs(), _tools)
-            noun = f"call that asks for a tool {name!r}"
+            noun = f"call that requests a tool {name!r}"
         case AtAgent(name=name):
             hit, there = _named(name, calls, runs(), _agents)
             noun = f"call of an agent {name!r}"
@@ -94,7 +94,7 @@ def _hit(
 def _named(
     name: str, calls: Sequence[_TargetCall], runs: Sequence[Run], names: Callable[[Run, Step], list[str]]
 ) -> tuple[list[_TargetCall], list[str]]:
-    """The calls that have this name, and all names that there are."""
+    """The calls with this name, and all names."""
     steps: dict[tuple[int, int], list[str]] = {}
     for at, run in enumerate(runs):
         for step in run.steps:
@@ -112,7 +112,7 @@ def _agents(run: Run, step: Step) -> list[str]:
 
 
 def _meant(fault: Fault, hit: Sequence[_TargetCall], tapes: str) -> list[_TargetCall]:
-    """Of the calls that a fault names together, those that it can come to."""
+    """Of the calls that match a target, those into which the fault can be injected."""
     meant = [one for one in hit if not _why_not(fault, one)]
     if hit and not meant:
         raise UsageError(f"{fault.named}: no such call on {tapes}: {_why_not(fault, hit[0])}")
@@ -120,21 +120,21 @@ def _meant(fault: Fault, hit: Sequence[_TargetCall], tapes: str) -> list[_Target
 
 
 def _why_not(fault: Fault, one: _TargetCall) -> str:
-    """Why a fault cannot come to a call at all; empty if it can."""
+    """Why a fault cannot be injected into a call; empty if it can."""
     named = f"call {one.reference.call}"
     if fault.handshake and one.call is None:
-        return f"{named} came over HTTP, which has no handshake\n  leave :handshake out"
+        return f"{named} came over HTTP, which has no handshake\n  omit :handshake"
     if one.call is None:
         return ""
     if fault.handshake and one.call.number != min(call.number for call in one.recorded.calls):
-        return f"{named} was not the first of its WebSocket, which was open by then\n  leave :handshake out"
+        return f"{named} was not the first call of its WebSocket\n  omit :handshake"
     if one.recorded.exchange.messages[one.call.messages[0]].sender == "server":
-        return f"{named} was begun by the server itself, over a WebSocket: nobody asks for it again"
+        return f"{named} was begun by the server, over a WebSocket: no client retries it"
     return ""
 
 
 def _check(fault: Fault, one: _TargetCall, tapes: str) -> None:
-    """Whether the fault can come to this call; a cut behind the last event of an answer would be none."""
+    """Raise UsageError if the fault cannot be injected into the call: a cut after its last event, say."""
     why = _why_not(fault, one)
     if why:
         raise UsageError(f"{fault.named}: {why}")
@@ -142,12 +142,12 @@ def _check(fault: Fault, one: _TargetCall, tapes: str) -> None:
         return
     events, what = _events(one)
     goes_on = isinstance(fault.effect, Stall) and fault.effect.ms is not None and one.call is not None
-    if (fault.effect.event or 0) > (max(0, events - 1) if goes_on else events):  # a message has no end that may be late
+    if (fault.effect.event or 0) > (max(0, events - 1) if goes_on else events):  # nothing follows the last message
         raise UsageError(f"{fault.named}: the answer of {one.reference} on {tapes} is {what}")
 
 
 def _events(one: _TargetCall) -> tuple[int, str]:
-    """How many events an answer has, and how to say so."""
+    """The number of events of an answer, and its description."""
     if one.call is not None:
         messages = one.recorded.exchange.messages
         events = sum(messages[at].sender == "server" for at in one.call.messages)
@@ -156,4 +156,4 @@ def _events(one: _TargetCall) -> tuple[int, str]:
     if isinstance(body, StreamBody):
         events = sum(map(is_event, body.frames))
         return events, f"a stream of {events} events"
-    return 1, "no stream (event=1 is half of it)"
+    return 1, "not a stream (event=1 is half of it)"

@@ -1,7 +1,7 @@
-"""Recorded WebSockets being played: what the server sent waits until the client's earlier messages have come.
+"""Play a recorded WebSocket: a server message is sent when the client messages before it have arrived.
 
-Each message of the client must match one that was recorded and has not come yet; what differs only as much as the tier
-allows is drift. Which of several recorded connections is played, the client's first message decides.
+Each client message must match a recorded one that has not arrived yet; differences that the tier allows are drift. The
+first client message chooses among several recorded connections.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wiretape.wire.openai.responses_socket import error_event, lane_of
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A recorded message of the client that a live one may stand for. `run`: where it waits; None: it has come once."""
+    """A recorded client message that may match. `run`: the sequence in which it is pending; None: it has arrived."""
 
     recorded: RecordedExchange
     place: int
@@ -33,7 +33,7 @@ class _Option:
 
     @property
     def call(self) -> SocketCall | None:
-        """The call that it begins."""
+        """The call that the message begins."""
         return self.recorded.begins.get(self.place)
 
 
@@ -41,10 +41,9 @@ FoundMessage = tuple[_Option, MessageMatch]
 
 
 class SocketPlay:
-    """One live WebSocket. A door asks what is `due`, tells what it `heard`, and closes as `close` says.
+    """One live WebSocket. The adapter sends what is `due`, passes client messages to `heard`, and closes with `close`.
 
-    It breaks off where `cut` says so: by a TCP reset where `reset` does. Where it is `silent` nothing more comes, not
-    even pongs, until the client goes.
+    `cut`: the connection breaks off; by a TCP reset if `reset`. `silent`: nothing more is sent, not even pongs.
     """
 
     def __init__(self, sockets: RecordedSockets, candidates: Sequence[RecordedExchange], number: int) -> None:
@@ -53,11 +52,11 @@ class SocketPlay:
         self._number = number
         self._recorded: RecordedExchange | None = None
         self._main: MessageSequence | None = None  # of the recorded connection
-        self._beside: list[MessageSequence] = []  # calls that are played again, or after a fault
-        self._said: list[SocketFrame] = []  # what is due besides: what came out before a fault, and errors
+        self._beside: list[MessageSequence] = []  # calls that are repeated, or played after a fault
+        self._said: list[SocketFrame] = []  # also due: frames before a fault, and errors
         self._broken: Effect | None = None  # the fault that ended it
-        self._places: dict[Reference, int] = {}  # of its answers among the session's outcomes
-        self._place: int | None = None  # of what the client's last message came to
+        self._places: dict[Reference, int] = {}  # indexes of its answers among the session's outcomes
+        self._place: int | None = None  # index of the outcome of the client's last message
         self._news: list[int] = []
         self._last: Json = None  # the client's last message
         self.miss: Miss | None = None
@@ -66,7 +65,7 @@ class SocketPlay:
             self._greet(first)
 
     def _greet(self, first: RecordedExchange) -> None:
-        """The server speaks first: the connection is chosen before its client has said anything."""
+        """Choose the connection before the client's first message, since the server sends first."""
         left = self._sockets.run_of(first)
         if left is not None:
             self._said += self._sockets.greeting(first)
@@ -77,14 +76,14 @@ class SocketPlay:
 
     @property
     def headers(self) -> list[tuple[str, str]]:
-        """Of the answer to the handshake."""
+        """The headers of the response to the handshake."""
         response = (self._recorded or self._candidates[0]).exchange.response
         return response.headers.pairs() if response is not None else []
 
-    # -- what goes out
+    # -- server messages
 
     def due(self) -> list[SocketFrame]:
-        """What the server sends now."""
+        """The frames that the server sends now."""
         frames, self._said = self._said, []
         return frames if self.miss is not None or self._broken is not None else frames + self._drained()
 
@@ -94,20 +93,20 @@ class SocketPlay:
             due = run.due()
             for one in due:
                 call = run.recorded.begins.get(one.place)
-                if call is not None:  # the server began it by itself
+                if call is not None:  # the server began this call
                     self._answered(run.recorded, run.recorded.reference_of(call), MessageMatch(Tier.EXACT))
             frames += self._sockets.frames(run.recorded, due) if due else []
         return frames
 
     @property
     def _runs(self) -> list[MessageSequence]:
-        """What this connection sends from."""
+        """The sequences that this connection sends."""
         main = [self._main] if self._main is not None and self._main.holder is self else []
         return [*main, *self._beside]
 
     @property
     def close(self) -> Close | None:
-        """How the server closes, now that nothing more is to come; None: it does not."""
+        """The server's close frame, if everything is sent; None: it does not close."""
         if self._recorded is None or self._broken is not None or not self._is_over:
             return None
         close = self._recorded.exchange.close
@@ -115,7 +114,7 @@ class SocketPlay:
 
     @property
     def cut(self) -> bool:
-        """Nothing more is to come, and the connection just ends then."""
+        """Whether the connection breaks off now."""
         if self._broken is not None:
             return not self.silent
         if self._recorded is None or not self._is_over:
@@ -133,29 +132,29 @@ class SocketPlay:
 
     @property
     def _is_over(self) -> bool:
-        """Whether all of the recorded connection is out."""
+        """Whether all of the recorded connection is sent."""
         if self._recorded is None or self._main is None or self._main.holder is not self:
             return False
         return all(run.over for run in self._runs) and not self._said and not self._sockets.owed(self._recorded)
 
-    # -- what comes in
+    # -- client messages
 
     def heard(self, data: str | bytes) -> None:
-        """A message of the client. `miss` is set where it was not recorded."""
+        """Process a client message. `miss` is set if no recorded message matches."""
         if self.miss is not None or self._broken is not None:
             return
         try:
             self._hear(self._sockets.back(data))
-        except Exception as error:  # as for a request: it fails closed, and where the person looks
+        except Exception as error:  # fail closed, as for a request
             self._missed(self._sockets.fault(self._candidates[0], self._number, error))
 
     @property
     def outcome(self) -> Outcome | None:
-        """What came of the client's last message: a call that is being played, a fault, a miss; None before it."""
+        """The outcome of the client's last message: a call, a fault or a miss; None before the first one."""
         return self._sockets.at_place(self._place) if self._place is not None else None
 
     def news(self) -> list[Outcome]:
-        """What came of this connection since it was asked for last: each call and each miss once."""
+        """The new outcomes of this connection: each call and each miss once."""
         news, self._news = self._news, []
         return [self._sockets.at_place(place) for place in news]
 
@@ -186,7 +185,7 @@ class SocketPlay:
             self._end(breaking.effect)
 
     def _choose(self, option: _Option) -> _Option:
-        """The recorded connection that this one plays, and where in it."""
+        """Choose the recorded connection to play, and the place in it."""
         recorded = self._recorded = option.recorded
         left = self._sockets.run_of(recorded)
         begins = self._sockets.is_free(recorded) or option.place == _first_of_client(recorded)
@@ -198,7 +197,7 @@ class SocketPlay:
         return option
 
     def _again(self, option: _Option) -> MessageSequence:
-        """A call beside the connection: one that is owed, or one that is given again."""
+        """The sequence of a single call: one that a fault left, or one that is repeated."""
         call = option.call
         run = MessageSequence(option.recorded, call.messages if call else turn_of(option.recorded, option.place), call)
         self._beside = [*(one for one in self._beside if not one.over), run]
@@ -220,9 +219,9 @@ class SocketPlay:
     # -- faults
 
     def _break(self, recorded: RecordedExchange, call: SocketCall, one: Fault, live: Json) -> None:
-        """The fault instead of the answer, which the next attempt gets."""
+        """Inject the fault instead of the answer, which the next attempt gets."""
         self._said += self._drained()
-        self._last = None  # the same message again is the next attempt
+        self._last = None  # so that the same message again counts as the next attempt
         self._sockets.owe(recorded, call)
         for run in self._runs:
             if run.recorded is recorded:
@@ -240,14 +239,14 @@ class SocketPlay:
                 self._end(one.effect)
 
     def _ends_whole(self, recorded: RecordedExchange, call: SocketCall, one: Fault) -> bool:
-        """Whether a fault comes after the last message of an answer: it is given, and the connection ends behind it."""
+        """Whether a fault comes after the last message of an answer, which is then played as a whole."""
         match one.effect:
             case Cut(event=event) | Reset(event=event) | Stall(event=event):
                 return bool(event) and event == len(answer_of(recorded, call))
         return False
 
     def _end(self, effect: Effect) -> None:
-        """Nothing more is heard or said here. What else was being answered is cut off with it."""
+        """End the connection. Other calls under way are left for the next attempt, too."""
         self._broken = effect
         for run in self._runs:
             for other in run.under_way:
@@ -257,12 +256,12 @@ class SocketPlay:
         self._place = self._sockets.last_place
         self._news.append(self._place)
 
-    # -- which message it is
+    # -- matching
 
     def _find(self, live: Json) -> FoundMessage | Miss:
         sockets = self._sockets
         free = list(dict.fromkeys([*sockets.playable(self._candidates), *sockets.owing(self._candidates[0])]))
-        if self._recorded is None and not free:  # another connection that was opened meanwhile may have taken them
+        if self._recorded is None and not free:  # other connections may have played them meanwhile
             return sockets.already_played(self._candidates[0], live)
         found = _best(self._compared(self._waiting(free), live))
         if found is not None:
@@ -281,13 +280,13 @@ class SocketPlay:
         return self._nothing(live, waiting, found)
 
     def _compared(self, options: Iterable[_Option], live: Json) -> Iterator[tuple[_Option, MessageMatch | None]]:
-        """The first is the likeliest. Of the others only those are gone through that may be alike."""
+        """Compare the first option, which is the likeliest, and those whose cores are equal."""
         for number, option in enumerate(options):
             if not number or self._sockets.may_be_alike(option.recorded, option.place, live):
                 yield option, self._sockets.compare(option.recorded, option.place, live)
 
     def _waiting(self, others: Sequence[RecordedExchange]) -> Iterator[_Option]:
-        """What has not come yet: of this connection, and what a fault left of others."""
+        """The pending messages of this connection, and those that a fault left of others."""
         own = [self._recorded] if self._recorded is not None else []
         for recorded in dict.fromkeys([*own, *others]):
             options = [_Option(recorded, call.messages[0]) for call in self._sockets.owed(recorded)]
@@ -299,30 +298,30 @@ class SocketPlay:
             yield from sorted(options, key=lambda one: one.place)
 
     def _beginnings(self, recorded: RecordedExchange) -> list[_Option]:
-        """With which messages a connection may begin to be played."""
+        """The messages with which a connection may begin."""
         run = self._sockets.run_of(recorded)
         if run is not None:
             return [_Option(recorded, place, run) for place in run.waiting]
-        first = _first_of_client(recorded)  # a connection is known by its first message
+        first = _first_of_client(recorded)  # the first message identifies a connection
         return [_Option(recorded, first)] if first is not None and self._sockets.is_free(recorded) else []
 
     def _came(self, free: Sequence[RecordedExchange]) -> Iterator[_Option]:
-        """What has come once."""
+        """The messages that have arrived once."""
         for recorded in [self._recorded] if self._recorded is not None else free:
             run = self._main if self._recorded is not None else self._sockets.run_of(recorded)
             left = {*(run.waiting if run is not None else ()), *(c.messages[0] for c in self._sockets.owed(recorded))}
             if self._sockets.is_free(recorded):
                 continue
             places = [n for n, one in enumerate(recorded.exchange.messages) if one.sender == "client" and n not in left]
-            # On a connection the last is given again; a new one begins as the recorded one did.
+            # An open connection repeats the last one; a new connection begins like the recorded one.
             yield from (_Option(recorded, n) for n in (places if self._recorded is None else places[::-1]))
 
     def _places_of(self, live: Json, waiting: Sequence[_Option]) -> FoundMessage | None:
-        """By the history that it tells, or by its place alone."""
+        """The match by the history in the message, or by position."""
         value = self._sockets.value
         stand = [PendingMessage(one.recorded, one.place, one.call, value(one.recorded, one.place)) for one in waiting]
         places = MessagePositions(self._sockets, stand)
-        again = self._last is not None and same(self._last, live)  # its place is taken
+        again = self._last is not None and same(self._last, live)  # the same message again
         found = places.with_history(live) or (None if again else places.next(live, self._recorded))
         return (waiting[found[0]], found[1]) if found is not None else None
 
@@ -341,7 +340,7 @@ class SocketPlay:
 
 
 def _best(compared: Iterable[tuple[_Option, MessageMatch | None]]) -> FoundMessage | None:
-    """The one that is most alike; of several, the first."""
+    """The match of the strictest tier; the first of several."""
     best: FoundMessage | None = None
     for option, alike in compared:
         if alike is not None and (best is None or alike.tier < best[1].tier):
@@ -356,5 +355,5 @@ def _first_of_client(recorded: RecordedExchange) -> int | None:
 
 
 def miss_message(miss: Miss) -> str:
-    """A miss as the event that tells a client of it."""
+    """A miss as an error event for the client."""
     return error_event(miss.status, miss.body)

@@ -1,8 +1,7 @@
-"""Which recorded message of a WebSocket a live one stands for that is not alike: by the history it tells, or its place.
+"""Match a WebSocket message that differs from the recorded one: by the history in it, or by its position.
 
-A client that lost its connection has lost what the provider held, too: it sends the whole history where the recording
-names the response before. That is the same call. With tier `position` the place alone says which call is meant, as far
-as there is one place that it can be.
+A client that reconnects sends its whole history, where the recorded message names the previous response: that is the
+same call. With tier `position` the position alone decides, if it is unambiguous.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from wiretape.wire.openai.responses_socket import NAMES_BEFORE, same_kind
 
 
 class AmbiguousPosition(Exception):
-    """Several recorded messages have the same right to be meant; says which."""
+    """Several recorded messages fit equally well; the text names them."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingMessage:
-    """A message of the client that has not come yet. `call`: the one that it begins."""
+    """A client message that has not arrived yet. `call`: the call that it begins."""
 
     recorded: RecordedExchange
     place: int
@@ -39,16 +38,16 @@ class PendingMessage:
 
 
 class MessagePositions:
-    """For one live message: what waits, in its order."""
+    """The pending messages for one live message, in order."""
 
     def __init__(self, sockets: RecordedSockets, waiting: Sequence[PendingMessage]) -> None:
         self._sockets = sockets
         self._waiting = waiting
         self._shapes = NormalizedMessages()
-        self._requests: dict[str, CallRequest] = {}  # what each format makes of the live message
+        self._requests: dict[str, CallRequest] = {}  # the decoded live message, by wire format
 
     def with_history(self, live: Json) -> tuple[int, MessageMatch] | None:
-        """The call whose history the live message tells in full, where the recorded one named it."""
+        """The call whose recorded message names the previous response where the live one has the whole history."""
         if not isinstance(live, dict) or live.get(NAMES_BEFORE) is not None:
             return None
         found = [(n, self._history(one, live)) for n, one in enumerate(self._waiting)]
@@ -73,7 +72,7 @@ class MessagePositions:
         return MessageMatch(Tier.MASKED, (named, *apart), (True, *[False] * len(apart)), live)
 
     def _parts(self, one: PendingMessage, recorded: CallRequest, live: CallRequest) -> Iterator[tuple[str, Json, Json]]:
-        """What is compared of two requests: where, and both values, without what may differ."""
+        """The normalized parts of two requests to compare: path and both values."""
         spoken = one.recorded.probe.format
         assert spoken is not None
         yield "settings", settings_template(recorded, spoken.volatile), settings_template(live, spoken.volatile)
@@ -82,14 +81,14 @@ class MessagePositions:
         yield from ((live.path(n), there, here) for n, (there, here) in enumerate(pairs))
 
     def _told(self, messages: Sequence[Message]) -> Iterator[Json]:
-        """Messages with their ids by first appearance."""
+        """The templates of messages, with their ids numbered by first appearance."""
         names: dict[str, int] = {}
         for message in messages:
             shape = self._shapes.message(message)
             yield [shape.template, [names.setdefault(name, len(names)) for name in shape.ids]]
 
     def _request(self, recorded: RecordedExchange, live: Json) -> CallRequest | None:
-        """The live message as the request that it makes; None where no format reads it."""
+        """The live message, decoded as a request; None without a wire format."""
         spoken = recorded.probe.format
         if spoken is None or not isinstance(live, dict):
             return None
@@ -101,9 +100,9 @@ class MessagePositions:
     # -- by position
 
     def next(self, live: Json, own: RecordedExchange | None) -> tuple[int, MessageMatch] | None:
-        """What stands next. `own`: the connection that is being played; without one, the connection that begins so.
+        """The next pending message of the connection `own`; without one, of the connection that begins with it.
 
-        Unclear: several do.
+        Raises AmbiguousPosition if several fit.
         """
         if self._sockets.options.tier is not Tier.POSITION:
             return None
@@ -119,7 +118,7 @@ class MessagePositions:
         return found, MessageMatch(Tier.POSITION, apart, minor, live)
 
     def _following(self, like: Sequence[tuple[int, PendingMessage]], live: Json) -> int | None:
-        """The next of a connection; the one that follows the same answer, where the live message names one."""
+        """The next pending message; if the live message names an answer, the one after that answer."""
         named = live.get(NAMES_BEFORE) if isinstance(live, dict) else None
         if named is not None:
             after = [n for n, one in like if isinstance(one.value, dict) and one.value.get(NAMES_BEFORE) == named]
@@ -127,7 +126,7 @@ class MessagePositions:
         return like[0][0] if like else None
 
     def _beginning(self, like: Sequence[tuple[int, PendingMessage]], live: Json) -> int | None:
-        """The connection that has most in common with what begins here, if one alone has."""
+        """The connection with most traits in common, if it is the only one."""
         firsts = list({one.recorded.order: (n, one) for n, one in reversed(like)}.values())[::-1]
         if len(self._sockets.recorded) == len(firsts) == 1:
             return firsts[0][0]

@@ -1,7 +1,7 @@
-"""The recorded WebSockets of a session: which of them a live connection may play, and what came of their calls.
+"""The recorded WebSockets of a session: which of them a live connection may play, and the outcomes of their calls.
 
-A connection is played once. A call that a fault broke is owed: whoever asks for it next gets it, on this connection or
-another one, and what was recorded after it goes on wherever the client goes on with it.
+A connection is played once. A call that a fault broke is *owed*: the next request for it gets it, on any connection.
+The rest of the recorded connection continues where the client continues it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MakeMiss = Callable[[RecordedExchange, Json, MissReason, Nearest | None, str], M
 
 @dataclass(frozen=True, slots=True)
 class MessageMatch:
-    """How alike a recorded message of the client and a live one are. `minor` says it of each difference."""
+    """How a live client message matches a recorded one. `minor`: whether each difference is minor."""
 
     tier: Tier
     apart: tuple[Difference, ...] = ()
@@ -49,7 +49,7 @@ class MessageMatch:
 
 
 class RecordedSockets:
-    """The recorded connections of a session, and what the session knows that they need."""
+    """The recorded connections of a session, and which of them are played."""
 
     def __init__(
         self,
@@ -65,27 +65,27 @@ class RecordedSockets:
         self.options = options
         self.masker = masker
         self.faults = faults
-        self._runs: dict[int, MessageSequence] = {}  # of each connection that was opened, by its order
-        self._hit: set[int] = set()  # connections that a fault came to
+        self._runs: dict[int, MessageSequence] = {}  # of opened connections, by order
+        self._hit: set[int] = set()  # connections with an injected fault
         self._owed: dict[int, list[SocketCall]] = {}
         self._asked: set[Reference] = set()
-        self._values: dict[tuple[int, int], Json] = {}  # of the client's messages, which are compared often
-        self._cores: dict[tuple[int, int], bytes | None] = {}  # None: it may be like any
-        self._live_core: tuple[Json, Volatile, bytes] | None = None  # of the message that was asked about last
-        self.traits: dict[tuple[int, int], list[Json]] = {}  # of calls that begin a connection, by position
+        self._values: dict[tuple[int, int], Json] = {}  # parsed client messages
+        self._cores: dict[tuple[int, int], bytes | None] = {}  # None: it may match any message
+        self._live_core: tuple[Json, Volatile, bytes] | None = None  # of the latest live message
+        self.traits: dict[tuple[int, int], list[Json]] = {}  # traits of first calls, for the tier `position`
         self._echoes = echoes
         self._ledger = ledger
         self._make_miss = make_miss
 
-    # -- what may be played
+    # -- playable connections
 
     @property
     def left(self) -> int:
-        """How many nobody opened."""
+        """The number of connections that were not opened."""
         return len(self.recorded) - len(self._runs)
 
     def at(self, host: str, path: str) -> list[RecordedExchange]:
-        """Those that a live connection may play: the same host first, then what is left, by time; the last again."""
+        """The connections that a live one may play: same host first, then unopened ones by time, then the latest."""
         there = self.playable(r for r in self.recorded if r.probe.address.path == path)
 
         def rank(one: RecordedExchange) -> tuple[bool, bool, int]:
@@ -95,11 +95,11 @@ class RecordedSockets:
         return sorted(there, key=rank)
 
     def playable(self, recorded: Iterable[RecordedExchange]) -> list[RecordedExchange]:
-        """Those that nobody opened, those that a fault left something of, and all where answers may be given again."""
+        """The unopened connections, those that a fault interrupted, and all if answers may be repeated."""
         return [one for one in recorded if self.options.repeat or self.is_free(one) or self._has_more(one)]
 
     def _has_more(self, recorded: RecordedExchange) -> bool:
-        """Whether a fault left something of it: messages that have not come, or a call that may be asked for again."""
+        """Whether a fault left pending messages, or a call that may be repeated."""
         run = self.run_of(recorded)
         if run is None:
             return False
@@ -110,37 +110,37 @@ class RecordedSockets:
         return recorded.order not in self._runs
 
     def number_at(self, path: str) -> int:
-        """The exchange of one that was recorded there, played or not; 0 if there is none."""
+        """The exchange number of a WebSocket recorded at the path; 0 if there is none."""
         return next((r.exchange.number for r in self.recorded if r.probe.address.path == path), 0)
 
     def open(self, recorded: RecordedExchange) -> MessageSequence:
-        """Begin one from its start."""
+        """Begin to play a connection."""
         run = MessageSequence(recorded, range(len(recorded.exchange.messages)))
         self._runs.setdefault(recorded.order, run)
         return run
 
     def run_of(self, recorded: RecordedExchange) -> MessageSequence | None:
-        """What goes on of a connection that a fault came to."""
+        """The rest of a connection that a fault interrupted."""
         return self._runs.get(recorded.order) if recorded.order in self._hit else None
 
     def owed(self, recorded: RecordedExchange) -> list[SocketCall]:
         return self._owed.get(recorded.order, [])
 
     def owing(self, beside: RecordedExchange) -> list[RecordedExchange]:
-        """The connections to the same address that still owe a call."""
+        """The connections to the same path that still owe a call."""
         path = beside.probe.address.path
         return [
             r for order in sorted(self._owed) if self.owed(r := self.recorded[order]) and r.probe.address.path == path
         ]
 
     def may_repeat(self, recorded: RecordedExchange, call: SocketCall | None) -> bool:
-        """Whether what was given may be given again: asked for by the person, or because a fault made it late."""
+        """Whether a played call may be repeated: by option, or because a fault delayed it."""
         return self.options.repeat or (call is not None and self.faults.delayed(call_key(recorded, call)))
 
-    # -- what came of it
+    # -- outcomes
 
     def refused(self, candidates: Sequence[RecordedExchange], number: int) -> Injected | None:
-        """The fault that refuses a handshake: which connection it would open, only its first message would say."""
+        """The fault that refuses the handshake of any of the candidates; None if there is none."""
         for recorded in candidates:
             for one in self.faults.next(handshake_key(recorded)):
                 call = recorded.calls[0]
@@ -161,14 +161,14 @@ class RecordedSockets:
         return made_of
 
     def refusal(self, recorded: RecordedExchange, one: Fault, effect: ErrorStatus) -> tuple[Headers, bytes]:
-        """An error in the shape of who is asked."""
+        """An error response in the provider's shape."""
         message = f"injected by wiretape ({one.named})"
         spoken = recorded.probe.format
         assert spoken is not None, "only calls have faults, and calls have a format"
         return spoken.error(effect.status, message, "wiretape_fault")
 
     def owe(self, recorded: RecordedExchange, call: SocketCall) -> None:
-        """A fault stands in the place of this call's answer: the next attempt gets it."""
+        """Leave this call for the next attempt: a fault replaced its answer."""
         self.came_to(recorded)
         owed = self._owed.setdefault(recorded.order, [])
         if call not in owed:
@@ -177,11 +177,11 @@ class RecordedSockets:
             self._runs[recorded.order].drop(call)
 
     def came_to(self, recorded: RecordedExchange) -> None:
-        """A fault came to one of its calls."""
+        """Note that a fault was injected into one of its calls."""
         self._hit.add(recorded.order)
 
     def paid(self, recorded: RecordedExchange, call: SocketCall) -> None:
-        """The answer that was owed is being given."""
+        """Note that an owed call is played."""
         owed = self._owed.get(recorded.order, [])
         if call in owed:
             owed.remove(call)
@@ -194,7 +194,7 @@ class RecordedSockets:
         alike: MessageMatch,
         faults: tuple[Fault, ...] = (),
     ) -> int:
-        """A model call of a connection, or the connection itself; its place among the session's outcomes."""
+        """Note the answer of a call, or of the connection itself; return its index among the session's outcomes."""
         repeated = reference in self._asked
         answer = Answer(number, reference, recorded.exchange, alike.tier, self._shown(alike), repeated, faults)
         self._asked.add(reference)
@@ -203,7 +203,7 @@ class RecordedSockets:
         return self.last_place
 
     def also(self, place: int, alike: MessageMatch) -> None:
-        """A later message of the same call: the loosest tier of all is the call's."""
+        """Note a later message of the same call: the call's tier is the loosest of its messages."""
         answer = self.at_place(place)
         assert isinstance(answer, Answer)
         self._ledger.outcomes[place] = replace(answer, tier=max(answer.tier, alike.tier))
@@ -214,7 +214,7 @@ class RecordedSockets:
 
     @property
     def left_over(self) -> list[Reference]:
-        """Calls of connections that were opened, for which nobody asked."""
+        """The unplayed calls of opened connections."""
         opened = (one for one in self.recorded if not self.is_free(one))
         every = (one.reference_of(call) for one in opened for call in one.calls)
         return [reference for reference in every if reference not in self._asked]
@@ -231,10 +231,10 @@ class RecordedSockets:
             self._echoes.learn(alike.apart)
         self._ledger.drifts.add(answer, alike.minor)
 
-    # -- what is alike
+    # -- comparison
 
     def compare(self, recorded: RecordedExchange, place: int, live: Json) -> MessageMatch | None:
-        """How alike two messages of the client are; None: not alike enough."""
+        """The match of a live client message with a recorded one; None if the tier does not allow their differences."""
         tier, apart, minor = Tier.EXACT, [], []
         for difference in differences(self.value(recorded, place), live):
             small = is_minor(difference, recorded.probe)
@@ -248,7 +248,7 @@ class RecordedSockets:
         return MessageMatch(tier, tuple(apart), tuple(minor), live)
 
     def may_be_alike(self, recorded: RecordedExchange, place: int, live: Json) -> bool:
-        """Whether `compare` may find two messages alike: quickly, and not always rightly where it is True."""
+        """A quick test before `compare`: False if two messages do not match."""
         volatile = recorded.probe.format.volatile if recorded.probe.format is not None else _NOTHING
         key = recorded.order, place
         if key not in self._cores:
@@ -276,13 +276,13 @@ class RecordedSockets:
     def _is_masked(self, apart: Difference) -> bool:
         return bool(self.masker.value(loose(apart.recorded)) == self.masker.value(loose(apart.live)))
 
-    # -- what is said
+    # -- frames
 
     def back(self, data: str | bytes) -> Json:
         return self._echoes.back(value_of(data))
 
     def frames(self, recorded: RecordedExchange, due: Sequence[DueMessage]) -> list[SocketFrame]:
-        """What the server sends in one go, under the live names: they may be split over its messages."""
+        """The frames of due messages with live ids, which may be split over messages."""
         messages = [recorded.exchange.messages[one.place] for one in due]
         sent = [body_bytes(message.body) for message in messages]
         body = StreamBody(sent, [0] * len(sent))
@@ -299,20 +299,20 @@ class RecordedSockets:
         ]
 
     def greeting(self, recorded: RecordedExchange) -> list[SocketFrame]:
-        """What the server says before its client does."""
+        """The frames that the server sends before the first client message."""
         messages = recorded.exchange.messages
         first = next((n for n, one in enumerate(messages) if one.sender == "client"), len(messages))
         return self.frames(recorded, MessageSequence(recorded, range(first)).due())
 
     def begun(self, recorded: RecordedExchange, call: SocketCall, events: int) -> list[SocketFrame]:
-        """The first so many messages of an answer."""
+        """The frames of the first messages of an answer."""
         run = MessageSequence(recorded, answer_of(recorded, call)[:events])
         return self.frames(recorded, run.due())
 
     # -- misses
 
     def miss(self, recorded: RecordedExchange, live: Json, place: int | None) -> Miss:
-        """`place`: of the client's message that was expected."""
+        """The miss of a client message. `place`: index of the expected message; None at the recording's end."""
         if place is None:
             note = f"x{recorded.exchange.number} has no further message of the client: its recording ends there"
             return self._missed(self._make_miss(recorded, live, "not playable", None, note))
@@ -344,7 +344,7 @@ def message_value(message: WsMessage) -> Json:
 
 
 def value_of(data: str | bytes) -> Json:
-    """A message as JSON where it is text that is some; bytes under a name of their own."""
+    """A message as JSON: parsed if it is JSON text; bytes as `{"bytes": …}`."""
     if isinstance(data, bytes):
         return {"bytes": data.decode("utf-8", "surrogateescape")}
     try:
@@ -354,7 +354,7 @@ def value_of(data: str | bytes) -> Json:
 
 
 def core(value: Json, volatile: Volatile, masker: Masker) -> bytes:
-    """Different for messages that no tier takes for alike; it says nothing of a recorded one with a placeholder."""
+    """A digest that is equal for messages that any tier but `position` matches, unless one has a placeholder."""
     if isinstance(value, dict):
         value = {name: item for name, item in value.items() if name not in volatile.settings}
     bare = rebuilt(value, lambda _, leaf: leaf, _without({*LEFT_OUT, *(path[-1] for path in volatile.nested)}))

@@ -1,7 +1,4 @@
-"""Messages of a recorded WebSocket being played in their order: those of a whole connection, or those of one call.
-
-Pure bookkeeping: what has come, what is due, what must wait. What is alike, and what it means, others decide.
-"""
+"""The messages of a recorded WebSocket in their order, while they are played: of a whole connection, or of one call."""
 
 from __future__ import annotations
 
@@ -15,9 +12,9 @@ from wiretape.model.faults import Slow, Stall
 
 @dataclass(frozen=True, slots=True)
 class SocketFrame:
-    """A message of the server, after a pause of so many milliseconds (as recorded). None: only the pause.
+    """A server message after a recorded pause in milliseconds. `data` None: only the pause.
 
-    `faults`: what slows it. `late`: milliseconds that it waits besides, whatever the pace.
+    `faults`: the faults that slow it. `late`: extra milliseconds that the pace does not change.
     """
 
     pause: float
@@ -26,13 +23,13 @@ class SocketFrame:
     late: float = 0
 
     def wait(self, pace: float) -> float:
-        """Milliseconds to wait before it is sent."""
+        """The milliseconds to wait before it is sent."""
         return paced(self.pause, slowed(pace, self.faults)) + self.late
 
 
 @dataclass(frozen=True, slots=True)
 class DueMessage:
-    """A recorded message of the server whose turn has come, and how long after the one before it."""
+    """A recorded server message that is due, and its pause after the message before it."""
 
     place: int
     pause: float
@@ -41,7 +38,7 @@ class DueMessage:
 
 
 class MessageSequence:
-    """`places`: of messages in their exchange. `holder`: who heard the last message for it, and sends what is due."""
+    """`places`: message indexes in the exchange. `holder`: the live connection that sends the due messages."""
 
     def __init__(self, recorded: RecordedExchange, places: Iterable[int], call: SocketCall | None = None) -> None:
         self.recorded = recorded
@@ -61,11 +58,11 @@ class MessageSequence:
 
     @property
     def waiting(self) -> list[int]:
-        """The client's messages that have not come yet."""
+        """The client messages that have not arrived yet."""
         return list(self._awaited)
 
     def take(self, place: int) -> None:
-        """The client's message has come."""
+        """Note that a client message has arrived."""
         self._came.add(place)
         self._awaited.pop(place, None)
 
@@ -73,7 +70,7 @@ class MessageSequence:
         return place in self._came
 
     def drop(self, call: SocketCall) -> None:
-        """Nothing that is left of a call is played here: it is asked for anew."""
+        """Remove the rest of a call: it is left for the next attempt."""
         gone = set(call.messages)
         self._places[self._at :] = [n for n in self._places[self._at :] if n not in gone]
         for place in gone:
@@ -81,13 +78,13 @@ class MessageSequence:
 
     @property
     def under_way(self) -> list[SocketCall]:
-        """Calls that were asked for, and whose answer is not out."""
+        """The calls that have begun and are not completely sent."""
         left = set(self._places[self._at :])
         begun = [call for place, call in self.recorded.begins.items() if place in self._came]
         return [call for call in begun if not left.isdisjoint(call.messages)]
 
     def delay(self, call: SocketCall, faults: Sequence[Fault]) -> None:
-        """Faults that make a call's answer late."""
+        """Apply the faults that delay a call's answer."""
         answer = answer_of(self.recorded, call)
         slow = tuple(fault for fault in faults if isinstance(fault.effect, Slow))
         for place in answer if slow else ():
@@ -99,7 +96,7 @@ class MessageSequence:
                 self._late[place] = self._late.get(place, 0) + effect.ms
 
     def due(self) -> list[DueMessage]:
-        """What the server sends now, before it waits for the client again."""
+        """The server messages up to the next pending client message."""
         messages = self.recorded.exchange.messages
         found: list[DueMessage] = []
         while not self.over:
@@ -116,12 +113,12 @@ class MessageSequence:
 
 
 def answer_of(recorded: RecordedExchange, call: SocketCall) -> list[int]:
-    """What the server said in a call."""
+    """The server messages of a call."""
     return [place for place in call.messages if recorded.exchange.messages[place].sender == "server"]
 
 
 def turn_of(recorded: RecordedExchange, place: int) -> list[int]:
-    """A message of the client that begins no call, and what the server said before the client's next."""
+    """A client message that begins no call, and the server messages before the next client message."""
     messages = recorded.exchange.messages
     after = (n for n in range(place + 1, len(messages)) if messages[n].sender == "client")
     return list(range(place, next(after, len(messages))))

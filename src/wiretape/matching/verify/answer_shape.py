@@ -1,4 +1,4 @@
-"""The shape of an answer: what a program can rely on although a model never says the same thing twice."""
+"""The shape of an answer: what stays the same although models never give the same text twice."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from wiretape.model.call import (
     Usage,
 )
 
-_FLOOR = 50  # tokens: a smaller difference is none, however small the number
-_COUNTED = ("input", "output", "reasoning")  # what is cached depends on what was asked before, and when
+_FLOOR = 50  # tokens: smaller differences do not count
+_COUNTED = ("input", "output", "reasoning")  # cached tokens depend on earlier requests
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerShape:
     status: int | None
     finish: str | None
-    blocks: tuple[str, ...]  # kinds, in order, several of one kind in a row as one
+    blocks: tuple[str, ...]  # kinds in order, without repetitions
     tools: tuple[str, ...]  # `name(argument, argument)` of each tool call
     error: str | None
 
@@ -50,12 +50,12 @@ def block_kinds(blocks: list[Block]) -> tuple[str, ...]:
 
 
 def tools_asked(blocks: list[Block]) -> tuple[str, ...]:
-    """What was asked for, without regard to the order of calls that go out at once."""
+    """The requested tool calls, sorted: the order of parallel calls does not count."""
     return tuple(sorted(_signature(block) for block in blocks if isinstance(block, ToolCall)))
 
 
 def answer_differences(recorded: ModelCall, live: ModelCall) -> Iterator[Difference]:
-    """Where the shapes of two answers differ. Of one that failed there is no more to say than how."""
+    """The differences of two answers' shapes. A failed answer has only a status and an error."""
     was, now = answer_shape(recorded.response), answer_shape(live.response)
     if was.status != now.status:
         yield Difference("status", was.status or _unanswered(recorded), now.status or _unanswered(live))
@@ -68,7 +68,7 @@ def answer_differences(recorded: ModelCall, live: ModelCall) -> Iterator[Differe
 
 
 def message_differences(recorded: Message, live: Message) -> Iterator[Difference]:
-    """The same of what a model said, as it stands in a history."""
+    """The differences of two answers' shapes in a history."""
     was, now = list(recorded.blocks), list(live.blocks)
     yield from _of_blocks(block_kinds(was), block_kinds(now), tools_asked(was), tools_asked(now))
 
@@ -87,11 +87,11 @@ def _unanswered(call: ModelCall) -> str:
 
 
 def usage_differences(recorded: Usage | None, live: Usage | None, tolerance: float) -> Iterator[Difference]:
-    """Counts that differ by more than this part of the recorded one, and counts that are told on one side only."""
+    """Counts that differ by more than the fraction `tolerance`, or that only one side reports."""
     for name in _COUNTED:
         was, now = getattr(recorded, name, None), getattr(live, name, None)
         if was is None or now is None:
-            # A provider that does not reason says so in either way.
+            # A provider without reasoning reports 0 or nothing.
             if (was is None) != (now is None) and (was or now or name == "input"):
                 yield Difference(f"usage {name}", was, now)
         elif abs(now - was) > max(_FLOOR, tolerance * was):
@@ -107,7 +107,7 @@ def _signature(call: ToolCall) -> str:
 
 
 def _is_empty(block: Block) -> bool:
-    """Text that says nothing, and reasoning that only its provider can read: it comes and goes."""
+    """Whether a block is empty text or opaque reasoning, which answers may or may not have."""
     return isinstance(block, Text | Reasoning) and not block.text.strip()
 
 

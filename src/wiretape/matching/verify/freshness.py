@@ -1,7 +1,6 @@
-"""Does a tape still tell how things are? Compares it with another recording of the same program, call by call.
+"""Compare a tape with a later recording of the same program, call by call: is the tape still up to date?
 
-Requests are compared as replay compares them, so that clocks and ids are no changes; of answers the shape counts, not
-the words. Nothing is asked here: both tapes are there.
+Requests are compared as in a replay, so that clocks and ids do not count; of answers only the shape is compared.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from wiretape.wire.registry import Registry, default_registry
 if TYPE_CHECKING:
     from wiretape.tape.reading.reader import Tape
 
-TOLERANCE = 0.25  # of usage
+TOLERANCE = 0.25  # fraction by which usage may differ
 Side = Literal["request", "answer", "usage", "model"]
 Verdict = Literal["same", "changed", "new", "vanished", "unanswered"]
 _DRIFTS: frozenset[Verdict] = frozenset({"changed", "new", "vanished"})
@@ -42,7 +41,7 @@ class _Model(BaseModel):
 
 
 class CallChange(_Model):
-    """What is another now, with excerpts of both values."""
+    """A difference, with excerpts of both values."""
 
     side: Side
     where: str
@@ -51,10 +50,10 @@ class CallChange(_Model):
 
 
 class CallFreshness(_Model):
-    """One call. `tier`: how alike the requests are, as replay has it; null where they differ for good.
+    """One call. `tier`: the tier of the match of its request, as in a replay; null without a match.
 
-    `again`: its request differs by what stands under an earlier call already. `lost`: the tape's recorder lost the
-    answer. Unanswered is what asks the same, and got no answer that says anything of the tape: a refusal that passes.
+    `again`: its request has a difference that is listed under an earlier call. `lost`: the tape's recorder lost the
+    answer. The verdict `unanswered`: the same request got no answer, or a transient error.
     """
 
     verdict: Verdict
@@ -68,7 +67,7 @@ class CallFreshness(_Model):
 
 
 class Version(_Model):
-    """A header that tells a version of client or SDK. Other ones do not make a tape out of date: they explain."""
+    """A header with a version of a client or SDK. A changed version alone does not make a tape stale."""
 
     header: str
     recorded: tuple[str, ...]
@@ -82,9 +81,9 @@ class Freshness(_Model):
     calls: tuple[CallFreshness, ...]
     versions: tuple[Version, ...]
     drifted: bool
-    kept: str | None = None  # where the live recording was kept
-    tried_again: int = 0  # attempts of either run that failed and were made again: they are not compared
-    not_reached: int = 0  # calls of the tape to which a program that failed did not come
+    kept: str | None = None  # the path of the live recording, if it was kept
+    tried_again: int = 0  # failed attempts of both runs that were retried: they are not compared
+    not_reached: int = 0  # calls of the tape that a failed program did not reach
 
     @property
     def unanswered(self) -> tuple[CallFreshness, ...]:
@@ -95,11 +94,11 @@ class Freshness(_Model):
 
     @property
     def answered_otherwise(self) -> bool:
-        """Whether a request that the tape answers has another answer now: to record only the rest is no help."""
+        """Whether a request that the tape answers has another answer now: then an update is not enough."""
         return any(call.tier is not None and call.changes and not call.lost for call in self.calls)
 
     def cut_short(self) -> Freshness:
-        """What a run says that broke off: nothing about the calls that it did not come to."""
+        """The result of a run that failed: it has no verdict on the calls that it did not reach."""
         calls = tuple(call for call in self.calls if call.verdict != "vanished")
         missing = len(self.calls) - len(calls)
         return self.model_copy(update={"calls": calls, "drifted": _drifted(calls), "not_reached": missing})
@@ -112,7 +111,7 @@ def _drifted(calls: Sequence[CallFreshness]) -> bool:
 def freshness(
     recorded: Tape, live: Tape, options: ReplayOptions | None = None, tolerance: float = TOLERANCE
 ) -> Freshness:
-    """Compare a tape with a later recording. `tolerance`: by which part a call's usage may differ."""
+    """Compare a tape with a later recording. `tolerance`: the fraction by which a call's usage may differ."""
     options = options or ReplayOptions()
     comparing = _Comparing(Masker(options.mask), tolerance)
     calls = tuple(comparing.compared(pair) for pair in paired(recorded, live, options))
@@ -129,11 +128,11 @@ def freshness(
 
 @dataclass(slots=True)
 class _Walk:
-    """The histories of a thread as far as they were compared: those of its next call begin with the same messages."""
+    """The compared prefix of a thread's histories: the histories of its next call begin with it."""
 
     was: tuple[Message, ...] = ()
     now: tuple[Message, ...] = ()
-    asked_alike: bool = True  # whether both models asked for the same at the end
+    asked_alike: bool = True  # whether both models requested the same tools at the end
     differs: bool = False
 
     def goes_on(self, was: tuple[Message, ...], now: tuple[Message, ...]) -> bool:
@@ -143,7 +142,7 @@ class _Walk:
 
 @dataclass(slots=True)
 class _Comparing:
-    """Remembers what was told: what has changed once stands in the history of every later call."""
+    """Compares pairs of calls, and reports a difference once although every later history has it."""
 
     masker: Masker
     tolerance: float
@@ -152,7 +151,7 @@ class _Comparing:
     _of_answers: set[tuple[bytes, bytes]] = field(default_factory=set)
     _templates: dict[int, tuple[Message, Json]] = field(default_factory=dict)  # by identity of the message
     _walks: dict[int | None, _Walk] = field(default_factory=dict)  # by thread
-    _again: bool = False  # something of the call at hand was told before
+    _again: bool = False  # a difference of the current call was reported before
 
     def compared(self, pair: Paired) -> CallFreshness:
         was, now = pair.recorded, pair.live
@@ -223,7 +222,7 @@ class _Comparing:
             yield from self._news(apart)
 
     def _messages(self, one: CallRequest, other: CallRequest, pair: Paired) -> Iterator[Difference]:
-        """What the program put there. What the model said is in the answers, and tools answer what was asked."""
+        """Differences of the program's messages. Model messages are compared as answers; tool results follow them."""
         walk = self._walk_of(pair.thread, one.messages, other.messages)
         if walk.differs:
             self._again = True
@@ -240,7 +239,7 @@ class _Comparing:
             yield from self._news(iter([Difference("messages", len(one.messages), len(other.messages))]))
 
     def _walk_of(self, thread: int | None, was: tuple[Message, ...], now: tuple[Message, ...]) -> _Walk:
-        """How far the histories of a thread were compared, if these continue them."""
+        """The compared prefix of the thread, if these histories continue it."""
         known = self._walks.get(thread)
         return known if known is not None and known.goes_on(was, now) else _Walk()
 
@@ -254,13 +253,13 @@ class _Comparing:
                 yield from _of_message(path, template, live, was, now)
 
     def _said_otherwise(self, was: Message, now: Message, path: str) -> Iterator[Difference]:
-        """What the model said in another shape, if no answer showed it: the program may have put it there."""
+        """Differences of a model message that no answer had: the program may have changed it."""
         for apart in message_differences(was, now):
             if _key_of(apart) not in self._of_answers:
                 yield Difference(f"{path} {apart.where}", apart.recorded, apart.live)
 
     def _masked(self, message: Message) -> Json:
-        """The message without what changes from run to run. A message stands in the history of many calls."""
+        """The masked template of a message, cached: many histories have the message."""
         known = self._templates.get(id(message))
         if known is None:
             known = message, self.masker.value(normalized_message(message).template)
@@ -285,7 +284,7 @@ def _verdict(was: ModelCall, now: ModelCall, changes: Sequence[CallChange], agai
 
 
 def _of_message(path: str, was: Any, now: Any, one: Message, other: Message) -> Iterator[Difference]:
-    """What differs in two templates of a message, under the message's path: the one inside is the template's own."""
+    """The differences of two message templates, all at the message's path."""
     if one.role != other.role:
         yield Difference(f"{path}.role", one.role, other.role)
         return
@@ -298,11 +297,11 @@ def _of_message(path: str, was: Any, now: Any, one: Message, other: Message) -> 
     yield from (Difference(path, apart.recorded, apart.live) for apart in differences(old_extra, new_extra))
 
 
-_CONTENT = {"text": 1, "reasoning": 1, "call": 2, "result": 3}  # where a block's template has what a person looks for
+_CONTENT = {"text": 1, "reasoning": 1, "call": 2, "result": 3}  # index of the content in a block's template
 
 
 def _content(block: Any) -> Any:
-    """What a block that only one side has is about."""
+    """The content of a block that only one side has."""
     if block is ABSENT:
         return ABSENT
     value = block[_CONTENT[block[0]]] if block[0] in _CONTENT else block[1:]

@@ -1,4 +1,7 @@
-"""Which call of a later run stands for which recorded one: first by what is asked, then by its place in its thread."""
+"""Pair the calls of a later run with recorded ones: by a replay of their requests, then by position in their threads.
+
+It is in `matching` because it replays requests.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,13 @@ if TYPE_CHECKING:
     from wiretape.tape.reading.reader import Tape
 
 
-_Kind: TypeAlias = tuple[str, Literal["side", "root", "subagent"]]  # of a thread: its wire format, and whose it is
+_Kind: TypeAlias = tuple[str, Literal["side", "root", "subagent"]]  # of a thread: its wire format and agent
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """One side is None for a call that is new, or that nobody made any more. `tier`: how alike the requests are.
+    """A recorded call and a live one; one is None for a new or vanished call. `tier`: the tier of their match.
 
     `thread`: the number of the live call that begins its thread.
     """
@@ -38,12 +41,12 @@ class Paired:
 
     @property
     def first(self) -> bool:
-        """Whether it begins its thread, so that whatever stands in its history was put there by the program."""
+        """Whether it begins its thread, so that its whole history comes from the program."""
         return self.live is not None and self.live.number == self.thread
 
 
 def failed_in_passing(call: ModelCall) -> bool:
-    """Whether a call got no answer, or a refusal that says nothing of the next attempt."""
+    """Whether a call got no answer, or a transient error."""
     response = call.response
     if response is None:
         return call.ended is not None
@@ -51,14 +54,14 @@ def failed_in_passing(call: ModelCall) -> bool:
 
 
 def unanswered(tape: Tape) -> list[ModelCall]:
-    """The calls of a tape that got no answer, or a refusal that passes, at their last attempt."""
+    """The calls of a tape whose last attempt got no answer, or a transient error."""
     run = build_run(decode(tape.exchanges))
     again = _tried_again(run)
     return [step.call for step in run.steps if step.call.number not in again and failed_in_passing(step.call)]
 
 
 def tried_again(tape: Tape) -> frozenset[int]:
-    """The calls of a tape that failed and were made again: of them only the last attempt says anything."""
+    """The calls of a tape that failed and were retried: only their last attempt counts."""
     return _tried_again(build_run(decode(tape.exchanges)))
 
 
@@ -69,9 +72,9 @@ def _tried_again(run: Run) -> frozenset[int]:
 
 
 def paired(recorded: Tape, live: Tape, options: ReplayOptions) -> list[Paired]:
-    """Every call of both tapes once, in the order of the live run; what has vanished comes last.
+    """Every call of both tapes once, in the order of the live run; vanished calls come last.
 
-    Left out is what failed and was tried again.
+    Calls that failed and were retried are left out.
     """
     old, new = (_once(build_run(decode(tape.exchanges))) for tape in (recorded, live))
     tiers = _asked_alike(recorded, live, old, new, options)
@@ -90,13 +93,13 @@ def paired(recorded: Tape, live: Tape, options: ReplayOptions) -> list[Paired]:
 
 
 def _once(run: Run) -> Run:
-    """The run without the attempts that were made again."""
+    """The run without the attempts that were retried."""
     gone = _tried_again(run)
     return replace(run, steps=tuple(step for step in run.steps if step.call.number not in gone)) if gone else run
 
 
 def _asked_alike(recorded: Tape, live: Tape, old: Run, new: Run, options: ReplayOptions) -> dict[int, tuple[int, Tier]]:
-    """What replay would have answered: number of the live call -> number of the recorded one, and the tier."""
+    """The matches of a replay: by number of the live call, the number of the recorded one and the tier."""
     calls = _by_exchange(step.call for step in old.steps)
     asked = _by_exchange(step.call for step in new.steps)
     kept = tuple(one for one in recorded.exchanges if one.number in calls or one.messages)
@@ -104,7 +107,7 @@ def _asked_alike(recorded: Tape, live: Tape, old: Run, new: Run, options: Replay
     found: dict[int, tuple[int, Tier]] = {}
     for exchange in live.exchanges:
         if exchange.messages or len(asked[exchange.number]) != 1:
-            continue  # a WebSocket's calls are found by their places
+            continue  # a WebSocket's calls are paired by position
         outcome = session.answer(_request(exchange))
         if isinstance(outcome, Answer) and (there := calls[outcome.reference.exchange]):
             found[asked[exchange.number][0].number] = there[0].number, outcome.tier
@@ -120,12 +123,14 @@ def _by_exchange(calls: Iterable[ModelCall]) -> dict[int, list[ModelCall]]:
 
 def _request(exchange: Exchange) -> LiveRequest:
     request = exchange.request
-    headers = [pair for pair in request.headers.pairs() if pair[0] != "content-encoding"]  # undone on the tape
+    headers = [
+        pair for pair in request.headers.pairs() if pair[0] != "content-encoding"
+    ]  # bodies on the tape are decoded
     return LiveRequest(request.method, request.url, type(request.headers)(headers), body_bytes(request.body))
 
 
 class _Places:
-    """The threads of both runs, and which recorded thread each live one continues to be."""
+    """The threads of both runs, and the pairs of them."""
 
     def __init__(self, old: Run, new: Run) -> None:
         self._old, self._new = _threads(old), _threads(new)
@@ -136,12 +141,12 @@ class _Places:
         self._partnered: set[_Thread] = set()  # the recorded threads of these pairs
         self._taken: set[int] = set()
         self._begun: set[_Thread] = set()  # recorded threads of which a call was taken
-        self._waiting: dict[_Kind, deque[_Thread]] = defaultdict(deque)  # the others, and some that have begun since
+        self._waiting: dict[_Kind, deque[_Thread]] = defaultdict(deque)  # unpaired threads; some may have begun since
         for thread in self._old:
             self._waiting[thread.kind].append(thread)
 
     def take(self, was: int, number: int) -> None:
-        """A pair that is known: their threads are partners, too."""
+        """Note a pair of calls: their threads are a pair, too."""
         self._taken.add(was)
         there, here = self._old_of[was], self._new_of[number]
         if here not in self._partners and there not in self._partnered:
@@ -150,7 +155,7 @@ class _Places:
         self._begun.add(there)
 
     def find(self, number: int) -> int | None:
-        """The recorded call that is as far in its thread, if nobody has it yet."""
+        """The unpaired recorded call at the same position of its thread."""
         here = self._new_of[number]
         there = self._partners.get(here) or self._partner(here)
         place = self._place_of[number]
@@ -167,7 +172,7 @@ class _Places:
         return (number for number in sorted(self._old_of) if number not in self._taken)
 
     def _partner(self, here: _Thread) -> _Thread | None:
-        """The first recorded thread of its kind that no live one continues."""
+        """The first unpaired recorded thread of the same kind."""
         waiting = self._waiting[here.kind]
         while waiting and waiting[0] in self._begun:
             waiting.popleft()

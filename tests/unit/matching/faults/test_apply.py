@@ -68,30 +68,30 @@ def test_a_fault_is_read(spec: str, expected: Fault) -> None:
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        ("", "it does not say at which call"),
-        ("429", "it does not say at which call"),
-        ("429@", "it does not say at which call"),
-        ("200@1", "200 is no error: a status from 400 to 599 is"),
-        ("600@1", "600 is no error"),
+        ("", "the call is missing: WHAT@CALL"),
+        ("429", "the call is missing: WHAT@CALL"),
+        ("429@", "the call is missing: WHAT@CALL"),
+        ("200@1", "200 is not an error status: use 400 to 599"),
+        ("600@1", "600 is not an error status"),
         ("explode@1", "there is no fault 'explode'"),
         ("@1", "there is no fault ''"),
-        ("cut@0", "'0' is no call"),
-        ("cut@-1", "'-1' is no call"),
-        ("cut@tool=", "'tool=' is no call"),
-        ("cut@call=3", "'call=3' is no call"),
-        ("cut@1:event=x", "event=x is no number from 0"),
-        ("cut@1:event=-1", "event=-1 is no number from 0"),
+        ("cut@0", "'0' is not a target"),
+        ("cut@-1", "'-1' is not a target"),
+        ("cut@tool=", "'tool=' is not a target"),
+        ("cut@call=3", "'call=3' is not a target"),
+        ("cut@1:event=x", "event=x is not a number from 0"),
+        ("cut@1:event=-1", "event=-1 is not a number from 0"),
         ("cut@1:event", "option 'event' has no value"),
         ("cut@1:for=2s", "cut has no option 'for=2s'"),
         ("429@1:event=2", "a status has no option 'event=2'"),
-        ("429@1:after=2", "after=2 is no duration: 500ms, 10s or 2m is"),
-        ("stall@1:for=ever", "for=ever is no duration"),
-        ("slow@1", "it does not say how slow"),
+        ("429@1:after=2", "after=2 is not a duration: use 500ms, 10s or 2m"),
+        ("stall@1:for=ever", "for=ever is not a duration"),
+        ("slow@1", "the factor is missing"),
         ("slow@1:10", "slow has no option '10'"),
         ("9" * 5000 + "@1", "there is no fault"),
-        ("cut@" + "9" * 5000, f"'{'9' * 5000}' is no call"),
+        ("cut@" + "9" * 5000, f"'{'9' * 5000}' is not a target"),
         ("stall@1:for=" + "9" * 400 + "s", "for="),
-        ("429@1:times=0", "times=0 is no number from 1"),
+        ("429@1:times=0", "times=0 is not a number from 1"),
     ],
 )
 def test_a_wrong_fault_is_told_with_what_is_allowed(spec: str, why: str) -> None:
@@ -112,7 +112,7 @@ def test_a_fault_is_named_as_it_was_given(written: str, named: str) -> None:
     assert str(seen.value).startswith(f"{named}: ")
     with pytest.raises(UsageError) as seen:
         parse_fault("129@7", written)
-    assert str(seen.value).startswith(f"{named.replace('429', '129')}: 129 is no error")
+    assert str(seen.value).startswith(f"{named.replace('429', '129')}: 129 is not an error status")
     shown = playback(session(recorded, faults=(parse_fault("429@1", written),)).answer(live(HI)))
     said = orjson.loads(shown.pieces[0].data)["error"]["message"]
     assert said == f"injected by wiretape ({named.replace('7', '1')})"
@@ -156,7 +156,7 @@ def test_a_call_that_is_not_on_the_tape_is_refused_at_once() -> None:
 def test_an_event_that_the_stream_does_not_have_is_refused_at_once() -> None:
     with pytest.raises(UsageError, match=r"the answer of call 1 on .* is a stream of 4 events"):
         with_faults(exchange(1, HI, stream(*FRAMES)), faults=["cut@1:event=5"])
-    with pytest.raises(UsageError, match=r"the answer of call 1 on .* is no stream"):
+    with pytest.raises(UsageError, match=r"the answer of call 1 on .* is not a stream"):
         with_faults(exchange(1, HI), faults=["cut@1:event=2"])
 
 
@@ -241,7 +241,7 @@ def test_calls_are_named_by_the_tool_that_they_ask_for() -> None:
     assert isinstance(replay.answer(live(HI)), Injected)
     assert isinstance(replay.answer(live(HI)), Answer)
     assert isinstance(replay.answer(live(goes_on)), Answer)
-    with pytest.raises(UsageError, match=r"has no call that asks for a tool 'wether'.*\n  there are: weather"):
+    with pytest.raises(UsageError, match=r"has no call that requests a tool 'wether'.*\n  there are: weather"):
         with_faults(exchange(1, HI, asks), exchange(2, goes_on, "done"), faults=["500@tool=wether"])
 
 

@@ -347,8 +347,8 @@ def test_a_client_that_gave_up_waiting_may_ask_once_more_on_a_new_connection() -
         ("429@9", "has no call 9\n  there are: 1, 2, 3"),
         ("cut@2:event=7", "the answer of call 2 on hand.tape is 6 messages of a WebSocket"),
         ("stall@2:event=6:for=1s", "the answer of call 2 on hand.tape is 6 messages of a WebSocket"),
-        ("503@1:handshake", "call 1 came over HTTP, which has no handshake\n  leave :handshake out"),
-        ("503@3:handshake", "call 3 was not the first of its WebSocket, which was open by then"),
+        ("503@1:handshake", "call 1 came over HTTP, which has no handshake\n  omit :handshake"),
+        ("503@3:handshake", "call 3 was not the first call of its WebSocket"),
     ],
 )
 def test_a_fault_that_could_never_come_is_refused_at_the_start(fault: str, why: str) -> None:
@@ -362,7 +362,7 @@ def test_a_call_that_the_server_began_cannot_be_asked_for_again() -> None:
     steered = [create("a"), *events(ONE, message("x"))[:1]]
     steered += [("client", {"type": "response.steer", "previous_response_id": ONE, "input": "b"})]
     steered += [*events(ONE, message("x"))[1:], *events(TWO, message("y"), previous_response_id=ONE)]
-    with pytest.raises(UsageError, match="call 2 was begun by the server itself"):
+    with pytest.raises(UsageError, match="call 2 was begun by the server"):
         replaying(socket(steered), faults=("429@2",))
     made = replaying(socket(steered), faults=("slow@*:x2",))
     play = opened(made)
