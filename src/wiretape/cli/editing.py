@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wiretape.cli.tapes import say_warning
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,4 +58,4 @@ def refuse_existing(out: Path, force: bool) -> None:
 def warn(edited: Edited) -> None:
     """Pass on what the reader noticed."""
     for warning in edited.warnings:
-        print(f"wiretape: warning: {warning}", file=sys.stderr)
+        say_warning(warning)

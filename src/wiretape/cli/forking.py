@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from wiretape.cli.damaged import note_incomplete, partial_option, partial_wanted
 from wiretape.cli.options import force_option, json_option, live_model_options
 from wiretape.cli.programs import WithProgram, program_of
+from wiretape.cli.tapes import note_incomplete, partial_option, partial_wanted
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
     from wiretape.app.fork import ForkOptions, ForkResult
-    from wiretape.cli.tapes import Opened
+    from wiretape.cli.tapes import OpenedTape
     from wiretape.model.call import ToolCall, ToolResult
     from wiretape.rerun.fork.fork import Fork
     from wiretape.rerun.values import CallOutcome, ToolHook
@@ -32,7 +32,7 @@ _OPTIONS = (
         type=click.Path(path_type=Path),
         help="Write the fork to this file (default: beside TAPE, named after the call).",
     ),
-    force_option,
+    force_option(),
     click.option("--say", metavar="TEXT", help="Replace the text of the answer."),
     click.option("--answer", metavar="FILE", type=_FILE, help="Replace the answer: JSON, as --edit answer shows it."),
     click.option("--body", metavar="FILE", type=_FILE, help="Replace the body of the answer."),
@@ -67,7 +67,7 @@ def fork_options(command: F) -> F:
     return command
 
 
-def fork_from_words(opened: Opened, call: int, words: Sequence[str]) -> str:
+def fork_from_words(opened: OpenedTape, call: int, words: Sequence[str]) -> str:
     """Make a fork from the words behind `wiretape fork TAPE CALL`. Return its path. Raises WiretapeError."""
     parser = click.command("fork", cls=ForkCommand)(fork_options(lambda **given: None))
     try:
@@ -80,7 +80,7 @@ def fork_from_words(opened: Opened, call: int, words: Sequence[str]) -> str:
     return str(path)
 
 
-def make_fork(opened: Opened, call: int, argv: Sequence[str], *, as_json: bool, **given: Any) -> tuple[Path, int]:
+def make_fork(opened: OpenedTape, call: int, argv: Sequence[str], *, as_json: bool, **given: Any) -> tuple[Path, int]:
     """Make a fork, and print how it went. Return its path and the exit code."""
     from wiretape.app.fork import ForkOptions, fork_path
     from wiretape.app.fork_changes import ChangeOptions
@@ -93,7 +93,7 @@ def make_fork(opened: Opened, call: int, argv: Sequence[str], *, as_json: bool, 
     return out, _fork_live(opened, call, options, out, as_json)
 
 
-def _fork_live(opened: Opened, call: int, options: ForkOptions, out: Path, as_json: bool) -> int:
+def _fork_live(opened: OpenedTape, call: int, options: ForkOptions, out: Path, as_json: bool) -> int:
     from wiretape.app.fork import fork_live
     from wiretape.rerun.report import rerun_call
     from wiretape.views.replay.fork import fork_line
@@ -152,7 +152,7 @@ def _print_result(tape: str, made: ForkResult, as_json: bool) -> int:
     return 1 if rerun.stopped else 0
 
 
-def _fork_with_program(opened: Opened, call: int, options: ForkOptions, out: Path, argv: Sequence[str]) -> int:
+def _fork_with_program(opened: OpenedTape, call: int, options: ForkOptions, out: Path, argv: Sequence[str]) -> int:
     from wiretape.app.fork import fork_with_program
     from wiretape.cli.record_report import LiveReport, print_update
 

@@ -1,6 +1,6 @@
-"""Wires the commands together. Each command lives in the module of its name and is imported when it is asked for.
+"""The command `wiretape`: lists the commands, imports the one that is used, and turns errors into exit codes.
 
-Whatever goes wrong leaves here as one clear line and an exit code; `WIRETAPE_DEBUG=1` shows the traceback instead.
+An error is one clear line on stderr; `WIRETAPE_DEBUG=1` prints the traceback instead.
 """
 
 from __future__ import annotations
@@ -17,48 +17,50 @@ import click
 
 from wiretape._version import __version__
 from wiretape.adapters.open_files import raise_limit
-from wiretape.cli.damaged import code_of
+from wiretape.adapters.output import output, say
 from wiretape.cli.streams import open_streams
+from wiretape.cli.tapes import code_of
 from wiretape.errors import WiretapeError
 
-# name -> one line for the overview; `module_of` names the module that defines its `command`.
-COMMANDS: dict[str, str] = {
-    "record": "Run a program and record what it sends to models.",
-    "replay": "Run a program against a tape, offline.",
-    "rerun": "Play a tape's scheduler without its program, offline or live.",
-    "fork": "Change one thing in a recorded run, and go on from there live.",
-    "verify": "Run a program live, and say whether its tape has drifted.",
-    "ls": "List tapes.",
-    "show": "Show a tape, or one of its calls.",
-    "stats": "Count calls, tokens and cache hits for each user turn.",
-    "cache": "Say what the prompt cache served, and why not more.",
-    "tools": "Say what each tool costs in tokens.",
-    "lint": "Look for what is wrong with an agent's loop.",
-    "debug": "Walk a tape forward and back, with breakpoints.",
-    "check": "Hold tapes to budgets, and to an older run.",
-    "diff": "Compare two runs, and show where they part.",
-    "demo": "Record, replay and explain a small agent, from start to end.",
-    "cut": "Write part of a tape as a new tape.",
-    "merge": "Write several tapes as one.",
-    "merge-driver": "Merge tapes of two git branches (git runs this).",
-    "redact": "Remove secrets from a tape that is already written.",
-    "import": "Make a tape of recordings that other tools made.",
-    "export": "Write a tape as HAR.",
-    "doctor": "Check what recording and replay need; explain an empty tape.",
-    "schema": "Print the JSON Schema of a tape's documents.",
+# Group -> command -> one line for the overview. `module_of` names the module that defines its `command`.
+GROUPS: dict[str, dict[str, str]] = {
+    "Run": {
+        "record": "Run a program and record its requests to models.",
+        "replay": "Run a program against a tape, offline.",
+        "rerun": "Play a tape's scheduler without its program, offline or live.",
+        "fork": "Change one thing in a recorded run, and continue from there live.",
+        "demo": "Record, replay and explain a small agent, from start to end.",
+    },
+    "Inspect": {
+        "ls": "List tapes.",
+        "show": "Show a tape, or one of its calls.",
+        "stats": "Count calls, tokens and cache hits for each user turn.",
+        "cache": "Explain what the prompt cache served, and why not more.",
+        "tools": "Show what each tool costs in tokens.",
+        "debug": "Step through a tape forward and back, with breakpoints.",
+    },
+    "Compare": {
+        "diff": "Compare two runs, and show where they diverge.",
+        "check": "Check tapes against budgets, and against an older run.",
+        "lint": "Find faults in an agent's loop.",
+        "verify": "Run a program live, and report whether its tape has drifted.",
+    },
+    "Edit": {
+        "cut": "Write part of a tape as a new tape.",
+        "merge": "Write several tapes as one.",
+        "merge-driver": "Merge tapes of two git branches (git runs this).",
+        "redact": "Remove secrets from an existing tape.",
+    },
+    "Integrate": {
+        "import": "Make a tape from recordings of other tools.",
+        "export": "Write a tape as HAR.",
+        "doctor": "Check what recording and replay need; explain an empty tape.",
+        "schema": "Print the JSON Schema of a tape's documents.",
+    },
 }
+COMMANDS: dict[str, str] = {name: line for group in GROUPS.values() for name, line in group.items()}
 
-# The folder below wiretape.cli -> the commands whose modules it holds.
-FOLDERS: dict[str, tuple[str, ...]] = {
-    "run": ("record", "replay", "rerun", "fork", "demo"),
-    "debug": ("debug",),
-    "inspect": ("ls", "show", "stats", "cache", "tools"),
-    "compare": ("diff", "check", "lint", "verify"),
-    "edit": ("cut", "merge", "merge-driver", "redact"),
-    "integrate": ("import", "export", "doctor", "schema"),
-}
-
-EXIT_INTERNAL = 70  # a fault of wiretape's own (sysexits' EX_SOFTWARE): never to be taken for the program's code
+EXIT_INTERNAL = 70  # sysexits' EX_SOFTWARE: an internal error, which must not look like the program's exit code
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 
@@ -76,7 +78,7 @@ class LazyGroup(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # `wiretape help` and `wiretape help record`, as many other tools have it.
+        # `wiretape help` and `wiretape help record`, as in many other tools
         if args[:1] == ["help"]:
             args = [*args[1:2], "--help"]
         return super().parse_args(ctx, args)
@@ -84,7 +86,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        # Asked before click does: it looks for near names among commands that it has loaded, and these are lazy.
+        # click suggests only commands that it has loaded, and these are loaded lazily.
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
             ctx.fail(unknown_command(name))
@@ -93,7 +95,7 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             result = code_of(ctx, super().invoke(ctx))
-            sys.stdout.flush()  # here, where a closed pipe is still ours to handle
+            sys.stdout.flush()  # a closed pipe can still be handled here
         except OSError as error:
             if _is_closed_pipe(error):
                 raise PipeClosed from error  # click would exit with 1, as if the command had failed
@@ -103,19 +105,20 @@ class LazyGroup(click.Group):
         return result
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for group, commands in GROUPS.items():
+            with formatter.section(f"{group} commands"):
+                formatter.write_dl(list(commands.items()))
 
 
 def module_of(name: str) -> str:
     """Return the module of a command, below wiretape.cli: `import` is `integrate.import_`."""
-    folder = next((folder for folder, names in FOLDERS.items() if name in names), None)
+    group = next(group for group, commands in GROUPS.items() if name in commands)
     module = f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_")
-    return f"{folder}.{module}" if folder else module
+    return f"{'debug' if name == 'debug' else group.lower()}.{module}"
 
 
 def unknown_command(name: str) -> str:
-    """What to say to a mistyped command: the nearest ones, or that a tape's name came first."""
+    """Return the error for an unknown command: it suggests near ones, or `show` for a tape."""
     from difflib import get_close_matches
 
     if name.endswith((".tape", ".tape.zst")):
@@ -132,11 +135,11 @@ def unknown_command(name: str) -> str:
 )
 @click.version_option(__version__, prog_name="wiretape")
 def app() -> None:
-    """Record what an LLM agent really sent over the wire, replay it exactly, and explain it."""
+    """Record the requests of an LLM agent on the wire, replay them exactly, and explain them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; every failure is one clear line on stderr and an exit code, never a traceback."""
+    """Run the command line. An error is one clear line on stderr and an exit code."""
     if sys.platform != "win32":  # its console is not a plain file
         open_streams()
     _tolerate_narrow_encodings()
@@ -146,9 +149,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.exceptions.Abort:
         return EXIT_INTERRUPTED
     except click.ClickException as error:
-        said = io.StringIO()
-        error.show(said)
-        click.echo(_without_secrets(said.getvalue()), err=True, nl=False)
+        message = io.StringIO()
+        error.show(message)
+        click.echo(_without_secrets(message.getvalue()), err=True, nl=False)
         return error.exit_code
     except PipeClosed:
         _silence_stdout()
@@ -159,11 +162,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class PipeClosed(Exception):
-    """The reader of our pipe went away (`wiretape show … | head`): no one is left to tell."""
+    """The reader of stdout has closed the pipe, as in `wiretape show … | head`."""
 
 
 def _failed(error: Exception) -> int:
-    """Say what failed in one line, and give the exit code."""
+    """Print the error in one line, and return the exit code."""
     if os.environ.get("WIRETAPE_DEBUG", "0") not in ("", "0"):
         import traceback
 
@@ -172,41 +175,39 @@ def _failed(error: Exception) -> int:
     from wiretape.views.printable import visible
 
     if isinstance(error, WiretapeError):
-        click.echo(f"wiretape: {visible(_without_secrets(str(error)))}", err=True)
+        say(visible(_without_secrets(str(error))))
         return error.exit_code
     if isinstance(error, OSError):
-        click.echo(_without_secrets(f"wiretape: {error.filename or 'system'}: {error.strerror or error}"), err=True)
+        say(f"{error.filename or 'system'}: {error.strerror or error}")
         return 2
-    said = " ".join([f"{type(error).__name__}:", *_without_secrets(str(error)).split()]).removesuffix(":")
-    click.echo(f"wiretape: internal error: {said} (WIRETAPE_DEBUG=1 shows the traceback)", err=True)
+    text = " ".join([f"{type(error).__name__}:", *str(error).split()]).removesuffix(":")
+    say(f"internal error: {text} (WIRETAPE_DEBUG=1 shows the traceback)")
     return EXIT_INTERNAL
 
 
 def _without_secrets(text: str) -> str:
-    """What is wrong with a request, an option or a variable may be told with its value."""
-    from wiretape.adapters.output import output
-
+    """Redact an error: it may quote the value of a request, an option or a variable."""
     return output().text(text)
 
 
 def _is_closed_pipe(error: OSError) -> bool:
-    # Windows reports a closed pipe as EINVAL, on no file of a name.
+    # Windows reports a closed pipe as EINVAL, without a file name.
     windows = sys.platform == "win32"
     return isinstance(error, BrokenPipeError) or (windows and error.errno == errno.EINVAL and not error.filename)
 
 
 def _silence_stdout() -> None:
-    """Point stdout nowhere, so that the interpreter's last flush does not fail as well."""
+    """Point stdout at the null device, so that the interpreter's last flush does not fail as well."""
     try:
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, sys.stdout.fileno())
         os.close(devnull)
-    except (OSError, ValueError):  # stdout is no file (a test's buffer), or closed already
+    except (OSError, ValueError):  # stdout is a test's buffer, or closed already
         return
 
 
 def _tolerate_narrow_encodings() -> None:
-    """A console that cannot print a character shows its escape; it never makes the command fail."""
+    """Print escapes for characters that the console cannot encode, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wiretape.cli.damaged import partial_option
+from wiretape.cli.options import json_option
+from wiretape.cli.tapes import partial_option
 from wiretape.errors import TapeError, UsageError
 
 if TYPE_CHECKING:
     from wiretape.adapters.settings import CheckSettings
     from wiretape.analyze.budgets.report import Budgets, CheckReport, Judgement, TapeCheck
-    from wiretape.cli.tapes import Opened
+    from wiretape.cli.tapes import OpenedTape
 
 FAILED = 1
 UNREADABLE = 2
@@ -36,7 +37,7 @@ TOLERANCE = 0.1
 @click.option("--baseline", metavar="OLD", help="An older tape, or a directory of them, not to be worse than.")
 @click.option("--tolerance", metavar="SHARE", help="How much worse than OLD may be (default: 10%).")
 @click.option("--allow-unknown", is_flag=True, default=None, help="Do not fail for what cannot be judged.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML, too.")
 @click.option("--markdown", type=click.Path(path_type=Path), metavar="FILE", help="Append a Markdown summary, too.")
 @partial_option
@@ -57,11 +58,11 @@ def command(
     fails as well, unless --allow-unknown is given.
     """
     from wiretape.adapters.settings import load_settings
-    from wiretape.cli.gathering import gathered, one_by_one
+    from wiretape.cli.many_tapes import expand, one_by_one
 
     settings = load_settings(Path.cwd())
     wanted = _wanted(flags, settings.check)
-    names = gathered(tapes)
+    names = expand(tapes)
     old = _Baseline(wanted.baseline, tapes, names) if wanted.baseline is not None else None
     checker = _Checker(wanted, old, settings.mask, settings.redact)
     from wiretape.analyze.budgets.report import check_report
@@ -137,10 +138,10 @@ class _Checker:
     def check(self, name: str) -> TapeCheck:
         """One tape's judgements."""
         from wiretape.analyze.budgets.report import TapeCheck
-        from wiretape.cli.gathering import Unreadable, opened, say_warnings
+        from wiretape.cli.many_tapes import UnreadableTape, opened, say_warnings
 
         tape = opened(name)
-        if isinstance(tape, Unreadable):  # the report names it: that is once
+        if isinstance(tape, UnreadableTape):  # the report names it: that is once
             return TapeCheck(tape=name, problem=tape.problem)
         say_warnings(tape)
         try:
@@ -148,7 +149,7 @@ class _Checker:
         except TapeError as error:  # the baseline's
             return TapeCheck(tape=name, problem=f"its baseline cannot be read: {error}")
 
-    def _judged(self, tape: Opened) -> TapeCheck:
+    def _judged(self, tape: OpenedTape) -> TapeCheck:
         from wiretape.adapters.prices import price_list
         from wiretape.analyze.budgets.judging import judge, on_incomplete
         from wiretape.analyze.budgets.report import TapeCheck
@@ -169,7 +170,7 @@ class _Checker:
             judged += self._compared(self._old, tape)
         return TapeCheck(tape=tape.name, judgements=on_incomplete(judged, tape.tape.gaps), lint=errors)
 
-    def _compared(self, baseline: _Baseline, new: Opened) -> list[Judgement]:
+    def _compared(self, baseline: _Baseline, new: OpenedTape) -> list[Judgement]:
         from wiretape.adapters.prices import price_list
         from wiretape.analyze.budgets.baseline import against
         from wiretape.analyze.budgets.judging import against_incomplete

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from wiretape.cli.damaged import partial_option
+from wiretape.cli.options import json_option
+from wiretape.cli.tapes import partial_option
 
 DIFFERENT = 1
 
@@ -16,7 +17,7 @@ DIFFERENT = 1
 @click.argument("b", metavar="B")
 @click.option("--all", "everything", is_flag=True, help="Show every difference, and what changes from run to run.")
 @click.option("--mask", multiple=True, metavar="RE", help="What this regular expression matches does not count.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @partial_option
 @click.pass_context
 def command(ctx: click.Context, a: str, b: str, everything: bool, mask: tuple[str, ...], as_json: bool) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.cli.damaged import partial_option
+from wiretape.cli.options import json_option
+from wiretape.cli.tapes import partial_option
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ UNREADABLE = 2
 )
 @click.option("--explain", metavar="RULE", help="Say what a rule looks for, and why.")
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @partial_option
 @click.pass_context
 def command(
@@ -65,19 +66,19 @@ def command(
 
 def _lint(tapes: tuple[str, ...], rules: list[LintRule], redact: list[str]) -> LintReport:
     from wiretape.analyze.lint.base import lint_report
-    from wiretape.cli.gathering import gathered, one_by_one
+    from wiretape.cli.many_tapes import expand, one_by_one
 
-    found = list(one_by_one(gathered(tapes), lambda name: lint_tape(name, rules, redact)))
+    found = list(one_by_one(expand(tapes), lambda name: lint_tape(name, rules, redact)))
     return lint_report(found, [rule.id for rule in rules])
 
 
 def lint_tape(name: str, rules: list[LintRule], redact: list[str]) -> TapeLint:
     """What the rules find on one tape."""
     from wiretape.analyze.lint.base import TapeLint
-    from wiretape.cli.gathering import Unreadable, opened, say_unreadable, say_warnings
+    from wiretape.cli.many_tapes import UnreadableTape, opened, say_unreadable, say_warnings
 
     tape = opened(name)
-    if isinstance(tape, Unreadable):
+    if isinstance(tape, UnreadableTape):
         say_unreadable(tape)
         return TapeLint(tape=tape.name, problem=tape.problem)
     say_warnings(tape)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wiretape.cli.options import force_option, pass_option, recorded_hosts_options, tier_option
 from wiretape.cli.programs import WithProgram, program_of
 from wiretape.errors import UsageError
 
@@ -26,16 +27,10 @@ if TYPE_CHECKING:
 @click.option("--lines", is_flag=True, help="Ask for commands line by line, without the screen.")
 @click.option("--live", is_flag=True, help="Record CMD, as wiretape record does: its calls go to real models.")
 @click.option("-o", "--output", metavar="NEW.tape", type=click.Path(path_type=Path), help="With --live: the new tape.")
-@click.option("--force", is_flag=True, help="With --live: replace the tape if it exists.")
-@click.option("--host", "hosts", metavar="GLOB", multiple=True, help="With --live: record this host, too.")
-@click.option("--upstream", metavar="URL", help="With --live: where requests to the base URL go that name no host.")
-@click.option(
-    "--tier",
-    type=click.Choice(["exact", "normalized", "masked", "position"]),
-    default="masked",
-    help="With TAPE and CMD: how alike a request must be at least (default: masked).",
-)
-@click.option("--pass", "let_through", metavar="GLOB", multiple=True, help="With TAPE and CMD: let this host through.")
+@force_option("With --live: ")
+@recorded_hosts_options("With --live: ")
+@tier_option("With TAPE and CMD: ", position=True)
+@pass_option("With TAPE and CMD: ")
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -14,8 +14,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from wiretape.adapters.output import say
-from wiretape.cli.damaged import note_incomplete
 from wiretape.cli.programs import say_env_leaks
+from wiretape.cli.tapes import note_incomplete
 from wiretape.views.printable import one_line
 
 if TYPE_CHECKING:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from wiretape.cli.tapes import say_warning
 from wiretape.debug.annotations import Annotations, CallFinding, Note
 from wiretape.debug.session import Debugger
 from wiretape.debug.timeline import Phase, Stop
 
 if TYPE_CHECKING:
-    from wiretape.cli.tapes import Opened
+    from wiretape.cli.tapes import OpenedTape
     from wiretape.debug.live.program import LiveProgram
     from wiretape.model.run import Run
     from wiretape.tape.notes import NoteDocument, NotesFile
@@ -26,7 +26,7 @@ def open_debugger(path: str) -> Debugger:
     return debugger_of(open_tape(path, show=True))
 
 
-def debugger_of(opened: Opened) -> Debugger:
+def debugger_of(opened: OpenedTape) -> Debugger:
     """A debugger at the start of a tape that is read already. The notes of a tape on standard input are not kept."""
     known = annotations_of(opened)
     if opened.name == "-":
@@ -47,7 +47,7 @@ def from_here(path: str) -> str:
         return path
 
 
-def annotations_of(opened: Opened) -> Annotations:
+def annotations_of(opened: OpenedTape) -> Annotations:
     """What is known of a tape, asked for when it is needed."""
     from wiretape import library
 
@@ -84,7 +84,7 @@ def live_annotations(name: str, debugger: Debugger, live: LiveProgram) -> Annota
     )
 
 
-def _fork(opened: Opened, call: int, words: Sequence[str]) -> str:
+def _fork(opened: OpenedTape, call: int, words: Sequence[str]) -> str:
     from wiretape.cli.forking import fork_from_words
 
     return fork_from_words(opened, call, words)
@@ -98,7 +98,7 @@ def _other_tape(path: str) -> Run:
 
     opened = link(path, read(path, show=True))
     for warning in opened.tape.warnings:
-        print(f"wiretape: warning: {warning}", file=sys.stderr)
+        say_warning(warning)
     return opened.run
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.cli.damaged import partial_option, read_whole
+from wiretape.adapters.output import say
 from wiretape.cli.editing import OUT_IS_OUTPUT, milliseconds, numbers, refuse_existing, warn
+from wiretape.cli.options import force_option
+from wiretape.cli.tapes import partial_option, read_whole
 from wiretape.errors import UsageError
 from wiretape.model.wording import listed
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--calls", metavar="RANGES", help="Model calls by number, such as 1-3.")
 @click.option("--from", "since", metavar="TIME", help="Exchanges that started at this time or later, such as 1m30s.")
 @click.option("--to", "until", metavar="TIME", help="Exchanges that started before this time.")
-@click.option("--force", is_flag=True, help="Replace the file at --output.")
+@force_option()
 @partial_option
 def command(
     tape: Path,
@@ -64,7 +65,7 @@ def command(
 
     edited = cut_tape(whole, out, keep, redactor_of(load_settings(Path.cwd())))
     warn(edited)
-    print(f"wiretape: {edited.exchanges} of {len(whole.exchanges)} exchanges written to {out}", file=sys.stderr)
+    say(f"{edited.exchanges} of {len(whole.exchanges)} exchanges written to {out}")
 
 
 def _exchanges_of(tape: Tape, wanted: set[int], path: Path) -> set[int]:
@@ -77,7 +78,7 @@ def _exchanges_of(tape: Tape, wanted: set[int], path: Path) -> set[int]:
     besides = sorted(call.number for call in calls if call.exchange in found and call.number not in wanted)
     if besides:
         also = listed(besides, 10)
-        print(f"wiretape: notice: calls {also} share a WebSocket with those asked for and come along", file=sys.stderr)
+        say(f"notice: calls {also} share a WebSocket with those asked for and come along")
     return found
 
 

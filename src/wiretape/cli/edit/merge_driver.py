@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.adapters.output import say
 from wiretape.errors import TapeError, UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _install() -> None:
         separator = "" if not there or there.endswith("\n") else "\n"
         with file.open("a", encoding="utf-8", newline="\n") as out:
             out.write(separator + "".join(f"{line}\n" for line in missing))
-    print(f"wiretape: git merges the tapes in {root} with wiretape now", file=sys.stderr)
+    say(f"git merges the tapes in {root} with wiretape now")
     if missing:
         print(f"  commit {file.name}; in every other clone: wiretape merge-driver --install", file=sys.stderr)
 

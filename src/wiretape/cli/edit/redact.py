@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.cli.damaged import partial_option, partial_wanted, read_whole
+from wiretape.adapters.output import say
 from wiretape.cli.editing import OUT_IS_OUTPUT
+from wiretape.cli.options import force_option, tool_arguments_option
+from wiretape.cli.tapes import partial_option, partial_wanted, read_whole, say_warning
 
 if TYPE_CHECKING:
     from wiretape.tape.redaction import Redactor
@@ -23,11 +25,11 @@ if TYPE_CHECKING:
 @click.option(
     "--pattern", "patterns", multiple=True, metavar="RE", help="Replace what this regular expression matches."
 )
-@click.option("--redact-tool-arguments", "arguments", is_flag=True, help="Replace what the model wrote there, too.")
+@tool_arguments_option("arguments")
 @click.option(
     "--check", "only_check", is_flag=True, help="Name the places, write nothing; exit with 1 if there are any."
 )
-@click.option("--force", is_flag=True, help="Replace the file at --output.")
+@force_option()
 @partial_option
 @click.pass_context
 def command(
@@ -61,11 +63,11 @@ def command(
         click.echo(f"{count:>6}  {kind}")
     where = out or tape
     if edited.redacted:
-        print(f"wiretape: replaced {sum(edited.redacted.values())} values in {where}", file=sys.stderr)
+        say(f"replaced {sum(edited.redacted.values())} values in {where}")
     elif out is None:
-        print(f"wiretape: no secret found; {tape} is as it was", file=sys.stderr)
+        say(f"no secret found; {tape} is as it was")
     else:
-        print(f"wiretape: no secret found; {where} is a copy", file=sys.stderr)
+        say(f"no secret found; {where} is a copy")
 
 
 def _check(tape: Path, redactor: Redactor) -> int:
@@ -75,9 +77,9 @@ def _check(tape: Path, redactor: Redactor) -> int:
 
     read = read_whole(tape)
     for warning in read.warnings:
-        print(f"wiretape: warning: {warning}", file=sys.stderr)
+        say_warning(warning)
     if not learn_all(read.exchanges, redactor, tape):
-        print(f"wiretape: no secret found in {tape}", file=sys.stderr)
+        say(f"no secret found in {tape}")
         return 0
     places = list(secrets_in(read.exchanges, redactor, words=True))
     for place in places:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
-from wiretape.cli.damaged import partial_option
+from wiretape.cli.options import json_option
+from wiretape.cli.tapes import partial_option
 from wiretape.errors import UsageError
 
 
 @click.command("cache")
 @click.argument("tape", metavar="TAPE")
 @click.option("--call", "number", type=click.IntRange(1), metavar="N", help="Show call N with both texts at the break.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @partial_option
 def command(tape: str, number: int | None, as_json: bool) -> None:
     """Say for each call of TAPE what the prompt cache served, and why not more.

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.many_tapes import problem_of, tapes_under
+from wiretape.cli.options import json_option
 from wiretape.errors import UsageError, WiretapeError
 
 if TYPE_CHECKING:
     from wiretape.views.show.tape_list import TapeEntry
 
-SUFFIXES = (".tape", ".tape.zst")
 UNREADABLE = 2
-NEVER_INSIDE = {"node_modules", "__pycache__"}
 
 
 @click.command("ls")
 @click.argument("directory", metavar="[DIR]", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.pass_context
 def command(ctx: click.Context, directory: str | None, as_json: bool) -> None:
     """List the tapes under DIR (default: captures, or the current directory where there is none).
@@ -53,16 +51,8 @@ def default_directory() -> Path:
     return captures if captures.is_dir() else Path()
 
 
-def tapes_under(start: Path) -> Iterator[Path]:
-    """Every tape below, by name; hidden directories and those of packages are left out."""
-    for directory, names, files in os.walk(start):
-        names[:] = sorted(name for name in names if not name.startswith(".") and name not in NEVER_INSIDE)
-        yield from (Path(directory, name) for name in sorted(files) if name.endswith(SUFFIXES))
-
-
 def entry(path: Path) -> TapeEntry:
     """What one tape holds, or what is wrong with it."""
-    from wiretape.cli.gathering import problem_of
     from wiretape.cli.tapes import link, read
     from wiretape.views.show.tape_list import TapeEntry
 

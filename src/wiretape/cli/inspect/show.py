@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.cli.options import json_option
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretape.cli.tapes import Opened
+    from wiretape.cli.tapes import OpenedTape
     from wiretape.model.http import Exchange
     from wiretape.model.run import Step
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("call", metavar="[CALL]", required=False)
 @click.option("--full", is_flag=True, help="Show the whole history and the tools, nothing shortened.")
 @click.option("--raw", is_flag=True, help="Write request and response as on the wire, bodies byte for byte.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def command(tape: str, call: str | None, full: bool, raw: bool, as_json: bool) -> None:
     """Show a TAPE, or one of its calls.
 
@@ -50,7 +51,7 @@ def command(tape: str, call: str | None, full: bool, raw: bool, as_json: bool) -
         _exchange(exchange, steps, full, as_json)
 
 
-def find(opened: Opened, call: str) -> tuple[Exchange, list[Step]]:
+def find(opened: OpenedTape, call: str) -> tuple[Exchange, list[Step]]:
     """The exchange that CALL names, and the model calls meant: one, or all that the exchange holds."""
     exchanges = {exchange.number: exchange for exchange in opened.tape.exchanges}
     digits = call[1:] if call[:1] in ("x", "X") else call
@@ -67,7 +68,7 @@ def find(opened: Opened, call: str) -> tuple[Exchange, list[Step]]:
     raise UsageError(f"{opened.name} has no call {number}; it has {_held(opened)}")
 
 
-def _held(opened: Opened) -> str:
+def _held(opened: OpenedTape) -> str:
     """What can be asked for on this tape."""
     calls, exchanges = opened.run.steps, opened.tape.exchanges
     said = []
@@ -82,7 +83,7 @@ def _held(opened: Opened) -> str:
     return " and ".join(said)
 
 
-def _overview(opened: Opened, as_json: bool) -> None:
+def _overview(opened: OpenedTape, as_json: bool) -> None:
     tape, run = opened.tape, opened.run
     if as_json:
         from wiretape.cli.tapes import print_json
@@ -96,7 +97,7 @@ def _overview(opened: Opened, as_json: bool) -> None:
     make_console().print(tape_view(opened.name, tape.header, tape.exchanges, run))
 
 
-def _call(opened: Opened, step: Step, full: bool, as_json: bool) -> None:
+def _call(opened: OpenedTape, step: Step, full: bool, as_json: bool) -> None:
     from wiretape.analyze.why import why
 
     said = why(step, opened.run)

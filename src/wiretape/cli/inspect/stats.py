@@ -6,7 +6,8 @@ import shlex
 
 import click
 
-from wiretape.cli.damaged import partial_option
+from wiretape.cli.options import json_option
+from wiretape.cli.tapes import partial_option
 from wiretape.errors import UsageError
 
 
@@ -19,7 +20,7 @@ from wiretape.errors import UsageError
     help="Add up, and show only this table of the totals (may be repeated).",
 )
 @click.option("--each", is_flag=True, help="Show every tape turn by turn, not their totals.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @partial_option
 @click.pass_context
 def command(ctx: click.Context, tapes: tuple[str, ...], by: tuple[str, ...], each: bool, as_json: bool) -> None:
@@ -40,9 +41,9 @@ def command(ctx: click.Context, tapes: tuple[str, ...], by: tuple[str, ...], eac
         raise UsageError(f"stats counts whole tapes, and {call} is a call; did you mean: {meant}")
     if each and by:
         raise UsageError("--each shows every tape by itself, and --by adds them up: ask for one of the two")
-    from wiretape.cli.gathering import gathered
+    from wiretape.cli.many_tapes import expand
 
-    several = gathered(tapes)
+    several = expand(tapes)
     if by or (not each and (len(several) > 1 or several != list(tapes[:1]))):
         from wiretape.cli.inspect.stats_many import ALL_TABLES, show_totals
 

@@ -15,7 +15,7 @@ def show_totals(tapes: Sequence[str], by: Sequence[str], as_json: bool) -> int:
     """Print the totals; the exit code is 2 if a tape could not be read."""
     from wiretape.adapters.prices import price_list
     from wiretape.analyze.totals import Totals
-    from wiretape.cli.gathering import one_by_one
+    from wiretape.cli.many_tapes import one_by_one
 
     totals = Totals()
     read = sum(one_by_one(tapes, lambda name: _add(totals, name)))
@@ -39,10 +39,10 @@ ALL_TABLES = ("tape", "model", "agent", "tool", "day")
 
 def _add(totals: Totals, name: str) -> bool:
     from wiretape.adapters.prices import price_list
-    from wiretape.cli.gathering import Unreadable, opened, say_unreadable, say_warnings
+    from wiretape.cli.many_tapes import UnreadableTape, opened, say_unreadable, say_warnings
 
     tape = opened(name)
-    if isinstance(tape, Unreadable):
+    if isinstance(tape, UnreadableTape):
         say_unreadable(tape)
         totals.could_not_read(name, tape.problem)
         return False

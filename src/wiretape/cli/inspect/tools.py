@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
-from wiretape.cli.damaged import partial_option
+from wiretape.cli.options import json_option
+from wiretape.cli.tapes import partial_option
 
 
 @click.command("tools")
 @click.argument("tape", metavar="TAPE")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @partial_option
 def command(tape: str, as_json: bool) -> None:
     """Say what each tool of TAPE costs, in tokens.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wiretape.adapters.output import output, typed
+from wiretape.cli.options import json_option
 
 if TYPE_CHECKING:
     from wiretape.views.doctor import DoctorReport
@@ -17,7 +18,7 @@ BROKEN = 1
 
 
 @click.command("doctor", context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@json_option
 @click.option("--remove-ca", is_flag=True, help="Remove the recorder's private certificate authority.")
 @click.argument("words", metavar="[TAPE | CMD...]", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context

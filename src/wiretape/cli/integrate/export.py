@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from wiretape.cli.damaged import partial_option
+from wiretape.adapters.output import say
 from wiretape.cli.editing import OUT_IS_OUTPUT
 from wiretape.cli.integrate.format_choice import FormatChoice
+from wiretape.cli.options import force_option
+from wiretape.cli.tapes import partial_option, say_warning
 from wiretape.errors import TapeUnwritable
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def plugin_formats() -> Iterable[str]:
     help="Write HAR 1.2, for a browser's developer tools or mitmproxy (the default).",
 )
 @click.option("-o", "--output", "out", required=True, metavar="FILE", help="The file to write; - is standard output.")
-@click.option("--force", is_flag=True, help="Replace the file at --output.")
+@force_option()
 @partial_option
 def command(tape: str, form: str, out: str, force: bool) -> None:
     """Write a tape for other tools.
@@ -58,14 +59,14 @@ def command(tape: str, form: str, out: str, force: bool) -> None:
         refuse_existing(Path(out), force)
     whole = read(tape)
     for warning in whole.warnings:
-        print(f"wiretape: warning: {warning}", file=sys.stderr)
+        say_warning(warning)
     pieces = exporter(form).export(whole)
     if out == "-":
         for piece in pieces:
             write_bytes(piece)
         return
     _write(Path(out), pieces)
-    print(f"wiretape: {plural(len(whole.exchanges), 'exchange')} written to {out}", file=sys.stderr)
+    say(f"{plural(len(whole.exchanges), 'exchange')} written to {out}")
 
 
 def _write(out: Path, pieces: Iterable[bytes]) -> None:

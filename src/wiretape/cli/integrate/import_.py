@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from wiretape.adapters.output import say
 from wiretape.cli.editing import OUT_IS_OUTPUT
 from wiretape.cli.integrate.format_choice import FormatChoice
+from wiretape.cli.options import force_option, json_option, note_option
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,14 +41,14 @@ def plugin_formats() -> Iterable[str]:
     default="auto",
     help="What the files are, if not clear; plug-ins add formats.",
 )
-@click.option("--note", help="A note for the tape's header.")
+@note_option
 @click.option(
     "--max-size",
     metavar="SIZE",
     help="Allow a file to decode to this size (default: 64m, or 200 times its own size).",
 )
-@click.option("--force", is_flag=True, help="Replace the file at --output.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was taken and refused as JSON.")
+@force_option()
+@json_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -128,10 +130,10 @@ def _report(out: Path, files: int, taken: list[Taken], refused: list[Refused], a
 
         print_json(_as_json(out, files, taken, refused))
     where = f"written to {out}" if taken else "taken"
-    print(f"wiretape: {plural(len(taken), 'exchange')} of {plural(files, 'file')} {where}", file=sys.stderr)
+    say(f"{plural(len(taken), 'exchange')} of {plural(files, 'file')} {where}")
     if not refused:
         return
-    print(f"wiretape: {len(refused)} could not be taken:", file=sys.stderr)
+    say(f"{len(refused)} could not be taken:")
     by_reason: dict[str, list[Refused]] = {}
     for one in refused:
         by_reason.setdefault(one.reason, []).append(one)

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wiretape.adapters.output import typed
-from wiretape.cli.damaged import partial_option, partial_wanted
 from wiretape.cli.options import (
     admission_options,
+    force_option,
+    note_option,
     port_option,
     recording_options,
     tag_option,
     tier_option,
+    tool_arguments_option,
     verbose_option,
 )
+from wiretape.cli.tapes import partial_option, partial_wanted
 
 if TYPE_CHECKING:
     from wiretape.app.call_tags import CallTags
@@ -62,10 +65,10 @@ def _notice_misplaced_output(cmd: Sequence[str]) -> None:
 @recording_options
 @port_option
 @admission_options
-@click.option("--note", metavar="TEXT", help="Put a note into the tape's header.")
+@note_option
 @click.option("--provenance", metavar="TEXT", help="Put the origin of the content into the tape's header.")
 @click.option("--append", is_flag=True, help="Continue a tape that exists.")
-@click.option("--force", is_flag=True, help="Replace a tape that exists.")
+@force_option()
 @click.option(
     "--update",
     metavar="TAPE",
@@ -74,11 +77,7 @@ def _notice_misplaced_output(cmd: Sequence[str]) -> None:
 )
 @tier_option("With --update: ")
 @click.option("--stats/--no-stats", default=True, help="Print the table of `wiretape stats` at the end (default: on).")
-@click.option(
-    "--redact-tool-arguments",
-    is_flag=True,
-    help="Redact credentials in tool arguments, too: a replay passes placeholders to the tools.",
-)
+@tool_arguments_option("redact_tool_arguments")
 @tag_option
 @verbose_option
 @click.argument("cmd", nargs=-1, type=click.UNPROCESSED)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wiretape.adapters.output import say, typed
-from wiretape.cli.damaged import partial_option, partial_wanted
 from wiretape.cli.options import admission_options, pass_option, port_option, tag_option, tier_option, verbose_option
 from wiretape.cli.programs import WithProgram, print_exports, program_of, say_env_leaks, say_settings
+from wiretape.cli.tapes import partial_option, partial_wanted
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _check_age(ctx: click.Context, option: click.Parameter, given: str | None) -
 @click.option(
     "--fault", "faults", metavar="SPEC", multiple=True, help="Inject a fault: 429@3, cut@2:event=5, slow@*:x10."
 )
-@pass_option
+@pass_option()
 @tier_option(position=True)
 @click.option(
     "--max-age", metavar="AGE", callback=_check_age, help="Warn about tapes older than this: days, or 30d, 12h, 2w."

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wiretape.cli.damaged import note_incomplete, partial_option
 from wiretape.cli.options import force_option, json_option, live_model_options, new_tape_option
+from wiretape.cli.tapes import note_incomplete, partial_option
 from wiretape.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @live_model_options
 @click.option("--live", is_flag=True, help="Send the requests live, to the recorded endpoint and model.")
 @new_tape_option
-@force_option
+@force_option()
 @json_option
 @partial_option
 @click.pass_context

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.support.views import header, wire_exchanges
 
-from wiretape.cli import gathering
-from wiretape.cli.gathering import gathered, one_by_one
+from wiretape.cli import many_tapes
 from wiretape.cli.main import main
+from wiretape.cli.many_tapes import expand, one_by_one
 from wiretape.errors import UsageError
 from wiretape.model.call import ModelCall
 from wiretape.tape.writing.writer import write_tape
@@ -33,7 +33,7 @@ def _directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_directory_stands_for_the_tapes_below_it_each_once() -> None:
-    assert gathered(["tapes", "tapes/b.tape", "gone.tape", "-"]) == [
+    assert expand(["tapes", "tapes/b.tape", "gone.tape", "-"]) == [
         "tapes/b.tape",
         "tapes/deep/a.tape",
         "gone.tape",
@@ -41,7 +41,7 @@ def test_a_directory_stands_for_the_tapes_below_it_each_once() -> None:
     ]
     Path("empty").mkdir()
     with pytest.raises(UsageError, match="no tapes under empty; to make one: wiretape record"):
-        gathered(["empty"])
+        expand(["empty"])
 
 
 def test_one_tape_is_in_memory_at_a_time(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,7 +64,7 @@ def test_a_bar_is_shown_only_to_somebody_who_watches_and_waits(monkeypatch: pyte
             return True
 
     def told(patience: float, stream: io.StringIO) -> str:
-        monkeypatch.setattr(gathering, "PATIENCE", patience)
+        monkeypatch.setattr(many_tapes, "PATIENCE", patience)
         monkeypatch.setattr(sys, "stderr", stream)
         assert list(one_by_one(["a", "b", "c"], str.upper)) == ["A", "B", "C"]
         return stream.getvalue()

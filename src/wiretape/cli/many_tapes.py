@@ -1,7 +1,8 @@
-"""Goes over many tapes: directories are searched, one tape is in memory at a time, a broken one is named and passed."""
+"""Goes over many tapes: searches directories, holds one tape in memory at a time, and reports unreadable ones."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,29 +10,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from wiretape.adapters.output import say
 from wiretape.errors import UsageError, WiretapeError
 
 if TYPE_CHECKING:
-    from wiretape.cli.tapes import Opened
-
+    from wiretape.cli.tapes import OpenedTape
 
 T = TypeVar("T")
-PATIENCE = 0.5  # seconds without a word
+PATIENCE = 0.5  # seconds before a progress bar appears
+SUFFIXES = (".tape", ".tape.zst")
+_SKIPPED = {"node_modules", "__pycache__"}
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableTape:
     """A tape that could not be read, and why."""
 
     name: str
     problem: str
-    steps: str = ""  # how to mend it: lines of their own
+    steps: str = ""  # lines that say how to fix it
 
 
-def gathered(words: Sequence[str]) -> list[str]:
-    """The tapes that arguments name: a directory stands for all tapes below it. Each tape once."""
-    from wiretape.cli.inspect.ls import tapes_under
+def tapes_under(start: Path) -> Iterator[Path]:
+    """Yield every tape below a directory, by name. Hidden directories and those of packages are skipped."""
+    for directory, names, files in os.walk(start):
+        names[:] = sorted(name for name in names if not name.startswith(".") and name not in _SKIPPED)
+        yield from (Path(directory, name) for name in sorted(files) if name.endswith(SUFFIXES))
 
+
+def expand(words: Sequence[str]) -> list[str]:
+    """Return the tapes that arguments name, each once. A directory stands for all tapes below it."""
     found: dict[str, None] = {}
     for word in words:
         if word != "-" and Path(word).is_dir():
@@ -44,25 +52,25 @@ def gathered(words: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def opened(name: str) -> Opened | Unreadable:
-    """One tape, read and linked, or what is wrong with it."""
+def opened(name: str) -> OpenedTape | UnreadableTape:
+    """Read and decode one tape."""
     from wiretape.cli.tapes import link, read
 
     try:
         return link(name, read(name))
     except (WiretapeError, OSError) as error:
-        return Unreadable(name, problem_of(name, error), str(error).partition("\n")[2])
+        return UnreadableTape(name, problem_of(name, error), str(error).partition("\n")[2])
 
 
 def problem_of(name: str, error: Exception) -> str:
-    """What is wrong with a tape, without its name and without the steps that mend it."""
+    """Return the first line of a tape's error, without the tape's name."""
     first = str(error).partition("\n")[0].removeprefix(f"{name}: ")
     place = first.removeprefix(f"{name}:")
     return first if place == first else f"line {place}"
 
 
 def one_by_one(names: Sequence[str], use: Callable[[str], T]) -> Iterator[T]:
-    """What `use` makes of each tape. Where that takes long and somebody watches, a bar on stderr says how far it is."""
+    """Yield what `use` returns for each tape. At a terminal, a progress bar appears if that takes long."""
     if len(names) < 2 or not sys.stderr.isatty():
         yield from map(use, names)
         return
@@ -83,17 +91,18 @@ def one_by_one(names: Sequence[str], use: Callable[[str], T]) -> Iterator[T]:
         bar.stop()
 
 
-def say_warnings(opened: Opened) -> None:
-    """What the reader noticed, on stderr."""
-    from wiretape.views.printable import one_line
+def say_warnings(opened: OpenedTape) -> None:
+    """Print the warnings of a tape on stderr."""
+    from wiretape.cli.tapes import say_warning
 
     for warning in opened.tape.warnings:
-        print(f"wiretape: warning: {one_line(warning)}", file=sys.stderr)
+        say_warning(warning)
 
 
-def say_unreadable(tape: Unreadable) -> None:
+def say_unreadable(tape: UnreadableTape) -> None:
+    """Print why a tape could not be read, and how to fix it, on stderr."""
     from wiretape.views.printable import one_line, visible
 
-    print(f"wiretape: {one_line(f'{tape.name}: {tape.problem}')}", file=sys.stderr)
+    say(one_line(f"{tape.name}: {tape.problem}"))
     if tape.steps:
         print(visible(tape.steps), file=sys.stderr)
