@@ -23,7 +23,7 @@ _SKIPPED = {"node_modules", "__pycache__"}
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadableTape:
+class UnopenedTape:
     """A tape that could not be read, and why."""
 
     name: str
@@ -52,14 +52,14 @@ def expand(words: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def opened(name: str) -> OpenedTape | UnreadableTape:
+def opened(name: str) -> OpenedTape | UnopenedTape:
     """Read and decode one tape."""
     from wiretape.cli.tapes import link, read
 
     try:
         return link(name, read(name))
     except (WiretapeError, OSError) as error:
-        return UnreadableTape(name, problem_of(name, error), str(error).partition("\n")[2])
+        return UnopenedTape(name, problem_of(name, error), str(error).partition("\n")[2])
 
 
 def problem_of(name: str, error: Exception) -> str:
@@ -99,7 +99,7 @@ def say_warnings(opened: OpenedTape) -> None:
         say_warning(warning)
 
 
-def say_unreadable(tape: UnreadableTape) -> None:
+def say_unreadable(tape: UnopenedTape) -> None:
     """Print why a tape could not be read, and how to fix it, on stderr."""
     from wiretape.views.printable import one_line, visible
 

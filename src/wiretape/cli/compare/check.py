@@ -138,10 +138,10 @@ class _Checker:
     def check(self, name: str) -> TapeCheck:
         """One tape's judgements."""
         from wiretape.analyze.budgets.report import TapeCheck
-        from wiretape.cli.many_tapes import UnreadableTape, opened, say_warnings
+        from wiretape.cli.many_tapes import UnopenedTape, opened, say_warnings
 
         tape = opened(name)
-        if isinstance(tape, UnreadableTape):  # the report names it: that is once
+        if isinstance(tape, UnopenedTape):  # the report names it: that is once
             return TapeCheck(tape=name, problem=tape.problem)
         say_warnings(tape)
         try:

@@ -75,10 +75,10 @@ def _lint(tapes: tuple[str, ...], rules: list[LintRule], redact: list[str]) -> L
 def lint_tape(name: str, rules: list[LintRule], redact: list[str]) -> TapeLint:
     """What the rules find on one tape."""
     from wiretape.analyze.lint.base import TapeLint
-    from wiretape.cli.many_tapes import UnreadableTape, opened, say_unreadable, say_warnings
+    from wiretape.cli.many_tapes import UnopenedTape, opened, say_unreadable, say_warnings
 
     tape = opened(name)
-    if isinstance(tape, UnreadableTape):
+    if isinstance(tape, UnopenedTape):
         say_unreadable(tape)
         return TapeLint(tape=tape.name, problem=tape.problem)
     say_warnings(tape)

@@ -39,10 +39,10 @@ ALL_TABLES = ("tape", "model", "agent", "tool", "day")
 
 def _add(totals: Totals, name: str) -> bool:
     from wiretape.adapters.prices import price_list
-    from wiretape.cli.many_tapes import UnreadableTape, opened, say_unreadable, say_warnings
+    from wiretape.cli.many_tapes import UnopenedTape, opened, say_unreadable, say_warnings
 
     tape = opened(name)
-    if isinstance(tape, UnreadableTape):
+    if isinstance(tape, UnopenedTape):
         say_unreadable(tape)
         totals.could_not_read(name, tape.problem)
         return False
