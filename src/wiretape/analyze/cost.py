@@ -1,6 +1,6 @@
-"""What calls cost, in USD. A price list is passed in: this layer only says what is to be priced, and adds up.
+"""Cost of calls in US dollars. The caller passes a price list.
 
-What is not known stays unknown: a model without a price, a call whose tokens the wire does not give. Never 0.
+A call without a price or without token counts has an unknown cost, never 0.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from wiretape.model.call import ModelCall, Usage
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one call cost.
+    """The cost of one call.
 
-    `source`: the provider's own figure in its answer, or a price list. `assumed` names what the wire does not say and
-    the list needs: "cached" (taken for none: the most it can have cost) or "provider" (a list price for the model's
-    name, whoever really served it).
+    `source`: the provider reported the cost ("wire"), or a price list has it. `assumed` lists facts that the price
+    needs and the provider did not report: "cached" (assumed 0, which gives the highest cost) and "provider" (the list
+    price of the model's name, independent of the host that served it).
     """
 
     usd: Decimal
@@ -30,11 +30,11 @@ class Cost:
 
 
 Price: TypeAlias = Callable[[ModelCall], Cost | None]
-"""Prices a call; None where model or tokens are unknown."""
+"""Return the cost of a call; None if its model or tokens are unknown."""
 
 
 class PriceList(Protocol):
-    """List prices, and where they are from: a `Price` with a name."""
+    """A `Price` with the name of its source."""
 
     @property
     def name(self) -> str: ...
@@ -42,10 +42,10 @@ class PriceList(Protocol):
     def __call__(self, call: ModelCall) -> Cost | None: ...
 
 
-def told(call: ModelCall) -> Cost | None:
-    """The cost that the answer itself tells (OpenRouter's `usage.cost`), if it does.
+def reported_cost(call: ModelCall) -> Cost | None:
+    """The cost that the answer reports (OpenRouter's `usage.cost`).
 
-    With a key of the user's own at the provider behind it, that figure is the router's fee only.
+    With `is_byok` the number is only the router's fee: the provider bills the user's own key. Such a cost is ignored.
     """
     raw = call.usage.raw if call.usage is not None else {}
     cost = raw.get("cost")
@@ -57,19 +57,19 @@ def told(call: ModelCall) -> Cost | None:
 
 
 def pricing(listed: Price | None = None) -> Price:
-    """Prices calls, each once: the provider's own figure first, then the price list, where there is one."""
+    """Return a cached `Price`: the cost that the provider reported, else the list price."""
     priced: dict[ModelCall, Cost | None] = {}
 
     def price(call: ModelCall) -> Cost | None:
         if call not in priced:  # by identity
-            priced[call] = told(call) or (listed(call) if listed is not None else None)
+            priced[call] = reported_cost(call) or (listed(call) if listed is not None else None)
         return priced[call]
 
     return price
 
 
 def cost_sum(calls: Iterable[ModelCall], price: Price) -> CostSum:
-    """What several calls cost together, as far as it is known. Kinds of calls that cost no tokens do not count."""
+    """Sum the known costs of calls. A call that uses no tokens (its kind is not inference) is left out."""
     costs = [price(call) for call in calls if call.usage is not None or call.kind == "inference"]
     known = [cost for cost in costs if cost is not None]
     return CostSum(
@@ -80,20 +80,20 @@ def cost_sum(calls: Iterable[ModelCall], price: Price) -> CostSum:
 
 
 def cost_of_uncached(call: ModelCall, tokens: int, listed: Price | None) -> Cost | None:
-    """What a call cost more because `tokens` of its input were not served by the cache."""
+    """The additional cost of a call because the cache did not serve `tokens` of its input."""
     usage, response = call.usage, call.response
     if listed is None or usage is None or response is None or usage.input is None or tokens <= 0:
         return None
     cached = usage.cached or 0
     tokens = min(tokens, usage.input - cached)
-    # A list price for both: without `raw`, no other figure and no write's lifetime comes in between.
+    # Without `raw`, both prices are list prices for the default lifetime of cache writes.
     plain = replace(usage, raw={})
     written = max(0, (usage.cache_write or 0) - tokens) if usage.cache_write is not None else None
     served = replace(plain, cached=cached + tokens, cache_write=written)
-    dear, cheap = (listed(_with_usage(call, one)) for one in (plain, served))
-    if dear is None or cheap is None:
+    paid, possible = (listed(_with_usage(call, one)) for one in (plain, served))
+    if paid is None or possible is None:
         return None
-    return replace(dear, usd=dear.usd - cheap.usd)
+    return replace(paid, usd=paid.usd - possible.usd)
 
 
 def _with_usage(call: ModelCall, usage: Usage) -> ModelCall:

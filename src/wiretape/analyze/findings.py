@@ -1,4 +1,4 @@
-"""What deserves a person's eye. Each kind is one small function over a run; all are listed at the end."""
+"""Findings that `wiretape stats` reports about a run. Each kind is one function; KINDS lists them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wiretape.runs.threads import failed
 
 
 def unanswered_tool_calls(run: Run) -> Iterable[Finding]:
-    """Tool calls whose result no later call carries: one finding for each call that asked."""
+    """Tool calls without a result: one finding for each call that requested them."""
     steps = {step.call.number: step for step in run.steps}
     open_uses: dict[int, list[str]] = {}
     for use in run.tool_uses:
@@ -35,7 +35,7 @@ def unanswered_tool_calls(run: Run) -> Iterable[Finding]:
 
 
 def repeated_tool_calls(run: Run) -> Iterable[Finding]:
-    """What the loop asks for again and learns nothing from, as lint has it (WT007, WT008)."""
+    """Repeated tool calls and runaway loops, as the lint rules WT007 and WT008 report them."""
     found = RepeatedCalls(run)
     for repeat in found.repeats:
         yield Finding(kind="repeated_tool_call", call=repeat.last.call_number, text=repeat.text)
@@ -44,12 +44,12 @@ def repeated_tool_calls(run: Run) -> Iterable[Finding]:
 
 
 def dropped_reasoning(run: Run) -> Iterable[Finding]:
-    """DeepSeek's thinking mode wants `reasoning_content` sent back with an answer that called tools."""
+    """DeepSeek's thinking mode needs the `reasoning_content` of an answer with tool calls in the next request."""
     for before, call in consecutive(run):
         if not _must_return_reasoning(before):
             continue
-        place = _place_of(before.tool_calls[0], call)
-        if place is not None and not any(_carries_reasoning(message) for message in _neighbours(call, place)):
+        place = _index_of(before.tool_calls[0], call)
+        if place is not None and not any(_carries_reasoning(message) for message in _answer_messages(call, place)):
             text = (
                 f"reasoning_content was dropped from {call.request.path(place)}: the answer of call {before.number} "
                 "had it, and a thinking-mode history with tool calls must carry it"
@@ -69,11 +69,11 @@ def _reasons(message: Message) -> bool:
 
 
 def _carries_reasoning(message: Message) -> bool:
-    return any(isinstance(block, Reasoning) for block in message.blocks)  # an empty one will do
+    return any(isinstance(block, Reasoning) for block in message.blocks)  # an empty one is enough
 
 
-def _place_of(tool: ToolCall, call: ModelCall) -> int | None:
-    """Index of the last message of a request that holds a tool call."""
+def _index_of(tool: ToolCall, call: ModelCall) -> int | None:
+    """Return the index of the last message of a request that has a tool call."""
     for index in range(len(call.request.messages) - 1, -1, -1):
         for block in call.request.messages[index].blocks:
             if isinstance(block, ToolCall) and (block.id, block.name) == (tool.id, tool.name):
@@ -81,8 +81,8 @@ def _place_of(tool: ToolCall, call: ModelCall) -> int | None:
     return None
 
 
-def _neighbours(call: ModelCall, place: int) -> Iterable[Message]:
-    """The message at a place, and what the same answer said just before it."""
+def _answer_messages(call: ModelCall, place: int) -> Iterable[Message]:
+    """Yield a message and the messages of the same answer before it."""
     messages = call.request.messages
     yield messages[place]
     while place > 0 and messages[place - 1].role == "assistant":
@@ -91,7 +91,7 @@ def _neighbours(call: ModelCall, place: int) -> Iterable[Message]:
 
 
 def changed_models(run: Run) -> Iterable[Finding]:
-    """Another model in the middle of a thread: it shares no cache with the one before."""
+    """A thread that changes its model: the two models do not share a cache."""
     for before, call in consecutive(run):
         old, new = before.request.model, call.request.model
         if old is not None and new is not None and old != new:
@@ -108,8 +108,8 @@ KINDS: tuple[Callable[[Run], Iterable[Finding]], ...] = (
 
 
 def findings(run: Run, cache: CacheReport | None = None) -> list[Finding]:
-    """All findings, in the order of the calls they are about. `cache`: the diagnosis, where it is at hand."""
+    """Return all findings, ordered by call. `cache`: the cache diagnosis, if the caller has it."""
     others = [finding for kind in KINDS for finding in kind(run)]
-    told = {finding.call for finding in others if finding.kind == "dropped_reasoning"}
-    found = [*cache_findings(cache or diagnose(run), run, told), *others]
+    reported = {finding.call for finding in others if finding.kind == "dropped_reasoning"}
+    found = [*cache_findings(cache or diagnose(run), run, reported), *others]
     return sorted(found, key=lambda finding: finding.call or 0)

@@ -1,6 +1,6 @@
-"""Tool calls that are made again and teach the model nothing: a question asked twice, and a loop that goes round.
+"""Detect repeated tool calls with equal results, and loops that repeat without progress.
 
-`wiretape stats` and `wiretape lint` say of them the same, from here. Arguments are compared as JSON.
+`wiretape stats` and `wiretape lint` both report them. Arguments are compared as JSON.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from wiretape.model.run import Run, Step, ToolUse
 from wiretape.model.wording import numbered
 from wiretape.runs.keys import canonical, spelled
 
-ROUNDS = 3  # so many times the same: a loop that does not end by itself
-LONGEST_CYCLE = 4  # model calls that repeat as one
-_EMPTY = 12  # a result of so few characters acknowledges, and says nothing
+ROUNDS = 3  # equal rounds that count as a runaway loop
+LONGEST_CYCLE = 4  # calls in one round
+_EMPTY = 12  # a result with fewer characters is only an acknowledgement
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """One tool, asked again at once with equal arguments, that said the same each time."""
+    """Consecutive calls of one tool with equal arguments and equal results."""
 
     uses: tuple[ToolUse, ...]
 
@@ -38,7 +38,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Runaway:
-    """The same `length` calls, round after round. `arguments`, `result`: of one tool, for a person to look at."""
+    """A cycle of `length` calls, repeated `rounds` times. `arguments` and `result` are those of one tool call."""
 
     calls: tuple[int, ...]
     length: int
@@ -56,7 +56,7 @@ class Runaway:
 
 @dataclass(frozen=True)
 class RepeatedCalls:
-    """What a run repeats. What runs away is no mere repeat: it is told once."""
+    """The repeated tool calls of a run. Calls of a runaway loop are not reported as repeats, too."""
 
     run: Run
 
@@ -64,8 +64,8 @@ class RepeatedCalls:
     def repeats(self) -> tuple[Repeat, ...]:
         running_away = {number for runaway in self.runaways for number in runaway.calls}
         found = []
-        for uses in self._asked_alike():
-            again = tuple(use for use in self._at_once(uses) if use.call_number not in running_away)
+        for uses in self._equal_calls():
+            again = tuple(use for use in self._consecutive(uses) if use.call_number not in running_away)
             if len(again) > 1:
                 found.append(Repeat(again))
         return tuple(found)
@@ -74,10 +74,10 @@ class RepeatedCalls:
     def runaways(self) -> tuple[Runaway, ...]:
         return tuple(self._runaways())
 
-    # -- the same question -----------------------------------------------------------------------------------------
+    # -- repeated tool calls ---------------------------------------------------------------------------------------
 
-    def _asked_alike(self) -> Iterator[list[ToolUse]]:
-        """Per thread, what was asked for with equal arguments, and got a result."""
+    def _equal_calls(self) -> Iterator[list[ToolUse]]:
+        """Yield the answered calls of one thread that have the same tool and equal arguments."""
         asked: dict[tuple[int, str, str], list[ToolUse]] = {}
         for use in self.run.tool_uses:
             arguments = canonical(use.call.arguments)
@@ -85,8 +85,8 @@ class RepeatedCalls:
                 asked.setdefault((self._steps[use.call_number].thread, use.call.name, arguments), []).append(use)
         yield from asked.values()
 
-    def _at_once(self, uses: Sequence[ToolUse]) -> list[ToolUse]:
-        """The first run of uses that follow one another at once and got the same result, if it says anything."""
+    def _consecutive(self, uses: Sequence[ToolUse]) -> list[ToolUse]:
+        """Return the first uses that follow each other directly with equal results; empty if the result is short."""
         same = [uses[0]]
         for use in uses[1:]:
             if self._follows(same[-1], use) and _result(use) == _result(same[-1]):
@@ -98,10 +98,10 @@ class RepeatedCalls:
         return same if len(_result(same[0])) >= _EMPTY else []
 
     def _follows(self, one: ToolUse, other: ToolUse) -> bool:
-        """Whether a tool was asked for in the same answer as another, or in the next one of the thread."""
+        """True if `other` is in the same answer as `one`, or in the next answer of the thread."""
         return self._places[other.call_number] - self._places[one.call_number] <= 1
 
-    # -- loops that go round ---------------------------------------------------------------------------------------
+    # -- runaway loops ---------------------------------------------------------------------------------------------
 
     def _runaways(self) -> Iterator[Runaway]:
         for rounds in self._stretches():
@@ -116,13 +116,13 @@ class RepeatedCalls:
                 at += len(found.calls)
 
     def _others_at_work(self, runaway: Runaway) -> bool:
-        """Whether calls of other agents lie between the rounds: then it may be waiting for them."""
+        """True if other agents made calls between the rounds: the loop may be waiting for them."""
         first, last = runaway.calls[0], runaway.calls[-1]
         agent = self._steps[first].agent
         return any(self._steps[n].agent != agent for n in range(first, last) if n in self._steps)
 
     def _stretches(self) -> Iterator[list[_Round]]:
-        """Per thread and turn, the calls that asked for tools, in order."""
+        """Yield, for each thread and turn, the consecutive calls that requested tools."""
         uses: dict[int, list[ToolUse]] = {}
         for use in self.run.tool_uses:
             if use.call.kind != "server":
@@ -145,13 +145,13 @@ class RepeatedCalls:
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        """Where a call stands in its thread."""
+        """Position of each call in its thread."""
         return {call: place for thread in self.run.threads for place, call in enumerate(thread.calls)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What one call of a thread asked for, and what it got."""
+    """The tool calls of one model call, and their results."""
 
     call: int
     asked: tuple[tuple[str, str], ...]  # name, arguments
@@ -165,7 +165,7 @@ def _result(use: ToolUse) -> str:
 
 
 def _cycle(rounds: Sequence[_Round], at: int, length: int) -> Runaway | None:
-    """The cycle of this length that begins here, if it goes round often enough."""
+    """Return the cycle of this length that starts at `at`, if it is repeated often enough."""
     end = at + length
     while end < len(rounds) and _alike(rounds[end - length], rounds[end], last=end == len(rounds) - 1):
         end += 1
@@ -178,7 +178,7 @@ def _cycle(rounds: Sequence[_Round], at: int, length: int) -> Runaway | None:
 
 
 def _alike(one: _Round, other: _Round, last: bool) -> bool:
-    """Whether a round repeats another; the last one of a recording may have no results yet."""
+    """True if a round repeats another. The last round of a recording may have no results yet."""
     if one.asked != other.asked:
         return False
     return one.got == other.got or (last and not any(other.got))

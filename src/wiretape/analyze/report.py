@@ -1,4 +1,4 @@
-"""The printed shape of an analysis: what `wiretape stats --json` gives. Numbers come from the wire; null is unknown."""
+"""The JSON of `wiretape stats --json`. Numbers come from the wire; null means unknown."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ UNKNOWN = "unknown tokens"
 
 
 class Report(BaseModel):
+    """An immutable part of a JSON report."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class UsageSum(Report):
-    """Tokens, summed over calls. A field is null when no call gives it; `unknown` counts the calls that do not."""
+    """Tokens, summed over calls. A field is null if no call reports it; `unknown` counts the calls that do not."""
 
     input: int | None = None
     cached: int | None = None
     cache_write: int | None = None
     output: int | None = None
     reasoning: int | None = None
-    unknown_calls: int = Field(0, description="calls of which the wire gave no usage at all")
-    unknown: dict[str, int] = Field(default_factory=dict, description="per field, the calls that do not give it")
+    unknown_calls: int = Field(0, description="calls without any usage")
+    unknown: dict[str, int] = Field(
+        default_factory=dict, description="for each field, the number of calls that do not report it"
+    )
 
     def __str__(self) -> str:
         known = [(self.input, "input"), (self.cached, "cached"), (self.output, "output")]
@@ -33,9 +37,9 @@ class UsageSum(Report):
 
 
 class CostSum(Report):
-    """What calls cost. `usd` is null when no call's cost is known; `unknown_calls` counts those that it leaves out.
+    """Cost of calls. `usd` is null if no cost is known; `unknown_calls` counts the calls without a known cost.
 
-    `estimated_calls`: priced although the wire does not say all that counts (who served them, what was cached).
+    `estimated_calls`: calls whose price assumes the provider, or that no input was cached.
     """
 
     usd: float | None = None
@@ -45,15 +49,17 @@ class CostSum(Report):
 
 
 class CacheSum(Report):
-    """How the provider's prompt cache did: calls by verdict (see `wiretape cache`), and what misses cost."""
+    """Result of the prompt cache: number of calls by verdict (see `wiretape cache`), and the cost of misses."""
 
     verdicts: dict[str, int] = Field(default_factory=dict)
-    lost_tokens: int | None = Field(default=None, description="input that the cache would have served otherwise")
+    lost_tokens: int | None = Field(
+        default=None, description="input tokens that the cache could have served, and did not"
+    )
     lost_usd: float | None = None
 
 
 class CauseReport(Report):
-    """`why`, for programs."""
+    """`why` as values: the kind of cause, and the call and tools that led to this call."""
 
     kind: CauseKind
     call: int | None = None
@@ -62,15 +68,17 @@ class CauseReport(Report):
 
 
 class ToolRunReport(Report):
-    """Where a tool that the call asked for really ran: its server's exchange is on the tape."""
+    """A tool call that reached a tool server whose exchange is on the tape."""
 
     tool: str
-    index: int = Field(description="which of the call's tool calls")
+    index: int = Field(description="index of the tool call in the answer, from 0")
     exchange: int
     ms: int | None = None
 
 
 class CallReport(Report):
+    """A model call: a step of `wiretape stats --json`."""
+
     call: int
     exchange: int
     agent: str
@@ -82,11 +90,13 @@ class CallReport(Report):
     status: int | None
     ended: str | None
     usage: UsageSum | None
-    hit_rate: float | None = Field(None, description="cached / input, null where either is unknown")
+    hit_rate: float | None = Field(None, description="cached / input; null if one of them is unknown")
     cost: CostSum = Field(default_factory=CostSum)
     tool_calls: list[str]
     ran: list[ToolRunReport] = Field(default_factory=list)
-    first_token_ms: int | None = Field(None, description="from the request's start to the first content-bearing event")
+    first_token_ms: int | None = Field(
+        None, description="from the start of the request to the first event with content"
+    )
     duration_ms: int | None = None
     at_ms: int
     why: str
@@ -98,6 +108,8 @@ class CallReport(Report):
 
 
 class TurnReport(Report):
+    """A turn: its sums and its calls."""
+
     turn: int
     user: str
     answer: str | None
@@ -120,7 +132,7 @@ def _counted(group: TurnReport | GroupReport) -> str:
 
 
 class GroupReport(Report):
-    """A tally over one agent or one model."""
+    """Sums over the calls of one group: an agent, a model, a day."""
 
     name: str
     calls: int
@@ -131,6 +143,8 @@ class GroupReport(Report):
 
 
 class AgentReport(GroupReport):
+    """An agent: its sums and its origin."""
+
     parent: str | None = None
     started_by: int | None = Field(None, description="the call whose tool call started this agent")
     started_tool: str | None = None
@@ -143,22 +157,22 @@ class AgentReport(GroupReport):
 
 
 class LinkReport(Report):
-    """What went from one agent to another, or from a thread to the one that follows it, and what says so."""
+    """A link between two agents, or from a thread to its continuation, and the evidence for it."""
 
     kind: LinkKind
     from_call: int | None = None
     from_agent: str | None = None
-    tool: str | None = Field(None, description="the tool call that carried it")
+    tool: str | None = Field(None, description="name of the tool call that carried it")
     tool_index: int | None = None
-    to_call: int | None = Field(None, description="null: it reached no call of this tape")
-    to_agent: str | None = Field(None, description="null: an agent that made no call on this tape")
+    to_call: int | None = Field(None, description="null: no call on this tape received it")
+    to_agent: str | None = Field(None, description="null: the agent has no call on this tape")
     basis: LinkBasis
     certainty: Certainty
     detail: str | None = None
 
 
 class Finding(Report):
-    """Something worth a person's eye. `estimate` says that it is inferred, not read off the wire."""
+    """A problem or an event to look at. `estimate`: it is inferred, not reported by the provider."""
 
     kind: str
     call: int | None
@@ -167,9 +181,11 @@ class Finding(Report):
 
 
 class StatsReport(Report):
+    """The whole analysis of a run."""
+
     calls: int
     not_inferences: dict[str, int] = Field(
-        default_factory=dict, description="how many of the calls are something else: prewarm, token_count, …"
+        default_factory=dict, description="number of calls of other kinds: prewarm, token_count, …"
     )
     tool_calls: int
     agents: int
@@ -180,12 +196,12 @@ class StatsReport(Report):
     turns: list[TurnReport]
     side_calls: list[CallReport] = Field(default_factory=list)
     by_agent: list[AgentReport] = Field(default_factory=list)
-    links: list[LinkReport] = Field(default_factory=list, description="everything between agents")
+    links: list[LinkReport] = Field(default_factory=list, description="all links between agents")
     by_model: list[GroupReport] = Field(default_factory=list)
     prices: str | None = Field(
-        default=None, description="the price list used; null: none, costs are what the wire tells"
+        default=None, description="name of the price list; null: costs are those that providers report"
     )
     cache: CacheSum = Field(default_factory=CacheSum)
     findings: list[Finding] = Field(default_factory=list)
-    other_exchanges: int = Field(0, description="exchanges that are no model calls")
-    warnings: list[str] = Field(default_factory=list, description="what the reader of the tape had to say")
+    other_exchanges: int = Field(0, description="number of exchanges that are not model calls")
+    warnings: list[str] = Field(default_factory=list, description="warnings of the tape's reader")

@@ -1,4 +1,4 @@
-"""Tallies of a run: per turn, per agent, per model, in total."""
+"""Sums of a run: per turn, per agent, per model, and in total. Unknown numbers stay unknown, never 0."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ from wiretape.model.run import Run, Step, Turn
 
 
 def stats(run: Run, warnings: Sequence[str] = (), listed: PriceList | None = None) -> StatsReport:
-    """Everything that can be counted in a run, and what deserves a look.
-
-    Without a price list, a call costs what its own answer tells.
-    """
+    """Analyze a run. `listed`: prices for calls whose answer does not report a cost."""
     price, cache = pricing(listed), diagnose(run, listed)
     calls = [step.call for step in run.steps]
     ran = _ran(run)
@@ -56,13 +53,13 @@ def stats(run: Run, warnings: Sequence[str] = (), listed: PriceList | None = Non
 
 
 def call_reports(run: Run, listed: PriceList | None = None) -> list[CallReport]:
-    """Every call of a run, by number, as `stats` reports it."""
+    """Return the report of every call, by number."""
     price, ran = pricing(listed), _ran(run)
     return [_step(step, run, ran, price) for step in run.steps]
 
 
 def wall_ms(calls: Sequence[ModelCall]) -> int | None:
-    """From the first start to the last end; None while a call has no known end."""
+    """Milliseconds from the first start to the last end; None if a call has no known end."""
     ends = [call.ended_at for call in calls]
     if not calls or None in ends:
         return None
@@ -70,7 +67,7 @@ def wall_ms(calls: Sequence[ModelCall]) -> int | None:
 
 
 def first_token_ms(call: ModelCall) -> int | None:
-    """From the request's start to the first content of its stream."""
+    """Milliseconds from the start of a request to the first content of its stream."""
     first = call.response.first_token_at if call.response is not None else None
     return first - call.at if first is not None else None
 
@@ -80,7 +77,7 @@ def _tool_calls(calls: Iterable[ModelCall]) -> int:
 
 
 def _ran(run: Run) -> dict[int, list[ToolRunReport]]:
-    """Per call number, where its tools ran as far as the tape has it."""
+    """Return the tool calls that a recorded tool server received, by call number."""
     found: dict[int, list[ToolRunReport]] = {}
     for use in run.tool_uses:
         if use.exchange is not None:
@@ -194,7 +191,7 @@ FIELDS = ("input", "cached", "cache_write", "output", "reasoning")
 
 
 def usage_sum(calls: Iterable[ModelCall]) -> UsageSum:
-    """Tokens of several calls. Calls that give no usage are counted, unless they are of a kind that costs none."""
+    """Sum the tokens of calls. A call without usage is left out if its kind is not inference."""
     usages = [call.usage for call in calls if call.usage is not None or call.kind == "inference"]
     values = {field: [_value(usage, field) for usage in usages] for field in FIELDS}
     sums = {field: _sum(found) for field, found in values.items()}
@@ -206,12 +203,12 @@ def usage_sum(calls: Iterable[ModelCall]) -> UsageSum:
 
 
 def call_usage(call: ModelCall) -> UsageSum | None:
-    """A single call's tokens; None when the wire gave none."""
+    """Return the tokens of one call; None if the provider reports none."""
     return None if _is_empty(call.usage) else usage_sum((call,))
 
 
 def hit_rate(calls: Iterable[ModelCall]) -> float | None:
-    """Cached / input, over the calls that give both; None when none does."""
+    """Return cached / input over the calls that report both; None if no call does."""
     known = [
         (usage.cached, usage.input)
         for call in calls

@@ -1,8 +1,7 @@
-"""What each tool costs: its definition in every request, what its calls and results added, and whether the context of
-whoever used it stayed append-only.
+"""Cost of each tool: its definition in every request, and the tokens that its calls and results add.
 
-A figure is measured where two of the wire's own counts differ by it and by nothing else; otherwise it is an estimate,
-shared out by the length of the texts, and called one.
+A number is measured if two reported token counts differ only by it. Otherwise it is an estimate, divided by the length
+of the texts, and marked as one.
 """
 
 from __future__ import annotations
@@ -24,26 +23,26 @@ Numbers = tuple[int, ...]
 
 
 class ToolCost(Report):
-    """One tool of that name."""
+    """The cost of the tools with one name."""
 
     tool: str
-    agents: list[str] = Field(description="who was offered it, or asked for it")
-    requests: int = Field(description="requests that carried its definition")
-    schema_tokens: int | None = Field(default=None, description="of its definition, in each request")
-    schema_measured: bool = Field(default=False, description="two requests differ by it and by nothing else")
-    schema_total: int | None = Field(default=None, description="in all requests that carried it")
-    schema_stable: bool | None = Field(default=None, description="the same definition in all of them")
+    agents: list[str] = Field(description="agents that were offered the tool, or called it")
+    requests: int = Field(description="requests with its definition")
+    schema_tokens: int | None = Field(default=None, description="tokens of its definition, in each request")
+    schema_measured: bool = Field(default=False, description="measured: two requests differ only by the definition")
+    schema_total: int | None = Field(default=None, description="tokens of its definition in all requests together")
+    schema_stable: bool | None = Field(default=None, description="all requests have the same definition")
     calls: int
     results: int
     added_tokens: int | None = Field(
-        default=None, description="what its calls and results added to the context, once; each later request resends it"
+        default=None, description="tokens that its calls and results added to the context, counted once"
     )
-    added_calls: int = Field(default=0, description="the calls that `added_tokens` is about: the others are unknown")
-    added_measured: bool = Field(default=False, description="nothing else came between the requests compared")
+    added_calls: int = Field(default=0, description="number of calls in `added_tokens`; the others are unknown")
+    added_measured: bool = Field(default=False, description="measured: the compared requests differ only by them")
     append_only: bool | None = Field(
-        default=None, description="every request with one of its results begins with all of the request before it"
+        default=None, description="every request with one of its results starts with the whole request before it"
     )
-    broken_in: list[int] = Field(default_factory=list, description="the calls whose request does not")
+    broken_in: list[int] = Field(default_factory=list, description="calls whose request does not")
 
 
 class ToolReport(Report):
@@ -66,7 +65,7 @@ class _Tally:
 
 
 def tool_costs(run: Run) -> ToolReport:
-    """Every tool that was offered or asked for, the dearest first."""
+    """Return the cost of every tool that was offered or called, the most expensive first."""
     tallies: dict[str, _Tally] = {}
     elements = Elements()
     sent: dict[int, Sent] = {}
@@ -93,13 +92,13 @@ def tool_costs(run: Run) -> ToolReport:
 
 
 def _share(one: Sent, numbers: Numbers, elements: Elements) -> int | None:
-    """What some elements of a request make of its input, by their length."""
+    """Estimate the tokens of some elements of a request by their share of its text."""
     whole, size = whole_tokens(one), elements.size(one.numbers)
     return round(whole * elements.size(numbers) / size) if whole is not None and size else None
 
 
 def _measure(sent: Iterable[Sent], tallies: dict[str, _Tally]) -> None:
-    """Definitions by which two requests differ, with the same messages: the difference of their input."""
+    """Measure definitions: two requests with equal messages whose tools differ by one definition."""
     alike: dict[Numbers, dict[frozenset[int], Sent]] = {}
     for one in sent:
         if whole_tokens(one) is not None and not failed(one.call):
@@ -114,7 +113,7 @@ def _measure(sent: Iterable[Sent], tallies: dict[str, _Tally]) -> None:
 
 
 def _add_contexts(run: Run, sent: dict[int, Sent], tallies: dict[str, _Tally], elements: Elements) -> None:
-    """For each request that brings results: what it added to the one before it, and whether it only added."""
+    """For each request with tool results: add its new tokens, and note whether it starts with the request before it."""
     calls = {step.call.number: step.call for step in run.steps}
     before = {later: earlier for thread in run.threads for earlier, later in pairwise(thread.calls)}
     uses: dict[int, list[ToolUse]] = {}
@@ -141,7 +140,7 @@ def _add_contexts(run: Run, sent: dict[int, Sent], tallies: dict[str, _Tally], e
 def _share_out(
     earlier: Sent, later: Sent, answered: list[ToolUse], tallies: dict[str, _Tally], elements: Elements
 ) -> None:
-    """The difference of two inputs, among the tools whose calls and results are what is new."""
+    """Divide the difference of two inputs among the tools whose calls and results are new."""
     one, other = whole_tokens(earlier), whole_tokens(later)
     if one is None or other is None or other <= one or earlier.tools != later.tools:
         return
@@ -160,7 +159,7 @@ def _share_out(
 
 
 def _other_text(message: Message) -> int:
-    """Bytes of what is neither a tool call nor a result."""
+    """Bytes of the texts outside tool calls and results."""
     texts = (block for block in message.blocks if not isinstance(block, ToolCall | ToolResult))
     return sum(len(getattr(block, "text", "").encode(errors="surrogatepass")) for block in texts)
 

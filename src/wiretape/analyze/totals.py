@@ -1,4 +1,4 @@
-"""Adds up many runs, one after the other: by tape, model, agent, tool and day. A run is forgotten once it is added."""
+"""Sums over many runs: by tape, model, agent, tool and day. Each run is added and then released."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ class TapeTotals(GroupReport):
 
 
 class ToolTotals(Report):
-    """What became of one tool's calls, over all tapes."""
+    """Outcome of the calls of one tool, over all tapes."""
 
     name: str
-    calls: int = Field(description="how many times models asked for it")
-    failed: int = Field(description="results that say they are errors")
-    unanswered: int = Field(description="calls without a result, of those that need one")
+    calls: int = Field(description="tool calls that models requested")
+    failed: int = Field(description="results marked as errors")
+    unanswered: int = Field(description="tool calls without a result; tools that the provider runs are left out")
     tapes: int
 
 
 class UnreadableTape(Report):
+    """A tape that cannot be read, and why."""
+
     tape: str
     problem: str
 
 
 class TotalsReport(Report):
-    """What `wiretape stats` prints of many tapes."""
+    """The JSON of `wiretape stats --json` for several tapes."""
 
     tapes: int
     turns: int
@@ -55,7 +57,7 @@ class TotalsReport(Report):
     by_model: list[GroupReport]
     by_agent: list[GroupReport]
     by_tool: list[ToolTotals]
-    by_day: list[GroupReport] = Field(description="by the day, in UTC, on which a call started")
+    by_day: list[GroupReport] = Field(description="by the UTC day on which a call started")
     unreadable: list[UnreadableTape] = Field(default_factory=list)
 
 
@@ -69,8 +71,8 @@ class _Tally:
     known: set[str] = field(default_factory=set)
     unknown: Counter[str] = field(default_factory=Counter)
     unknown_calls: int = 0
-    hits: int = 0  # cached tokens, and
-    asked: int = 0  # input tokens, of the calls that give both
+    hits: int = 0  # cached tokens of the calls that report both input and cached
+    asked: int = 0  # input tokens of the same calls
     usd: Decimal | None = None
     unpriced: int = 0
     estimated: int = 0
@@ -129,7 +131,7 @@ class _Tally:
 
 
 class Totals:
-    """Runs go in, one report comes out. What is kept of a run does not grow with its length."""
+    """Adds runs and reports their sums. Memory does not grow with the length of a run."""
 
     def __init__(self) -> None:
         self._all = _Tally()
@@ -142,7 +144,7 @@ class Totals:
         self._unreadable: list[UnreadableTape] = []
 
     def add(self, name: str, run: Run, started: datetime, price: Price | None = None) -> None:
-        """Count one tape's run. `price` is asked once for each call."""
+        """Add the run of one tape. `price` is called once for each call."""
         priced = pricing(price)
         calls = [step.call for step in run.steps]
         tape = _Tally()
@@ -170,7 +172,7 @@ class Totals:
         self._unreadable.append(UnreadableTape(tape=name, problem=problem))
 
     def report(self, prices: str | None = None) -> TotalsReport:
-        """The sums of everything so far. Groups come by their names, days by date, what was used most first."""
+        """Return the sums so far. Groups are sorted by number of calls, the largest first; days by date."""
         return TotalsReport(
             tapes=len(self._tapes),
             turns=sum(tape.turns for tape in self._tapes),

@@ -1,4 +1,4 @@
-"""Says in one plain sentence why a model call was made."""
+"""Explain in one sentence why a model call was made."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
 
+from wiretape.model.call import ModelCall
 from wiretape.model.http import Ended
 from wiretape.model.run import Agent, Cause, LinkBasis, LinkKind, Run, Step
 from wiretape.runs.threads import failed
 
 
 def why(step: Step, run: Run) -> str:
-    """Why a call was made, so that a person can follow a turn from call to call."""
+    """Return why a call was made."""
     cause = step.cause
     match cause.kind:
         case "turn_start":
@@ -57,7 +58,7 @@ def _tool_results(cause: Cause) -> str:
 def _subagent(step: Step, run: Run) -> str:
     cause, agent = step.cause, run.agents[step.agent]
     start = "an unknown call" if cause.call is None else f"call {cause.call}"
-    if cause.detail is not None:  # not its first call
+    if cause.detail is not None:  # the agent has made calls before
         with_tool = f" with {listed(cause.tools)}" if cause.tools else ""
         return f"next message to {_called(agent)}, sent by {start}{with_tool}{_inferred(cause.basis)}"
     named_after_it = agent.name.partition(" #")[0] in cause.tools
@@ -80,7 +81,7 @@ _SAID: dict[LinkKind, str] = {
 
 
 def _heard(step: Step, run: Run, opening: str, result: bool = False) -> str:
-    """What reached a call from other agents, beside the tool results that it answers."""
+    """The messages of other agents in a request, besides the tool results."""
     kinds = _SAID if result else _SAID.keys() - {"result"}
     heard = [link for link in step.links if link.kind in kinds and link.to_agent == step.agent]
     told = [f"{_SAID[link.kind]} of {_agent(link.from_agent, run)} (call {link.from_call})" for link in heard]
@@ -95,13 +96,14 @@ def _agent(number: int | None, run: Run) -> str:
 
 
 def _called(agent: Agent) -> str:
-    """An agent's name, with what it is where the name does not say so."""
+    """An agent's name, with the word `subagent` if the name lacks it."""
     plain = agent.origin in ("root", "handoff") or agent.name.startswith("subagent")
     return agent.name if plain else f"subagent {agent.name}"
 
 
 def _retry(cause: Cause, run: Run) -> str:
-    return f"retry of call {cause.call} after {_failure(_step(run, cause.call))}" + _detail(cause)
+    step = _step(run, cause.call)
+    return f"retry of call {cause.call} after {failure(step.call if step is not None else None)}" + _detail(cause)
 
 
 def _continuation(cause: Cause, run: Run) -> str:
@@ -126,19 +128,19 @@ def _step(run: Run, number: int | None) -> Step | None:
     return found if found is not None and found.call.number == number else None
 
 
-def _failure(step: Step | None) -> str:
-    """What went wrong with a call, in a word or two."""
-    if step is None or not failed(step.call):
+def failure(call: ModelCall | None) -> str:
+    """The failure of a call in one or two words."""
+    if call is None or not failed(call):
         return "an answer"
-    response = step.call.response
+    response = call.response
     if response is not None and response.status >= 400:
         return str(response.status)
     if response is not None and response.error is not None:
         return response.error.code or response.error.type or "an error"
-    return _ENDS.get(step.call.ended, "an answer that was cut")
+    return ENDS.get(call.ended, "an answer that was cut")
 
 
-_ENDS: dict[Ended | None, str] = {
+ENDS: dict[Ended | None, str] = {
     Ended.CLIENT_CLOSED: "the client hung up",
     Ended.UPSTREAM_CLOSED: "the upstream broke off",
     Ended.UPSTREAM_UNREACHABLE: "the upstream could not be reached",
@@ -153,7 +155,7 @@ def _inferred(basis: LinkBasis | None) -> str:
 
 
 def listed(tools: Sequence[str]) -> str:
-    """Tool names, a repeated one counted, in the order they were asked for."""
+    """Tool names in the order of their calls; a repeated one is counted."""
     counts = Counter(tools)
     return _and([name if count == 1 else f"{name} ×{count}" for name, count in counts.items()])
 

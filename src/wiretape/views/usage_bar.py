@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 BAR_WIDTH = 12
-CACHED, FRESH, UNSAID = "█", "░", "┄"  # unsaid: the wire does not say what was cached
+CACHED, FRESH, UNSAID = "█", "░", "┄"  # unsaid: the provider does not report cached tokens
 
 
 def usage_bar(total: int | None, cached: int | None, most: int, width: int = BAR_WIDTH) -> Text:

@@ -83,13 +83,13 @@ def test_tables_of_their_own_are_spelled_as_the_options_are(tmp_path: Path) -> N
         ("[tool.wiretape.check]\nmax-calls = 'six'", "check: max-calls: input should be a valid integer, not 'six'"),
         (
             '[tool.wiretape.check]\nmax-input = "1kb"',
-            "check: max-input is a whole number, such as 50000 or 50k; not '1kb'",
+            "check: max-input is '1kb': use a whole number, such as 50000 or 50k",
         ),
         (
             '[tool.wiretape.check]\ntolerance = "lots"',
-            "check: tolerance is a share between 0 and 1, such as 0.6 or 60%; not 'lots'",
+            "check: tolerance is 'lots': use a share between 0 and 1, such as 0.6 or 60%",
         ),
-        ("[tool.wiretape.check]\nmin-cache-hit = 60", "check: min-cache-hit is a share between 0 and 1"),
+        ("[tool.wiretape.check]\nmin-cache-hit = 60", "check: min-cache-hit is 60: use a share between 0 and 1"),
         ("[tool.wiretape.check]\nmax-call = 6", "check: unknown key 'max-call'; known keys: allow-unknown, baseline"),
     ],
 )

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from tests.support.calls import make_call, user
 
-from wiretape.analyze.cost import Cost, cost_of_uncached, cost_sum, pricing, told
+from wiretape.analyze.cost import Cost, cost_of_uncached, cost_sum, pricing, reported_cost
 from wiretape.analyze.stats import stats
 from wiretape.model.call import ModelCall, Usage
 from wiretape.runs.run import build_run
@@ -49,7 +49,7 @@ def test_the_answers_own_figure_goes_before_the_list() -> None:
     "raw", [{}, {"cost": True}, {"cost": float("nan")}, {"cost": -1}, {"cost": 1, "is_byok": True}]
 )
 def test_what_is_no_cost_is_not_taken_for_one(raw: dict[str, object]) -> None:
-    assert told(call(1, Usage(10, 0, None, 5, raw=raw))) is None
+    assert reported_cost(call(1, Usage(10, 0, None, 5, raw=raw))) is None
 
 
 def test_what_the_cache_did_not_serve_costs_the_difference() -> None:

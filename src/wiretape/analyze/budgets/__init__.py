@@ -1,3 +1,3 @@
-"""Holds a run to limits, and to an older run."""
+"""Compares a run with limits, and with an older run."""
 
 __all__ = ["amounts", "baseline", "judging", "report"]

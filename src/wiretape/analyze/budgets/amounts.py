@@ -1,4 +1,4 @@
-"""Amounts of which a part may be unknown, and what that means for a limit: what cannot be judged is never kept."""
+"""Amounts with an unknown part, their comparison with a limit, and the amounts that users write (50k, 60%)."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from wiretape.model.http import Ended
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """At least so much: `unknown` calls do not say how much they add."""
+    """A lower bound: the amounts of `unknown` calls are missing from `known`."""
 
     known: float
     unknown: int = 0
     estimated: int = 0
 
     def within(self, limit: float) -> Outcome:
-        """Whether it is at most `limit`. More than that is more, whatever the unknown part may be."""
+        """Compare with a limit. A lower bound above the limit exceeds it, whatever the unknown part is."""
         if self.known > limit:
             return "exceeded"
         return "unknown" if self.unknown else "kept"
 
 
 def billed(calls: Iterable[ModelCall]) -> list[ModelCall]:
-    """The calls that may have cost tokens: neither refused before they began, nor of a kind that costs none."""
+    """The calls that may have used tokens: those that the provider did not reject."""
     return [call for call in calls if not _refused(call) and (call.usage is not None or call.kind == "inference")]
 
 
@@ -40,7 +40,7 @@ def _refused(call: ModelCall) -> bool:
 
 
 def tokens(calls: Iterable[ModelCall], field: str) -> Amount:
-    """Tokens of one kind."""
+    """Sum one field of the usage of calls."""
     return _amount(billed(calls), lambda call: getattr(call.usage, field) if call.usage is not None else None)
 
 
@@ -50,7 +50,7 @@ def _amount(calls: Sequence[ModelCall], value: Callable[[ModelCall], int | None]
 
 
 def cost(calls: Iterable[ModelCall], price: Price) -> Amount:
-    """Dollars."""
+    """Sum the cost of calls in US dollars."""
     costs = [price(call) for call in billed(calls)]
     known = [one for one in costs if one is not None]
     estimated = sum(bool(one.assumed) for one in known)
@@ -58,8 +58,8 @@ def cost(calls: Iterable[ModelCall], price: Price) -> Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """A cache hit rate that lies between two bounds: they meet where every call says all."""
+class HitRate:
+    """A cache hit rate between two bounds. They are equal if every call reports its cached tokens."""
 
     least: float | None
     most: float | None
@@ -72,15 +72,15 @@ class Rate:
         return "exceeded" if self.most < limit else "unknown"
 
 
-def hit_bounds(calls: Iterable[ModelCall]) -> Rate:
-    """Cached / input. A call that does not say what was cached had something between nothing and all of it."""
+def hit_bounds(calls: Iterable[ModelCall]) -> HitRate:
+    """Return the bounds of cached / input. Unknown cached tokens are between 0 and the whole input of the call."""
     usages = [call.usage for call in billed(calls)]
     asked = sum(usage.input for usage in usages if usage is not None and usage.input is not None)
     if not asked or any(usage is None or usage.input is None for usage in usages):
-        return Rate(None, None)
+        return HitRate(None, None)
     hits = sum(usage.cached for usage in usages if usage is not None and usage.cached is not None)
     open_ = sum(usage.input or 0 for usage in usages if usage is not None and usage.cached is None)
-    return Rate(hits / asked, (hits + open_) / asked)
+    return HitRate(hits / asked, (hits + open_) / asked)
 
 
 _COUNT = re.compile(r"(\d+(?:[_,]\d{3})*(?:\.\d+)?)\s*([kKmM]?)")
@@ -88,21 +88,21 @@ _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 def count(value: int | str, name: str) -> int:
-    """A number of tokens: 50000, 50k, 1.5M."""
+    """Parse a number of tokens: 50000, 50k, 1.5M. Raises UsageError."""
     match = _COUNT.fullmatch(str(value).strip())
     number = float(re.sub("[_,]", "", match[1])) * _TIMES[match[2].lower()] if match else -1.0
     if number < 0 or number != int(number):
-        raise UsageError(f"{name} is a whole number, such as 50000 or 50k; not {value!r}")
+        raise UsageError(f"{name} is {value!r}: use a whole number, such as 50000 or 50k")
     return int(number)
 
 
 def share(value: float | str, name: str) -> float:
-    """A share: 0.6 or 60%."""
+    """Parse a share: 0.6 or 60%. Raises UsageError."""
     text = str(value).strip()
     try:
         number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         number = -1.0
     if not 0 <= number <= 1:
-        raise UsageError(f"{name} is a share between 0 and 1, such as 0.6 or 60%; not {value!r}")
+        raise UsageError(f"{name} is {value!r}: use a share between 0 and 1, such as 0.6 or 60%")
     return number

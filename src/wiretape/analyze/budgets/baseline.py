@@ -1,11 +1,11 @@
-"""Holds a run against an older one, turn by turn: what became worse by more than a tolerance."""
+"""Compares a run with an older one, turn by turn: numbers that got worse by more than a tolerance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from wiretape.analyze.budgets.amounts import Amount, Rate, cost, hit_bounds, tokens
+from wiretape.analyze.budgets.amounts import Amount, HitRate, cost, hit_bounds, tokens
 from wiretape.analyze.budgets.judging import NO_PRICES
 from wiretape.analyze.budgets.report import Judgement, Outcome
 from wiretape.analyze.cost import Price
@@ -24,7 +24,7 @@ def against(
     masks: Sequence[str] = (),
     has_prices: bool = True,
 ) -> list[Judgement]:
-    """Turns are paired by what the user said. A turn that is gone is worse; one that is new cannot be compared."""
+    """Compare two runs. Turns are paired by the user's message; a missing turn is worse, a new turn is skipped."""
     judged: list[Judgement] = []
     measure = _Measure(tolerance, old_price, new_price, has_prices)
     for before, after in aligned_turns(old, new, Masker(masks).without_secrets):
@@ -45,7 +45,7 @@ def against(
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """What two runs are held against one another by. Each has prices of its own time."""
+    """How two runs are compared. Each run has the prices of its own time."""
 
     tolerance: float
     old_price: Price
@@ -93,7 +93,7 @@ def _shown(amount: Amount, show: Callable[[float], str]) -> str:
 
 
 def _hits(where: str, old: Sequence[ModelCall], new: Sequence[ModelCall], tolerance: float) -> Judgement:
-    """The hit rate may fall by so many points."""
+    """Compare hit rates. `tolerance` is the allowed drop: 0.1 is 10 percentage points."""
     before, after = hit_bounds(old), hit_bounds(new)
     if before.least is None or before.least != before.most:
         return _said("cache hit", where, "unknown", _rate(after), "skipped", "the baseline does not say")
@@ -101,7 +101,7 @@ def _hits(where: str, old: Sequence[ModelCall], new: Sequence[ModelCall], tolera
     return _said("cache hit", where, said, _rate(after), after.reaches(before.least - tolerance - 1e-9), None)
 
 
-def _rate(rate: Rate) -> str:
+def _rate(rate: HitRate) -> str:
     if rate.least is None or rate.most is None:
         return "unknown"
     return f"{rate.least:.0%}" if rate.least == rate.most else f"{rate.least:.0%} to {rate.most:.0%}"

@@ -1,10 +1,10 @@
-"""Holds a run to its budgets, one small function for each."""
+"""Compares a run with its budgets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from wiretape.analyze.budgets.amounts import Amount, Rate, cost, hit_bounds, tokens
+from wiretape.analyze.budgets.amounts import Amount, HitRate, cost, hit_bounds, tokens
 from wiretape.analyze.budgets.report import Budgets, Judgement, Outcome
 from wiretape.analyze.cost import Price
 from wiretape.analyze.lint.base import LintFinding
@@ -23,9 +23,9 @@ def judge(
     has_prices: bool = True,
     tools_alone: bool = False,
 ) -> list[Judgement]:
-    """Each budget that is set, held against the run: per turn where it is one of a turn's. `errors`: lint's.
+    """Judge each budget that is set. `errors`: the lint errors of the run.
 
-    `tools_alone`: all that was recorded are the program's own tools, so that it is known that no model was asked.
+    `tools_alone`: the tape has only calls of the program's own tools, so the number of model calls is known to be 0.
     """
     calls = [step.call for step in run.steps]
     judged: list[Judgement] = []
@@ -96,7 +96,7 @@ def _tool_calls(turn: Turn) -> Amount:
 
 
 def _time(turn: Turn) -> Amount:
-    """From the first start to the last end."""
+    """The duration of a turn in milliseconds."""
     took = wall_ms([step.call for step in turn.steps])
     if took is not None:
         return Amount(took)
@@ -110,7 +110,7 @@ def _cost(calls: Sequence[ModelCall], limit: float, price: Price, has_prices: bo
     return judged
 
 
-def _hits(rate: Rate, limit: float) -> Judgement:
+def _hits(rate: HitRate, limit: float) -> Judgement:
     detail = None
     if rate.least is None or rate.most is None:
         actual, detail = "unknown", "not every call says how much its input was"
@@ -157,11 +157,13 @@ def _percent(value: float) -> str:
     return f"{value * 100:.1f}".removesuffix(".0") + "%"
 
 
-_AT_LEAST = ("max-", "no-lint-errors")  # the rest of a tape makes these worse only
+# -- incomplete tapes --------------------------------------------------------------------------------------------------
+
+_ONLY_GROWS = ("max-", "no-lint-errors")  # budgets whose number can only grow with the missing part of a tape
 
 
 def on_incomplete(judged: Sequence[Judgement], gaps: Sequence[str]) -> list[Judgement]:
-    """Judgements of a tape that lacks something. What is too much already stays so; the rest cannot be judged."""
+    """Adjust the judgements of an incomplete tape: an exceeded limit stays exceeded, the rest becomes unknown."""
     if not gaps:
         return list(judged)
     first = _incomplete("whole tape", "; ".join(gaps))
@@ -169,7 +171,7 @@ def on_incomplete(judged: Sequence[Judgement], gaps: Sequence[str]) -> list[Judg
 
 
 def against_incomplete(judged: Sequence[Judgement], gaps: Sequence[str]) -> list[Judgement]:
-    """Judgements against a baseline that lacks something: what is no worse than a part of it is no worse."""
+    """Adjust the judgements against an incomplete baseline: what exceeds it becomes unknown."""
     if not gaps:
         return list(judged)
     first = _incomplete("baseline: whole tape", "; ".join(gaps))
@@ -182,7 +184,7 @@ def _incomplete(what: str, why: str) -> Judgement:
 
 
 def _unsure(one: Judgement, why: str) -> Judgement:
-    more_is_worse = one.budget.startswith(_AT_LEAST)
+    more_is_worse = one.budget.startswith(_ONLY_GROWS)
     if one.outcome == "kept" and more_is_worse and not one.actual.startswith("at least"):
         return _made_unknown(one.model_copy(update={"actual": f"at least {one.actual}"}), why)
     uncertain = one.outcome == "kept" or (one.outcome == "exceeded" and not more_is_worse)

@@ -1,4 +1,4 @@
-"""What is asked of a run, and the printed shape of the answer: what `wiretape check --json` gives."""
+"""The budgets of a run, and the JSON of `wiretape check --json`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pydantic import Field
 from wiretape.analyze.lint.base import LintFinding
 from wiretape.analyze.report import Report
 
-# unknown: cannot be judged, and fails unless that is allowed; skipped: there is nothing to hold it against
+# unknown: the numbers are not known, which fails unless --allow-unknown is given; skipped: nothing to compare with
 Outcome: TypeAlias = Literal["kept", "exceeded", "unknown", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Limits; None: no limit. Those `per_turn` hold for each user turn, the others for all calls of a tape."""
+    """Limits; None: no limit. A limit `per_turn` applies to each turn, the others to the whole tape."""
 
     max_calls: int | None = None
     max_calls_per_turn: int | None = None
@@ -31,7 +31,7 @@ class Budgets:
 
 
 class Judgement(Report):
-    """One budget, held against one turn or tape."""
+    """The result of one budget for one turn or tape."""
 
     budget: str = Field(description="the option's name, or `baseline: …`")
     where: str = Field(description="`tape`, `turn 2`, `side calls`")
@@ -42,15 +42,17 @@ class Judgement(Report):
 
 
 class TapeCheck(Report):
-    """One tape's judgements; `problem` says why it could not be read."""
+    """The judgements of one tape. `problem`: why it could not be read."""
 
     tape: str
     judgements: list[Judgement] = Field(default_factory=list)
-    lint: list[LintFinding] = Field(default_factory=list, description="the lint errors, where those count")
+    lint: list[LintFinding] = Field(default_factory=list, description="lint errors, if no-lint-errors is set")
     problem: str | None = None
 
 
 class CheckReport(Report):
+    """The judgements of all tapes."""
+
     tapes: list[TapeCheck]
     passed: bool
     exceeded: int

@@ -1,4 +1,4 @@
-"""What kind of thing broke a prefix, and the one change that would mend it."""
+"""Kinds of prefix breaks, and the change that fixes each kind."""
 
 from __future__ import annotations
 
@@ -45,32 +45,32 @@ _KINDS: dict[str, BreakKind] = {
     REORDERED: "tools_reordered",
     ANOTHER_TOOL: "tools_changed",
 }
-MENDS: dict[BreakKind, str] = {
-    "clock": "say the time in the last user message, or not at all",
-    "date": "say the date in the last user message",
+FIXES: dict[BreakKind, str] = {
+    "clock": "put the time into the last user message, or leave it out",
+    "date": "put the date into the last user message",
     "uuid": "keep ids that change out of the prompt, or put them into the last message",
-    "nonce": "keep what is made anew for each request out of the prompt",
-    "number": "keep what counts up out of the prompt, or put it into the last message",
+    "nonce": "keep values that are new in each request out of the prompt",
+    "number": "keep counters out of the prompt, or put them into the last message",
     "temporary_path": "use a path that stays the same, or put it into the last message",
     "tools_reordered": "send the tools in one fixed order, such as by name",
-    "tools_changed": "send the same tools in every call, and steer with tool_choice which may be used",
-    "schema_changed": "keep the tool's definition fixed for the run, and put what changes into a message",
-    "prompt_changed": "keep the prompt fixed for the run, and append what changes as a message",
-    "history_edited": "append, and leave what was sent as it is",
-    "history_cut": "cut histories rarely and by much, or not at all",
-    "compaction": "none is needed: a compaction costs one miss; compact rarely",
-    "reasoning_dropped": "send the reasoning back as the model gave it",
-    "ids_changed": "keep the ids of messages and tool calls as they were first sent",
-    "shape_changed": "send the text in one shape, always a string or always a list",
-    "marker_moved": "leave a cache marker where the last one stood, or within the blocks that are looked back over",
-    "model_switch": "stay with one model in a conversation",
+    "tools_changed": "send the same tools in every call, and restrict them with tool_choice",
+    "schema_changed": "keep the tool's definition fixed for the run, and put changing text into a message",
+    "prompt_changed": "keep the prompt fixed for the run, and append changing text as a message",
+    "history_edited": "append messages, and do not change those that were sent",
+    "history_cut": "shorten histories rarely and by a large part, or never",
+    "compaction": "no change needed: a compaction costs one miss; compact rarely",
+    "reasoning_dropped": "send the reasoning back unchanged",
+    "ids_changed": "keep the ids of messages and tool calls unchanged",
+    "shape_changed": "send the text always as a string, or always as a list",
+    "marker_moved": "keep a cache marker at the place of the last one, or within the lookback",
+    "model_switch": "use one model in a conversation",
     "key_changed": "send one prompt_cache_key for the whole conversation",
     "setting_changed": "keep the setting for the whole conversation",
 }
 
 
 def kind_of(found: PrefixBreak, before: CallRequest, after: CallRequest) -> BreakKind:
-    """What kind of thing a difference between two requests is."""
+    """Return the kind of a difference between two requests."""
     if found.path.startswith("tools["):
         return _KINDS.get(found.what, "schema_changed")
     if found.what == "reasoning" and found.after is None:
@@ -88,20 +88,20 @@ def kind_of(found: PrefixBreak, before: CallRequest, after: CallRequest) -> Brea
     return "history_cut" if found.what == "the history ends earlier" else "history_edited"
 
 
-def mend(kind: BreakKind, found: PrefixBreak) -> str:
-    """What to change, and nothing else."""
+def fix_for(kind: BreakKind, found: PrefixBreak) -> str:
+    """Return the change that fixes a break."""
     if kind == "nonce" and _is_billing(found):
         return "set CLAUDE_CODE_ATTRIBUTION_HEADER=0: the client writes a new value into each prompt"
-    return MENDS[kind]
+    return FIXES[kind]
 
 
 def _is_billing(found: PrefixBreak) -> bool:
-    """The line that Claude Code writes at the top of its system prompt, with a value of its own for each request."""
+    """True for the line with a new value in each request that Claude Code writes at the top of its system prompt."""
     return found.around is not None and any(BILLING_HEADER in text for text in found.around)
 
 
 def compacted(before: CallRequest, after: CallRequest) -> bool:
-    """Whether a much shorter history stands in the place of a long one."""
+    """True if a much shorter history replaces a long one."""
     if any(_is_compaction(message) and message not in before.messages for message in after.messages):
         return True
     return len(after.messages) < len(before.messages) and 2 * _length(after) < _length(before)
@@ -112,7 +112,7 @@ def _is_compaction(message: Message) -> bool:
 
 
 def _length(request: CallRequest) -> int:
-    """Of what was said, without the system prompt."""
+    """Characters of the messages after the system prompt."""
     return sum(_size(message) for message in request.messages if message.role != "system")
 
 
@@ -121,7 +121,7 @@ def _size(message: Message) -> int:
 
 
 def _is_system(found: PrefixBreak, request: CallRequest) -> bool:
-    """Whether the place of a difference is in the system messages that open a request."""
+    """True if a difference is in the system messages at the start of a request."""
     for index, message in enumerate(request.messages):
         if message.role != "system":
             return False
@@ -132,7 +132,7 @@ def _is_system(found: PrefixBreak, request: CallRequest) -> bool:
 
 
 def _same_prompt(before: CallRequest, after: CallRequest) -> bool:
-    """The same words, cut into other blocks."""
+    """True if both system prompts have the same text in different blocks."""
     return _prompt(before) == _prompt(after)
 
 
@@ -146,11 +146,11 @@ def _prompt(request: CallRequest) -> str:
 
 
 def shape_break(before: CallRequest, after: CallRequest) -> PrefixBreak | None:
-    """The first message that says the same in another shape: a string that became a list, or the other way round."""
+    """Return the first message whose content changed between a string and a list of blocks."""
     placed_alike = (before.segments, before.scalars) == (after.segments, after.scalars)
     for index, (old, new) in enumerate(zip(before.messages, after.messages, strict=False)):
         if old is new and placed_alike:
-            continue  # a long history is mostly that
+            continue  # most messages of a long history
         one, other = _shape(before, index, old), _shape(after, index, new)
         if old is not new and one != other:
             return PrefixBreak(after.path(index), "another shape", one, other)
@@ -160,7 +160,7 @@ def shape_break(before: CallRequest, after: CallRequest) -> PrefixBreak | None:
 
 
 def _shape(request: CallRequest, index: int, message: Message) -> str:
-    """`a string` or `a list`, as far as the paths of blocks tell."""
+    """Return `a string` or `a list of blocks`, derived from the paths of the blocks."""
     alone = request.path(index) in request.scalars and message.block_paths in (("",), ())
     inside = any("[" in path for path in message.block_paths)
     if alone:
@@ -186,17 +186,17 @@ REASONS: dict[str, BreakKind] = {
 
 @dataclass(frozen=True, slots=True)
 class ProviderReason:
-    """A provider's own reason for a miss, and how many tokens it says were missed."""
+    """The provider's reason for a cache miss, and the number of tokens that it reports as missed."""
 
     reason: str
     kind: BreakKind
     tokens: int | None
 
 
-def provider_says(call: ModelCall) -> ProviderReason | None:
-    """The reason that the answer gives; None where it gives none, or none that says what changed."""
-    told = call.response.diagnostics if call.response is not None else None
-    for value in _objects(told):
+def provider_reason(call: ModelCall) -> ProviderReason | None:
+    """Return the reason in an answer's diagnostics (Anthropic, OpenAI); None if no known reason is there."""
+    diagnostics = call.response.diagnostics if call.response is not None else None
+    for value in _objects(diagnostics):
         name = next((value[key] for key in ("reason", "type") if isinstance(value.get(key), str)), None)
         if name in REASONS:
             return ProviderReason(name, REASONS[name], _tokens(value))
@@ -207,7 +207,7 @@ def provider_says(call: ModelCall) -> ProviderReason | None:
 
 
 def _objects(value: Json, depth: int = 3) -> list[dict[str, Json]]:
-    """A JSON object and those inside it."""
+    """Return a JSON object and the objects inside it."""
     if not isinstance(value, dict) or not depth:
         return []
     return [value, *(inner for member in value.values() for inner in _objects(member, depth - 1))]

@@ -1,7 +1,7 @@
-"""Why each call's prompt was served from the provider's cache, or was not.
+"""Explain for each call why the provider's prompt cache served its prompt, or did not.
 
-Every call is held against the call that it continues. What the provider says goes first, then the wire's own counts,
-then what the texts show; the rules of `rules` say what could be expected.
+Each call is compared with the call that it continues. Evidence is used in this order: the reason that the provider
+reports, the reported token counts, the texts. `rules` has each provider's rules for what its cache can serve.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from wiretape.analyze.cache.breaks import BreakKind, provider_says
+from wiretape.analyze.cache.breaks import BreakKind, provider_reason
 from wiretape.analyze.cache.markers import element_path
 from wiretape.analyze.cache.report import CacheBreak, CacheCall, CacheReport
 from wiretape.analyze.cache.rules import CacheRule, asks_long, lifetime, rule_for
@@ -34,7 +34,7 @@ N = TypeVar("N", int, float)
 
 
 def diagnose(run: Run, listed: PriceList | None = None) -> CacheReport:
-    """The verdict on every call that has a prompt, by number. With a price list, what misses cost is told, too."""
+    """Return the verdict on every call that has a prompt. A price list adds the cost of misses."""
     history = _History(run)
     calls = [_report(step, history, run, listed) for step in run.steps if step.call.kind in _KINDS]
     both = [(one.predicted, one.reported) for one in calls if one.predicted is not None and one.reported is not None]
@@ -51,23 +51,23 @@ def diagnose(run: Run, listed: PriceList | None = None) -> CacheReport:
 
 
 class _History:
-    """What the calls sent, in order, and which call each one continues."""
+    """The requests so far, and the call that each one continues."""
 
     def __init__(self, run: Run) -> None:
         self.elements = Elements()
         self._run = run
         self._sent: dict[int, Sent] = {}
         self._scopes: dict[Scope, Prefixes] = {}
-        self._before = dict(_forerunners(run))
-        self._long: set[Scope] = set()  # where entries were written that are kept for longer
-        self._latest: dict[str, int] = {}  # per kind of agent, its last call that was answered
+        self._before = dict(_predecessors(run))
+        self._long: set[Scope] = set()  # with entries of the longer lifetime
+        self._latest: dict[str, int] = {}  # agent family -> its last answered call
 
     def situation(self, step: Step) -> Situation:
-        """All that can be said of a call; and the call is part of the history from then on."""
+        """Return the facts about a call, and add the call to the history."""
         call, rule = step.call, rule_for(step.call)
         sent = self.elements.sent(call)
         family = self._family(step)
-        before = self._forerunner(call, family, sent)
+        before = self._predecessor(call, family, sent)
         if not failed(call):
             self._scopes.setdefault(scope(call), Prefixes()).add(sent)
             self._sent[call.number] = sent
@@ -79,13 +79,13 @@ class _History:
         return replace(at, kept=kept, handoff=step.cause.kind == "handoff")
 
     def _family(self, step: Step) -> str:
-        """Agents of one kind: `look`, `look #2`. A side call is alone."""
+        """The name that `look` and `look #2` share. Side calls have a family of their own."""
         return f"{self._run.agents[step.agent].name.partition(' #')[0]} {step.turn is None}"
 
-    def _forerunner(self, call: ModelCall, family: str, sent: Sent) -> Sent | None:
-        """The call that this one continues; or the last one of its kind, if they part in tools or system prompt."""
+    def _predecessor(self, call: ModelCall, family: str, sent: Sent) -> Sent | None:
+        """Return the call that this one continues, or the last of its family if their prompts or tools differ."""
         number = self._before.get(call.number)
-        while number is not None:  # what failed sent nothing that was kept
+        while number is not None:  # a failed call leaves nothing in the cache
             if number in self._sent:
                 return self._sent[number]
             number = self._before.get(number)
@@ -93,8 +93,8 @@ class _History:
         return last if last is not None and _parts_early(last, sent) else None
 
 
-def _forerunners(run: Run) -> Iterable[tuple[int, int]]:
-    """For each call the one before it in its thread; for a thread's first, the one that the thread comes from."""
+def _predecessors(run: Run) -> Iterable[tuple[int, int]]:
+    """Yield each call with the one before it in its thread; for a thread's first call, the call it forked from."""
     for thread in run.threads:
         if thread.calls and thread.from_call is not None:
             yield thread.calls[0], thread.from_call
@@ -103,20 +103,22 @@ def _forerunners(run: Run) -> Iterable[tuple[int, int]]:
 
 
 def _parts_early(last: Sent, sent: Sent) -> bool:
-    """Whether two conversations with one prompt (something moved in it, or its tools changed) differ before the first
-    word of either. Another prompt is another speaker, and no break."""
+    """True if two conversations with similar system prompts differ in tools or system prompt.
+
+    A call with an entirely different prompt belongs to another agent, and does not continue this one.
+    """
     opening, one, other = _opening(last), last.call.request, sent.call.request
     alike = same_prompt(one, other) if system_of(one) else bool(one.tools) and tool_names(one) == tool_names(other)
     return alike and common_prefix(last.numbers[:opening], sent.numbers[:opening]) < opening
 
 
 def _opening(sent: Sent) -> int:
-    """How many elements are tools and system messages."""
+    """Number of elements that are tools or system messages."""
     return sent.tools + len(system_of(sent.call.request))
 
 
 def scope(call: ModelCall) -> Scope:
-    """What shares a cache: one host, model and key."""
+    """Calls share a cache if host, model and cache key are equal."""
     try:
         host = urlsplit(call.url).netloc
     except ValueError:
@@ -131,25 +133,25 @@ def _key(call: ModelCall) -> str | None:
 
 def _situation(sent: Sent, rule: CacheRule, before: Sent | None, elements: Elements) -> Situation:
     call = sent.call
-    at = Situation(sent, rule, before, says=provider_says(call), held=provider_holds_history(call.request))
+    at = Situation(sent, rule, before, reason=provider_reason(call), held=provider_holds_history(call.request))
     base = sent.base
     if before is None:
         shared = tokens_at(sent, sent.shared, elements) if sent.shared else Tokens(0 if base is None else None)
         return replace(at, shared=shared)
     alike = sent.shared if before is base else common_prefix(before.numbers, sent.numbers)
-    if base is not None and sent.whole and alike < sent.shared:  # it goes on from more than its thread knows
+    if base is not None and sent.whole and alike < sent.shared:  # it shares more with a call outside its thread
         before, alike = base, sent.shared
         at = replace(at, before=before)
     found = breaks(before.call.request, call.request) if alike < len(before.numbers) else []
     if not found and alike < len(before.numbers):
         found = [PrefixBreak(element_path(before.call.request, alike), "other members changed", None, None)]
     most = max(sent.shared, alike)
-    more = _bytes_before(found[0]) if found and alike == most else 0
+    more = found[0].character or 0 if found and alike == most else 0
     seen = [one.call for one in (before, base) if one is not None and (one is before or sent.shared >= alike)]
     return replace(
         at,
         alike=alike,
-        elsewhere=_moved_on(before.call, call),
+        elsewhere=_cache_switch(before.call, call),
         breaks=found,
         shared=tokens_at(sent, most, elements, more),
         answer=_answer_break(before.call, call) if rule.answers and not found else None,
@@ -159,8 +161,8 @@ def _situation(sent: Sent, rule: CacheRule, before: Sent | None, elements: Eleme
     )
 
 
-def _moved_on(before: ModelCall, call: ModelCall) -> PrefixBreak | None:
-    """Another model or key than the call before."""
+def _cache_switch(before: ModelCall, call: ModelCall) -> PrefixBreak | None:
+    """Return the change of model or cache key, if there is one."""
     old, new = before.request.model, call.request.model
     if old is not None and new is not None and old != new:
         return PrefixBreak("model", "another model", old, new)
@@ -170,7 +172,7 @@ def _moved_on(before: ModelCall, call: ModelCall) -> PrefixBreak | None:
 
 
 def _answer_break(before: ModelCall, call: ModelCall) -> PrefixBreak | None:
-    """An answer that called tools, and whose reasoning the next request leaves out."""
+    """Return the reasoning of an answer with tool calls that the next request leaves out."""
     answer, messages, place = before.response, call.request.messages, len(before.request.messages)
     if answer is None or all(tool.kind == "server" for tool in before.tool_calls):
         return None
@@ -188,13 +190,8 @@ def _with_answer(before: Sent, rule: CacheRule) -> int | None:
     return servable(whole + usage.output, rule, before.call.request.model)
 
 
-def _bytes_before(found: PrefixBreak) -> int:
-    """Of a text that changed inside, what is still the same."""
-    return found.character or 0
-
-
 def _expected(before: Sent, rule: CacheRule, intact: Tokens) -> int | None:
-    """What the cache serves if a request goes on from all that the one before it sent (`intact`: so many tokens)."""
+    """Tokens that the cache serves if a request starts with the whole request before it (`intact`: its tokens)."""
     usage, whole = before.call.usage, whole_tokens(before)
     if rule.how != "marked":
         return servable(intact.count if whole is None else whole, rule, before.call.request.model)
@@ -204,7 +201,7 @@ def _expected(before: Sent, rule: CacheRule, intact: Tokens) -> int | None:
     return sum(known) if known and sum(known) else None
 
 
-# -- telling -------------------------------------------------------------------------------------------------------
+# -- reports -------------------------------------------------------------------------------------------------------
 
 
 def _report(step: Step, history: _History, run: Run, listed: PriceList | None) -> CacheCall:
@@ -240,11 +237,11 @@ def _report(step: Step, history: _History, run: Run, listed: PriceList | None) -
 
 
 def _lost(at: Situation, ruling: Ruling) -> int | None:
-    """Tokens that would have been served, had nothing changed: no more than the request has."""
+    """Tokens that an unchanged prefix would have served, at most the input of the call."""
     if not ruling.missed:
         return None
-    if at.says is not None and at.says.tokens is not None:
-        return at.says.tokens
+    if at.reason is not None and at.reason.tokens is not None:
+        return at.reason.tokens
     expected = at.with_answer if at.answer is not None and at.intact else at.expected
     if expected is None:
         return None
@@ -255,9 +252,9 @@ def _lost(at: Situation, ruling: Ruling) -> int | None:
 
 
 def _lost_before(at: Situation, ruling: Ruling, lost: int) -> int | None:
-    """What of the lost tokens stands in front of the break, and had no reason in it. None: it cannot be told apart."""
+    """The lost tokens in front of the break, which the break does not explain. None: unknown."""
     inside = not at.intact or at.answer is not None
-    if ruling.verdict != "broken" or not inside or at.elsewhere is not None or at.says is not None:
+    if ruling.verdict != "broken" or not inside or at.elsewhere is not None or at.reason is not None:
         return None
     if at.predicted is None:
         return None

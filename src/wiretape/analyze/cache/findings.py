@@ -1,4 +1,4 @@
-"""What of a cache diagnosis deserves a person's eye, briefly: what recurs is said once, with what it cost together."""
+"""Findings of a cache diagnosis for `wiretape stats`. Repeated findings are reported once, with their total cost."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from wiretape.analyze.cache.report import CacheCall, CacheReport
 from wiretape.analyze.report import CacheSum, Finding
 from wiretape.model.run import Run
 
-_WORTH_MARKING = 1024  # tokens: every provider that wants markers caches some model's prompts of this size
+_WORTH_MARKING = 1024  # tokens: providers that need markers cache prompts of this size
 
 
 def cache_sum(report: CacheReport) -> CacheSum:
-    """The diagnosis in a line."""
+    """Return the sums of a diagnosis."""
     return CacheSum(
         verdicts={str(verdict): number for verdict, number in report.verdicts.items()},
         lost_tokens=report.lost_tokens,
@@ -20,13 +20,13 @@ def cache_sum(report: CacheReport) -> CacheSum:
     )
 
 
-def cache_findings(report: CacheReport, run: Run, told: Container[int | None] = ()) -> Iterable[Finding]:
-    """Breaks, entries that were gone, prompts that nobody asked to cache.
+def cache_findings(report: CacheReport, run: Run, reported: Container[int | None] = ()) -> Iterable[Finding]:
+    """Yield prefix breaks, expired entries and prompts without cache markers.
 
-    `told`: calls whose dropped reasoning is told already.
+    `reported`: calls whose dropped reasoning is already a finding.
     """
     threads = {step.call.number: step.thread for step in run.steps}
-    yield from _breaks(report, threads, told)
+    yield from _breaks(report, threads, reported)
     for verdict, kind in (
         ("expired", "cache_expired"),
         ("too_early", "cache_too_early"),
@@ -41,16 +41,16 @@ def cache_findings(report: CacheReport, run: Run, told: Container[int | None] = 
     yield from _unmarked(report)
 
 
-def _breaks(report: CacheReport, threads: dict[int, int], told: Container[int | None]) -> Iterable[Finding]:
+def _breaks(report: CacheReport, threads: dict[int, int], reported: Container[int | None]) -> Iterable[Finding]:
     places: dict[tuple[int, str, str], list[CacheCall]] = {}
     besides: dict[tuple[int, str, str], list[CacheCall]] = {}
     for one in report.calls:
         if one.verdict == "broken":
             for index, found in enumerate(one.breaks):
-                # Another model is told by itself, and what changed with it does not matter then.
+                # A switch of the model is a finding of its own; other changes do not matter then.
                 if found.kind == "model_switch":
                     break
-                if found.kind == "reasoning_dropped" and one.call in told:
+                if found.kind == "reasoning_dropped" and one.call in reported:
                     continue
                 kept = besides if index else places
                 kept.setdefault((threads[one.call], found.path, found.kind), []).append(one)
@@ -63,7 +63,7 @@ def _breaks(report: CacheReport, threads: dict[int, int], told: Container[int | 
 
 
 def _unmarked(report: CacheReport) -> Iterable[Finding]:
-    """Long prompts at a provider that caches only what is marked."""
+    """Long prompts without a marker, if the provider caches only marked prompts."""
     calls = [one for one in report.calls if one.verdict == "not_asked" and (one.shared or 0) >= _WORTH_MARKING]
     if calls:
         first, *again = calls
@@ -80,7 +80,7 @@ def _finding(kind: str, first: CacheCall, again: Sequence[CacheCall], text: str)
     if lost:
         usd = [one.lost_usd for one in calls if one.lost_usd is not None]
         paid = f" (${sum(usd):.2g} more)" if usd and sum(usd) else ""
-        # What the wire does not report may have been served for all we know.
+        # Without a reported number, the cache may have served them.
         verb = "were not served" if not guessed else "can have been missed"
         text += f"; {lost:,} input tokens {verb}{paid}"
     if first.mend:

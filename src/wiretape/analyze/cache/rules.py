@@ -1,7 +1,7 @@
-"""What is known of each provider's prompt cache: one table, with where each fact is from. Data only, no judging.
+"""Rules of each provider's prompt cache, with the source of each fact.
 
-`docs/cache.md` shows the same table; a test holds the two together. A number that the sources do not agree on, or
-that recordings contradict, is left out: then nothing is predicted from it.
+`docs/cache.md` shows the same table, and a test compares them. A number that sources contradict, or recordings, is
+left out: nothing is predicted from it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from wiretape.model.call import ModelCall
 
 How: TypeAlias = Literal[
     "automatic",  # every request is cached
-    "marked",  # what the request marks is cached, nothing else
-    "local",  # a server's own slots; its answers hardly say
+    "marked",  # only marked parts of a request are cached
+    "local",  # slots of a local server, which rarely reports hits
 ]
 MINUTE = 60
 HOUR = 60 * MINUTE
@@ -24,13 +24,12 @@ DAY = 24 * HOUR
 
 @dataclass(frozen=True, slots=True)
 class CacheRule:
-    """How one provider caches.
+    """The rules of one provider's cache.
 
-    `minimum`: tokens below which nothing is cached, and `by_model` where models differ (pattern, tokens).
-    `step`: hits come in multiples of it. `lifetime`: seconds without use after which an entry may be gone, and
-    `long_lifetime` if the request asks for it. `promised`: an intact prefix is served, unless one of these says why
-    not; elsewhere a miss proves nothing. `settings`: what counts in the prefix beside model, tools and messages, and
-    what it invalidates.
+    `minimum`: prompts with fewer tokens are not cached; `by_model` has the models that differ (pattern, tokens).
+    `step`: hits are multiples of it. `lifetime`: seconds without use after which an entry may be dropped;
+    `long_lifetime` applies if the request asks for it. `promised`: the provider serves every intact prefix; without
+    a promise a miss proves nothing. `settings`: request members that invalidate the prefix when they change.
     """
 
     name: str
@@ -42,13 +41,13 @@ class CacheRule:
     lifetime: int | None = None
     long_lifetime: int | None = None
     promised: bool = False
-    lookback: int | None = None  # blocks before a marker in which an earlier entry is found
-    key: str | None = None  # the member that steers requests to the same cache
+    lookback: int | None = None  # blocks before a marker in which the provider finds an earlier entry
+    key: str | None = None  # the request member that routes requests to the same cache
     settings: tuple[str, ...] = ()
-    answers: bool = False  # what the model answered is kept, too, if it comes back unchanged
+    answers: bool = False  # answers are cached, too, if they come back unchanged
 
     def least(self, model: str | None) -> int | None:
-        """The smallest cacheable prompt of a model, where it is known."""
+        """Return the smallest cacheable prompt of a model, in tokens; None if unknown."""
         for pattern, tokens in self.by_model:
             if re.search(pattern, model or ""):
                 return tokens
@@ -207,7 +206,7 @@ _BY_DIALECT = {
     "vertex": GEMINI,
     "code-assist": GEMINI,
 }
-_BY_MODEL = (  # where the address says nothing: a gateway, or a local one
+_BY_MODEL = (  # used if the host is unknown, such as a gateway
     (re.compile(r"claude"), ANTHROPIC),
     (re.compile(r"(?:^|/)(?:gpt-\d|o[134](?:-|$)|codex|chatgpt)"), OPENAI),
     (re.compile(r"deepseek"), DEEPSEEK),
@@ -222,10 +221,10 @@ _OPENAI_HOSTS = ("openai", "azure", "chatgpt", "copilot")
 
 
 def rule_for(call: ModelCall) -> CacheRule:
-    """Whose rules a call falls under: by its format and address, then by the model's name."""
+    """Return the rules for a call: by its wire format and host, then by the model's name."""
     model = (call.request.model or call.model or "").lower()
     rule = _of(call, model)
-    names = f"{model} {call.model or ''}"  # what was asked for may be a deployment's name
+    names = f"{model} {call.model or ''}"  # the requested name may be that of a deployment
     return OPENAI_NEWER if rule is OPENAI and _NEWER_OPENAI.search(names) else rule
 
 
@@ -242,24 +241,24 @@ def _of(call: ModelCall, model: str) -> CacheRule:
         return OPENAI
     named = next((rule for pattern, rule in _BY_MODEL if pattern.search(model)), None)
     if call.dialect in _BY_DIALECT:
-        # Vertex serves Claude, too.
+        # Vertex also serves Claude.
         return ANTHROPIC if named is ANTHROPIC else _BY_DIALECT[call.dialect]
     if call.format == "anthropic.messages" and (call.dialect == "anthropic" or named is None):
         return ANTHROPIC
     if call.dialect is not None and call.dialect != "openrouter":
-        return OTHER  # somebody else serves the model, by rules of their own
+        return OTHER  # another host serves the model, with unknown rules
     if named is OPENAI and "oss" in model:
-        return OTHER  # open weights: whoever serves them
+        return OTHER  # open weights, served by any host
     return named or OTHER
 
 
 def lifetime(rule: CacheRule, asked_long: bool) -> int | None:
-    """Seconds without use after which an entry may be gone."""
+    """Return the seconds without use after which an entry may be dropped."""
     return rule.long_lifetime if rule.long_lifetime is not None and asked_long else rule.lifetime
 
 
 def asks_long(call: ModelCall) -> bool:
-    """Whether a call wrote entries with the longer lifetime, or asked for it."""
+    """True if a call wrote entries with the longer lifetime, or requested it."""
     settings, usage = call.request.settings, call.usage
     if settings.get("prompt_cache_retention") == "24h":
         return True

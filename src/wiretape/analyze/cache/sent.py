@@ -1,8 +1,11 @@
-"""What every request sent, as sequences, and how much of a new one an earlier one had sent before.
+"""Requests as sequences of numbers, the longest prefix that an earlier request shares, and the tokens of a prefix.
 
-A request is its tools, then its messages, one number each; equal content has equal numbers. Sequences stand in a tree
-whose edges are whole stretches, so a loop that only grows is one edge: a new call costs what is new in it. Cache
-markers do not count, nor whether a text stands alone or as the only part of a list: no prompt shows them.
+A request is its tools, then its messages, one number each; equal content has equal numbers. Sequences are in a radix
+tree: a loop that only appends is one edge, and a new call costs only its new elements. Two spellings are ignored,
+because the model does not see them: cache markers, and a text that is a string or the only part of a list.
+
+Tokens of a prefix are exact where an earlier request ended there. Elsewhere they are interpolated by the length of the
+texts between two known points: the longest earlier request inside the prefix, and the request itself.
 """
 
 from __future__ import annotations
@@ -21,22 +24,22 @@ Numbers = tuple[int, ...]
 
 @dataclass(slots=True, eq=False)
 class Sent:
-    """What one call sent. `shared`: how many of its elements the call `base` had sent before it, in the same order."""
+    """The elements of one request. `shared`: how many elements at its start the earlier call `base` had sent."""
 
     call: ModelCall
     numbers: Numbers
-    tools: int  # how many of the elements are tools
+    tools: int  # number of elements that are tools
     base: Sent | None = None
     shared: int = 0
 
     @property
     def whole(self) -> bool:
-        """Whether all that `base` sent stands at the start of this."""
+        """True if this request starts with the whole request of `base`."""
         return self.base is not None and self.shared == len(self.base.numbers)
 
 
 class Elements:
-    """Numbers and sizes of tools and messages. Each object is read once."""
+    """Assigns numbers and sizes to tools and messages. Each object is read once."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
@@ -50,7 +53,7 @@ class Elements:
         return Sent(call, offered + self._history(call.request.messages), len(offered))
 
     def size(self, numbers: Sequence[int]) -> int:
-        """Bytes of text of some elements: what tokens are estimated by."""
+        """Bytes of text of some elements. Token estimates use it."""
         return sum(map(self._sizes.__getitem__, numbers))
 
     def _offered(self, tools: tuple[ToolSpec, ...]) -> Numbers:
@@ -60,16 +63,16 @@ class Elements:
         return found[1]
 
     def _history(self, messages: tuple[Message, ...]) -> Numbers:
-        """Numbers of messages. The objects that the last history of the same beginning had are not looked at again."""
+        """Return the numbers of messages. Objects of the last history with the same start are not read again."""
         own = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
-        opening, said = tuple(map(self._message, messages[:own])), messages[own:]
-        if not said:
-            return opening
-        before, known = self._histories.get(id(said[0]), ((), ()))
-        same = common_prefix(before, said)  # by identity
-        numbers = known[:same] + tuple(map(self._message, said[same:]))
-        self._histories[id(said[0])] = (said, numbers)
-        return opening + numbers
+        system, history = tuple(map(self._message, messages[:own])), messages[own:]
+        if not history:
+            return system
+        before, known = self._histories.get(id(history[0]), ((), ()))
+        same = common_prefix(before, history)  # by identity
+        numbers = known[:same] + tuple(map(self._message, history[same:]))
+        self._histories[id(history[0])] = (history, numbers)
+        return system + numbers
 
     def _tool(self, tool: ToolSpec) -> int:
         found = self._seen.get(id(tool))
@@ -95,7 +98,7 @@ class Elements:
 
 
 def _content(block: Block) -> Atom:
-    """All that a block says, as texts."""
+    """The whole content of a block as texts."""
     match block:
         case Text():
             return ("text", block.text)
@@ -115,7 +118,7 @@ def _bytes(text: str) -> int:
 
 @dataclass(slots=True)
 class _Node:
-    """A stretch of elements, `start` to `end` of what `last` sent, and what went on from there."""
+    """An edge of the tree: elements `start` to `end` of `last`, and the edges that continue it."""
 
     last: Sent  # the latest call that sent it
     start: int
@@ -124,13 +127,13 @@ class _Node:
 
 
 class Prefixes:
-    """All that was sent so far under one model and key."""
+    """The requests so far of one model and cache key."""
 
     def __init__(self) -> None:
         self._first: dict[int, _Node] = {}
 
     def add(self, sent: Sent) -> None:
-        """Find the earlier call that shares the most with this one (the latest of equals), and remember this one."""
+        """Find the earlier call with the longest common prefix (the latest of equals), and add this one to the tree."""
         numbers, at, level = sent.numbers, 0, self._first
         while at < len(numbers):
             node = level.get(numbers[at])
@@ -142,7 +145,7 @@ class Prefixes:
             at += same
             if at < node.end:
                 self._split(node, at, sent)
-            elif not node.after and at == len(node.last.numbers):  # it goes on from the very end: the stretch grows
+            elif not node.after and at == len(node.last.numbers):  # it continues the end: the edge grows
                 node.end = len(numbers)
                 node.last = sent
                 break
@@ -156,22 +159,24 @@ class Prefixes:
         node.end = at
 
 
-_CHAIN = 64  # earlier requests looked at for a known point
+_CHAIN = 64  # earlier requests that are searched for a known point
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
+    """A number of tokens."""
+
     count: int | None
-    exact: bool = False  # the wire's own figure
+    exact: bool = False  # reported by the provider
 
 
 UNKNOWN = Tokens(None)
 
 
 def whole_tokens(sent: Sent) -> int | None:
-    """The input of a whole request, as the wire gives it.
+    """Return the reported input of a request; None if it is unknown.
 
-    Where the provider ran tools of its own, it read the request several times, and its figure is the sum.
+    If the provider ran tools itself, the reported number is the sum of several readings, and is not used.
     """
     if any(tool.kind == "server" for tool in sent.call.tool_calls):
         return None
@@ -179,7 +184,7 @@ def whole_tokens(sent: Sent) -> int | None:
 
 
 def tokens_at(sent: Sent, length: int, elements: Elements, more: int = 0) -> Tokens:
-    """Tokens of a request's first `length` elements, and of `more` bytes of the next one."""
+    """Return the tokens of a request's first `length` elements and of `more` bytes of the next one."""
     known = _known_point(sent, length)
     if known is not None and len(known.numbers) == length and not more:
         return Tokens(whole_tokens(known), exact=True)
@@ -196,7 +201,7 @@ def tokens_at(sent: Sent, length: int, elements: Elements, more: int = 0) -> Tok
 
 
 def _known_point(sent: Sent, length: int) -> Sent | None:
-    """The longest earlier request that is all in the first `length` elements, and whose tokens are known."""
+    """Return the longest earlier request inside the first `length` elements whose tokens are known."""
     earlier, limit = sent.base, min(sent.shared, length)
     for _ in range(_CHAIN):
         if earlier is None:
@@ -209,7 +214,7 @@ def _known_point(sent: Sent, length: int) -> Sent | None:
 
 
 def servable(tokens: int | None, rule: CacheRule, model: str | None) -> int | None:
-    """What a cache serves of so many tokens: none below the minimum, and whole steps."""
+    """Return how many of `tokens` a cache serves: none below the minimum, else whole steps."""
     if tokens is None:
         return None
     least = rule.least(model)

@@ -1,4 +1,4 @@
-"""A call as the cache saw it: what it continues, what the two have in common, and how a verdict speaks of that."""
+"""The facts about a call that a verdict uses, and the phrases that verdicts share."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from wiretape.analyze.cache.sent import UNKNOWN, Sent, Tokens, servable
 from wiretape.analyze.prefix_breaks import PrefixBreak
 from wiretape.model.call import ModelCall
 
-_MOST = 0.8  # of what was predicted: from there on it was served
+_MOST = 0.8  # share of the predicted tokens from which the prefix counts as served
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A call, the one that it continues, and what they have in common."""
+    """A call, the call that it continues, and their common prefix."""
 
     sent: Sent
     rule: CacheRule
     before: Sent | None
     alike: int = 0  # elements in common with `before`
-    elsewhere: PrefixBreak | None = None  # another model or key than before: another cache
+    elsewhere: PrefixBreak | None = None  # another model or key: another cache
     breaks: Sequence[PrefixBreak] = ()
     shared: Tokens = UNKNOWN
-    expected: int | None = None  # what would have been served, had nothing changed
-    says: ProviderReason | None = None
+    expected: int | None = None  # tokens that an unchanged prefix serves
+    reason: ProviderReason | None = None  # the reason that the provider reports
     idle_ms: int | None = None
-    kept: int | None = None  # seconds without use after which the provider may drop it
+    kept: int | None = None  # seconds without use after which the provider may drop an entry
     held: bool = False  # the provider holds the history
-    answer: PrefixBreak | None = None  # what the model had answered came back without its reasoning
-    with_answer: int | None = None  # what would have been served, had it come back whole
-    handoff: bool = False  # another agent goes on with the conversation
+    answer: PrefixBreak | None = None  # the answer came back without its reasoning
+    with_answer: int | None = None  # tokens that a complete answer would have served
+    handoff: bool = False  # another agent continues the conversation
 
     @property
     def call(self) -> ModelCall:
@@ -52,7 +52,7 @@ class Situation:
 
     @property
     def predicted(self) -> int | None:
-        """What the rules let the cache serve of what was sent before."""
+        """Tokens that the cache can serve by the provider's rules."""
         if self.before is None and self.sent.base is None:
             return 0
         if self.intact:
@@ -63,7 +63,7 @@ class Situation:
 
     @property
     def most_was_served(self) -> bool:
-        """Whether the wire reports about what an intact prefix gives."""
+        """True if the reported tokens are about those of an unchanged prefix."""
         reported, expected = self.reported, self.expected
         return bool(reported) and expected is not None and (reported or 0) + self.rule.step >= _MOST * expected
 
@@ -88,13 +88,13 @@ def number_before(at: Situation) -> int:
 
 
 def last_sent(at: Situation) -> int:
-    """The call that sent the prefix last."""
+    """Return the call that sent the prefix last."""
     base = at.sent.base
     return max(number_before(at), base.call.number if base is not None and base.call is not at.call else 0)
 
 
 def span(ms: int) -> str:
-    """A time span in words."""
+    """Return a duration in words."""
     seconds = ms / 1000
     if seconds < 120:
         return f"{seconds:.0f} s" if seconds >= 1 or not ms else f"{ms} ms"

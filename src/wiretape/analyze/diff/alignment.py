@@ -1,4 +1,4 @@
-"""Which turn of one run stands for which of the other, and which call for which."""
+"""Pairs the turns and calls of two runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def aligned(a: Sequence[T], b: Sequence[T], key: Callable[[T], Hashable]) -> Iterator[tuple[T | None, T | None]]:
-    """Pairs in order: equal keys stand for the same; of what differs, as many as there are on both sides, in order."""
+    """Yield pairs in order. Items with equal keys are paired; items between them are paired one by one."""
     matcher = SequenceMatcher(None, [key(one) for one in a], [key(one) for one in b], autojunk=False)
     for _, a1, a2, b1, b2 in matcher.get_opcodes():
         for step in range(max(a2 - a1, b2 - b1)):
@@ -20,19 +20,19 @@ def aligned(a: Sequence[T], b: Sequence[T], key: Callable[[T], Hashable]) -> Ite
 
 
 def aligned_turns(a: Run, b: Run, settle: Callable[[str], str]) -> list[tuple[Turn | None, Turn | None]]:
-    """Turns by what the user said."""
+    """Pair turns by the user's message."""
 
-    def asked(turn: Turn) -> str:
+    def key(turn: Turn) -> str:
         return settle(turn.user).strip()
 
-    found = aligned(a.turns, b.turns, asked)
+    found = aligned(a.turns, b.turns, key)
     return list(found)
 
 
 def aligned_steps(
     a: Sequence[Step], b: Sequence[Step], names_a: Callable[[Step], str], names_b: Callable[[Step], str]
 ) -> list[tuple[Step | None, Step | None]]:
-    """Calls, agent by agent, since the order among agents is free; in the order in which they started."""
+    """Pair calls agent by agent, because the order between agents may differ. The pairs are sorted by start."""
     mine, theirs = _by_agent(a, names_a), _by_agent(b, names_b)
     pairs: list[tuple[Step | None, Step | None]] = []
     for agent in dict.fromkeys((*mine, *theirs)):
@@ -49,7 +49,7 @@ def _by_agent(steps: Sequence[Step], name: Callable[[Step], str]) -> dict[str, l
 
 
 def _shape(step: Step) -> tuple[str, str, tuple[str, ...]]:
-    """Why a call was made, without numbers."""
+    """The cause of a call without call numbers."""
     return step.call.kind, step.cause.kind, tuple(sorted(step.cause.tools))
 
 

@@ -1,7 +1,7 @@
-"""Where two calls that stand for the same differ: in what they ask, and in what was answered.
+"""Differences between two paired calls: in the request and in the answer.
 
-Ids are compared as links (the same id again must stand where it stood again), tool arguments and results as JSON,
-texts without what moves. A history is compared in its new part once the runs have parted: the rest follows from it.
+Ids are compared as links: equal ids in one run must be equal ids in the other. Tool arguments and results are compared
+as JSON, texts without volatile text. After the runs have diverged, only the new part of a history is compared.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ _IDS = frozenset(
     {"id", "call_id", "tool_call_id", "tool_use_id", "toolUseId", "item_id", "message_id", "status", "index"}
 )
 _SHORT, _BEFORE = 160, 40  # characters
-_HOW = frozenset({"stream", "stream_options"})  # how an answer travels is not what it says
+_TRANSPORT = frozenset({"stream", "stream_options"})  # settings that do not change the answer's content
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A difference, and whether it is only something that moves from run to run."""
+    """A difference. `volatile`: the values differ in every run, such as clocks and ids."""
 
     path: str
     a: str | None
     b: str | None
     what: str
-    moving: bool = False
+    volatile: bool = False
 
 
 Spots: TypeAlias = Iterator[Spot]
 
 
 class Ids:
-    """Which id of one run is which of the other."""
+    """Pairs the ids of two runs."""
 
     def __init__(self) -> None:
         self._there: dict[str, str] = {}
         self._back: dict[str, str] = {}
 
     def same(self, a: str | None, b: str | None) -> bool:
-        """Whether two ids may be one: bound at first sight, both ways."""
+        """True if two ids are a pair. Ids are paired when they are first compared, one to one."""
         if a is None or b is None:
-            return True  # some clients leave ids out
+            return True  # some clients omit ids
         return self._there.setdefault(a, b) == b and self._back.setdefault(b, a) == a
 
 
 class CallComparer:
-    """Compares calls one pair after the other; `volatile` says what a format's settings hold of moving things."""
+    """Compares pairs of calls in order."""
 
     def __init__(self, settle: Callable[[str], str]) -> None:
         self._settle = settle
@@ -74,18 +74,18 @@ class CallComparer:
         self._before: dict[tuple[int, int], tuple[tuple[Message, ...], tuple[Message, ...]]] = {}
         self._equal: dict[tuple[int, int], tuple[Message, Message]] = {}
 
-    def spots(self, a: Step, b: Step, volatile: Volatile, parted: bool) -> Spots:
-        """Every difference, in the order of a request and its answer. `parted`: their histories differ already."""
-        yield from self._request(a, b, volatile, parted)
+    def spots(self, a: Step, b: Step, volatile: Volatile, diverged: bool) -> Spots:
+        """Yield every difference of the requests, then of the answers. `diverged`: their histories already differ."""
+        yield from self._request(a, b, volatile, diverged)
         yield from self._answer(a.call, b.call)
 
-    def _request(self, a: Step, b: Step, volatile: Volatile, parted: bool) -> Spots:
+    def _request(self, a: Step, b: Step, volatile: Volatile, diverged: bool) -> Spots:
         one, other = a.call.request, b.call.request
         if one.model != other.model:
             yield Spot("model", one.model, other.model, "model")
         yield from self._tools(one, other)
         yield from self._settings(one, other, volatile)
-        yield from self._messages(a, b, parted)
+        yield from self._messages(a, b, diverged)
 
     def _tools(self, a: CallRequest, b: CallRequest) -> Spots:
         names_a, names_b = [tool.name for tool in a.tools], [tool.name for tool in b.tools]
@@ -106,10 +106,10 @@ class CallComparer:
         for name in dict.fromkeys((*one, *other)):
             yield from self._values(name, one.get(name), other.get(name), "settings")
 
-    def _messages(self, a: Step, b: Step, parted: bool) -> Spots:
-        """System texts and, until the runs have parted, the whole history; then what each call adds."""
+    def _messages(self, a: Step, b: Step, diverged: bool) -> Spots:
+        """Compare the whole history; after the runs have diverged, only the system texts and the new messages."""
         ones, others = a.call.request.messages, b.call.request.messages
-        if parted:
+        if diverged:
             mine, theirs = _new(a), _new(b)
         else:
             start = self._known(a, b)
@@ -123,7 +123,7 @@ class CallComparer:
             yield Spot(path_b(theirs[len(mine)]), None, _said(others[theirs[len(mine)]]), "history")
 
     def _known(self, a: Step, b: Step) -> int:
-        """How many messages are the very same objects as in the pair before, and were compared there."""
+        """Return how many messages are the same objects as in the pair before, which were compared there."""
         ones, others = a.call.request.messages, b.call.request.messages
         before_a, before_b = self._before.get((a.thread, b.thread), ((), ()))
         self._before[a.thread, b.thread] = (ones, others)
@@ -135,8 +135,8 @@ class CallComparer:
         if a is b or (id(a), id(b)) in self._equal:
             return
         spots = list(self._compared(path, a, b))
-        if all(spot.moving for spot in spots):
-            self._equal[id(a), id(b)] = (a, b)  # kept, so that their ids stay theirs
+        if all(spot.volatile for spot in spots):
+            self._equal[id(a), id(b)] = (a, b)  # keeps the objects, so that their id() stays unique
         yield from spots
 
     def _compared(self, path: str, a: Message, b: Message) -> Spots:
@@ -147,7 +147,7 @@ class CallComparer:
         yield from self._blocks(path, a, b, what)
 
     def _blocks(self, path: str, a: Message, b: Message, what: str) -> Spots:
-        ones, others = _told(a), _told(b)
+        ones, others = _content_blocks(a), _content_blocks(b)
         for (place, one), (_, other) in zip(ones, others, strict=False):
             yield from self._block(path + place, one, other, what)
         if len(ones) > len(others):
@@ -202,14 +202,14 @@ class CallComparer:
         one, other = self._settle(a).strip(), self._settle(b).strip()
         if one == other:
             change = text_break(path, a, b)
-            yield Spot(path, change.before, change.after, what, moving=True)
+            yield Spot(path, change.before, change.after, what, volatile=True)
             return
         yield Spot(path, *_shown(a, b, one, other), what)
 
     def _values(self, path: str, a: Json, b: Json, what: str) -> Spots:
-        """The first difference of two JSON values that is none of what moves, else the first that is."""
+        """Yield the first difference of two JSON values that is not volatile, else the first volatile one."""
         spots = list(self._walked(path, a, b, what))
-        real = [spot for spot in spots if not spot.moving]
+        real = [spot for spot in spots if not spot.volatile]
         yield from real[:1] or spots[:1]
 
     def _walked(self, path: str, a: Json, b: Json, what: str) -> Spots:
@@ -245,7 +245,7 @@ class CallComparer:
 
 
 def _new(step: Step) -> list[int]:
-    """Places of a request's system messages, and of what it adds to its thread."""
+    """Return the indices of a request's system messages and of its new messages."""
     opening, messages = len(system_of(step.call.request)), step.call.request.messages
     return [*range(opening), *range(max(opening, step.new_from), len(messages))]
 
@@ -254,7 +254,7 @@ def _settings(request: CallRequest, volatile: Volatile) -> JsonObject:
     kept = {
         name: value
         for name, value in request.settings.items()
-        if name not in volatile.settings and name not in _HOW and value is not None
+        if name not in volatile.settings and name not in _TRANSPORT and value is not None
     }
     for first, *rest in volatile.nested:
         kept = _without(kept, [first, *rest])
@@ -271,8 +271,8 @@ def _without(value: JsonObject, path: Sequence[str]) -> JsonObject:
     return {**value, name: _without(inner, rest)} if isinstance(inner, dict) else value
 
 
-def _told(message: Message) -> list[tuple[str, Block]]:
-    """The blocks that say something, each with its place; opaque provider state does not."""
+def _content_blocks(message: Message) -> list[tuple[str, Block]]:
+    """Return the blocks with text or tools, each with its path. Opaque provider state is left out."""
     found = []
     for place, block in enumerate(message.blocks):
         if isinstance(block, Reasoning) and not block.text:
@@ -284,7 +284,7 @@ def _told(message: Message) -> list[tuple[str, Block]]:
 
 
 def _merged(messages: Sequence[Message]) -> Message:
-    """An answer as one message; its tool calls are numbered as everywhere."""
+    """Return an answer as one message, with numbered tool calls."""
     blocks: list[Block] = []
     paths: list[str] = []
     tools = 0
@@ -302,7 +302,7 @@ def _merged(messages: Sequence[Message]) -> Message:
 
 
 def _outcome(call: ModelCall) -> str:
-    """How a call came out, without what it said."""
+    """Return the outcome of a call without its content."""
     response = call.response
     if response is None:
         return f"no answer ({call.ended})" if call.ended is not None else "no answer"
@@ -314,7 +314,7 @@ def _outcome(call: ModelCall) -> str:
 
 
 def _shown(a: str, b: str, one: str, other: str) -> tuple[str, str]:
-    """Two texts: whole where both are short, else settled, from a little before the first difference on."""
+    """Return both texts whole if they are short, else masked excerpts around the first difference."""
     if len(a) <= _SHORT and len(b) <= _SHORT:
         return a, b
     start = max(0, common_prefix(one, other) - _BEFORE)
@@ -323,7 +323,7 @@ def _shown(a: str, b: str, one: str, other: str) -> tuple[str, str]:
 
 
 def _json(text: str) -> Any:
-    """The value of a text that is a JSON object or list; None for other texts."""
+    """Parse a text that is a JSON object or list; None for other texts."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -333,7 +333,7 @@ def _json(text: str) -> Any:
 
 
 def _same(a: Json, b: Json) -> bool:
-    """Equal as JSON: 1 is 1.0, and not true."""
+    """True if two values are equal as JSON: 1 equals 1.0, and not true."""
     return (a == b and isinstance(a, bool) == isinstance(b, bool)) or compact_json(a) == compact_json(b)
 
 

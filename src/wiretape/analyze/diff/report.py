@@ -1,4 +1,4 @@
-"""The printed shape of a comparison: what `wiretape diff --json` gives. `a` and `b` are the two runs."""
+"""The JSON of `wiretape diff --json`. `a` and `b` are the two runs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from wiretape.analyze.report import CostSum, Report, UsageSum
 
 
 class RunDifference(Report):
-    """One place where two calls differ; a value is null where that run has nothing there."""
+    """A place where two calls differ. A value is null if that run has nothing there."""
 
     call_a: int | None
     call_b: int | None
     path: str
     a: str | None
     b: str | None
-    what: str = Field(description="what kind of place it is: system, tools, settings, history, answer, call, …")
+    what: str = Field(description="part of the call: system, tools, settings, history, answer, call, …")
 
 
 class CallSide(Report):
-    """A call of one run that the other has not."""
+    """A call that only one run has."""
 
     call: int
     agent: str
@@ -28,7 +28,7 @@ class CallSide(Report):
 
 
 class Sums(Report):
-    """What a turn took in one run."""
+    """The sums of a turn in one run."""
 
     calls: int
     tool_calls: int
@@ -40,7 +40,7 @@ class Sums(Report):
 
 
 class TurnPair(Report):
-    """A turn of each run that stand for the same. One side is null where the other has no such turn."""
+    """The same turn in both runs. One side is null if that run lacks the turn."""
 
     name: str = Field(description="`turn 1`, `side calls`, `outside of turns`")
     turn_a: int | None = None
@@ -48,14 +48,16 @@ class TurnPair(Report):
     user: str
     a: Sums | None
     b: Sums | None
-    pairs: list[tuple[int, int]] = Field(description="calls that stand for the same")
+    pairs: list[tuple[int, int]] = Field(description="numbers of the paired calls")
     only_a: list[CallSide] = Field(default_factory=list)
     only_b: list[CallSide] = Field(default_factory=list)
     differences: list[RunDifference] = Field(default_factory=list)
-    varied: list[RunDifference] = Field(default_factory=list, description="values that change from run to run")
+    varied: list[RunDifference] = Field(default_factory=list, description="volatile values that differ: clocks, ids")
 
 
 class DiffReport(Report):
-    same: bool = Field(description="nothing differs but what changes from run to run; tokens and times do not count")
+    """The comparison of two runs."""
+
+    same: bool = Field(description="only volatile values, tokens and times differ")
     first: RunDifference | None = Field(description="the first divergence")
     turns: list[TurnPair]

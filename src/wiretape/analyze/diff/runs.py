@@ -23,7 +23,7 @@ _SHOWN = 300  # characters of a value
 def compare_runs(
     a: Run, b: Run, masks: Sequence[str] = (), price_a: Price | None = None, price_b: Price | None = None
 ) -> DiffReport:
-    """Where two runs of one agent part. `masks`: patterns of what does not count in texts, besides clocks and ids."""
+    """Compare two runs of one agent. `masks`: patterns of text to ignore, besides clocks and ids."""
     settle = Masker(masks).without_secrets
     side = _Sides(a, b, settle, pricing(price_a), pricing(price_b))
     turns = [side.turns(one, other) for one, other in aligned_turns(a, b, settle)]
@@ -45,7 +45,7 @@ class _Sides:
         self._a, self._b = a, b
         self._price_a, self._price_b = price_a, price_b
         self._comparer = CallComparer(settle)
-        self._parted: set[str] = set()  # agents whose histories differ
+        self._diverged: set[str] = set()  # agents whose histories differ
 
     def turns(self, one: Turn | None, other: Turn | None) -> TurnPair:
         known = one or other
@@ -73,11 +73,11 @@ class _Sides:
             elif one is not None:
                 only_a.append(_alone(one, self._a, self._name_a))
                 spots.append((one, None, Spot("", only_a[-1].why, None, "call")))
-                self._parted.add(self._name_a(one))
+                self._diverged.add(self._name_a(one))
             elif other is not None:
                 only_b.append(_alone(other, self._b, self._name_b))
                 spots.append((None, other, Spot("", None, only_b[-1].why, "call")))
-                self._parted.add(self._name_b(other))
+                self._diverged.add(self._name_b(other))
         return TurnPair(
             name=name,
             turn_a=numbers[0],
@@ -88,15 +88,15 @@ class _Sides:
             pairs=pairs,
             only_a=only_a,
             only_b=only_b,
-            differences=[_difference(*spot) for spot in spots if not spot[2].moving],
-            varied=[_difference(*spot) for spot in spots if spot[2].moving],
+            differences=[_difference(*spot) for spot in spots if not spot[2].volatile],
+            varied=[_difference(*spot) for spot in spots if spot[2].volatile],
         )
 
     def _compared(self, one: Step, other: Step) -> list[Spot]:
         agent = self._name_a(one)
-        spots = list(self._comparer.spots(one, other, _volatile(one.call.format), agent in self._parted))
-        if any(not spot.moving for spot in spots):
-            self._parted.add(agent)
+        spots = list(self._comparer.spots(one, other, _volatile(one.call.format), agent in self._diverged))
+        if any(not spot.volatile for spot in spots):
+            self._diverged.add(agent)
         return spots
 
     def _name_a(self, step: Step) -> str:

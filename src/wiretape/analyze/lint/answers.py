@@ -1,4 +1,4 @@
-"""Rules about answers: cut short, failed in the middle, asked for again, or sent back without their reasoning."""
+"""Rules about answers: truncated, failed in the middle, retried, or sent back without their reasoning."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from wiretape.analyze.lint.base import LintFinding, LintRule, Subject
+from wiretape.analyze.why import ENDS, failure
 from wiretape.model.call import Message, ModelCall, Reasoning, ToolCall
 from wiretape.model.http import Ended
 from wiretape.model.run import Step
@@ -18,29 +19,29 @@ class DroppedReasoning(LintRule):
     id = "WT009"
     name = "dropped-reasoning"
     severity = "error"
-    summary = "`reasoning_content` is missing where a thinking-mode history must carry it."
+    summary = "`reasoning_content` is missing from a thinking-mode history."
     explains = (
-        "DeepSeek and Kimi in thinking mode want every assistant message that called tools sent back with its "
-        "`reasoning_content`, in all later requests; an empty one will do. Without it the provider answers 400, or "
-        "the model thinks anew. Looked for in requests of a thread in which a recorded answer had reasoning and asked "
-        "for tools. Without tools, and at providers that take it as they like, nothing is asked for."
+        "DeepSeek and Kimi in thinking mode need the `reasoning_content` of every assistant message with tool calls "
+        "in all later requests; an empty one is enough. Without it the provider answers 400, or the model repeats its "
+        "reasoning. The rule checks threads with a recorded answer that had reasoning and tool calls. It ignores "
+        "answers without tool calls, and providers that do not need the reasoning."
     )
-    mend = "append the answer's message as it came, reasoning_content included, instead of building a new one"
+    mend = "append the answer's message unchanged, with its reasoning_content, instead of building a new one"
 
     def check(self, subject: Subject) -> Iterable[LintFinding]:
         for thread in subject.run.threads:
             thought: dict[tuple[str | None, str, str], ModelCall] = {}
-            told: set[tuple[str | None, str, str]] = set()
-            seen: dict[int, Message] = {}  # messages that later requests resend as the very same objects
+            reported: set[tuple[str | None, str, str]] = set()
+            seen: dict[int, Message] = {}  # later requests resend the same objects
             for number in thread.calls:
                 call = subject.steps[number].call
                 for index, tool in _bare_tool_calls(call, seen) if thought else ():
                     key = (tool.id, tool.name, tool.arguments)
                     before = thought.get(key)
-                    if before is not None and key not in told:
-                        told.add(key)
+                    if before is not None and key not in reported:
+                        reported.add(key)
                         yield self._finding(call, before, index)
-                if _thinks_aloud(call):
+                if _reasoning_is_needed(call):
                     thought |= {(tool.id, tool.name, tool.arguments): call for tool in call.tool_calls}
 
     def _finding(self, call: ModelCall, before: ModelCall, index: int) -> LintFinding:
@@ -51,12 +52,12 @@ class DroppedReasoning(LintRule):
         return self.finding(text, call, f"{call.request.path(index)}.reasoning_content", values=values)
 
 
-def _thinks_aloud(call: ModelCall) -> bool:
-    """Whether an answer's reasoning has to come back: it asked for tools, at a provider that wants it."""
+def _reasoning_is_needed(call: ModelCall) -> bool:
+    """True if later requests must carry the reasoning of an answer: it has tool calls, and the provider needs it."""
     model, host = call.model or "", call.url.split("/")[2:3]
-    wants = call.dialect in ("deepseek", "moonshot") or "deepseek" in "".join(host)
-    wants = wants or model.startswith(("deepseek-", "kimi-k2-thinking"))
-    return call.format == "openai.chat" and wants and bool(call.tool_calls) and bool(_reasoning(call))
+    needed = call.dialect in ("deepseek", "moonshot") or "deepseek" in "".join(host)
+    needed = needed or model.startswith(("deepseek-", "kimi-k2-thinking"))
+    return call.format == "openai.chat" and needed and bool(call.tool_calls) and bool(_reasoning(call))
 
 
 def _reasoning(call: ModelCall) -> str:
@@ -65,7 +66,7 @@ def _reasoning(call: ModelCall) -> str:
 
 
 def _bare_tool_calls(call: ModelCall, seen: dict[int, Message]) -> Iterator[tuple[int, ToolCall]]:
-    """New tool calls in a request's history whose answer has no reasoning there, not even an empty one."""
+    """Yield new tool calls in a request's history whose answer lacks its reasoning there."""
     messages = call.request.messages
     for index, message in enumerate(messages):
         if id(message) in seen:
@@ -78,7 +79,7 @@ def _bare_tool_calls(call: ModelCall, seen: dict[int, Message]) -> Iterator[tupl
 
 
 def _same_answer(messages: tuple[Message, ...], index: int) -> Iterator[Message]:
-    """A message, and the assistant's messages just before it."""
+    """Yield a message and the assistant messages directly before it."""
     while index >= 0 and messages[index].role == "assistant":
         yield messages[index]
         index -= 1
@@ -94,11 +95,11 @@ class TruncatedAnswer(LintRule):
     severity = "warning"
     summary = "An answer was cut at its length limit."
     explains = (
-        "The provider stopped at the request's own output limit, or at the end of the model's window (finish "
-        "`length`, in whatever words the provider has for it): the text, or the arguments of a tool call, end in the "
-        "middle. Side calls, and requests that allow a single token to test a connection, are only mentioned."
+        "The provider stopped at the request's output limit, or at the end of the model's context window (finish "
+        "`length`): the text, or the arguments of a tool call, are incomplete. For side calls, and for requests that "
+        "allow only one token to test a connection, the finding is information."
     )
-    mend = "raise the output limit, or ask the model to go on"
+    mend = "raise the output limit, or let the model continue"
 
     def check(self, subject: Subject) -> Iterable[LintFinding]:
         aside = {step.call.number for step in subject.run.side_calls}
@@ -116,7 +117,7 @@ class TruncatedAnswer(LintRule):
 
 
 def _limit(call: ModelCall) -> tuple[str | None, int | None]:
-    """The output limit that the request names, and where."""
+    """Return the path and value of the request's output limit."""
     places: list[tuple[str, Mapping[str, object]]] = [("", call.request.settings)]
     for inner in ("generationConfig", "generation_config", "inferenceConfig", "options"):
         nested = call.request.settings.get(inner)
@@ -136,12 +137,12 @@ class Retries(LintRule):
     severity = "info"
     summary = "A request was sent again after a failure."
     explains = (
-        "The same request again after an error, a cut or a time-out. Each chain of attempts is told once, with what "
-        "it cost: the time from the first attempt to the last one's start, and the tokens of failed attempts where "
-        "the wire gives them. It is a warning where an attempt came before the provider's `retry-after` had passed, "
-        "and where no attempt got an answer."
+        "The client sent the same request again after an error, a cut or a timeout. Each chain of attempts is one "
+        "finding with its cost: the time from the first attempt to the start of the last one, and the tokens that the "
+        "provider reports for failed attempts. It is a warning if an attempt came before the provider's `retry-after` "
+        "had passed, or if every attempt failed."
     )
-    mend = "nothing, if it happens now and then; else ask less often, and wait as long as retry-after says"
+    mend = "nothing, if it is rare; else send fewer requests, and wait as long as retry-after states"
 
     def check(self, subject: Subject) -> Iterable[LintFinding]:
         chains: dict[int, list[Step]] = {}  # by the last attempt
@@ -155,27 +156,27 @@ class Retries(LintRule):
     def _finding(self, calls: list[ModelCall]) -> LintFinding:
         first, last = calls[0], calls[-1]
         times = "once" if len(calls) == 2 else f"{len(calls) - 1} times"
-        why = ", ".join(dict.fromkeys(_failure(call) for call in calls[:-1]))
+        why = ", ".join(dict.fromkeys(failure(call) for call in calls[:-1]))
         text = f"call {first.number} was sent again {times} after {why}: {_lost(calls)}"
         if failed(last):
             return self.finding(f"{text}; the last attempt failed, too", last, severity="warning")
         early = next((after for before, after in pairwise(calls) if _waited(before, after) is not None), None)
         if early is None:
             return self.finding(text, last)
-        text += f"; call {early.number} did not wait as long as the answer before it asked"
+        text += f"; call {early.number} did not wait as long as the answer before it required"
         values = _waited(calls[calls.index(early) - 1], early)
         return self.finding(text, last, values=values, severity="warning")
 
 
 def _lost(calls: list[ModelCall]) -> str:
-    """What the attempts cost."""
+    """Return the time and tokens of the failed attempts."""
     said = f"{(calls[-1].at - calls[0].at) / 1000:.1f} s"
     spent = [(u.input or 0) + (u.output or 0) for call in calls[:-1] if (u := call.usage) is not None]
     return f"{said} and {sum(spent):,} tokens" if sum(spent) else said
 
 
 def _waited(before: ModelCall, after: ModelCall) -> dict[str, str] | None:
-    """How long an attempt should have waited and did, where that was not long enough."""
+    """Return the required and the actual wait of an attempt that came too early; None for others."""
     error = before.response.error if before.response is not None else None
     if error is None or error.retry_after_ms is None or before.ended_at is None:
         return None
@@ -185,34 +186,16 @@ def _waited(before: ModelCall, after: ModelCall) -> dict[str, str] | None:
     return {"retry-after": f"{error.retry_after_ms} ms", "waited": f"{waited} ms"}
 
 
-def _failure(call: ModelCall) -> str:
-    response = call.response
-    if response is not None and response.status >= 400:
-        return str(response.status)
-    if response is not None and response.error is not None:
-        return response.error.code or response.error.type or "an error"
-    return _ENDS.get(call.ended, "an answer that was cut") if failed(call) else "an answer"
-
-
-_ENDS: dict[Ended | None, str] = {
-    Ended.CLIENT_CLOSED: "the client hung up",
-    Ended.UPSTREAM_CLOSED: "the upstream broke off",
-    Ended.UPSTREAM_UNREACHABLE: "the upstream could not be reached",
-    Ended.TIMEOUT: "a time-out",
-}
-
-
 class MidStreamError(LintRule):
     id = "WT012"
     name = "mid-stream-error"
     severity = "error"
-    summary = "An answer broke off after it had begun."
+    summary = "An answer failed after it had begun."
     explains = (
-        "The status was good, and then the stream carried an error, ended in one, or was cut before its last event. "
-        "Many clients take what came so far for the whole answer. Where the client itself hung up it is only "
-        "information."
+        "The status was good, and then the stream had an error, or ended before its last event. Many clients take the "
+        "received part for the whole answer. If the client itself closed the connection, the finding is information."
     )
-    mend = "treat a stream without its last event as failed, and ask again"
+    mend = "treat a stream without its last event as failed, and retry"
 
     def check(self, subject: Subject) -> Iterable[LintFinding]:
         for call in subject.calls:
@@ -226,5 +209,5 @@ class MidStreamError(LintRule):
                 yield self.finding(f"the answer failed {where}: {kind}", call, values={"error": error.message})
             elif not response.complete and call.ended is not None and call.ended is not Ended.RECORDER_STOPPED:
                 hung_up = call.ended is Ended.CLIENT_CLOSED
-                text = f"the answer was cut before its last event: {_ENDS.get(call.ended, 'its stream just ended')}"
+                text = f"the answer was cut before its last event: {ENDS.get(call.ended, 'its stream just ended')}"
                 yield self.finding(text, call, severity="info" if hung_up else None)

@@ -1,4 +1,4 @@
-"""Rules about what a model asked a tool for: arguments that cannot be read, that do not fit, of a tool not offered."""
+"""Rules about tool calls: arguments that are not JSON or do not fit the schema, unknown and duplicate tools."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator
 
 import orjson
 
-from wiretape.analyze.lint.base import LintFinding, LintRule, Subject, asked_path
+from wiretape.analyze.lint.base import LintFinding, LintRule, Subject, tool_call_path
 from wiretape.analyze.lint.schemas import Misfit, Schemas
-from wiretape.analyze.prefix_breaks import provider_holds_history
+from wiretape.analyze.prefix_breaks import provider_holds_history, value_break
 from wiretape.model.call import Control, ModelCall, ToolCall, ToolSpec
 from wiretape.model.jsonvalue import Json, JsonObject
 from wiretape.runs.threads import failed
 
-_EXPANDERS = frozenset({"multi_tool_use.parallel", "parallel"})  # a wrapper that models make up for several calls
+_EXPANDERS = frozenset({"multi_tool_use.parallel", "parallel"})  # a wrapper for several calls that models invent
 
 
-def asked_functions(subject: Subject) -> Iterator[tuple[ModelCall, int, ToolCall]]:
-    """Every call of a function in a whole answer, with its place among the answer's tool calls."""
+def function_calls(subject: Subject) -> Iterator[tuple[ModelCall, int, ToolCall]]:
+    """Yield every function call of a complete answer, with its index among the answer's tool calls."""
     for call in subject.calls:
         if not failed(call):
             for index, tool in enumerate(call.tool_calls):
@@ -29,27 +29,27 @@ class ArgumentsNotJson(LintRule):
     id = "WT003"
     name = "arguments-not-json"
     severity = "error"
-    summary = "A tool call's arguments are no JSON object."
+    summary = "A tool call's arguments are not a JSON object."
     explains = (
-        "A function's arguments are the text of a JSON object. Models sometimes write something else, and an answer "
-        "that was cut at its length limit ends in the middle of it. Empty arguments are an empty object. Custom tools "
-        "take free text and are not looked at; nor are answers that failed or were cut off."
+        "The arguments of a function are the text of a JSON object. Models sometimes write other text, and an answer "
+        "that was cut at its length limit ends inside the object. Empty arguments are an empty object. The rule "
+        "ignores custom tools, which take free text, and answers that failed or were cut off."
     )
-    mend = "give the model the parse error as the tool's result; if the answer was cut, raise its output limit"
+    mend = "return the parse error as the tool's result; if the answer was cut, raise its output limit"
 
     def check(self, subject: Subject) -> Iterable[LintFinding]:
-        for call, index, tool in asked_functions(subject):
+        for call, index, tool in function_calls(subject):
             wrong = _no_object(tool.arguments)
             if wrong is not None:
                 cut = call.response is not None and call.response.finish == "length"
                 why = "; the answer was cut at its length limit" if cut else ""
                 text = f"the arguments of {tool.name} are {wrong}{why}"
-                path = f"{asked_path(call, index)}.arguments"
+                path = f"{tool_call_path(call, index)}.arguments"
                 yield self.finding(text, call, path, values={"arguments": tool.arguments})
 
 
 def parsed(arguments: str) -> Json:
-    """Arguments as a value; None where they are no JSON object."""
+    """Parse arguments; None if they are not a JSON object."""
     try:
         value = orjson.loads(arguments) if arguments.strip() else {}
     except orjson.JSONDecodeError:
@@ -63,7 +63,7 @@ def _no_object(arguments: str) -> str | None:
     try:
         value = orjson.loads(arguments)
     except orjson.JSONDecodeError as error:
-        return f"no JSON ({error})"
+        return f"not JSON ({error})"
     kinds: dict[type, str] = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     return None if isinstance(value, dict) else f"{kinds.get(type(value), 'a number')}, not a JSON object"
 
@@ -74,16 +74,15 @@ class ArgumentsDoNotFit(LintRule):
     severity = "error"
     summary = "A tool call's arguments do not fit the schema of its tool."
     explains = (
-        "The arguments are checked against the JSON Schema that the same request offered the tool with. Every misfit "
-        "names its place in the arguments, what stands there and what the schema wants. Gemini's upper-case types and "
-        "`nullable` are understood; a schema that is not valid itself, or that refers to something elsewhere, is not "
-        "judged."
+        "The arguments are validated with the JSON Schema of the tool in the same request. Every finding has the path "
+        "in the arguments, the value there, and the schema's requirement. Gemini's upper-case types and `nullable` "
+        "are supported. A schema that is invalid, or that refers to another document, is ignored."
     )
-    mend = "give the model the mismatch as the tool's result, and say in the schema's descriptions what is meant"
+    mend = "return the mismatch as the tool's result, and explain the argument in the schema's description"
 
     def check(self, subject: Subject) -> Iterable[LintFinding]:
         schemas = Schemas()
-        for call, index, tool in asked_functions(subject):
+        for call, index, tool in function_calls(subject):
             spec = _offered(tool.name, call.request.tools)
             arguments = parsed(tool.arguments)
             if spec is None or arguments is None:
@@ -92,9 +91,9 @@ class ArgumentsDoNotFit(LintRule):
                 yield self._finding(call, index, tool, misfit)
 
     def _finding(self, call: ModelCall, index: int, tool: ToolCall, misfit: Misfit) -> LintFinding:
-        text = f"the arguments of {tool.name} do not fit its schema: {misfit.said}"
+        text = f"the arguments of {tool.name} do not fit its schema: {misfit.problem}"
         values = {"argument": misfit.value, "schema": misfit.wanted}
-        return self.finding(text, call, f"{asked_path(call, index)}.arguments{misfit.path}", values=values)
+        return self.finding(text, call, f"{tool_call_path(call, index)}.arguments{misfit.path}", values=values)
 
 
 def _offered(name: str, tools: Iterable[ToolSpec]) -> ToolSpec | None:
@@ -107,29 +106,28 @@ class UnknownTool(LintRule):
     severity = "error"
     summary = "The model called a tool that its request does not offer."
     explains = (
-        "The name that the model called is not among the request's tools: the model made it up, remembers it from its "
-        "history, or the client stopped offering it. Not judged: tools that the provider runs, requests of which the "
-        "provider has a part, and tools that came into the conversation later on (a tool search, a tool list that a "
-        "message carries)."
+        "The called name is not among the request's tools: the model invented it, knows it from the history, or the "
+        "client stopped offering it. The rule ignores tools that the provider runs, histories that the provider has, "
+        "and tools that were added during the conversation (a tool search, a tool list in a message)."
     )
-    mend = "answer it with an error that names the tools on offer, and keep the tools the same in the whole thread"
+    mend = "return an error that lists the offered tools, and offer the same tools in the whole thread"
 
     def check(self, subject: Subject) -> Iterable[LintFinding]:
-        for call, index, tool in asked_functions(subject):
+        for call, index, tool in function_calls(subject):
             names = [spec.name for spec in call.request.tools]
             if tool.name in names or tool.name in _EXPANDERS or _more_tools(call):
                 continue
             text = f"{tool.name or 'a tool without a name'} is not among the tools that the request offers"
             offers = ", ".join(names) or "(no tools)"
-            yield self.finding(text, call, asked_path(call, index), values={"asked": tool.name, "offered": offers})
+            yield self.finding(text, call, tool_call_path(call, index), values={"asked": tool.name, "offered": offers})
 
 
 def _more_tools(call: ModelCall) -> bool:
-    """Whether tools may be on offer that the request's list does not name."""
+    """True if the model may know tools that the request does not list."""
     if provider_holds_history(call.request) or not call.request.messages:
         return True
     if any(spec.kind == "server" for spec in call.request.tools):
-        return True  # such as a tool search, or an MCP server that the provider asks
+        return True  # such as a tool search, or an MCP server that the provider calls
     return any(isinstance(block, Control) for message in call.request.messages for block in message.blocks)
 
 
@@ -139,13 +137,13 @@ class DuplicateTool(LintRule):
     severity = "warning"
     summary = "A request defines the same tool twice."
     explains = (
-        "Two tools of a request have the same name. Some providers refuse that; others take one of them without "
-        "saying which, and both are paid for in every request. It is told once for each thread and name."
+        "Two tools of a request have the same name. Some providers reject such a request; others use one of the two "
+        "without saying which. Both cost input tokens in every request. It is reported once for each thread and name."
     )
-    mend = "register each tool once, or give the second one a name of its own"
+    mend = "register each tool once, or rename the second one"
 
     def check(self, subject: Subject) -> Iterable[LintFinding]:
-        told: set[tuple[int, str]] = set()
+        reported: set[tuple[int, str]] = set()
         seen: set[int] = set()
         for call in subject.calls:
             thread = subject.steps[call.number].thread
@@ -154,9 +152,9 @@ class DuplicateTool(LintRule):
             seen.add(id(call.request.tools))
             for first, second in _twice(call.request.tools):
                 spec = call.request.tools[second]
-                if (thread, spec.name) in told:
+                if (thread, spec.name) in reported:
                     continue
-                told.add((thread, spec.name))
+                reported.add((thread, spec.name))
                 same = call.request.tools[first].raw == spec.raw
                 text = f"{spec.name} is defined at tools[{first}], and again{'' if same else ', differently,'}"
                 values = {} if same else _differ(call.request.tools[first].raw, spec.raw)
@@ -172,7 +170,5 @@ def _twice(tools: Iterable[ToolSpec]) -> Iterator[tuple[int, int]]:
 
 
 def _differ(one: JsonObject, other: JsonObject) -> dict[str, str]:
-    from wiretape.analyze.prefix_breaks import value_break
-
     found = value_break("", one, other)
     return {f"first{found.path}": found.before or "(absent)", f"second{found.path}": found.after or "(absent)"}

@@ -1,4 +1,4 @@
-"""What a rule is, what it looks at, and what it finds."""
+"""Lint rules, the run that they check, their findings, and the JSON of `wiretape lint --json`."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ _SHOWN = 200  # characters of a value
 
 
 class LintFinding(BaseModel):
-    """One thing that a rule found, as `wiretape lint --json` prints it."""
+    """A problem that a rule found."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rule: str
     name: str
     severity: Severity
-    call: int | None = Field(None, description="the model call that it is about")
+    call: int | None = Field(None, description="number of the model call")
     exchange: int | None = None
-    path: str | None = Field(None, description="where in the request or the answer")
+    path: str | None = Field(None, description="path in the request or the answer")
     text: str
-    values: dict[str, str] = Field(default_factory=dict, description="what stands there, and what it is held against")
+    values: dict[str, str] = Field(default_factory=dict, description="the value found, and the value expected")
     mend: str = Field(description="the next step")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What the rules look at: a run, and the exchanges that it was read from where they are at hand."""
+    """A run to check, with its exchanges if the caller has them."""
 
     run: Run
     exchanges: Sequence[Exchange] = ()
-    redact: Sequence[str] = ()  # the project's own patterns of secrets
-    gaps: Sequence[str] = ()  # what the tape lacks
+    redact: Sequence[str] = ()  # additional patterns of secrets
+    gaps: Sequence[str] = ()  # missing parts of the tape
 
     @cached_property
     def steps(self) -> Mapping[int, Step]:
@@ -54,22 +54,22 @@ class Subject:
 
     @cached_property
     def places(self) -> Mapping[int, int]:
-        """Where a call stands in its thread."""
+        """Position of each call in its thread."""
         return {call: place for thread in self.run.threads for place, call in enumerate(thread.calls)}
 
     @cached_property
     def cache(self) -> CacheReport:
-        """What the prompt cache did: worked out once, for whoever asks."""
+        """The cache diagnosis, computed once."""
         return diagnose(self.run)
 
     @cached_property
     def repeats(self) -> RepeatedCalls:
-        """What the loop does again for nothing: worked out once for both rules."""
+        """The repeated tool calls, computed once."""
         return RepeatedCalls(self.run)
 
     @property
     def calls(self) -> Iterator[ModelCall]:
-        """The inferences, in order of number."""
+        """The inference calls, by number."""
         return (step.call for step in self.run.steps if step.call.kind == "inference")
 
     def thread(self, call: int) -> Thread:
@@ -77,18 +77,18 @@ class Subject:
 
 
 class LintRule(ABC):
-    """A rule. Its class is its documentation, too: `wiretape lint --explain` and docs/lint.md print it."""
+    """A lint rule. Its class attributes are its documentation in `wiretape lint --explain` and docs/lint.md."""
 
     id: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity]
     summary: ClassVar[str]  # one line
-    explains: ClassVar[str]  # why it matters, what exactly is looked for, and what is not
+    explains: ClassVar[str]  # why it matters, and what the rule checks and ignores
     mend: ClassVar[str]  # the next step
 
     @abstractmethod
     def check(self, subject: Subject) -> Iterable[LintFinding]:
-        """What is wrong in a run, in the order of calls."""
+        """Yield the findings in a run, in the order of calls."""
 
     def finding(
         self,
@@ -101,6 +101,7 @@ class LintRule(ABC):
         mend: str | None = None,
         exchange: int | None = None,
     ) -> LintFinding:
+        """Make a finding of this rule. The options replace the rule's defaults."""
         return LintFinding(
             rule=self.id,
             name=self.name,
@@ -119,13 +120,13 @@ def shown(value: str) -> str:
     return clip(value, _SHOWN)
 
 
-def asked_path(call: ModelCall, index: int) -> str:
-    """Where the tool call of this number stands in an answer."""
+def tool_call_path(call: ModelCall, index: int) -> str:
+    """Path of a tool call in an answer."""
     return f"answer.tool_calls[{index}]"
 
 
 class TapeLint(BaseModel):
-    """One tape's findings; `problem` says why it could not be read."""
+    """The findings of one tape. `problem`: why it could not be read."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -135,10 +136,12 @@ class TapeLint(BaseModel):
 
 
 class LintReport(BaseModel):
+    """The findings of all tapes."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tapes: list[TapeLint]
-    rules: list[str] = Field(description="the rules that were used")
+    rules: list[str] = Field(description="ids of the rules that were used")
     errors: int
     warnings: int
     infos: int

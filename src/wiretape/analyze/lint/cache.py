@@ -1,4 +1,4 @@
-"""The rule about prompts that do not stay the same at their start."""
+"""The rule about unstable prompt prefixes."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Iterable, Sequence
 from wiretape.analyze.cache.report import CacheBreak, CacheCall
 from wiretape.analyze.lint.base import LintFinding, LintRule, Subject
 
-# Another model is another cache from its first byte on; a history that is summed up is meant to be another one.
-_MEANT = frozenset({"model_switch", "compaction"})
-# What is unstable in the prompts of one agent after another, too; other differences may be meant there.
-_MOVING = frozenset({"clock", "date", "uuid", "nonce", "temporary_path", "tools_reordered"})
+# A switch of the model uses another cache; a compaction replaces the history on purpose.
+_INTENDED = frozenset({"model_switch", "compaction"})
+# Changes that are unstable between agents, too; other differences between agents may be intended.
+_VOLATILE = frozenset({"clock", "date", "uuid", "nonce", "temporary_path", "tools_reordered"})
 
 
 class UnstablePrefix(LintRule):
     id = "WT013"
     name = "unstable-prefix"
     severity = "warning"
-    summary = "A request does not begin as the one before it did, so that the cache cannot serve it."
+    summary = "A request does not start like the one before it, so the prompt cache cannot serve it."
     explains = (
-        "Prompt caches serve what a request has in common with an earlier one, from its first byte on. A clock, a "
-        "nonce or a changed tool near the start makes every call pay for its whole history. The first difference is "
-        "named with its place, its character (counted from 0), what kind of thing it is, and both values; what recurs "
-        "at the same place is told once for each thread, with the input tokens that were not served. Moved cache "
-        "markers do not count. Not told: histories that only the provider has, another model, a handoff to another "
-        "agent, a compaction. `wiretape cache` says of every call what the cache did."
+        "A prompt cache serves the common prefix of a request and an earlier one. A clock, a nonce or a changed tool "
+        "near the start makes every call pay for its whole history. The finding has the path of the first difference, "
+        "its character (counted from 0), its kind, and both values. Repeated breaks at the same place are one finding "
+        "for each thread, with the input tokens that were not served. Moved cache markers are ignored, as are "
+        "histories that only the provider has, another model, a handoff to another agent, and a compaction. "
+        "`wiretape cache` explains the cache for every call."
     )
-    mend = "put what changes at the end of the prompt, and keep what stands before it byte for byte"
+    mend = "put changing text at the end of the prompt, and keep the text before it byte for byte"
 
     def check(self, subject: Subject) -> Iterable[LintFinding]:
         places: dict[tuple[int, str, str], list[tuple[CacheCall, CacheBreak]]] = {}
         for call in subject.cache.calls:
-            if call.verdict == "broken" and _unmeant(subject, call):
+            if call.verdict == "broken" and not _is_intended(subject, call):
                 for found in call.breaks:
                     key = (subject.steps[call.call].thread, found.path, found.kind)
                     places.setdefault(key, []).append((call, found))
@@ -44,7 +44,7 @@ class UnstablePrefix(LintRule):
         text = f"the prefix breaks{at}: {found.what} (compared with call {call.compared_with})"
         if again:
             text += f"; there again in {len(again)} later {'call' if len(again) == 1 else 'calls'} of the thread"
-        first = all(one.breaks[0] is broken for one, broken in same)  # what stands behind another break costs nothing
+        first = all(one.breaks[0] is broken for one, broken in same)  # a break behind another one costs nothing
         lost = sum(one.lost_tokens or 0 for one, _ in same) if first else 0
         if lost:
             text += f"; {lost:,} input tokens were not served"
@@ -53,10 +53,10 @@ class UnstablePrefix(LintRule):
         return self.finding(text, subject.steps[call.call].call, found.path, values=values, mend=mend)
 
 
-def _unmeant(subject: Subject, call: CacheCall) -> bool:
-    """Whether a break is none that a program is made to have."""
+def _is_intended(subject: Subject, call: CacheCall) -> bool:
+    """True if a program breaks the prefix on purpose."""
     step, kinds = subject.steps[call.call], {found.kind for found in call.breaks}
-    if step.cause.kind == "handoff" or kinds & _MEANT:
-        return False
+    if step.cause.kind == "handoff" or kinds & _INTENDED:
+        return True
     before = subject.steps.get(call.compared_with or 0)
-    return before is None or before.thread == step.thread or kinds <= _MOVING
+    return before is not None and before.thread != step.thread and not kinds <= _VOLATILE

@@ -1,4 +1,4 @@
-"""The list of all rules, which of them are chosen, and running them."""
+"""The list of all rules, their selection, and running them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _checked(rule: LintRule, subject: Subject) -> list[LintFinding]:
 
 
 def chosen(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[LintRule]:
-    """The rules of these ids, beginnings of ids, or names; all of them where nothing is selected."""
+    """Return the rules with these ids, prefixes of ids, or names; all rules if `select` is empty."""
     rules = all_rules()
     wanted = {rule.id for word in _split(select) for rule in named(word)} if select else {rule.id for rule in rules}
     unwanted = {rule.id for word in _split(ignore) for rule in named(word)}
@@ -64,12 +64,12 @@ def chosen(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[LintR
 
 
 def _split(words: Sequence[str]) -> list[str]:
-    """`WT001,WT002` is two."""
+    """Split `WT001,WT002` into two words."""
     return [part.strip() for word in words for part in word.split(",")]
 
 
 def named(word: str) -> list[LintRule]:
-    """The rules that a word means: `WT003`, `WT` or `arguments-not-json`."""
+    """Return the rules with an id, a prefix of ids, or a name. Raises UsageError."""
     rules = all_rules()
     found = [rule for rule in rules if rule.id.startswith(word.upper()) or rule.name == word.lower()] if word else []
     if found:
@@ -80,6 +80,6 @@ def named(word: str) -> list[LintRule]:
 
 
 def worst(findings: Iterable[LintFinding]) -> Severity | None:
-    """The gravest severity among findings."""
+    """Return the highest severity among findings."""
     order = sorted({SEVERITIES.index(one.severity) for one in findings})
     return SEVERITIES[order[0]] if order else None

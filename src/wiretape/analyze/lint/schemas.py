@@ -1,4 +1,4 @@
-"""Whether a value fits a tool's JSON Schema, in any provider's spelling of one."""
+"""Validates values with a tool's JSON Schema, in each provider's dialect."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from wiretape.analyze.prefix_breaks import compact_json
 from wiretape.model.call import ToolSpec
 from wiretape.model.jsonvalue import Json, JsonObject
 
-_MOST = 3  # misfits told of one tool call
-_NAMED = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")  # members are schemas by name
+_MOST = 3  # reported misfits of one tool call
+_NAMED = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")  # their members are schemas
 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Where a value does not fit: the path, what stands there, and what the schema wants."""
+    """A place where a value does not fit: its path, its value, and the schema's requirement."""
 
     path: str
-    said: str
+    problem: str
     value: str
     wanted: str
 
 
 class Schemas:
-    """Validators, one for each schema; what cannot be judged has none."""
+    """One validator for each schema. An invalid schema has none."""
 
     def __init__(self) -> None:
         self._by_spec: dict[int, tuple[ToolSpec, Any]] = {}
         self._by_text: dict[bytes, Any] = {}
 
     def misfits(self, spec: ToolSpec, value: Json) -> Iterator[Misfit]:
-        """The first few places at which a value does not fit."""
+        """Yield the first places where a value does not fit."""
         validator = self._validator(spec)
         if validator is None:
             return
@@ -67,7 +67,7 @@ class Schemas:
 
 
 def _validator_of(schema: JsonObject) -> Any:
-    """A validator that fetches nothing; None where the schema is not valid itself."""
+    """Return a validator that fetches no references; None if the schema is invalid."""
     from jsonschema import Draft202012Validator, SchemaError  # type: ignore[import-untyped]
     from jsonschema.validators import validator_for  # type: ignore[import-untyped]
     from referencing import Registry
@@ -81,16 +81,16 @@ def _validator_of(schema: JsonObject) -> Any:
 
 
 def plain(schema: JsonObject) -> JsonObject:
-    """A schema as the standard spells it: types in lower case, `nullable` as a type, null members gone.
+    """Return a schema in standard form: types in lower case, `nullable` as a type, null members removed.
 
-    Some dialects write `"required": null`, which is not valid, for a member that is absent.
+    Some dialects write an absent member as null, such as `"required": null`, which is invalid.
     """
     made: JsonObject = {}
     for key, value in schema.items():
         if value is None and key not in ("default", "const", "example"):
             continue
         if key == "pattern" and not _compiles(value):
-            continue  # another language's regular expression: \p{L}, (?<name>…)
+            continue  # a regular expression of another language: \p{L}, (?<name>…)
         if key in _NAMED and isinstance(value, dict):
             kept = {name: inner for name, inner in value.items() if key != "patternProperties" or _compiles(name)}
             made[key] = {name: _schema(inner) for name, inner in kept.items()}
@@ -144,12 +144,12 @@ def _misfit(error: Any) -> Misfit:
     if rule == "additionalProperties" and wanted is False and isinstance(error.instance, dict):
         known = error.schema.get("properties", {})
         more = [name for name in error.instance if name not in known]
-        said = f"{_names(more)} is not known to it"
-        return Misfit(_path(error.absolute_path), said, compact_json(error.instance), f"properties: {_names(known)}")
-    said = {"type": f"it must be {_kinds(wanted)}", "enum": "it is none of the values allowed"}.get(
-        rule, f"{rule} does not hold"
+        problem = f"{_names(more)} is not in the schema"
+        return Misfit(_path(error.absolute_path), problem, compact_json(error.instance), f"properties: {_names(known)}")
+    problem = {"type": f"it must be {_kinds(wanted)}", "enum": "it is not an allowed value"}.get(
+        rule, f"it violates {rule}"
     )
-    return Misfit(_path(error.absolute_path), said, compact_json(error.instance), f"{rule}: {compact_json(wanted)}")
+    return Misfit(_path(error.absolute_path), problem, compact_json(error.instance), f"{rule}: {compact_json(wanted)}")
 
 
 def _names(names: Iterable[str]) -> str:

@@ -15,13 +15,13 @@ class SecretInTape(LintRule):
     id = "WT014"
     name = "secret-in-tape"
     severity = "error"
-    summary = "A secret stands in the tape."
+    summary = "The tape contains a secret."
     explains = (
-        "Recording replaces secrets; a tape that was edited by hand, imported, or recorded by another tool or an older "
-        "version may still hold some: credential headers, members named like credentials, known key shapes, the "
-        "`redact` patterns of `[tool.wiretape]`, and credential values wherever else they occur. "
-        "A word in a credential header, such as tests send, is none; an account's id is only a warning. Only the kind "
-        "and the place are printed, never a part of the secret."
+        "Recording replaces secrets. A tape that was edited by hand, imported, or recorded by another tool or an older "
+        "version may still contain some: credential headers, members named like credentials, known key shapes, the "
+        "`redact` patterns of `[tool.wiretape]`, and credential values wherever they occur. Plain words in a "
+        "credential header, as tests send them, are ignored; an account id is only a warning. The finding has the "
+        "kind and the place of the secret, never its text."
     )
     mend = "wiretape redact TAPE; if the tape was ever shared, revoke the key as well"
 
@@ -31,7 +31,7 @@ class SecretInTape(LintRule):
         calls = {step.call.exchange: step.call for step in reversed(subject.run.steps)}
         for secret in secrets_in(subject.exchanges, Redactor(subject.redact)):
             account = secret.kind in _ACCOUNTS
-            text = f"{'an account id' if account else 'a secret'} ({secret.kind}) stands in x{secret.exchange}"
+            text = f"{'an account id' if account else 'a secret'} ({secret.kind}) is in x{secret.exchange}"
             call = calls.get(secret.exchange)
             severity: Severity | None = "warning" if account else None
             yield self.finding(text, call, secret.path, exchange=secret.exchange, severity=severity)
@@ -41,13 +41,13 @@ class IncompleteTape(LintRule):
     id = "WT015"
     name = "incomplete-tape"
     severity = "error"
-    summary = "The tape lacks something that was recorded, or should have been."
+    summary = "The tape is incomplete."
     explains = (
-        "The file ends in the middle of a document, the recorder wrote that it could not keep everything (a full disk, "
-        "say), or it never closed the tape: it was killed, or is still at work. What the other rules say holds for "
-        "what is there; a tool call without its result, or a run without its end, may only be missing from the tape."
+        "The file ends inside a document, the recorder noted that it lost data (for example on a full disk), or the "
+        "recorder never closed the tape: it was killed, or is still running. The other rules check the part that is "
+        "there: a missing tool result may only be missing from the tape."
     )
-    mend = "record it again, or get the whole file; while a recorder is at work, wait for its end"
+    mend = "record it again, or get the complete file; if a recorder is still running, wait for its end"
 
     def check(self, subject: Subject) -> Iterable[LintFinding]:
         for gap in subject.gaps:

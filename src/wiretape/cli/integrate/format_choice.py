@@ -9,13 +9,13 @@ import click
 
 
 class FormatChoice(click.Choice[str]):
-    """A choice that loads the plug-ins only for a word that is not built in."""
+    """A choice of formats. It loads the plug-ins only for a name that is not built in."""
 
     def __init__(self, built_in: Sequence[str], plugins: Callable[[], Iterable[str]]) -> None:
         super().__init__(built_in)
-        self._built_in, self._plugins = tuple(built_in), plugins
+        self._plugins = plugins
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in self._built_in:
-            self.choices = (*self._built_in, *self._plugins())
-        return super().convert(value, param, ctx)
+        if value in self.choices:
+            return super().convert(value, param, ctx)
+        return click.Choice([*self.choices, *self._plugins()]).convert(value, param, ctx)

@@ -94,5 +94,5 @@ def _legend(context: ModelContext) -> Text:
             "where that ends is estimated from the lengths)"
         )
     else:
-        said.append("(the wire does not say what was cached)")
+        said.append("(the provider does not report cached tokens)")
     return said

@@ -192,12 +192,12 @@ def test_counts_are_read_as_people_write_them(text: str | int, number: int) -> N
 
 @pytest.mark.parametrize("text", ["", "-1", "many", "0.5", "1.0001k", "5 000"])
 def test_what_is_no_count_is_told(text: str) -> None:
-    with pytest.raises(UsageError, match="max-input is a whole number, such as 50000 or 50k; not"):
+    with pytest.raises(UsageError, match="max-input is .*: use a whole number, such as 50000 or 50k"):
         count(text, "max-input")
 
 
 def test_shares_are_read_as_numbers_and_percentages() -> None:
     assert (share("0.6", "x"), share("60%", "x"), share(1, "x")) == (0.6, 0.6, 1.0)
     for wrong in ("60", "1.2", "-0.1", "most", "nan"):
-        with pytest.raises(UsageError, match="is a share between 0 and 1"):
+        with pytest.raises(UsageError, match="use a share between 0 and 1"):
             share(wrong, "min-cache-hit")

@@ -108,7 +108,7 @@ def test_retries_are_told_once_with_what_they_cost() -> None:
 def test_a_retry_before_retry_after_had_passed_is_a_warning_with_both_times() -> None:
     [finding] = found("WT011", refused(1, 5000, at=0), make_call(2, [HI], "hello", at=1050))
     assert finding.severity == "warning"
-    assert finding.text.endswith("; call 2 did not wait as long as the answer before it asked")
+    assert finding.text.endswith("; call 2 did not wait as long as the answer before it required")
     assert finding.values == {"retry-after": "5000 ms", "waited": "1000 ms"}
     [patient] = found("WT011", refused(1, 5000, at=0), make_call(2, [HI], "hello", at=5060))
     assert patient.severity == "info"

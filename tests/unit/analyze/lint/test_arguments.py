@@ -24,13 +24,13 @@ def spec(schema: dict[str, Any], name: str = "weather") -> ToolSpec:
 
 
 def misfits(schema: dict[str, Any], value: Any) -> list[tuple[str, str, str, str]]:
-    return [(one.path, one.said, one.value, one.wanted) for one in Schemas().misfits(spec(schema), value)]
+    return [(one.path, one.problem, one.value, one.wanted) for one in Schemas().misfits(spec(schema), value)]
 
 
 @pytest.mark.parametrize(
     ("arguments", "wrong"),
     [
-        ('{"city": "Par', "no JSON (unexpected end of data: line 1 column 14 (char 13))"),
+        ('{"city": "Par', "not JSON (unexpected end of data: line 1 column 14 (char 13))"),
         ("[1]", "a list, not a JSON object"),
         ('"Paris"', "a string, not a JSON object"),
         ("null", "null, not a JSON object"),
@@ -68,9 +68,9 @@ def test_a_misfit_names_the_place_the_value_and_what_the_schema_wants() -> None:
 def test_missing_and_unknown_arguments_are_told_by_name() -> None:
     assert misfits(WEATHER, {"days": 3}) == [("", "city is missing", "(absent)", "required: city")]
     assert misfits(WEATHER, {"city": "Paris", "when": 1}) == [
-        ("", "when is not known to it", '{"city":"Paris","when":1}', "properties: city, days")
+        ("", "when is not in the schema", '{"city":"Paris","when":1}', "properties: city, days")
     ]
-    assert misfits(WEATHER, {"city": "Paris", "days": 9}) == [(".days", "maximum does not hold", "9", "maximum: 7")]
+    assert misfits(WEATHER, {"city": "Paris", "days": 9}) == [(".days", "it violates maximum", "9", "maximum: 7")]
 
 
 def test_schemas_in_other_spellings_are_understood() -> None:
@@ -79,7 +79,7 @@ def test_schemas_in_other_spellings_are_understood() -> None:
     assert [path for path, *_ in misfits(gemini, {"n": "x"})] == [".n"]
     colours = {"properties": {"c": {"type": "string", "enum": ["RED"], "nullable": True}}}
     assert misfits(colours, {"c": None}) == misfits(colours, {"c": "RED"}) == []
-    assert misfits(colours, {"c": "red"})[0][1] == "it is none of the values allowed"
+    assert misfits(colours, {"c": "red"})[0][1] == "it is not an allowed value"
 
 
 @pytest.mark.parametrize(
