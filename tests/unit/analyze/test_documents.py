@@ -196,7 +196,7 @@ def test_a_conversation_goes_on_although_its_clock_has_moved() -> None:
             (
                 "prefix breaks at messages[0].content, character 19: a clock: "
                 "'15时05分30秒' became '15时23分47秒' (compared with call 1); 868 input tokens were not served; "
-                "to mend it: put the time into the last user message, or leave it out"
+                "to mend it: say the time in the last user message, or not at all"
             ),
         )
     ]

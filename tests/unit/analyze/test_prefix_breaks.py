@@ -12,7 +12,7 @@ from wiretape.analyze.prefix_breaks import breaks, text_break
 from wiretape.model.call import CallRequest, Message, Text, ToolSpec
 from wiretape.runs.run import build_run
 
-MEND = "to mend it: put the time into the last user message, or leave it out"
+MEND = "to mend it: say the time in the last user message, or not at all"
 S, HI, MORE = system("be kind"), user("hi"), user("more")
 
 

@@ -15,7 +15,7 @@ from wiretape.analyze.prefix_breaks import PrefixBreak, compact_json
 from wiretape.model.call import CallRequest, ModelCall
 from wiretape.runs.threads import failed
 
-_LOST = "it reached another cache, or the entry was dropped early"
+_LOST = "it went to another cache, or was dropped early"
 _BEYOND = 1.25  # reported tokens / tokens before the break, from which the break had no effect
 
 
@@ -131,14 +131,14 @@ def _too_short(at: Situation) -> Ruling | None:
     if at.rule.how == "marked" and _nothing_happened(at.call) and _nothing_happened(at.before.call):
         known = f" ({least:,} for this model)" if least else ""
         text = f"marked, but neither read nor written: the provider caches only longer prompts{known}"
-        return Ruling("below_minimum", text, "wire", kinds(at), "no change needed while prompts are this short")
+        return Ruling("below_minimum", text, "wire", kinds(at), "none is needed while prompts are this short")
     tokens = whole_tokens(at.before) if before is not None else None
     if tokens is None and at.intact:
         tokens = at.shared.count
     if least is None or tokens is None or tokens >= least or at.reported is None:
         return None
     text = f"call {number_before(at)} had sent {tokens:,} tokens; {at.rule.name} caches from {least:,} on"
-    return Ruling("below_minimum", text, "inferred", kinds(at), "no change needed while prompts are this short")
+    return Ruling("below_minimum", text, "inferred", kinds(at), "none is needed while prompts are this short")
 
 
 def _nothing_happened(call: ModelCall) -> bool:
@@ -170,7 +170,7 @@ def _broken(at: Situation) -> Ruling | None:
     text = f"prefix breaks at {first}{compared(at)}"
     how = fix_for(kind, first)
     if at.handoff:
-        text, how = f"{text}: a handoff to another agent", "no change needed: another agent has another prompt"
+        text, how = f"{text}: a handoff to another agent", "none is needed: another agent has a prompt of its own"
     return Ruling("broken", text, evidence, found, how, missed=True)
 
 
@@ -190,7 +190,7 @@ def _marker(at: Situation) -> Ruling | None:
     if place is None or reaches(at.call.request, place, at.rule):
         return None
     found = marker_break(at.before.call.request, at.call.request, place)
-    text = f"the prefix is intact, but {found}{compared(at)}: no marker reaches the cached entry"
+    text = f"the prefix is intact, but {found}{compared(at)}: no marker leads to what was cached"
     return Ruling("broken", text, "inferred", (("marker_moved", found),), fix_for("marker_moved", found), missed=True)
 
 
@@ -235,7 +235,7 @@ def _shape(at: Situation) -> Ruling | None:
     found = shape_break(at.before.call.request, at.call.request)
     if found is None:
         return None
-    text = f"prefix breaks at {found}{compared(at)}; the text is the same"
+    text = f"prefix breaks at {found}{compared(at)}; the words are the same"
     return Ruling("broken", text, "inferred", (("shape_changed", found),), fix_for("shape_changed", found), missed=True)
 
 
@@ -247,7 +247,7 @@ def _too_early(at: Situation) -> Ruling | None:
     ready = first if first is not None else earlier.ended_at
     if ready is None or ready <= at.call.at:
         return None
-    text = f"the prefix is intact, but call {earlier.number} had not started to answer: its prompt was not cached yet"
+    text = f"the prefix is intact, but call {earlier.number} had not begun to answer: nothing of it was cached yet"
     return Ruling("too_early", text, "inferred", (), f"send it after call {earlier.number} begins to answer", True)
 
 

@@ -192,7 +192,7 @@ def test_counts_are_read_as_people_write_them(text: str | int, number: int) -> N
 
 @pytest.mark.parametrize("text", ["", "-1", "many", "0.5", "1.0001k", "5 000"])
 def test_what_is_no_count_is_told(text: str) -> None:
-    with pytest.raises(UsageError, match="max-input is .*: use a whole number, such as 50000 or 50k"):
+    with pytest.raises(UsageError, match=r"max-input is .*: use a whole number, such as 50000 or 50k"):
         count(text, "max-input")
 
 

@@ -280,7 +280,7 @@ def test_reasoning_left_out_of_a_recorded_history() -> None:
     dropped = replace(call, request=replace(call.request, messages=tuple(kept)))
     found = diagnose(build_run([before, dropped])).calls[1]
     assert (found.verdict, [one.kind for one in found.breaks]) == ("broken", ["reasoning_dropped"])
-    assert (found.breaks[0].path, found.mend) == ("messages[1]", "send the reasoning back unchanged")
+    assert (found.breaks[0].path, found.mend) == ("messages[1]", "send the reasoning back as the model gave it")
     assert "came back without its reasoning" in found.text
 
 
