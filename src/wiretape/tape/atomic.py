@@ -25,6 +25,7 @@ _NOT_SUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _NO_LOCKS = (errno.ENOLCK, *_NOT_SUPPORTED)
 _CHUNK = 256 * 1024  # bytes of one write
 _ABANDONED_S = 60  # from then on an unlocked file aside was left by a process that was killed
+_MOUNTED = "the file is mounted by itself and cannot be replaced; mount its folder instead (docker -v FOLDER:FOLDER)"
 _FAR = 1 << 40  # the byte that Windows locks: beyond the end of every file, so that readers are free to read
 
 
@@ -75,13 +76,13 @@ class Aside:
         if durable:
             sync(self.descriptor)
         if os.name == "posix":
-            os.replace(self.path, self.target)
+            _rename(self.path, self.target)
         else:  # Windows renames no open file, and none onto an open file
             for descriptor in (self.descriptor, over):
                 if descriptor is not None:
                     os.close(descriptor)
             over = None
-            os.replace(self.path, self.target)
+            _rename(self.path, self.target)
             self.descriptor = os.open(self.target, _OPEN)
             lock(self.descriptor)
         self._placed = True
@@ -121,8 +122,30 @@ def put_in_place(fresh: Path, path: Path) -> None:
         sync(descriptor)
     finally:
         os.close(descriptor)
-    os.replace(fresh, target)
+    _rename(fresh, target)
     sync_directory(target.parent)
+
+
+def _rename(fresh: Path, target: Path) -> None:
+    try:
+        os.replace(fresh, target)
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            raise OSError(errno.EBUSY, _MOUNTED, str(target)) from None
+        raise
+
+
+def check_replaceable(path: Path) -> None:
+    """Raise OSError if a file is a mount point, as `docker run -v FILE:FILE` makes one: it cannot be replaced."""
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:  # not Linux
+        return
+    spelled = os.path.realpath(path)
+    for character in "\\ \t\n":
+        spelled = spelled.replace(character, f"\\{ord(character):03o}")
+    if any(line.split(" ")[4] == spelled for line in mounts):
+        raise OSError(errno.EBUSY, _MOUNTED, str(path))
 
 
 def private(path: str, flags: int) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wiretape.errors import TapeError, TapeUnwritable
-from wiretape.tape.atomic import SHARED, Aside, check_in_place, is_in_place, lock, sync, write_all
+from wiretape.tape.atomic import SHARED, Aside, check_in_place, check_replaceable, is_in_place, lock, sync, write_all
 from wiretape.tape.damage import Damage, refuse
 from wiretape.tape.format.codings import most_decoded, too_large, zstd_library
 
@@ -112,6 +112,7 @@ class TapeFile:
         self._is_new = not path.exists()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            check_replaceable(path)  # now: at the end of a recording it would be too late
             self._descriptor = os.open(path, _FLAGS, SHARED)
         except OSError as error:
             raise TapeUnwritable(f"{path}: cannot be written: {error.strerror or error}") from None

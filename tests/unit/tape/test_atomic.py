@@ -4,13 +4,17 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from wiretape.adapters.update.staging import StagedRecording
+from wiretape.errors import TapeUnwritable
 from wiretape.tape import atomic
-from wiretape.tape.atomic import PRIVATE, Aside, lock, private, put_in_place, rewrite
+from wiretape.tape.atomic import PRIVATE, Aside, check_replaceable, lock, private, put_in_place, rewrite
+from wiretape.tape.storage import TapeFile
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes, links and pipes of POSIX")
 
@@ -248,3 +252,43 @@ def test_a_file_whose_mode_cannot_be_set_is_removed_and_closed(tmp_path: Path, m
         rewrite(tmp_path / "file", [b"new"])
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert len(closed) == 1
+
+
+def _busy(*paths: Path) -> None:
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+
+@pytest.mark.parametrize("way", ["rewrite", "put_in_place", "tape"])
+def test_a_file_that_is_mounted_by_itself_stays_and_the_error_names_the_next_step(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`docker run -v FILE:FILE`: the system renames nothing onto such a file."""
+    path, fresh = tmp_path / "a.tape", tmp_path / "fresh"
+    path.write_bytes(b"old")
+    fresh.write_bytes(b"new")
+    monkeypatch.setattr(os, "replace", _busy)
+    with closing(TapeFile(path)) as tape:
+        replaces: dict[str, Callable[[], None]] = {
+            "rewrite": lambda: rewrite(path, [b"new"]),
+            "put_in_place": lambda: put_in_place(fresh, path),
+            "tape": lambda: tape.replace([b"new"]),
+        }
+        with pytest.raises(OSError, match="mount its folder instead") as caught:
+            replaces[way]()
+    assert caught.value.errno == errno.EBUSY
+    assert path.read_bytes() == b"old"
+    assert fresh.read_bytes() == b"new"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.tape", "fresh"]
+
+
+def test_a_mounted_file_is_refused_before_anything_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a b.tape"
+    path.write_bytes(b"")
+    mounted = str(path.resolve()).replace(" ", "\\040")
+    lines = f"22 1 0:20 / /proc rw - proc proc rw\n36 35 98:0 /x {mounted} rw - ext4 /dev/root rw\n"
+    monkeypatch.setattr(Path, "read_text", lambda self, *given: lines)
+    with pytest.raises(TapeUnwritable, match=r"a b\.tape: cannot be written: the file is mounted by itself"):
+        TapeFile(path)
+    with pytest.raises(TapeUnwritable, match="mount its folder instead"):
+        StagedRecording(path, goes_on=False)
+    check_replaceable(tmp_path / "other.tape")

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from wiretape._version import __version__
 from wiretape.adapters.settings import Settings, redactor_of
+from wiretape.errors import TapeUnwritable
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, LiveRequest
 from wiretape.model.http import Exchange, body_bytes
-from wiretape.tape.atomic import lock, put_in_place
+from wiretape.tape.atomic import check_replaceable, lock, put_in_place
 from wiretape.tape.editing.edit import merge_tapes
 from wiretape.tape.reading.reader import Tape, read_tape
 from wiretape.tape.storage import journal_path
@@ -36,6 +37,10 @@ class StagedRecording:
 
     def __init__(self, tape: Path, goes_on: bool) -> None:
         ending = ".zst" if tape.suffix == ".zst" else ""
+        try:
+            check_replaceable(tape)
+        except OSError as error:
+            raise TapeUnwritable(f"{tape}: cannot be written: {error.strerror}") from None
         self.tape = tape
         self.fresh = tape.with_name(f".{tape.name}.{os.getpid()}.new{ending}")
         tape.parent.mkdir(parents=True, exist_ok=True)
