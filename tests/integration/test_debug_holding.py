@@ -104,7 +104,7 @@ def test_an_answer_whose_client_waits_can_be_edited_and_dropped_and_no_fault_tak
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with asked_once(state, tmp_path / "a.tape", monkeypatch) as (on, _):
-        assert "a fault comes too late" in on.type_in("inject 429", "continue")
+        assert "inject is too late" in on.type_in("inject 429", "continue")
         on.type_in("say Edited.", "continue")
         _, body = unchunked(on.result())
     said = [json.loads(line[6:]) for line in body.splitlines() if line.startswith(b"data: {")]

@@ -137,7 +137,7 @@ def test_a_redirect_that_leads_off_the_tape_is_refused_by_name(bench: Bench, rec
         if recorded_before == "now":
             path, target = "/away", f"http://localhost:{elsewhere.port}/elsewhere"
             recorded = bench.record(path)
-            assert f"127.0.0.1:{model.port} sends its client to {target}, which is left as it is" in recorded.stderr
+            assert f"127.0.0.1:{model.port} redirects its client to {target}, which is not changed" in recorded.stderr
             assert len(elsewhere.seen) == 1  # nothing that the program receives was changed
         else:
             path, target = "/absolute", f"http://127.0.0.1:{model.port}/v1/absolute/"

@@ -121,8 +121,8 @@ def test_other_hosts_keep_their_own_certificates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "say where to record"),
-        (["wiretape_tape=there.tape"], "exists already"),
+        ([], "name the tape to record"),
+        (["wiretape_tape=there.tape"], "appends to it"),
         (["wiretape_tape=there.tape/a.tape"], "there.tape"),
     ],
 )

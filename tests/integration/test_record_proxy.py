@@ -517,7 +517,7 @@ def test_a_fault_of_the_proxy_itself_is_told(upstream: Upstream, state: Path) ->
 
     with recording(Spy(), state) as (_, troubles):
         logging.getLogger("mitmproxy.addonmanager").error("Addon error: it broke\nTraceback (most recent call last):")
-    assert troubles == ["the proxy says: Addon error: it broke"]
+    assert troubles == ["mitmproxy reports: Addon error: it broke"]
 
 
 @pytest.mark.parametrize(
@@ -527,7 +527,7 @@ def test_a_default_route_that_is_not_welcome_is_doubted(state: Path, status: int
     spy = Spy()
     answer = b"HTTP/1.1 %d No\r\ncontent-length: 0\r\n\r\n" % status
     with raw_upstream(answer) as port, recording(spy, state) as (running, troubles):
-        running.addon.led["127.0.0.1"] = "OPENAI_BASE_URL"
+        running.addon.default_routes["127.0.0.1"] = "OPENAI_BASE_URL"
         assert Door(running.port, f"/127.0.0.1:{port}").send("GET", "/v1/models").status == status
         spy.wait_for_end()
     assert troubles == [start + doubt("127.0.0.1", "OPENAI_BASE_URL") for start in said]
@@ -539,7 +539,7 @@ def test_a_default_route_that_cannot_be_reached_is_doubted(state: Path) -> None:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
         with recording(spy, state) as (running, troubles):
-            running.addon.led["127.0.0.1"] = "OPENAI_BASE_URL"
+            running.addon.default_routes["127.0.0.1"] = "OPENAI_BASE_URL"
             with pytest.raises((http.client.HTTPException, OSError)):
                 Door(running.port, f"/127.0.0.1:{port}").send("GET", "/v1/models")
             spy.wait_for_end()

@@ -110,7 +110,7 @@ def test_a_client_that_looks_at_the_certificate_after_the_handshake_and_goes_is_
         connection.connect()
         connection.close()
     assert spy.named("begin") == []
-    said = "a client opened TLS to localhost and left without a request"
+    said = "a client opened TLS to localhost and disconnected without a request"
     assert troubles == [f"{said}: most likely it did not accept wiretape's certificate"]
 
 

@@ -388,7 +388,7 @@ def test_what_is_no_http_leads_nowhere_and_is_listed(state: Path) -> None:
         assert raw.recv(4096) == b""
         _wait_for(lambda: bool(replay.report().strayed))
     assert [(one.what, one.note) for one in replay.report().strayed] == [
-        ("CONNECT db.example.org:5432", "no HTTP was spoken inside it")
+        ("CONNECT db.example.org:5432", "its client did not send HTTP")
     ]
 
 

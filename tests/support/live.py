@@ -139,7 +139,7 @@ def recorded_stage(upstream: str, tape: Path, state: Path) -> Iterator[Stage]:
         clock=time.monotonic,
         started=datetime.now(UTC),
         redactor=Redactor(),
-        on_exchange=lambda exchange: told[0].told(exchange),
+        on_exchange=lambda exchange: told[0].recorded(exchange),
         on_trouble=troubles.append,
     )
     with DecisionQueue(debugger) as queue:

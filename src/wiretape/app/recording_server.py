@@ -62,7 +62,7 @@ class RecordingServer:
             on_trouble,
             upstream=upstream,
             via=via,
-            led={} if keep_unset else unset_routes(environ),
+            default_routes={} if keep_unset else unset_routes(environ),
             routed=routed_places(environ),
             admission=Admission(allow_hosts, allow_origins),
         )

@@ -1,7 +1,7 @@
-"""The mitmproxy addon: translates its hooks into calls of the recorder, and sends path routes where they lead.
+"""The mitmproxy addon: translates its hooks into calls of the recorder, and sends requests on base-URL routes upstream.
 
-No logic of recording lives here. Nothing that fails here may harm the traffic: every call of the recorder is wrapped,
-and the data that passes through a tee is returned whatever happens.
+It contains no logic of recording. A failure must never harm the traffic: every call of the recorder is guarded, and a
+tee always returns its data.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from wiretape.adapters.routing.route_links import Route
 from wiretape.adapters.routing.routes import route_url
 from wiretape.adapters.routing.unset_routes import doubt
 from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
+from wiretape.matching.values import LiveRequest
 from wiretape.model.header_links import LINK_HEADERS, without_query
 from wiretape.model.http import Ended, Headers, Sender, bracketed
 
-# A request up to this size is held until it is whole: if its upstream cannot be reached, its body is still on the
-# tape. A larger one, or one of unknown size, flows through as it comes.
-HELD_REQUEST_BYTES = 4 * 1024 * 1024
+# A request up to this size is buffered: if its upstream cannot be reached, its body is still on the tape. A larger one,
+# or one of unknown size, is streamed.
+_MAX_BUFFERED_REQUEST = 4 * 1024 * 1024
 _CLIENT_CANCELS = ("CANCEL", "NO_ERROR")  # how clients reset an HTTP/2 stream; upstreams give other reasons
-_NOT_WELCOME = (401, 403)
+_UNAUTHORIZED = (401, 403)
 _RECORDED = "wiretape"  # flow.metadata: the exchange's number
-_AHEAD = "wiretape.ahead"  # flow.metadata: the chunk that comes next is recorded already
+_AHEAD = "wiretape.ahead"  # flow.metadata: the next chunk is recorded already
 _SLICE = 64 * 1024  # bytes of a body that the worker records at a time: large bodies take turns
-_ROUTE = "wiretape.route"  # flow.metadata: how a request came here, if by a base-URL route
+_ROUTE = "wiretape.route"  # flow.metadata: the base-URL route of a request
 
 
 class RecorderInterface(Protocol):
-    """What the addon needs of a recorder."""
+    """The methods of a recorder that the addon calls."""
 
     def begin(self, method: str, url: str, http: str | None, headers: Iterable[tuple[str, str]]) -> int: ...
     def request_data(self, x: int, data: bytes) -> None: ...
@@ -54,7 +55,12 @@ class RecorderInterface(Protocol):
 
 
 class RecordingAddon:
-    """One per proxy, with its gate. `own_port`: the proxy's; None: it has no path routes (a user's mitmproxy)."""
+    """Records the traffic of one proxy.
+
+    `own_port`: the proxy's, set when it listens; None: there are no base-URL routes (in a user's own mitmproxy). `via`:
+    the proxy through which upstreams are reached. `default_routes`: hosts that wiretape's default base URLs name, each
+    with its variable, which the user had not set. `routed`: hosts and ports that base URLs name.
+    """
 
     def __init__(
         self,
@@ -64,19 +70,19 @@ class RecordingAddon:
         *,
         upstream: str | None = None,
         via: UpstreamProxy | None = None,
-        led: Mapping[str, str] | None = None,
+        default_routes: Mapping[str, str] | None = None,
         routed: frozenset[tuple[str, int]] = frozenset(),
         admission: Admission | None = None,
     ) -> None:
         self.own_port: int | None = None
         self.layer_choice = LayerChoice(hosts, self._bypassed, via)
         self.open: set[int] = set()  # exchanges that have not ended
-        self.unrouted: set[str] = set()  # requests to our own port that lead nowhere
+        self.unrouted: set[str] = set()  # requests to our own port whose path names no host
         self.distrusted: set[str] = set()  # hosts for which a client refused our certificate
-        self.through_tls: set[str] = set()  # recorded hosts whose TLS was opened here
-        self._unasked: dict[str, str] = {}  # connections in TLS on which nothing was asked yet, each with its host
-        self.led = dict(led or {})  # hosts that a default leads to, each with the variable that the user had not set
-        self._routed = routed  # hosts and ports that base URLs lead to
+        self.through_tls: set[str] = set()  # recorded hosts whose TLS was intercepted
+        self._tls_without_request: dict[str, str] = {}  # by connection, with its host
+        self.default_routes = dict(default_routes or {})
+        self._routed = routed
         self._admission = admission or Admission()
         self._recorder = recorder
         self.trouble = on_trouble
@@ -84,21 +90,21 @@ class RecordingAddon:
         self._upstream = upstream
         self._via = via
         self._stopped = False
-        self._worker = ThreadPoolExecutor(1, "wiretape-bodies")  # records large chunks while the loop serves others
+        self._worker = ThreadPoolExecutor(1, "wiretape-bodies")  # records large chunks
         chunks.install()
 
     def stop(self) -> None:
-        """Record nothing any more: what is still open ends as the recorder says. Traffic flows on."""
+        """Stop recording: the recorder ends open exchanges. Traffic continues."""
         self._stopped = True
-        self._worker.shutdown()  # what waits there returns at once now; cancelled, it would end the traffic behind it
+        self._worker.shutdown()  # waiting calls return at once now; cancelling them would end their traffic
 
     # connections
 
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
-        """Speak TLS with the upstream first, so that the client is offered the protocols that the upstream has.
+        """Do the upstream's TLS handshake first, so that the client is offered the upstream's protocols.
 
-        The connection itself is opened only now: with mitmproxy's eager strategy a host that cannot be reached would
-        be refused before there is a request to record.
+        The connection is opened only now: with mitmproxy's eager strategy, an unreachable host would be refused before
+        there is a request to record.
         """
         data.establish_server_tls_first = bool(data.context.server.tls)
 
@@ -111,15 +117,15 @@ class RecordingAddon:
 
     def tls_established_client(self, data: tls.TlsData) -> None:
         server = data.context.server
-        self._unasked[data.conn.id] = data.conn.sni or (server.address[0] if server.address else "")
+        self._tls_without_request[data.conn.id] = data.conn.sni or (server.address[0] if server.address else "")
 
     def client_disconnected(self, client: connection.Client) -> None:
-        """Some clients (GnuTLS) finish the handshake, look at the certificate then, and go without an alert."""
-        host = self._unasked.pop(client.id, None)
+        """Report clients (GnuTLS) that check the certificate after the handshake and disconnect without an alert."""
+        host = self._tls_without_request.pop(client.id, None)
         if host and host not in self.distrusted | self.through_tls:
             self.distrusted.add(host)
             self.trouble(
-                f"a client opened TLS to {host} and left without a request: "
+                f"a client opened TLS to {host} and disconnected without a request: "
                 "most likely it did not accept wiretape's certificate"
             )
 
@@ -129,13 +135,13 @@ class RecordingAddon:
         if not self._is_recorded(flow):
             return
         x = self._begin(flow)
-        if x is not None and not _is_held(flow.request):
+        if x is not None and not _is_buffered(flow.request):
             flow.request.stream = self._tee(self._recorder.request_data, x, flow)
 
     def _is_recorded(self, flow: http.HTTPFlow) -> bool:
-        """Whether a request is to be recorded; what is not flows on as it comes."""
-        self._unasked.pop(flow.client_conn.id, None)
-        if flow.error or flow.response or not self._find_way(flow):
+        """Return whether a request is recorded; if not, it is streamed to its upstream."""
+        self._tls_without_request.pop(flow.client_conn.id, None)
+        if flow.error or flow.response or not self._route(flow):
             return False
         request = flow.request
         if self._via is not None:
@@ -143,7 +149,7 @@ class RecordingAddon:
         if not (flow.metadata.get(_ROUTE) or self.layer_choice.is_recorded(request.host, request.port)):
             request.stream = True
             return False
-        drop_what_cannot_be_kept(request)
+        drop_unsupported_offers(request)
         return True
 
     def _begin(self, flow: http.HTTPFlow) -> int | None:
@@ -162,17 +168,17 @@ class RecordingAddon:
 
     @staticmethod
     def number_of(flow: http.HTTPFlow) -> int | None:
-        """The number of the exchange that a flow is recorded as."""
+        """Return the number of the exchange that records a flow; None if it is not recorded."""
         x: int | None = flow.metadata.get(_RECORDED)
         return x
 
-    def _find_way(self, flow: http.HTTPFlow) -> bool:
-        """Send a request to our own port where its path leads; answer it here if it leads nowhere."""
+    def _route(self, flow: http.HTTPFlow) -> bool:
+        """Send a request to our own port to the host in its path; False: it names none, and was answered here."""
         request = flow.request
         if self.own_port is None:
             return True
         authority = request.host_header or f"127.0.0.1:{self.own_port}"
-        if self.layer_choice.speaks_as_to_a_server(flow.client_conn):
+        if self.layer_choice.is_addressed_as_server(flow.client_conn):
             origins = [("origin", value) for value in request.headers.get_all("origin")]
             refusal = self._admission.refusal(Headers([("host", authority), *origins]))
             if refusal is not None:
@@ -198,7 +204,7 @@ class RecordingAddon:
             self._safely(self._recorder.request_end, x)
 
     async def large_chunk(self, flow: http.HTTPFlow) -> None:
-        """A large chunk of a streamed body, before the tee gets it."""
+        """Record a large chunk of a streamed body on the worker, before the tee gets it."""
         data, from_client = flow.metadata.pop(CHUNK)
         x = flow.metadata.get(_RECORDED)
         if x is not None:
@@ -217,13 +223,13 @@ class RecordingAddon:
             self._keep_on_route(flow)
             return
         self._safely(self._recorder.response, x, response.status_code, pairs_of(response.headers))
-        if response.status_code in _NOT_WELCOME:
+        if response.status_code in _UNAUTHORIZED:
             self._doubt(flow, f"{flow.request.host} answered {response.status_code}")
         response.stream = self._tee(self._recorder.response_data, x, flow)
         self._keep_on_route(flow)
 
     def _keep_on_route(self, flow: http.HTTPFlow) -> None:
-        """Rewrite the links in a recorded answer to a client on a base-URL route. The tape has them as they came."""
+        """Rewrite the links in a response so that the client stays on its base-URL route. The tape has the original."""
         route: Route | None = flow.metadata.get(_ROUTE)
         if route is None or flow.response is None:
             return
@@ -235,7 +241,7 @@ class RecordingAddon:
         changed = zip(headers.fields, before, kept.headers, strict=True)
         headers.fields = tuple(raw if was == now else (raw[0], now[1].encode()) for raw, was, now in changed)
         for target in kept.foreign:
-            self.trouble(_led_off(route.url, target))
+            self.trouble(_leaves_route(route.url, target))
 
     def response(self, flow: http.HTTPFlow) -> None:
         if flow.websocket is None and flow.response is not None:
@@ -250,13 +256,13 @@ class RecordingAddon:
             self._doubt(flow)
         self._end(flow, ended)
         if ended is not Ended.CLIENT_CLOSED and flow.response is None and flow.killable:
-            # Without a recorder the client would see its connection fail: let it see that, not a page of ours.
+            # Let the client see a failed connection, as without a proxy, instead of an error page.
             flow.kill()
 
     async def websocket_message(self, flow: http.HTTPFlow) -> None:
         assert flow.websocket is not None
         message = flow.websocket.messages[-1]
-        del flow.websocket.messages[:-1]  # they would pile up for as long as the connection lasts
+        del flow.websocket.messages[:-1]  # else they would fill the memory
         x = flow.metadata.get(_RECORDED)
         if x is not None:
             data = message.text if message.is_text else message.content
@@ -279,13 +285,13 @@ class RecordingAddon:
         self._end(flow, Ended.COMPLETE)
 
     def _doubt(self, flow: http.HTTPFlow, what: str | None = None) -> None:
-        """The program may have been meant to go elsewhere, by a default of its own."""
-        variable = self.led.get(flow.request.host) if flow.metadata.get(_ROUTE) else None
+        """Report a failure; if the route is a default, name its variable: the program may need another host."""
+        variable = self.default_routes.get(flow.request.host) if flow.metadata.get(_ROUTE) else None
         if variable is not None:
             said = doubt(flow.request.host, variable)
             self.trouble(f"{what}: {said}" if what else said)
 
-    # the recorder's side
+    # calls of the recorder
 
     def _end(self, flow: http.HTTPFlow, ended: Ended, trailers: list[tuple[str, str]] | None = None) -> None:
         x = flow.metadata.get(_RECORDED)
@@ -300,12 +306,12 @@ class RecordingAddon:
         def tee(data: bytes) -> bytes:
             if data and not flow.metadata.pop(_AHEAD, False):
                 self._safely(record, x, data)
-            return data  # always: what a tee does not return never reaches the other side
+            return data  # always: the other side gets only what a tee returns
 
         return tee
 
     async def _record(self, record: Callable[[int, bytes], None], x: int, data: bytes) -> None:
-        """Record a part of a body before it is passed on. Other calls are served while the worker has a large one."""
+        """Record a part of a body before it is passed on; a large one on the worker, while other calls are served."""
         if len(data) <= LARGE:
             self._safely(record, x, data)
             return
@@ -315,11 +321,11 @@ class RecordingAddon:
     def _in_worker(self, record: Callable[..., None], *values: Any) -> Awaitable[None]:
         try:
             return asyncio.get_running_loop().run_in_executor(self._worker, self._safely, record, *values)
-        except RuntimeError:  # the recording has stopped, and the worker with it
+        except RuntimeError:  # the recording has stopped
             return asyncio.sleep(0)
 
     def _safely(self, record: Callable[..., Any], *values: Any) -> Any:
-        """Call the recorder; whatever goes wrong there, traffic flows on and the person is told."""
+        """Call the recorder. If it fails, the traffic continues and the user is told."""
         if self._stopped:
             return None
         try:
@@ -330,11 +336,11 @@ class RecordingAddon:
 
 
 def _ended(flow: http.HTTPFlow) -> Ended:
-    """Who ended a flow that broke. mitmproxy words a reset HTTP/2 stream alike for both sides: its reason tells."""
+    """Return who ended a broken flow. For a reset HTTP/2 stream, mitmproxy's message shows it by the reason only."""
     message = flow.error.msg if flow.error else ""
     server = flow.server_conn
     if message.lower().startswith("client disconnected") or message == "connection cancelled":
-        return Ended.CLIENT_CLOSED  # the other two: it went while its upstream was being connected to
+        return Ended.CLIENT_CLOSED  # while the upstream was being connected
     if message.startswith("stream reset by client"):
         return Ended.CLIENT_CLOSED if any(reason in message for reason in _CLIENT_CANCELS) else Ended.UPSTREAM_CLOSED
     if flow.response is None and (server.error or server.timestamp_tcp_setup is None):
@@ -342,20 +348,26 @@ def _ended(flow: http.HTTPFlow) -> Ended:
     return Ended.UPSTREAM_CLOSED
 
 
-def _is_held(request: http.Request) -> bool:
+def live_request(request: http.Request) -> LiveRequest:
+    """Return a buffered request as matching and the debugger take it."""
+    headers = [(name, value) for name, value in pairs_of(request.headers) if not name.startswith(":")]
+    return LiveRequest(request.method, request.url, Headers(headers), request.raw_content or b"")
+
+
+def _is_buffered(request: http.Request) -> bool:
     if "transfer-encoding" in request.headers:
         return False
     length = request.headers.get("content-length")
     if length is None:
-        # Over HTTP/1 there is no body; over HTTP/2 there may be one of any size.
+        # An HTTP/1 request has no body then; one of HTTP/2 may have a body of any size.
         return not request.is_http2
-    return length.isdigit() and int(length) <= HELD_REQUEST_BYTES
+    return length.isdigit() and int(length) <= _MAX_BUFFERED_REQUEST
 
 
-def drop_what_cannot_be_kept(request: http.Request) -> None:
-    """What was said to a proxy only, and two offers that mitmproxy cannot keep.
+def drop_unsupported_offers(request: http.Request) -> None:
+    """Remove headers for a proxy, and two offers that mitmproxy does not support.
 
-    Those are upgrades to h2c, and compressed WebSockets: a ping between fragments of one would kill the connection.
+    These are upgrades to h2c, and compressed WebSockets: a ping between fragments would end the connection.
     """
     request.headers.pop("proxy-connection", None)
     request.headers.pop("sec-websocket-extensions", None)
@@ -384,15 +396,15 @@ def _refusal(status: int, message: str) -> http.Response:
     return http.Response.make(status, body, {"content-type": "application/json", "x-should-retry": "false"})
 
 
-def _led_off(url: str, target: str) -> str:
+def _leaves_route(url: str, target: str) -> str:
     return (
-        f"{urlsplit(url).netloc} sends its client to {without_query(target)}, which is left as it is: "
-        "requests there are recorded only if they obey the proxy variables"
+        f"{urlsplit(url).netloc} redirects its client to {without_query(target)}, which is not changed: "
+        "requests to it are recorded only if they use the proxy variables"
     )
 
 
 def _no_route(path: str, port: int) -> str:
     return (
         f"wiretape: {path.partition('?')[0]} names no host. Use http://127.0.0.1:{port}/HOST/PATH as the base URL, "
-        "or say with --upstream URL where such requests go"
+        "or name the host for such requests with --upstream URL"
     )

@@ -33,10 +33,10 @@ def ensure_ca(
     warn: Callable[[str], None] = lambda text: None,
     clock: Callable[[], float] = time.time,
 ) -> Path:
-    """The authority's certificate in `directory`: made if it is not there, renewed 30 days before it expires.
+    """Return the authority's certificate in `directory`, made on first use and renewed 30 days before it expires.
 
-    An authority that the user trusts is kept until it expires. `warn` gets a message in both cases. UsageError: the
-    files in `directory` cannot be used.
+    An authority that is in one of the user's trust files is kept until it expires. `warn` is called in both cases.
+    UsageError: the files in `directory` cannot be used.
     """
     with locked(directory):
         if not holds_something(directory / KEY):
@@ -58,19 +58,19 @@ def _renew(directory: Path, old: Validity, trusted: str | None, warn: Callable[[
     certificate, day = directory / CERTIFICATE, time.strftime("%Y-%m-%d", time.gmtime(old.expires))
     if trusted is not None and old.expires > now:
         if old.expires - EARLY_S < now:
-            warn(f"{certificate} expires on {day}; it is kept until then, because {trusted} has it\n  {ANEW}")
+            warn(f"{certificate} expires on {day}; it is kept until then, because {trusted} contains it\n  {ANEW}")
         return
     _make(directory, now)
     state = "expired" if old.expires <= now else "was to expire"
     warn(
         f"{certificate} is renewed: the previous one {state} on {day}"
-        + (f", and {trusted} has that one" if trusted is not None else "")
-        + "\n  where you have added it to a trust store by hand, add the new one"
+        + (f", and {trusted} contains it" if trusted is not None else "")
+        + "\n  if you have added it to a trust store by hand, add the new one"
     )
 
 
 def _make(directory: Path, now: float) -> None:
-    """Write a new authority. A crash may leave a key without its certificate: the key's file has it, too."""
+    """Write a new authority. The key's file has the certificate, too, in case a crash prevents the second write."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import rsa

@@ -1,6 +1,6 @@
-"""Decides what becomes of a connection, before mitmproxy does: whether its TLS is opened, and how it speaks to us.
+"""Chooses the layer of a connection before mitmproxy does: tunnels to hosts that are not recorded are bypassed.
 
-Its hook must run before mitmproxy's own `next_layer`, so it is an addon of its own.
+Its hook must run before mitmproxy's own `next_layer`, so it is a separate addon.
 """
 
 from __future__ import annotations
@@ -14,39 +14,40 @@ from mitmproxy.proxy.layers.http import HTTPMode
 from wiretape.adapters.routing.hosts import Hosts
 from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
 
-_ENOUGH = 16  # bytes that tell the method and how its target begins
+_ENOUGH = 16  # bytes with the method and the beginning of its target
 
 
 class LayerChoice:
-    """`on_bypass` hears once of each host that is let through unrecorded."""
+    """`on_bypass` is called once for each host that is bypassed."""
 
     def __init__(self, hosts: Hosts, on_bypass: Callable[[str], None], via: UpstreamProxy | None = None) -> None:
         self._hosts = hosts
         self._on_bypass = on_bypass
         self._via = via
-        self._passed: set[str] = set()
-        self._origin_form: set[str] = set()  # client connections that speak to us as to a server
+        self._bypassed: set[str] = set()
+        self._origin_form: set[str] = set()  # client connections whose requests are not for a proxy
 
     def is_recorded(self, host: str, port: int) -> bool:
         if self._hosts.recorded(host, port):
             return True
-        if host not in self._passed:
-            self._passed.add(host)
+        if host not in self._bypassed:
+            self._bypassed.add(host)
             self._on_bypass(host)
         return False
 
-    def speaks_as_to_a_server(self, client: Any) -> bool:
+    def is_addressed_as_server(self, client: Any) -> bool:
+        """Return whether a client sends requests as to a server, not as to a proxy."""
         return client.id in self._origin_form
 
     def next_layer(self, nextlayer: layer.NextLayer) -> None:
         context = nextlayer.context
         if len(context.layers) == 1:
             self._first_bytes(nextlayer)
-        elif self._asks_to_pass(context):
+        elif self._is_bypassed(context):
             nextlayer.layer = layers.TCPLayer(context, ignore=True)
 
-    def _asks_to_pass(self, context: Any) -> bool:
-        """Whether this is the inside of a CONNECT to a host that is not recorded: it is passed on untouched."""
+    def _is_bypassed(self, context: Any) -> bool:
+        """Return whether this is the inside of a CONNECT to a host that is not recorded."""
         address = context.server.address
         if not address or isinstance(context.layers[-1], layers.ClientTLSLayer):
             return False

@@ -1,6 +1,6 @@
-"""mitmproxy in this process, on a thread of its own, listening on 127.0.0.1 only. Its addons say what it does.
+"""Runs mitmproxy on a thread of this process, on 127.0.0.1. Its addons decide what it does.
 
-mitmproxy keeps what it runs with in globals: there is room for one at a time in a process.
+mitmproxy keeps its state in globals: one can run at a time in a process.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from wiretape.adapters.mitm._compat.fixes import idle_timeout, mend
 from wiretape.adapters.open_files import reported_once
 from wiretape.adapters.routing.upstream_proxy import UpstreamProxy
 
-_NEVER_S = 30 * 24 * 3600  # a stream may be silent for longer than mitmproxy's ten minutes
-_HANG_UP_S = 1.0  # what ends connections that are cancelled gets this long
+_NO_TIMEOUT_S = 30 * 24 * 3600  # a stream may be silent for longer than mitmproxy's ten minutes
+_CLOSE_S = 1.0  # for cancelled connections to end
 
 
 @dataclass(frozen=True, slots=True)
 class ProxySettings:
-    """`confdir` holds the CA; `upstream_ca` are the certificates that upstreams are checked against.
+    """`confdir`: the directory of the CA. `upstream_ca`: trusted certificates of upstreams.
 
-    `redact`: print mitmproxy's log to stderr, each message as this returns it; None: print no log.
+    `redact`: print mitmproxy's log to stderr, each message as this returns it; None: do not print it.
     """
 
     confdir: Path
@@ -45,7 +45,7 @@ class ProxySettings:
 
 
 class MitmThread:
-    """One proxy, from `start` to `stop`. `first` are addons that decide before mitmproxy's own, `last` come after."""
+    """One proxy, from `start` to `stop`. Addons in `first` run before mitmproxy's own, those in `last` after them."""
 
     def __init__(
         self, settings: ProxySettings, first: Sequence[object], last: Sequence[object], trouble: Callable[[str], None]
@@ -72,23 +72,23 @@ class MitmThread:
         return self.port
 
     def stop(self) -> None:
-        """Take no new connection, let what is ending end, then cut what is left."""
+        """Stop listening, let connections end, then abort the remaining ones."""
         if self._loop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._master.should_exit.set)
         self._thread.join()
 
     def listens(self, port: int) -> None:
-        """Told before anything can come in."""
+        """Called before the first connection is accepted."""
 
     async def drained(self) -> None:
-        """What may still end by itself after the last connection was taken."""
+        """Wait for exchanges to end after the proxy has stopped listening."""
 
     def _run(self) -> None:
         try:
             with reported_once(self._trouble) as once, _logging(self._settings.redact, self._trouble, once):
                 asyncio.run(self._serve())
         except BaseException as error:
-            self._failure = self._failure or error  # the first is why
+            self._failure = self._failure or error  # the first is the cause
         finally:
             self._ready.set()
 
@@ -112,7 +112,7 @@ class MitmThread:
         await self._master.run()
         await servers.servers.update([])
         await self.drained()
-        await _hang_up(servers)
+        await _close_connections(servers)
 
     def _options(self) -> options.Options:
         via, upstream_ca = self._settings.via, self._settings.upstream_ca
@@ -120,11 +120,11 @@ class MitmThread:
             confdir=str(self._settings.confdir),
             mode=[f"{via.mode if via is not None else 'regular'}@127.0.0.1:{self.port}"],
             ssl_verify_upstream_trusted_ca=str(upstream_ca) if upstream_ca else None,
-            **idle_timeout(_NEVER_S),
+            **idle_timeout(_NO_TIMEOUT_S),
         )
 
     def _addon_options(self) -> dict[str, Any]:
-        """Options that exist only once their addons do. Headers are passed on as they are, odd ones too."""
+        """Return options that their addons define. Headers are passed on unchanged, even invalid ones."""
         changed: dict[str, Any] = {"connection_strategy": "lazy", "validate_inbound_headers": False}
         if self._settings.via is not None and self._settings.via.auth is not None:
             changed["upstream_auth"] = self._settings.via.auth
@@ -136,15 +136,15 @@ class MitmThread:
 
 
 class _Servers(proxyserver.Proxyserver):  # type: ignore[misc, unused-ignore]
-    """Knows its clients' sockets: mitmproxy leaves one open whose connection is cancelled at a bad moment."""
+    """Keeps the sockets of its connections, because mitmproxy leaves some open and closes others without a reset."""
 
-    name = "proxyserver"  # as other addons ask for it
+    name = "proxyserver"  # under which other addons find it
 
     def __init__(self) -> None:
         super().__init__()
         self.writers: WeakSet[Any] = WeakSet()
         self._handlers: WeakValueDictionary[str, Any] = WeakValueDictionary()  # by the client's id
-        self._upstream: dict[str, Any] = {}  # the connections that these opened, by the server's id
+        self._upstream: dict[str, Any] = {}  # upstream connections, by the server's id
 
     @contextmanager
     def register_connection(self, connection_id: Any, handler: Any) -> Iterator[None]:
@@ -160,14 +160,14 @@ class _Servers(proxyserver.Proxyserver):  # type: ignore[misc, unused-ignore]
             self._upstream[data.server.id] = io
 
     def server_disconnected(self, data: Any) -> None:
-        """Done with: what was cancelled while it told of its own end, as at a reset of both sides, is still open."""
+        """Close the socket: it is still open if its task was cancelled in this hook, as when both sides are reset."""
         io = self._upstream.pop(data.server.id, None)
         if io is not None:
             with suppress(OSError):
                 io.writer.close()
 
     def error(self, flow: http.HTTPFlow) -> None:
-        """Reset a client whose upstream has reset its connection: mitmproxy is about to close it in order."""
+        """Reset the connection of a client whose upstream was reset; mitmproxy would close it normally."""
         io = self._upstream.get(flow.server_conn.id)
         handler = self._handlers.get(flow.client_conn.id)
         if io is None or handler is None or not isinstance(io.reader.exception(), ConnectionResetError):
@@ -180,26 +180,26 @@ class _Servers(proxyserver.Proxyserver):  # type: ignore[misc, unused-ignore]
         self.error(flow)
 
 
-async def _hang_up(servers: _Servers) -> None:
-    """End the connections that are left as mitmproxy ends those that time out, and close every socket.
+async def _close_connections(servers: _Servers) -> None:
+    """End the remaining connections as mitmproxy does after a timeout, and close every socket.
 
-    Left to the end of the loop they would only be cancelled, which closes no socket and, on Python before 3.12.2,
-    prints a traceback for each.
+    The end of the loop would only cancel them, which leaves their sockets open and, on Python before 3.12.2, prints a
+    traceback for each.
     """
     for connection in list(servers.connections.values()):
         client = connection.transports.get(connection.client)
         if client is not None and client.handler is not None:
             client.handler.cancel("the proxy ends")
-    deadline = asyncio.get_running_loop().time() + _HANG_UP_S
+    deadline = asyncio.get_running_loop().time() + _CLOSE_S
     while servers.connections and asyncio.get_running_loop().time() < deadline:
         await asyncio.sleep(0.005)
     for writer in servers.writers:
         writer.transport.abort()
-    await asyncio.sleep(0)  # the loop closes them in its next round
+    await asyncio.sleep(0)  # the loop closes them in its next turn
 
 
 class _Started:
-    """Tells the waiting thread that the proxy listens, or that it does not."""
+    """Wakes the thread that waits for the proxy to listen, or to fail."""
 
     def __init__(self, servers: Any, ready: threading.Event, failed: Any) -> None:
         self._servers = servers
@@ -213,7 +213,7 @@ class _Started:
 
 
 def free_port(port: int) -> int:
-    """The port to listen on: asked for or free. Found out here, where there is an exception to say so."""
+    """Return a port that is free: this one, or any if it is 0. UsageError: it is in use."""
     with socket.socket() as probe:
         if os.name == "posix":
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -226,20 +226,20 @@ def free_port(port: int) -> int:
 
 
 class _Faults(logging.Handler):
-    """mitmproxy's own errors are the person's business: something of the traffic may have gone wrong."""
+    """Reports mitmproxy's own errors to the user: they may concern the traffic."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, report: Callable[[str], None]) -> None:
         super().__init__(logging.ERROR)
-        self._tell = tell
+        self._report = report
 
     def emit(self, record: logging.LogRecord) -> None:
-        said = record.getMessage().strip().splitlines()
-        if said:  # an error without words is one of what ends, behind the one that ended it
-            self._tell(f"the proxy says: {said[0]}")
+        lines = record.getMessage().strip().splitlines()
+        if lines:  # an empty error follows the one that has the reason
+            self._report(f"mitmproxy reports: {lines[0]}")
 
 
 class _Redacting(logging.Formatter):
-    """mitmproxy's messages and tracebacks, which may quote what a client sent."""
+    """Redacts mitmproxy's messages and tracebacks, which may quote requests."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         super().__init__("mitmproxy: %(message)s")
@@ -250,10 +250,12 @@ class _Redacting(logging.Formatter):
 
 
 @contextmanager
-def _logging(redact: Callable[[str], str] | None, tell: Callable[[str], None], once: logging.Filter) -> Iterator[None]:
-    """mitmproxy's log: its errors become troubles; all of it goes to stderr on request."""
+def _logging(
+    redact: Callable[[str], str] | None, report: Callable[[str], None], once: logging.Filter
+) -> Iterator[None]:
+    """Report the errors in mitmproxy's log; print all of the log to stderr if `redact` is given."""
     log = logging.getLogger("mitmproxy")
-    handlers: list[logging.Handler] = [_Faults(tell)]
+    handlers: list[logging.Handler] = [_Faults(report)]
     if redact is not None:
         handlers.append(logging.StreamHandler())
         handlers[-1].setFormatter(_Redacting(redact))

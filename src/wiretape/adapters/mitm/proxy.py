@@ -12,12 +12,12 @@ from wiretape.adapters.mitm.tool_port import ToolPort
 
 __all__ = ["ProxySettings", "RecordingProxy", "ensure_ca", "free_port"]
 
-_SWITCH_S = 0.0002  # how long another thread may run Python code while the proxy's waits: a call waits some 20 times
-_DRAIN_S = 1.0  # what ends by itself when its client has gone gets this long to end
+_SWITCH_S = 0.0002  # how long other threads keep the GIL while the proxy waits, as it does 20 times in a call
+_DRAIN_S = 1.0  # for exchanges to end after their clients have disconnected
 
 
 class RecordingProxy(MitmThread):
-    """The proxy, from `start` to `stop`. The addon's methods all run on its thread."""
+    """mitmproxy with the recording addon, from `start` to `stop`. The addon's methods run on its thread."""
 
     def __init__(self, addon: RecordingAddon, settings: ProxySettings) -> None:
         super().__init__(settings, [addon.layer_choice], [addon], addon.trouble)
@@ -35,7 +35,7 @@ class RecordingProxy(MitmThread):
 
     @property
     def tool_port(self) -> int:
-        """Where the program's wrapped tools report; it listens."""
+        """The port at which the program's wrapped tools report their calls."""
         assert self._tools is not None, "start it first"
         return self._tools.port
 

@@ -1,9 +1,9 @@
-"""wiretape inside a mitmproxy that someone runs already.
+"""wiretape as a script of a mitmproxy that the user runs.
 
     mitmweb -s "$(python -m wiretape.adapters.mitm.script)" --set wiretape_tape=agent.tape
 
-The module prints its own path when it is run, and is a mitmproxy script when it is loaded as one. Modes, certificates
-and routes are mitmproxy's own there; there are no path routes.
+The module prints its own path when it is run, and is a mitmproxy script when it is loaded as one. mitmproxy's own
+modes and certificates apply; there are no base-URL routes.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class TapeScript:
 
     def load(self, loader: Any) -> None:
         loader.add_option("wiretape_tape", str, "", "Record model calls to this tape.")
-        loader.add_option("wiretape_hosts", Sequence[str], [], "Record these hosts, too (globs).")
+        loader.add_option("wiretape_hosts", Sequence[str], [], "Also record these hosts (globs).")
         loader.add_option("wiretape_all", bool, False, "Record every host.")
-        loader.add_option("wiretape_append", bool, False, "Go on with a tape that exists.")
+        loader.add_option("wiretape_append", bool, False, "Append to an existing tape.")
         loader.add_option("wiretape_note", str, "", "A note in the tape's header.")
 
     def configure(self, updated: set[str]) -> None:
-        """Before mitmproxy listens: nothing may pass by. The options come one by one, when scripts are loaded."""
+        """Start before mitmproxy listens, so that no request is missed. mitmproxy sets the options one by one."""
         if "wiretape_tape" in updated and ctx.options.wiretape_tape and self._recorder is None:
             asyncio.get_running_loop().call_soon(self._begin)
 
@@ -62,10 +62,10 @@ class TapeScript:
 
     def _tape(self) -> Path:
         if not ctx.options.wiretape_tape:
-            raise UsageError("say where to record: --set wiretape_tape=NAME.tape")
+            raise UsageError("name the tape to record: --set wiretape_tape=NAME.tape")
         tape = Path(ctx.options.wiretape_tape).expanduser()
         if tape.exists() and not ctx.options.wiretape_append:
-            raise UsageError(f"{tape} exists already; --set wiretape_append=true goes on with it")
+            raise UsageError(f"{tape} exists; --set wiretape_append=true appends to it")
         return tape
 
     def _start(self, tape: Path) -> None:
@@ -88,14 +88,13 @@ class TapeScript:
 
     def done(self) -> None:
         if self._addon is not None and self._recorder is not None:
-            self._addon.stop()  # what breaks from here on was ended by us
+            self._addon.stop()  # exchanges that break from now on were ended by mitmproxy
             summary = self._recorder.close()
             _log.info("wiretape: %d exchanges recorded", summary.exchanges)
 
 
 def _join(addon: RecordingAddon) -> None:
-    """Not while mitmproxy goes through its addons. The gate goes first: whether TLS is opened must be decided before
-    mitmproxy's own addon decides it."""
+    """Add the addon, and the layer choice before mitmproxy's own. It must not be called from an addon's hook."""
     ctx.master.addons.add(addon)
     ctx.master.addons.chain.insert(0, addon.layer_choice)
 

@@ -1,8 +1,7 @@
-"""Records what a tape no longer answers: the recording addon, with the tape in front of it.
+"""The recording addon of an update: requests that a tape answers are answered from it, and the rest is recorded.
 
-Every request to a recorded host is held until it is whole, and then compared with the tape. What the tape answers is
-sent to a server on this machine, which plays the recorded answer; everything else goes on to its upstream, recorded.
-WebSockets are always called live.
+Each request to a recorded host is buffered and looked up on the tape. If the tape answers it, it is sent to a local
+server that plays the recorded answer; else it is sent to its upstream and recorded. WebSockets are always recorded.
 """
 
 from __future__ import annotations
@@ -15,19 +14,18 @@ from typing import Any, cast
 from mitmproxy import http, tls
 
 from wiretape.adapters.http1.server import listen, serve
-from wiretape.adapters.mitm.addon import RecordingAddon, pairs_of
+from wiretape.adapters.mitm.addon import RecordingAddon, live_request
 from wiretape.adapters.replay_server.server import ReplayHandler
 from wiretape.adapters.update.session import UpdateSession
 from wiretape.matching.session import ReplaySession
 from wiretape.matching.values import Answer, Injected, LiveRequest, Outcome, Stray
-from wiretape.model.http import Headers
 
-_TICKET = "x-wiretape-answer"  # which of the answers that wait at the server is meant
-_ASKED = "wiretape.asked"  # flow.metadata: the tape has not been asked yet
+_TICKET = "x-wiretape-answer"  # names an answer that waits at the server
+_TO_LOOK_UP = "wiretape.to_look_up"  # flow.metadata: to be looked up on the tape
 
 
 class UpdatingAddon(RecordingAddon):
-    """`on_kept` is told of each recorded answer that is given again."""
+    """`on_kept` is called with each recorded answer that is kept."""
 
     def __init__(
         self,
@@ -44,7 +42,7 @@ class UpdatingAddon(RecordingAddon):
         self._on_kept = on_kept
 
     def tls_clienthello(self, data: tls.ClientHelloData) -> None:
-        """No upstream is spoken to before it is known that it has to be."""
+        """Do not connect to the upstream: the tape may answer."""
         data.establish_server_tls_first = False
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
@@ -52,13 +50,13 @@ class UpdatingAddon(RecordingAddon):
             super().requestheaders(flow)
             self._note(flow)
         elif self._is_recorded(flow):
-            flow.metadata[_ASKED] = True
+            flow.metadata[_TO_LOOK_UP] = True
 
     async def request(self, flow: http.HTTPFlow) -> None:
-        if flow.metadata.pop(_ASKED, False) and not flow.error:
-            answer = self._safely(self._renewing.answer, _live(flow.request))
+        if flow.metadata.pop(_TO_LOOK_UP, False) and not flow.error:
+            answer = self._safely(self._renewing.answer, live_request(flow.request))
             if answer is not None:
-                self._lead(flow, answer)
+                self._answer_from_tape(flow, answer)
                 return
             self._begin(flow)
             self._note(flow)
@@ -69,8 +67,8 @@ class UpdatingAddon(RecordingAddon):
         if x is not None:
             self._renewing.note_live_call(x)
 
-    def _lead(self, flow: http.HTTPFlow, answer: Answer | Injected) -> None:
-        """To the server that plays the answer."""
+    def _answer_from_tape(self, flow: http.HTTPFlow, answer: Answer | Injected) -> None:
+        """Send the request to the server that plays the answer."""
         request = flow.request
         request.headers[_TICKET] = self._answers.ticket(answer)
         request.headers.pop("content-encoding", None)
@@ -84,13 +82,8 @@ class UpdatingAddon(RecordingAddon):
             self._on_kept(answer)
 
 
-def _live(request: http.Request) -> LiveRequest:
-    headers = [(name, value) for name, value in pairs_of(request.headers) if not name.startswith(":")]
-    return LiveRequest(request.method, request.url, Headers(headers), request.raw_content or b"")
-
-
 class AnswerServer:
-    """`with AnswerServer() as answers:` plays answers, each to whoever has its ticket."""
+    """`with AnswerServer() as answers:` plays each answer to the request that has its ticket."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, Outcome] = {}
@@ -110,7 +103,7 @@ class AnswerServer:
         return name
 
     def answer(self, request: LiveRequest) -> Outcome:
-        """What the server asks for each request: the session's part."""
+        """Return the answer for a request: the part of a session that the server uses here."""
         held = self._waiting.pop(request.headers.get(_TICKET, ""), None)
         return held if held is not None else Stray(0, request.url)
 

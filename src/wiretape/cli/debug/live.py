@@ -124,7 +124,7 @@ def debug_recorded(asked: LiveOptions) -> int:
         """Notifies the debugger of recorded exchanges, and prints no line for each call."""
 
         def exchange(self, exchange: Exchange) -> None:
-            addons[0].told(exchange)
+            addons[0].recorded(exchange)
             super().exchange(exchange)
 
         def say_line(self, line: Text) -> None:

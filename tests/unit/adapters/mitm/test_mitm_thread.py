@@ -14,8 +14,10 @@ with warnings.catch_warnings():
     from wiretape.adapters.mitm.mitm_thread import _Faults
 
 
-@pytest.mark.parametrize(("logged", "told"), [("it broke\nhere", ["the proxy says: it broke"]), ("", []), (" \n", [])])
-def test_an_error_is_told_by_its_first_line_and_one_without_words_hides_no_other(logged: str, told: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("logged", "told"), [("it broke\nhere", ["mitmproxy reports: it broke"]), ("", []), (" \n", [])]
+)
+def test_an_error_is_reported_by_its_first_line_and_an_empty_one_is_not(logged: str, told: list[str]) -> None:
     heard: list[str] = []
     _Faults(heard.append).emit(logging.LogRecord("mitmproxy", logging.ERROR, "here", 1, logged, (), None))
     assert heard == told

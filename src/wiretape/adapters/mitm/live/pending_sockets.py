@@ -1,7 +1,7 @@
-"""Holds the calls of WebSockets that are recorded: the message that asks, and the message that ends the answer.
+"""Holds the calls of recorded WebSockets: at the message that starts a call, and at the one that ends its answer.
 
-mitmproxy hands on one message of a connection at a time: while one waits here, all that come after it on the same
-connection wait behind it, and leave in their order. Nothing of a message is changed.
+mitmproxy passes on one message of a connection at a time: while one is held here, later ones of the connection wait,
+and keep their order. Messages are not changed.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from wiretape.model.http import (
 from wiretape.wire.base import SocketFollower
 from wiretape.wire.registry import default_registry
 
-_WAYS: frozenset[Action] = frozenset({"delay"})
-_LOOK_AT = 8  # messages of a connection that are looked at for a format
-_CALLS = 100_000  # the debugger calls a connection's calls by numbers from so many times its own number on
+_ACTIONS: frozenset[Action] = frozenset({"delay"})
+_RECOGNIZED_WITHIN = 8  # messages of a connection
+_CALLS = 100_000  # calls of connection 7 have the numbers 700,001, 700,002, … in the debugger
 
 
 @dataclass(slots=True, eq=False)
@@ -44,29 +44,28 @@ class _Socket:
     last: int = 0
 
 
-class HeldSockets:
-    """`heard` is to be waited for with each message before it is passed on."""
+class PendingSockets:
+    """`message` is to be awaited before a message is passed on."""
 
     def __init__(self, queue: DecisionQueue, exchanges: LiveExchanges) -> None:
         self._queue = queue
         self._exchanges = exchanges
         self._sockets: dict[int, _Socket] = {}
 
-    def tells_of(self, x: int) -> bool:
-        """Whether the debugger knows the calls of this exchange from here."""
+    def knows(self, x: int) -> bool:
+        """Return whether this reports the calls of an exchange to the debugger."""
         socket = self._sockets.get(x)
         return socket is not None and socket.follower is not None
 
-    def over(self, exchange: Exchange) -> None:
-        """A connection has ended, on whatever thread that is told: calls that have no answer by now get none, and
-        nobody waits for those that are held."""
+    def ended(self, exchange: Exchange) -> None:
+        """End the calls of a connection that are unanswered or held. Called on any thread."""
         socket = self._sockets.pop(exchange.number, None)
         if socket is None or socket.follower is None:
             return
         left, last = socket.follower.rest(exchange), socket.last
         live, now = self._queue.live, self._exchanges.now
 
-        def tell() -> None:
+        def update() -> None:
             live.websocket_opened(replace(socket.exchange, ended=exchange.ended, ended_at=now), socket.messages)
             for part in range(last + 1):
                 live.client_left(exchange.number * _CALLS + part)
@@ -75,12 +74,12 @@ class HeldSockets:
                 before = live.exchanges.get(number)
                 if before is not None:
                     ended = call.ended or exchange.ended
-                    told = replace(call, at=before.at, ended=ended, ended_at=now)
-                    live.answer_known(replace(before, ended=ended, ended_at=now), call=told)
+                    final = replace(call, at=before.at, ended=ended, ended_at=now)
+                    live.answer_known(replace(before, ended=ended, ended_at=now), call=final)
 
-        self._queue.run_soon(tell)
+        self._queue.run_soon(update)
 
-    async def heard(self, flow: http.HTTPFlow, x: int) -> None:
+    async def message(self, flow: http.HTTPFlow, x: int) -> None:
         assert flow.websocket is not None
         said = flow.websocket.messages[-1]
         message = WsMessage(
@@ -102,7 +101,7 @@ class HeldSockets:
                 socket.last = call.part or 0
                 await self._asked(call, said.content, flow)
         for call in ended:
-            if (call.part or 0) > socket.last:  # the server began it by itself
+            if (call.part or 0) > socket.last:  # the server started it
                 socket.last = call.part or 0
                 await self._queue.run(self._beginning(call, b""))
             await self._answered(call, flow)
@@ -114,12 +113,12 @@ class HeldSockets:
         return replace(opened, response=Response(101, headers, opened.at))
 
     async def _followed(self, socket: _Socket, message: WsMessage) -> SocketFollower | None:
-        """What follows a connection, once one of its first messages shows a format."""
-        if socket.follower is None and len(socket.messages) <= _LOOK_AT:
+        """Return the follower of a connection's calls; None until a message shows its wire format."""
+        if socket.follower is None and len(socket.messages) <= _RECOGNIZED_WITHIN:
             found = default_registry().socket_format(replace(socket.exchange, messages=(message,)))
             if found is not None:
                 socket.follower = found.follow()
-                for before in socket.messages[:-1]:  # its calls name their messages by how many came before
+                for before in socket.messages[:-1]:  # calls name their messages by position
                     socket.follower.feed(socket.exchange, before)
                 await self._queue.run(lambda: self._queue.live.websocket_opened(socket.exchange, socket.messages))
         return socket.follower
@@ -128,10 +127,10 @@ class HeldSockets:
         await self._queue.run(self._beginning(call, data))
         if not await self._wait(_number_of(call), flow):
             assert flow.websocket is not None
-            flow.websocket.messages[-1].drop()  # nobody would hear what a model is paid for
+            flow.websocket.messages[-1].drop()  # do not pay for an answer without a reader
 
     def _beginning(self, call: ModelCall, data: bytes) -> Callable[[], None]:
-        """Tells the debugger of a call. `data`: the message that asks."""
+        """Return a function that reports a new call to the debugger. `data`: the message that starts it."""
         number, shake = _number_of(call), call.headers
         opened = self._exchanges.opened(number, LiveRequest("GET", call.url, Headers(shake), data))
         asked = replace(call, at=opened.at, response=None, ended=None, ended_at=None)
@@ -139,7 +138,7 @@ class HeldSockets:
 
         def begin() -> None:
             live.request_started(opened, patience(Headers(shake)), call=asked)
-            live.set_actions(number, _WAYS)
+            live.set_actions(number, _ACTIONS)
 
         return begin
 
@@ -148,16 +147,16 @@ class HeldSockets:
 
         def known() -> None:
             before = live.exchanges[number]
-            told = replace(call, at=before.at, ended_at=now)
+            final = replace(call, at=before.at, ended_at=now)
             answer = replace(before, response=Response(200, Headers(), now), ended=Ended.COMPLETE, ended_at=now)
-            live.answer_known(answer, _WAYS, call=told)
+            live.answer_known(answer, _ACTIONS, call=final)
 
         await self._queue.run(known)
         await self._wait(number, flow)
         await self._queue.run(lambda: live.settled(number))
 
     async def _wait(self, number: int, flow: http.HTTPFlow) -> bool:
-        """Until a person has decided. False: its client has left meanwhile."""
+        """Wait for a decision; return False if the client has disconnected meanwhile."""
         try:
             decision = await self._queue.decision(
                 lambda release: self._queue.live.hold_if_wanted(number, release), lambda: has_left(flow)
@@ -171,5 +170,5 @@ class HeldSockets:
 
 
 def _number_of(call: ModelCall) -> int:
-    """Of the exchange that stands for one call of a connection. The connection's own is not taken by it."""
+    """Return the number that stands for one call of a connection in the debugger."""
     return call.exchange * _CALLS + (call.part or 0)

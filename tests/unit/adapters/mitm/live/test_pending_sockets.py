@@ -27,18 +27,18 @@ from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
 from wiretape.adapters.live import decision_queue
-from wiretape.adapters.mitm.live.pending_sockets import HeldSockets
+from wiretape.adapters.mitm.live.pending_sockets import PendingSockets
 
 
-def heard_by(queue: DecisionQueue, said: list[Said], flow: Any = None) -> HeldSockets:
+def heard_by(queue: DecisionQueue, said: list[Said], flow: Any = None) -> PendingSockets:
     """What is said on connection 3."""
     flow = flow or tflow.twebsocketflow(messages=False)
-    sockets = HeldSockets(queue, LiveExchanges(OutputRedactor()))
+    sockets = PendingSockets(queue, LiveExchanges(OutputRedactor()))
 
     async def hear() -> None:
         for sender, value in said:
             flow.websocket.messages.append(WebSocketMessage(Opcode.TEXT, sender == "client", text(value).encode()))
-            await sockets.heard(flow, 3)
+            await sockets.message(flow, 3)
 
     asyncio.run(hear())
     return sockets
@@ -76,9 +76,9 @@ def test_a_call_whose_connection_ends_without_an_answer_is_no_longer_open() -> N
     with DecisionQueue(debugger) as queue:
         sockets = heard_by(queue, said)
         assert ends(debugger) == ["complete", None]
-        assert sockets.tells_of(3)
-        sockets.over(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
-        assert not sockets.tells_of(3)
+        assert sockets.knows(3)
+        sockets.ended(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
+        assert not sockets.knows(3)
     assert ends(debugger) == ["complete", "client_closed"]
 
 
@@ -96,7 +96,7 @@ def test_all_calls_of_a_connection_are_of_its_exchange_and_have_their_messages()
         assert [call.frames for call in calls] == [call.frames for call in on_tape]
         connection = queue.live.exchanges[3]
         assert [one.sender for one in connection.messages] == [sender for sender, _ in said]
-        sockets.over(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
+        sockets.ended(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
     assert queue.live.exchanges[3].ended is Ended.CLIENT_CLOSED
     assert debugger.timeline.run.other_exchanges == ()
 
@@ -126,5 +126,5 @@ def test_a_connection_that_ends_lets_go_of_what_it_held() -> None:
         queue.live.refresh()
         queue.live.hold(300_001, lambda decision: None)
         assert [one.number for one in queue.live.pending] == [1]
-        sockets.over(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
+        sockets.ended(socket(said, number=3, ended=Ended.CLIENT_CLOSED))
     assert queue.live.pending == []
