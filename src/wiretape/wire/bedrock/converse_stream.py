@@ -130,9 +130,6 @@ class ConverseAssembler(StreamAssembler):
             self.unknown_events.append({"contentBlockStart": value})
             return
         self._part(value).announced.update(start)
-        self._note_content(ms)
-
-    def _note_content(self, ms: int | None) -> None:
         self.note_content(ms)
 
     def _delta(self, part: PartPieces, delta: Json, ms: int | None) -> None:
@@ -141,8 +138,8 @@ class ConverseAssembler(StreamAssembler):
                 part.unknown_events.append({"delta": delta})
             return
         for key, value in delta.items():
-            if not is_empty(value) and self._grow(part, key, value):
-                self._note_content(ms)
+            if not is_empty(value) and self._grow(part, key, value) and self.first_ms is None:
+                self.first_ms = ms
 
     def _grow(self, part: PartPieces, key: str, value: Json) -> bool:
         """Add a delta's member; return whether it has content."""

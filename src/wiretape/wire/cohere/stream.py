@@ -15,6 +15,8 @@ _GROWING = ("text", "thinking")
 class CohereAssembler(StreamAssembler):
     """Joins the events of one stream; `value` is the answer so far. Parts and tool calls have separate indexes."""
 
+    __slots__ = ("_calls", "_citations", "_end", "_parts", "_plan", "_start")
+
     def __init__(self) -> None:
         super().__init__()
         self._start: JsonObject = {}
@@ -38,8 +40,9 @@ class CohereAssembler(StreamAssembler):
         elif kind in ("tool-call-start", "tool-call-delta"):
             self._call(index, message.get("tool_calls"), event.ms)
         elif kind == "tool-plan-delta":
-            if self._note_content(string(message.get("tool_plan")), event.ms):
-                self._plan.append(message["tool_plan"])
+            if plan := string(message.get("tool_plan")):
+                self._plan.append(plan)
+                self.note_content(event.ms)
         elif kind == "citation-start":
             cited = message.get("citations")
             self._citations += cited if isinstance(cited, list) else [cited]
@@ -52,18 +55,14 @@ class CohereAssembler(StreamAssembler):
         elif kind not in _ENDS:
             self.unknown_events.append(value)
 
-    def _note_content(self, content: Json, ms: int | None) -> bool:
-        if content:
-            self.note_content(ms)
-        return bool(content)
-
     def _content(self, index: int, raw: Json, ms: int | None) -> None:
         part, pieces = self._parts.setdefault(index, ({}, {}))
         delta = {"type": "text", "text": raw} if isinstance(raw, str) else obj(raw)
         for name, value in delta.items():
             if name in _GROWING and isinstance(value, str):
                 pieces.setdefault(name, []).append(value)
-                self._note_content(value, ms)
+                if value and self.first_ms is None:
+                    self.first_ms = ms
             else:
                 part[name] = value
 
@@ -77,7 +76,8 @@ class CohereAssembler(StreamAssembler):
         call["function"] = {**obj(call.get("function")), **kept}
         if isinstance(function.get("arguments"), str):
             pieces.append(function["arguments"])
-        self._note_content(delta, ms)
+        if delta:
+            self.note_content(ms)
 
     def _finish(self, delta: JsonObject) -> None:
         self._end = {**self._end, **{k: v for k, v in delta.items() if k != "error"}}

@@ -229,8 +229,8 @@ class GenerateAssembler(StreamAssembler):
                 has_content |= self._candidate(candidate)
             else:
                 self.unknown_events.append(candidate)
-        if has_content:
-            self.note_content(event.ms)
+        if has_content and self.first_ms is None:
+            self.first_ms = event.ms
         feedback = body.get("promptFeedback") or body.get("prompt_feedback")
         if feedback and not is_empty(get(obj(feedback), "blockReason")):
             self.finished = True

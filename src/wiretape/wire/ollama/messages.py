@@ -108,6 +108,8 @@ def loads_only(request: CallRequest, response: CallResponse | None) -> bool:
 class OllamaAssembler(StreamAssembler):
     """Joins the lines of one stream; `value` is the answer so far."""
 
+    __slots__ = ("_calls", "_members", "_message", "_pieces")
+
     def __init__(self) -> None:
         super().__init__()
         self._members: JsonObject = {}
@@ -123,7 +125,8 @@ class OllamaAssembler(StreamAssembler):
         message = line.get("message")
         if isinstance(message, dict) and self._is_piece(line, message):  # most lines
             self._pieces.setdefault("message.content", []).append(message["content"])
-            self.note_content(event.ms)
+            if self.first_ms is None:
+                self.first_ms = event.ms
             return
         if has_error(line):
             self.error = line

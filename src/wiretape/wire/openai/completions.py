@@ -116,6 +116,8 @@ def _stream(response: Response, payload: EventPayload) -> CallResponse:
 class CompletionAssembler(StreamAssembler):
     """Joins the events of one stream; `value` is the answer so far, choice by choice."""
 
+    __slots__ = ("_members", "_pieces", "_reasons", "_usage")
+
     def __init__(self) -> None:
         super().__init__()
         self._members: JsonObject = {}
